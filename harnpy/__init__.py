@@ -1,0 +1,28 @@
+"""harnpy: the Harn language for orchestrating AI agents, and its session runtime.
+
+The embedding API: `Vm` runs programs, `VmError` is how they fail (`VmError.Thrown` carries a thrown
+value). See docs/embedding.md. Names load on first use, so that `harnpy run` pays for what it runs.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from harnpy.embedding import Vm as Vm
+    from harnpy.vm.errors import Thrown as Thrown
+    from harnpy.vm.errors import VmError as VmError
+
+__version__ = "0.1.0"
+__all__ = ["Thrown", "Vm", "VmError", "__version__"]
+
+
+def __getattr__(name: str) -> object:
+    if name == "Vm":
+        from harnpy.embedding import Vm
+
+        return Vm
+    if name in ("VmError", "Thrown"):
+        from harnpy.vm import errors
+
+        return getattr(errors, name)
+    raise AttributeError(f"module 'harnpy' has no attribute {name!r}")

@@ -1,0 +1,59 @@
+"""`harnpy.Vm`: the interpreter with harnpy's builtins, sessions and models, for Python programs.
+
+    from harnpy import Vm
+    vm = Vm()
+    vm.run_source('println("hello")')
+"""
+
+from __future__ import annotations
+
+from harnpy.builtins import catalog
+from harnpy.vm import machine
+from harnpy.vm.builtin import Declaration
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    from harnpy.vm.host import Host
+
+
+class Vm(machine.Vm):
+    """A Harn interpreter. Several may live in one process; they never see each other.
+
+    ``host`` gives the effects (default: the real world); ``deny`` and ``allow`` name builtins that must
+    fail, or the only ones that may work.
+    """
+
+    def __init__(
+        self, host: Host | None = None, *, deny: Iterable[str] = (), allow: Iterable[str] | None = None
+    ) -> None:
+        services = {"sessions": _session_store, "session_stack": _session_stack}
+        super().__init__(catalog, host, services, deny, allow)  # type: ignore[arg-type]
+
+    def register(self, signature: str, function: Callable[..., Any]) -> None:
+        """Make ``function(*args)`` a builtin, declared in the reference's notation.
+
+            vm.register("word_count(text: string) -> int", lambda text: len(text.split()))
+
+        What it raises as VmError the script can catch; any other exception ends the run.
+        """
+
+        def call(vm: machine.Vm, *args: Any) -> Any:
+            return function(*args)
+
+        call.__doc__ = function.__doc__
+        self.builtins.register(Declaration(signature, "host", call, False, None))
+
+
+def _session_store(vm: machine.Vm) -> Any:
+    from harnpy.builtins.sessions import make_store
+
+    return make_store(vm)
+
+
+def _session_stack(vm: machine.Vm) -> Any:
+    from harnpy.session.stack import SessionStack
+
+    return SessionStack()

@@ -1,0 +1,123 @@
+"""Reading names, properties, elements and slices. Spec: reference 02 §7.4, §14."""
+
+from __future__ import annotations
+
+from harnpy.syntax import ast
+from harnpy.vm.resolve import enum_variant
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from harnpy.vm.emit.emitter import Emitter
+    from harnpy.vm.scopes import Ref
+
+#: Properties that lists, strings, enums and pairs answer: a failed dict read is no rarity for them.
+ANSWERED = frozenset(["count", "empty", "first", "last", "second", "variant", "fields"])
+
+
+def name(e: Emitter, node: ast.Name, into: str | None) -> str:
+    return read(e, node, e.refs[id(node)])
+
+
+def read(e: Emitter, node: ast.Node, ref: Ref) -> str:
+    """The value of a name."""
+    if ref.kind == "local" and ref.binding:
+        if ref.binding.late and ref.binding.captured_from:
+            return e.mark(node, f"read_late({ref.binding.python}[0], {ref.name!r})")
+        return ref.binding.python
+    if ref.kind == "builtin":
+        return e.unit.builtin_value(ref.name)
+    if ref.kind == "global":
+        return e.unit.global_value(ref.name)
+    if ref.kind == "dynamic":
+        return e.mark(node, f"read_dynamic(m, {ref.name!r})")
+    return e.mark(node, f"undefined_variable({ref.name!r}, {ref.visible!r})")
+
+
+def member(e: Emitter, node: ast.Member, into: str | None) -> str:
+    if variant := enum_reference(e, node):
+        return f"EnumValue({variant[0]!r}, {variant[1]!r})"
+    if node.optional:
+        atom = e.atom(node.object)
+        return f"({atom}.get({node.name!r}) if type({atom}) is dict else get_prop_optional({atom}, {node.name!r}))"
+    names, root = path(node)
+    if len(names) > 1 and root is not node.object:
+        return long_path(e, node, root, names, into)
+    atom = e.atom(node.object)
+    slow = e.mark(node, f"get_prop({atom}, {node.name!r})")
+    if node.name in ANSWERED:
+        return f"({atom}.get({node.name!r}) if type({atom}) is dict else {slow})"
+    variable = into or e.temp()
+    if variable == atom:
+        variable = e.temp()
+    e.line("try:")
+    e.line(f" {variable} = {atom}[{node.name!r}]")
+    e.line("except (KeyError, TypeError):")
+    e.line(f" {variable} = {slow}")
+    e.assigned(variable)
+    return variable
+
+
+def path(node: ast.Member) -> tuple[tuple[str, ...], ast.Node]:
+    """``a.b.c`` as (("b", "c"), a): the plain reads on the way, outermost last."""
+    names: list[str] = []
+    current: ast.Node = node
+    while isinstance(current, ast.Member) and not current.optional and current.name not in ANSWERED:
+        names.append(current.name)
+        current = current.object
+    return tuple(reversed(names)), current
+
+
+def long_path(
+    e: Emitter, node: ast.Member, root: ast.Node, names: tuple[str, ...], into: str | None
+) -> str:
+    """A chain of reads in one attempt; if any link is unusual, read them one by one."""
+    if enum_variant(node.object, e.unit.resolution.enums):
+        return e.mark(node, f"get_prop({e.atom(node.object)}, {node.name!r})")
+    atom = e.atom(root)
+    variable = into if into and into != atom else e.temp()
+    reads = "".join(f"[{name!r}]" for name in names)
+    e.line("try:")
+    e.line(f" {variable} = {atom}{reads}")
+    e.line("except (KeyError, TypeError):")
+    e.line(f" {variable} = " + e.mark(node, f"get_path({atom}, {names!r})"))
+    e.assigned(variable)
+    return variable
+
+
+def enum_reference(e: Emitter, node: ast.Node) -> tuple[str, str] | None:
+    """``Enum.Variant``, unless a variable shadows the enum's name."""
+    variant = enum_variant(node, e.unit.resolution.enums)
+    if variant:
+        ref = e.refs.get(id(node.object))  # type: ignore[attr-defined]
+        if ref is None or ref.kind != "local":
+            return variant
+    return None
+
+
+def index(e: Emitter, node: ast.Index, into: str | None) -> str:
+    target, key = e.atoms([node.object, node.index])
+    slow = e.mark(node, f"index({target}, {key})")
+    if node.optional:
+        return f"(None if {target} is None else {slow})"
+    if isinstance(node.index, ast.Str):
+        return f"({target}.get({key}) if type({target}) is dict else {slow})"
+    kind = e.kind(node.index)
+    if kind not in ("int", "any"):
+        return slow
+    variable = into if into and into not in (target, key) else e.temp()
+    is_int = "" if kind == "int" else f" and type({key}) is int"
+    e.line(f"if type({target}) is list{is_int}:")
+    e.line(f" try: {variable} = {target}[{key}]")
+    e.line(f" except IndexError: {variable} = None")
+    e.line(f"else: {variable} = {slow}")
+    e.assigned(variable)
+    return variable
+
+
+def slice_(e: Emitter, node: ast.Slice, into: str | None) -> str:
+    nodes = [node.object, *(bound for bound in (node.first, node.last) if bound)]
+    texts = iter(e.operands(nodes))
+    target = next(texts)
+    first = next(texts) if node.first else "None"
+    last = next(texts) if node.last else "None"
+    return e.mark(node, f"slice_({target}, {first}, {last})")

@@ -1,0 +1,261 @@
+"""Calls: functions known at compile time, values found callable, builtins, methods, pipes.
+
+A known `fn` is called through its Python function with exactly its parameters; surplus arguments are
+evaluated and dropped here, missing ones are Python defaults. Spec: reference 02 §7.4, §9, §14.4.
+"""
+
+from __future__ import annotations
+
+from harnpy.syntax import ast
+from harnpy.vm.emit.access import enum_reference, read
+from harnpy.vm.emit.literals import sequence
+from harnpy.vm.resolve import TASK_CALLS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harnpy.vm.emit.emitter import Emitter
+    from harnpy.vm.scopes import Ref
+
+_TASK_HELPERS = {
+    "await": "await_task",
+    "cancel": "cancel_task",
+    "cancel_graceful": "cancel_gracefully",
+    "is_cancelled": "is_cancelled",
+}
+
+
+def call(e: Emitter, node: ast.Call, into: str | None) -> str:
+    if node.name in TASK_CALLS:
+        return e.mark(node, f"{_TASK_HELPERS[node.name]}({', '.join(e.operands(node.args)[:2])})")
+    ref = e.refs[id(node)]
+    if ref.kind == "builtin":
+        return builtin_call(e, node, ref.name, node.args)
+    if has_spread(node.args):
+        return spread_call(e, node, ref, node.args)
+    return e.mark(node, named_call(e, node, ref, e.operands(node.args)))
+
+
+def has_spread(args: Sequence[ast.Node]) -> bool:
+    return any(isinstance(arg, ast.Spread) for arg in args)
+
+
+def named_call(e: Emitter, node: ast.Node, ref: Ref, args: list[str]) -> str:
+    """A call of what a name stands for, with the given argument texts."""
+    binding = ref.binding
+    if ref.kind != "local" or binding is None:
+        return unbound_call(e, ref, args)
+    if binding.late and binding.captured_from:
+        return f"call_late({binding.python}[0], {ref.name!r}, {e.depth()}, {tuple_text(args)}, {fallback(e, ref)})"
+    if binding.fn is not None and binding.role == "fn":
+        return known_call(e, binding.fn, binding.python, args)
+    if binding.struct is not None:
+        return struct_call(binding.struct, args)
+    return value_call(e, ref, args)
+
+
+def known_call(e: Emitter, fn: ast.FnDecl, target: str, args: list[str]) -> str:
+    params = fn.params
+    if params and params[-1].rest:
+        plain = len(params) - 1
+        if len(args) < plain:
+            args = [*args, *missing(params[len(args) : plain])]
+        args = [*args[:plain], f"[{', '.join(args[plain:])}]"]
+    elif len(args) > len(params):
+        settled = [e.settle(text) for text in args]
+        args = settled[: len(params)]
+    callee = e.temp()
+    return f"({callee} := {target}.call)({', '.join([e.depth(), *args])})"
+
+
+def missing(params: Sequence[ast.Param]) -> list[str]:
+    """What stands for arguments that are not given."""
+    return ["MISSING" if param.default else "None" for param in params]
+
+
+def struct_call(struct: ast.StructDecl, args: list[str]) -> str:
+    names = tuple(field.name for field in struct.fields)
+    return f"construct({struct.name!r}, {names!r}, {args[0] if args else 'None'})"
+
+
+def value_call(e: Emitter, ref: Ref, args: list[str]) -> str:
+    """A call of a variable: at once when it holds a function of this arity."""
+    assert ref.binding
+    target, depth = ref.binding.python, e.depth()
+    callee = e.temp()
+    settled = [e.settle(text) for text in args]
+    plain = ", ".join([depth, *settled])
+    slow = f"call_named({target}, {ref.name!r}, {depth}, {tuple_text(settled)}, {fallback(e, ref)})"
+    test = f"type({target}) is Fn and {target}.arity == {len(args)}"
+    return f"({callee} := {target}.call)({plain}) if {test} else {slow}"
+
+
+def fallback(e: Emitter, ref: Ref) -> str:
+    """The next callable that a call may mean when the nearest binding holds something else."""
+    outer = ref.outer
+    while outer is not None:
+        if outer.kind == "builtin":
+            return e.unit.builtin_value(outer.name)
+        if outer.binding and not (outer.binding.late and outer.binding.captured_from):
+            return outer.binding.python
+        outer = outer.outer
+    return "None"
+
+
+def unbound_call(e: Emitter, ref: Ref, args: list[str]) -> str:
+    if ref.kind == "dynamic":
+        return f"call_dynamic(m, {ref.name!r}, {e.depth()}, {tuple_text(args)})"
+    if ref.kind == "global":
+        return f"call({e.unit.global_value(ref.name)}, {e.depth()}, {tuple_text(args)})"
+    return f"undefined_builtin({ref.name!r}, {tuple_text(args)})"
+
+
+def tuple_text(items: Sequence[str]) -> str:
+    return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
+
+
+def spread_call(e: Emitter, node: ast.Node, ref: Ref, args: Sequence[ast.Node]) -> str:
+    given = e.settle(sequence(e, args))
+    binding = ref.binding
+    if ref.kind == "local" and binding and binding.fn and binding.role == "fn":
+        return e.mark(node, f"call({binding.python}, {e.depth()}, {given})")
+    if ref.kind == "local" and binding and binding.struct:
+        return e.mark(node, struct_call(binding.struct, [f"({given} or [None])[0]"]))
+    if ref.kind == "local" and binding and not (binding.late and binding.captured_from):
+        target = binding.python
+        return e.mark(node, f"call_named({target}, {ref.name!r}, {e.depth()}, {given}, {fallback(e, ref)})")
+    return e.mark(node, named_call(e, node, ref, [f"*{given}"]))
+
+
+# --- builtins ---------------------------------------------------------------------------------------
+
+
+def builtin_call(e: Emitter, node: ast.Node, name: str, args: Sequence[ast.Node]) -> str:
+    function = e.unit.builtin_function(name)
+    if has_spread(args):
+        return e.mark(node, f"call_builtin({e.unit.builtin_value(name)}, {sequence(e, args)})")
+    texts = e.operands(args)
+    if name == "len" and len(texts) == 1:
+        return length(e, node, args[0], texts[0], function)
+    most = e.unit.builtin_arity(name)
+    if most is not None and len(texts) > most:
+        texts = [e.settle(text) for text in texts][:most]
+    return e.mark(node, f"{function}({', '.join(['vm', *texts])})")
+
+
+def length(e: Emitter, node: ast.Node, arg: ast.Node, text: str, function: str) -> str:
+    """`len` of what is a string or list: Python's own."""
+    if e.kind(arg) in ("str", "list"):
+        return f"len({text})"
+    atom = e.settle(text)
+    slow = e.mark(node, f"{function}(vm, {atom})")
+    return f"(len({atom}) if type({atom}) is list or type({atom}) is str else {slow})"
+
+
+# --- methods ----------------------------------------------------------------------------------------
+
+
+def method_call(e: Emitter, node: ast.MethodCall, into: str | None) -> str:
+    if variant := enum_reference(e, node):
+        fields = sequence(e, node.args)
+        return f"EnumValue({variant[0]!r}, {variant[1]!r}, tuple({fields}))"
+    if qualified := namespaced(e, node):
+        return builtin_call(e, node, qualified, node.args)
+    if has_spread(node.args):
+        target, given = e.operands([node.object, ast.List(node.start, node.end, node.args)])
+        return e.mark(node, f"call_method({target}, {node.name!r}, {given})")
+    target, *args = e.operands([node.object, *node.args])
+    target = e.settle(target) if not args else target
+    if not target.isidentifier():
+        target, *args = [e.settle(text) for text in (target, *args)]
+    table = e.unit.method_table(node.name, len(args))
+    text = e.mark(node, f"{table}[type({target})]({', '.join(['vm', target, *args])})")
+    return f"(None if {target} is None else {text})" if node.optional else text
+
+
+def namespaced(e: Emitter, node: ast.MethodCall) -> str | None:
+    """``stream.map(…)`` and its like, when no variable shadows the namespace."""
+    if isinstance(node.object, ast.Name):
+        ref = e.refs[id(node.object)]
+        qualified = f"{node.object.name}.{node.name}"
+        if ref.kind == "global" and e.unit.is_builtin(qualified):
+            return qualified
+    return None
+
+
+# --- pipes and tail calls ---------------------------------------------------------------------------
+
+
+def pipe(e: Emitter, node: ast.Pipe, into: str | None) -> str:
+    hole = e.unit.resolution.bindings.get((id(node), "_"))
+    if hole is not None:
+        e.line(f"{hole.python} = {e.expr(node.left)}")
+        e.declared(hole.python)
+        return e.expr(node.right)
+    if isinstance(node.right, ast.Name):
+        ref = e.refs[id(node.right)]
+        left = e.atom(node.left)
+        if ref.kind == "builtin":
+            return e.mark(node, f"{e.unit.builtin_function(ref.name)}(vm, {left})")
+        return e.mark(node, f"pipe({left}, {read(e, node.right, ref)}, {e.depth()})")
+    left, right = e.operands([node.left, node.right])
+    return e.mark(node, f"pipe({left}, {right}, {e.depth()})")
+
+
+def tail_call(e: Emitter, node: ast.Node) -> bool:
+    """Write ``return f(…)`` as a tail call, if it is one. Spec: 02 §9.4."""
+    if e.protected or e.generator or e.function.parent is None or e.function.defers or e.own is not None:
+        return False
+    if isinstance(node, ast.Pipe) and isinstance(node.right, ast.Name):
+        if (id(node), "_") in e.unit.resolution.bindings:
+            return False
+        ref, args = e.refs[id(node.right)], [node.left]
+    elif isinstance(node, ast.Call) and node.name not in TASK_CALLS and not has_spread(node.args):
+        ref, args = e.refs[id(node)], list(node.args)
+    else:
+        return False
+    binding = ref.binding
+    if ref.kind != "local" or binding is None or binding.struct or (binding.late and binding.captured_from):
+        return False
+    if is_self(e, ref) and not e.loops:
+        again(e, args)
+        return True
+    if binding.fn is not None and binding.role == "fn" and not e.unit.calls_out(binding.fn):
+        return False
+    e.may_tail = True
+    texts = e.operands(args)
+    if binding.fn is not None and binding.role == "fn":
+        e.line(f"return tail({binding.python}, {tuple_text(texts)})")
+    else:
+        other = fallback(e, ref) if isinstance(node, ast.Call) else "None"
+        kind = "tail_named" if isinstance(node, ast.Call) else "tail_pipe"
+        target = binding.python
+        given = tuple_text(texts)
+        e.line("return " + e.mark(node, f"{kind}({target}, {ref.name!r}, {e.depth()}, {given}, {other})"))
+    return True
+
+
+def is_self(e: Emitter, ref: Ref) -> bool:
+    """Whether a name means the very function being written."""
+    own = e.function.self_binding
+    return own is not None and ref.binding is not None and ref.binding.captured_from is own
+
+
+def again(e: Emitter, args: list[ast.Node]) -> None:
+    """Call the function itself in tail position: new parameters, and back to its top."""
+    e.self_tail = True
+    fn = e.function.node
+    params = fn.params  # type: ignore[attr-defined]
+    texts = e.operands(args)
+    plain = len(params) - 1 if params and params[-1].rest else len(params)
+    given = [*texts[:plain], *missing(params[len(texts) : plain])]
+    if plain < len(params):
+        given.append(f"[{', '.join(texts[plain:])}]")
+    else:
+        for surplus in texts[plain:]:
+            e.settle(surplus)
+    if given:
+        names = ", ".join(binding.python for binding in e.function.params)
+        e.line(f"{names} = {', '.join(given)}")
+    e.line("continue")

@@ -1,0 +1,275 @@
+"""One Harn function being written as one Python function.
+
+Expressions come back as Python text to put where the value is wanted; what cannot be said in an
+expression is written first, as lines before it. `operands` keeps evaluation in order when that
+happens. Statement forms take a *destination*: a variable, `RETURN` or `DISCARD`.
+
+Operand kinds: a *local* is a Python variable, a *constant* is written out, and only what is left is
+computed; `atom` turns any expression into one of the first two.
+"""
+
+from __future__ import annotations
+
+from harnpy.syntax import ast
+from harnpy.vm.emit.writer import Line, mark
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from harnpy.vm.emit.unit import UnitEmitter
+    from harnpy.vm.scopes import Binding, Function
+
+    Destination = str
+
+RETURN = "return"
+DISCARD = "discard"
+
+#: Python's own limits on nested blocks (20) and indentation (100), with room for what we add.
+_MAX_INDENT = 90
+
+#: Nodes whose evaluation can assign to a local of the function they stand in.
+_ASSIGNING = (ast.If, ast.Match, ast.Try, ast.Retry, ast.Deadline)
+
+
+class TooDeep(Exception):
+    """Blocks nested deeper than Python can express; ``node`` is where."""
+
+    def __init__(self, node: ast.Node) -> None:
+        super().__init__("blocks are nested too deeply")
+        self.node = node
+
+
+class Emitter:
+    """The state of one function's translation."""
+
+    def __init__(self, unit: UnitEmitter, function: Function) -> None:
+        self.unit = unit
+        self.function = function
+        self.refs = unit.resolution.refs
+        self.kinds = unit.kinds
+        self.lines: list[Line] = []
+        self.indent = 2
+        self.temps = 0
+        self.offset = 0
+        self.loops: list[str | None] = []
+        """Python loops around the current place: a Harn loop (None) or our own (its signal variable)."""
+        self.protected = 0
+        self.uses_depth = False
+        self.self_tail = False
+        self.may_tail = False
+        self.generator = function.yields
+        self.own: set[str] | None = None
+        """In a `defer` body, a nested Python function: the variables that are its own …"""
+        self.outer: set[str] = set()
+        """… and those of the function around it that it assigns."""
+
+    # --- lines ------------------------------------------------------------------------------------
+
+    def line(self, text: str) -> None:
+        self.lines.append(Line(self.indent, text, self.offset))
+
+    def suite(self, header: str, body: Callable[[], None]) -> None:
+        """``header:`` and, indented, what ``body`` writes."""
+        self.line(header + ":")
+        before = len(self.lines)
+        self.indent += 1
+        if self.indent > _MAX_INDENT:
+            raise TooDeep(self.function.node)
+        body()
+        if len(self.lines) == before:
+            self.line("pass")
+        self.indent -= 1
+
+    def apart(self, write: Callable[[], str]) -> tuple[str, list[Line]]:
+        """What ``write`` answers, and the lines it wrote, kept out of the text (one level deeper)."""
+        outside, self.lines = self.lines, []
+        self.indent += 1
+        text = write()
+        self.indent -= 1
+        inside, self.lines = self.lines, outside
+        return text, inside
+
+    def temp(self) -> str:
+        self.temps += 1
+        return f"t{self.temps}"
+
+    def assign(self, variable: str, text: str) -> None:
+        if text != variable:
+            self.line(f"{variable} = {text}")
+        self.assigned(variable)
+
+    def assigned(self, variable: str) -> None:
+        """Note the assignment, so that a nested Python function declares it nonlocal."""
+        if self.own is not None and variable not in self.own and not is_temp(variable):
+            self.outer.add(variable)
+
+    # --- expressions ------------------------------------------------------------------------------
+
+    def expr(self, node: ast.Node, into: str | None = None) -> str:
+        """Python text for the value of ``node``; ``into`` may be assigned on the way to it."""
+        from harnpy.vm.emit.tables import EXPRESSIONS, FORMS
+
+        kind = type(node)
+        if kind in FORMS:
+            variable = into or self.temp()
+            FORMS[kind](self, node, variable)
+            return variable
+        return EXPRESSIONS[kind](self, node, into)
+
+    def atom(self, node: ast.Node) -> str:
+        """The value of ``node`` as a variable or a constant."""
+        return self.settle(self.expr(node))
+
+    def settle(self, text: str) -> str:
+        """``text`` itself when it is a variable or constant, else a new variable that holds it."""
+        if is_atom(text):
+            return text
+        variable = self.temp()
+        self.line(f"{variable} = {text}")
+        return variable
+
+    def operands(self, nodes: Sequence[ast.Node]) -> list[str]:
+        """Texts for ``nodes``, to be used in this order in one expression."""
+        texts: list[str] = []
+        for node in nodes:
+            before = len(self.lines)
+            text = self.expr(node)
+            if len(self.lines) > before:
+                disturbs = assigns_locals(node)
+                for i, earlier in enumerate(texts):
+                    if not is_atom(earlier) or (disturbs and not is_fixed(earlier)):
+                        texts[i] = variable = self.temp()
+                        self.lines.insert(before, Line(self.indent, f"{variable} = {earlier}", self.offset))
+                        before += 1
+            texts.append(text)
+        return texts
+
+    def atoms(self, nodes: Sequence[ast.Node]) -> list[str]:
+        return [self.settle(text) for text in self.operands(nodes)]
+
+    def cond(self, node: ast.Node) -> str:
+        """Python text that is true or false as ``node`` is truthy or falsy."""
+        from harnpy.vm.emit.operators import condition
+
+        return condition(self, node)
+
+    def mark(self, node: ast.Node, text: str) -> str:
+        return mark(text, node.start)
+
+    def kind(self, node: ast.Node) -> str:
+        return self.kinds.kind(node)
+
+    def depth(self) -> str:
+        """The variable that holds the depth of the functions called from here."""
+        self.uses_depth = True
+        return "e"
+
+    # --- statements -------------------------------------------------------------------------------
+
+    def into(self, node: ast.Node, dest: Destination) -> None:
+        """Write ``node`` so that its value ends up in ``dest``."""
+        from harnpy.vm.emit.tables import EXPRESSIONS, FORMS, STATEMENTS
+
+        self.offset = node.start
+        kind = type(node)
+        if kind in FORMS:
+            FORMS[kind](self, node, dest)
+        elif kind in STATEMENTS:
+            STATEMENTS[kind](self, node)
+            if dest != DISCARD and kind not in (ast.Return, ast.Throw, ast.Break, ast.Continue):
+                self.store(dest, "None")
+        else:
+            variable = dest if dest not in (RETURN, DISCARD) else None
+            self.store(dest, EXPRESSIONS[kind](self, node, variable))
+
+    def store(self, dest: Destination, text: str) -> None:
+        if dest == RETURN:
+            self.give(text)
+        elif dest == DISCARD:
+            if not is_atom(text):
+                self.line(text)
+        else:
+            self.assign(dest, text)
+
+    def give(self, text: str) -> None:
+        """Return ``text`` from the function; a generator's return value is not seen (02 §18)."""
+        if self.generator:
+            if not is_atom(text):
+                self.line(text)
+            self.line("return")
+        else:
+            self.line(f"return {text}")
+
+    def block(self, block: ast.Block, dest: Destination) -> None:
+        """A `{ … }` with a scope of its own."""
+        self.open_scope(block)
+        self.statements(block.statements, dest)
+
+    def open_scope(self, owner: ast.Node) -> None:
+        """Make what a block's closures may look for before it is declared."""
+        scope = self.unit.resolution.scopes.get(id(owner))
+        if scope is None:
+            return
+        for binding in scope.late:
+            self.line(f"{binding.box} = [UNSET]")
+            self.declared(binding.box)
+        for binding in scope.shells:
+            self.assign_new(binding, f"shell({binding.name!r}, {self.unit.params_text(binding)})")
+
+    def statements(self, statements: Sequence[ast.Node], dest: Destination) -> None:
+        for statement in statements[:-1]:
+            self.into(statement, DISCARD)
+        if statements:
+            self.into(statements[-1], dest)
+        elif dest != DISCARD:
+            self.store(dest, "None")
+
+    # --- bindings ---------------------------------------------------------------------------------
+
+    def declared(self, variable: str) -> None:
+        if self.own is not None:
+            self.own.add(variable)
+
+    def assign_new(self, binding: Binding, text: str) -> None:
+        """Give a binding its first value."""
+        self.declared(binding.python)
+        self.assign(binding.python, text)
+        self.boxed(binding)
+
+    def boxed(self, binding: Binding) -> None:
+        """After an assignment: show the value to the closures that look the name up late."""
+        if binding.late and not binding.captured_from:
+            self.line(f"{binding.box}[0] = {binding.python}")
+
+
+def is_temp(text: str) -> bool:
+    return text[0] == "t" and text[1:].isdigit()
+
+
+def is_atom(text: str) -> bool:
+    """Whether ``text`` is a variable or a constant."""
+    return text.isidentifier() or is_constant(text)
+
+
+def is_constant(text: str) -> bool:
+    if text in ("None", "True", "False") or text.lstrip("-").replace(".", "", 1).isdigit():
+        return True
+    return text[0] in "'\"" and text[-1] == text[0] and text[0] not in text[1:-1]
+
+
+def is_fixed(text: str) -> bool:
+    """Whether nothing that runs in between can change what ``text`` reads."""
+    return is_temp(text) or is_constant(text)
+
+
+def assigns_locals(node: ast.Node) -> bool:
+    """Whether evaluating ``node`` can assign to a variable of the function around it."""
+    stack = [node]
+    while stack:
+        top = stack.pop()
+        if isinstance(top, _ASSIGNING):
+            return True
+        if not isinstance(top, ast.Closure | ast.FnExpr | ast.Spawn):
+            stack.extend(top.children())
+    return False

@@ -1,0 +1,228 @@
+"""Functions, closures, task bodies, `impl` and `defer`.
+
+A function literal becomes a *maker* at the top of the generated text: called with the captured values,
+it answers the Python function. So capture is by value (02 §7.3) and makers are compiled once.
+"""
+
+from __future__ import annotations
+
+from harnpy.syntax import ast
+from harnpy.vm.emit.emitter import DISCARD, RETURN, Emitter
+from harnpy.vm.emit.writer import Line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harnpy.vm.scopes import Binding, Function
+
+
+def declaration(e: Emitter, node: ast.FnDecl) -> None:
+    binding = e.unit.resolution.bindings[id(node), node.name]
+    if id(node) in e.unit.resolution.redeclared:
+        e.line(f"redeclared({node.name!r})")
+        return
+    body, trampoline = make(e, node, node.name, node.body, node.params)
+    if binding.shell:
+        e.line(f"fill({binding.python}, {body}, {trampoline})")
+    else:
+        e.assign_new(binding, fn_text(node.name, node.params, body, trampoline))
+
+
+def closure(e: Emitter, node: ast.Closure | ast.FnExpr, into: str | None) -> str:
+    body, trampoline = make(e, node, "<closure>", node.body, node.params)
+    return fn_text(None, node.params, body, trampoline)
+
+
+def fn_text(name: str | None, params: tuple[ast.Param, ...], body: str, trampoline: bool) -> str:
+    names = tuple(param.name for param in params)
+    if trampoline:
+        return f"bouncing({name!r}, {names!r}, {body}, {is_rest(params)})"
+    rest = ", True" if is_rest(params) else ""
+    return f"Fn({name!r}, {names!r}, {body}{rest})"
+
+
+def is_rest(params: tuple[ast.Param, ...]) -> bool:
+    return bool(params) and params[-1].rest
+
+
+def make(
+    e: Emitter, node: ast.Node, shown: str, body: ast.Block, params: tuple[ast.Param, ...]
+) -> tuple[str, bool]:
+    """Text that makes the Python function of ``node``, and whether it may answer a tail call."""
+    function = e.unit.resolution.functions[id(node)]
+    inner = e.unit.function(function, shown, body, params)
+    captured = [outer.box if inner_.late else outer.python for outer, inner_ in function.captures.items()]
+    captured = [
+        outer.python if inner_.late and outer.captured_from else text
+        for (outer, inner_), text in zip(function.captures.items(), captured, strict=True)
+    ]
+    return f"{inner.maker}({', '.join(captured)})", inner.may_tail
+
+
+def spawn(e: Emitter, node: ast.Spawn, into: str | None) -> str:
+    body, _ = make(e, node, "<task>", node.body, ())
+    return e.mark(node, f"spawn({body})")
+
+
+def parallel(e: Emitter, node: ast.Parallel, into: str | None) -> str:
+    limit = node.max_concurrent
+    texts = e.operands([node.source, limit] if limit else [node.source])
+    function = e.unit.resolution.functions[id(node)]
+    body, _ = make(e, node, "<task>", node.body, ())
+    cap = texts[1] if limit else "None"
+    kind = "stream" if node.stream else node.kind
+    takes = bool(function.params)
+    return e.mark(node, f"parallel({kind!r}, {texts[0]}, {body}, {takes}, {cap})")
+
+
+def impl(e: Emitter, node: ast.ImplDecl) -> None:
+    """Methods are found by the struct's name when they are called (02 §15.3)."""
+    for fn in node.methods:
+        body, trampoline = make(e, fn, f"{node.name}.{fn.name}", fn.body, fn.params)
+        text = fn_text(fn.name, fn.params, body, trampoline)
+        e.line(f"implement({node.name!r}, {fn.name!r}, {text})")
+
+
+def defer(e: Emitter, node: ast.Defer) -> None:
+    """A nested Python function: it sees the current values of the variables around it (02 §19.6)."""
+    name = e.temp().replace("t", "deferred")
+    outer_lines, outer_own, outer_outer = e.lines, e.own, e.outer
+    e.lines, e.own, e.outer = [], set(), set()
+    loops, e.loops = e.loops, []
+    generator, e.generator = e.generator, False
+    e.indent += 1
+    e.block(node.body, DISCARD)
+    e.line("return None")
+    e.indent -= 1
+    inner, assigned = e.lines, e.outer
+    e.lines, e.own, e.outer = outer_lines, outer_own, outer_outer
+    e.loops, e.generator = loops, generator
+    e.line(f"def {name}():")
+    if assigned:
+        e.line(f" nonlocal {', '.join(sorted(assigned))}")
+    e.lines.extend(inner)
+    e.line(f"defers.append({name})")
+    for variable in assigned:
+        e.assigned(variable)
+
+
+class FunctionText:
+    """A finished maker: its lines, its name, and whether its function may answer `TAIL`."""
+
+    __slots__ = ("lines", "maker", "may_tail")
+
+    def __init__(self, maker: str, lines: list[Line], may_tail: bool) -> None:
+        self.maker = maker
+        self.lines = lines
+        self.may_tail = may_tail
+
+
+def write_function(
+    e: Emitter, number: int, body: ast.Block, params: tuple[ast.Param, ...], stream: bool
+) -> FunctionText:
+    """Write the maker of the function that ``e`` was made for."""
+    function = e.function
+    declared = isinstance(function.node, ast.FnDecl)
+    dest = DISCARD if declared or e.generator else RETURN
+
+    def inside() -> None:
+        e.open_scope(function.node)
+        e.statements(body.statements, dest)
+
+    prologue = captured_first(e, lambda: entry_checks(e, params))
+    main = captured_first(e, lambda: with_defers(e, inside) if function.defers else inside())
+    start = function.node.start
+    maker, name = f"make_{number}", f"f_{number}"
+    captures = list(function.captures.values())
+    heads = [head(binding) for binding in captures]
+    private = [f"{b.python} = {head(b)}" for b in captures if b.reassigned]
+    lines = [Line(0, f"def {maker}({', '.join(heads)}):", start)]
+    if e.generator:
+        lines += generator_lines(e, name, prologue, [*private], main, start, params, stream)
+    else:
+        lines.append(Line(1, f"def {name}({signature(function, params)}):", start))
+        lines.append(Line(2, "if d > 512: overflow()", start))
+        if e.uses_depth:
+            lines.append(Line(2, "e = d + 1", start))
+        lines += [Line(2, text, start) for text in private]
+        inner = [*prologue, *main]
+        if e.self_tail:
+            lines.append(Line(2, "while True:", start))
+            lines.append(Line(3, "if signal.pending: poll()", start))
+            inner = [Line(line.indent + 1, line.text, line.offset) for line in inner]
+            inner.append(Line(3, "return None", start))
+        lines += inner or [Line(2, "return None", start)]
+    lines.append(Line(1, f"return {name}", start))
+    return FunctionText(maker, lines, e.may_tail)
+
+
+def captured_first(e: Emitter, write: Callable[[], None]) -> list[Line]:
+    e.lines = []
+    write()
+    lines, e.lines = e.lines, []
+    return lines
+
+
+def head(binding: Binding) -> str:
+    """A captured value's name in the maker; a copy of its own when the function assigns to it."""
+    return binding.python + "_given" if binding.reassigned else binding.python
+
+
+def signature(function: Function, params: tuple[ast.Param, ...]) -> str:
+    names = [binding.python for binding in function.params]
+    defaults = [param.default is not None for param in params] or [False] * len(names)
+    rest = is_rest(params)
+    heads = [f"{n}={'MISSING' if d or rest else 'None'}" for n, d in zip(names, defaults, strict=True)]
+    return ", ".join(["d", *heads])
+
+
+def entry_checks(e: Emitter, params: tuple[ast.Param, ...]) -> None:
+    """Defaults for what was not passed, then the annotations (02 §9.2, §20)."""
+    for param, binding in zip(params, e.function.params, strict=False):
+        e.offset = param.start
+        if param.default is not None:
+            default = param.default
+            e.suite(
+                f"if {binding.python} is MISSING", lambda d=default, b=binding: e.into(d, b.python)  # type: ignore[misc]
+            )
+        elif is_rest(params):
+            e.line(f"if {binding.python} is MISSING: {binding.python} = {'[]' if param.rest else 'None'}")
+    for param, binding in zip(params, e.function.params, strict=False):
+        e.offset = param.start
+        if param.type is not None and not param.rest:
+            e.unit.check_parameter(e, param, binding.python)
+
+
+def with_defers(e: Emitter, inside: Callable[[], None]) -> None:
+    e.line("defers = []")
+    e.suite("try", inside)
+    e.line("finally:")
+    e.line(" if alive(): run_defers(defers)")
+
+
+def generator_lines(
+    e: Emitter,
+    name: str,
+    prologue: list[Line],
+    private: list[str],
+    main: list[Line],
+    start: int,
+    params: tuple[ast.Param, ...],
+    stream: bool,
+) -> list[Line]:
+    """Arguments are bound and checked at the call; the body runs as items are asked for (02 §18)."""
+    names = ", ".join(binding.python for binding in e.function.params)
+    kind = "Stream" if stream else "Generator"
+    depth = [Line(2, "e = 1", start)] if e.uses_depth else []
+    return [
+        Line(1, f"def {name}_items({names}):", start),
+        *depth,
+        *(Line(2, text, start) for text in private),
+        Line(2, "if 0: yield", start),
+        *main,
+        Line(1, f"def {name}({signature(e.function, params)}):", start),
+        *depth,
+        *prologue,
+        Line(2, f"return {kind}({name}_items({names}))", start),
+    ]

@@ -1,0 +1,116 @@
+"""Literals, interpolation and the displays of lists, dicts and structs."""
+
+from __future__ import annotations
+
+from harnpy.syntax import ast
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harnpy.vm.emit.emitter import Emitter
+
+
+def integer(e: Emitter, node: ast.Int, into: str | None) -> str:
+    return repr(node.value)
+
+
+def floating(e: Emitter, node: ast.Float, into: str | None) -> str:
+    text = repr(node.value)
+    return text if text != "inf" else 'float("inf")'
+
+
+def string(e: Emitter, node: ast.Str, into: str | None) -> str:
+    return ascii(node.value)
+
+
+def boolean(e: Emitter, node: ast.Bool, into: str | None) -> str:
+    return "True" if node.value else "False"
+
+
+def nil(e: Emitter, node: ast.Nil, into: str | None) -> str:
+    return "None"
+
+
+def duration(e: Emitter, node: ast.Duration, into: str | None) -> str:
+    return f"Duration({node.ms})"
+
+
+def interpolation(e: Emitter, node: ast.Interp, into: str | None) -> str:
+    """An f-string; strings and ints format natively, the rest through `display` (02 §5.2)."""
+    values = [part for part in node.parts if not isinstance(part, ast.Str)]
+    atoms = iter(e.atoms(values))
+    pieces = []
+    for part in node.parts:
+        if isinstance(part, ast.Str):
+            pieces.append(ascii(part.value)[1:-1].replace("{", "{{").replace("}", "}}").replace('"', r"\""))
+            continue
+        atom = next(atoms)
+        if e.kind(part) in ("int", "str") and atom.isidentifier():
+            pieces.append("{" + atom + "}")
+        elif atom.isidentifier() and atom not in ("None", "True", "False"):
+            test = f"type({atom}) is str or type({atom}) is int"
+            pieces.append("{" + f"{atom} if {test} else display({atom})" + "}")
+        else:
+            variable = e.temp()
+            e.line(f"{variable} = display({atom})")
+            pieces.append("{" + variable + "}")
+    return 'f"' + "".join(pieces) + '"'
+
+
+def list_(e: Emitter, node: ast.List, into: str | None) -> str:
+    return sequence(e, node.items)
+
+
+def sequence(e: Emitter, items: Sequence[ast.Node]) -> str:
+    """A list display; spread operands must be lists (02 §4.4)."""
+    values = [item.value if isinstance(item, ast.Spread) else item for item in items]
+    texts = e.operands(values)
+    parts = [
+        "*" + e.mark(item, f"spread_list({text})") if isinstance(item, ast.Spread) else text
+        for item, text in zip(items, texts, strict=True)
+    ]
+    return f"[{', '.join(parts)}]"
+
+
+def dict_(e: Emitter, node: ast.Dict, into: str | None) -> str:
+    return mapping(e, node.entries)
+
+
+def mapping(e: Emitter, entries: Sequence[ast.Node]) -> str:
+    """A dict display in source order: a later duplicate wins (02 §4.5)."""
+    nodes: list[ast.Node] = []
+    for entry in entries:
+        if isinstance(entry, ast.DictEntry):
+            nodes.extend((entry.key, entry.value))
+        elif isinstance(entry, ast.Spread):
+            nodes.append(entry.value)
+    texts = iter(e.operands(nodes))
+    parts = []
+    for entry in entries:
+        if isinstance(entry, ast.DictEntry):
+            key = next(texts)
+            if not isinstance(entry.key, ast.Str):
+                key = f"display({key})"
+            parts.append(f"{key}: {next(texts)}")
+        else:
+            parts.append("**" + e.mark(entry, f"spread_dict({next(texts)})"))
+    return "{" + ", ".join(parts) + "}"
+
+
+def struct(e: Emitter, node: ast.StructLit, into: str | None) -> str:
+    """``Name {…}``: only declared fields are stored (02 §15.1)."""
+    declared = e.unit.resolution.structs.get(node.name)
+    fields = mapping(e, node.entries)
+    if declared is None:
+        return f"Struct({node.name!r}, {fields})"
+    names = tuple(field.name for field in declared.fields)
+    plain = all(
+        isinstance(entry, ast.DictEntry) and isinstance(entry.key, ast.Str) and entry.key.value in names
+        for entry in node.entries
+    )
+    return f"Struct({node.name!r}, {fields})" if plain else f"make_struct({node.name!r}, {names!r}, {fields})"
+
+
+def stray_spread(e: Emitter, node: ast.Spread, into: str | None) -> str:
+    raise AssertionError("check_structure refuses a stray spread")

@@ -1,0 +1,97 @@
+"""`for`, `while`, `break`, `continue`. Spec: reference 02 §11.2.
+
+Every turn of a loop looks at one flag: that is how deadlines and cancellation reach code that never
+waits (05 §9, §11).
+"""
+
+from __future__ import annotations
+
+from harnpy.syntax import ast
+from harnpy.vm.emit.assign import bind
+from harnpy.vm.emit.emitter import DISCARD
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from harnpy.vm.emit.emitter import Emitter
+
+_POLL = "if signal.pending: poll()"
+
+
+def while_(e: Emitter, node: ast.While) -> None:
+    cond, lines = e.apart(lambda: e.cond(node.cond))
+
+    def body() -> None:
+        if lines:
+            e.lines.extend(lines)
+            e.line(f"if not {cond}: break")
+        e.line(_POLL)
+        turn(e, node.body)
+
+    e.suite("while True" if lines else f"while {cond}", body)
+
+
+def turn(e: Emitter, block: ast.Block) -> None:
+    e.loops.append(None)
+    e.block(block, DISCARD)
+    e.loops.pop()
+
+
+def for_(e: Emitter, node: ast.For) -> None:
+    items = iterable(e, node.iterable)
+    pattern = node.pattern
+    simple = None
+    if isinstance(pattern, ast.NamePattern) and pattern.name != "_":
+        simple = e.unit.resolution.bindings[id(pattern), pattern.name]
+    variable = simple.python if simple else e.temp()
+    if simple:
+        e.declared(variable)
+        e.assigned(variable)
+
+    def body() -> None:
+        e.line(_POLL)
+        e.open_scope(node)
+        if simple:
+            e.boxed(simple)
+        else:
+            bind(e, pattern, variable)
+        e.loops.append(None)
+        e.statements(node.body.statements, DISCARD)
+        e.loops.pop()
+
+    target = variable if variable.isidentifier() else e.temp()
+    if target != variable:
+        inner = body
+
+        def body() -> None:
+            e.line(f"{variable} = {target}")
+            inner()
+
+    e.suite(f"for {target} in {items}", body)
+
+
+def iterable(e: Emitter, node: ast.Node) -> str:
+    """Text for a Python iterable over what ``node`` gives; ranges of ints are Python's own."""
+    if isinstance(node, ast.RangeTo):
+        first, last = e.operands([node.first, node.last])
+        if e.kind(node.first) == "int" and e.kind(node.last) == "int":
+            return f"range({first}, {last}{'' if node.exclusive else ' + 1'})"
+        return f"range_to({first}, {last}, {node.exclusive}).numbers()"
+    return e.mark(node, f"iterate_for({e.expr(node)})")
+
+
+def break_(e: Emitter, node: ast.Break) -> None:
+    leave(e, 1, "break")
+
+
+def continue_(e: Emitter, node: ast.Continue) -> None:
+    leave(e, 2, "continue")
+
+
+def leave(e: Emitter, code: int, word: str) -> None:
+    """Inside a loop of ours (`retry`), leave that first, saying what was meant."""
+    signal = e.loops[-1]
+    if signal is None:
+        e.line(word)
+    else:
+        e.line(f"{signal} = {code}")
+        e.line("break")

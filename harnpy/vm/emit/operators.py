@@ -1,0 +1,287 @@
+"""Arithmetic, comparison, logic. Spec: reference 02 §2–4.
+
+`+ - *` modulo 2^64 is a ring, so a tree of them is computed in Python ints and wrapped once; a test on
+2^30 comes first because CPython compares small ints faster (notes §1.3). When a guard fails, the tree
+is done again operator by operator, which raises the right error at the right place.
+"""
+
+from __future__ import annotations
+
+from harnpy.syntax import ast
+from harnpy.vm.infer import RING
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from harnpy.vm.emit.emitter import Emitter
+
+_NUMBERS = ("int", "num")
+_SLOW = {
+    "+": "add", "-": "sub", "*": "mul", "/": "div", "%": "mod", "**": "power",
+    "==": "eq", "!=": "ne", "<": "lt", ">": "gt", "<=": "le", ">=": "ge", "in": "in_",
+}  # fmt: skip
+
+#: A tree of more leaves than this is computed in parts: Python nests parentheses 200 deep at most.
+_MOST_LEAVES = 12
+
+
+def binary(e: Emitter, node: ast.Binary, into: str | None) -> str:
+    op = node.op
+    if op in RING:
+        return ring(e, node, into)
+    if op in ("&&", "||"):
+        return logic_value(e, node)
+    if op == "??":
+        return coalesce(e, node, into)
+    if op == "not in":
+        left, right = e.operands([node.left, node.right])
+        return f"(not in_({left}, {right}))"
+    if op in ("==", "!="):
+        return equality(e, node)
+    if op in ("<", ">", "<=", ">="):
+        return comparison(e, node)
+    if op in ("/", "%"):
+        return division(e, node)
+    left, right = e.operands([node.left, node.right])
+    return e.mark(node, f"{_SLOW[op]}({left}, {right})")
+
+
+# --- the ring ---------------------------------------------------------------------------------------
+
+
+def ring(e: Emitter, node: ast.Binary, into: str | None) -> str:
+    leaves: list[ast.Node] = []
+    collect(node, leaves)
+    kinds = [e.kind(leaf) for leaf in leaves]
+    texts = e.operands(leaves)
+    atoms = texts if all(k in _NUMBERS for k in kinds) else [e.settle(text) for text in texts]
+    if all(not isinstance(leaf, ast.Binary) for leaf in leaves) and "str" in kinds and only_plus(node):
+        wanted, test = ("str",), "str"
+    elif kinds and "list" in kinds and only_plus(node):
+        wanted, test = ("list",), "list"
+    else:
+        wanted, test = _NUMBERS, "int"
+    unknown = [a for a, k in zip(atoms, kinds, strict=True) if k not in wanted and not a.isdigit()]
+    hopeless = any(k not in (*wanted, "any") for k in kinds)
+    slow = slow_tree(e, node, iter(atoms))
+    if hopeless:
+        return slow
+    variable = into or e.temp()
+    fast = fast_tree(node, iter(atoms))
+    wrap = test == "int"
+    if not unknown:
+        e.line(f"{variable} = {fast}")
+        if wrap:
+            wrap_line(e, node, variable, "")
+    else:
+        guards = " and ".join(f"type({a}) is {test}" for a in dict.fromkeys(unknown))
+        e.line(f"if {guards}:")
+        e.line(f" {variable} = {fast}")
+        if wrap:
+            wrap_line(e, node, variable, " ")
+        e.line(f"else: {variable} = {slow}")
+    e.assigned(variable)
+    return variable
+
+
+def wrap_line(e: Emitter, node: ast.Binary, variable: str, pad: str) -> None:
+    """Reduce to 64 bits; adding or taking away a constant can only leave on one side."""
+    constant = isinstance(node.right, ast.Int) and not isinstance(node.left, ast.Binary)
+    if constant and node.op == "+":
+        test = f"{variable} > 1073741823"
+    elif constant and node.op == "-":
+        test = f"{variable} < -1073741823"
+    else:
+        test = f"{variable} > 1073741823 or {variable} < -1073741823"
+    e.line(f"{pad}if {test}: {variable} = wrap({variable})")
+
+
+def collect(node: ast.Node, leaves: list[ast.Node]) -> None:
+    """The leaves of a ring tree, in order; a subtree whose errors must come first stays one leaf."""
+    assert isinstance(node, ast.Binary)
+    for side in (node.left, node.right):
+        if is_ring(side) and fuses(node, side):
+            collect(side, leaves)
+        else:
+            leaves.append(side)
+
+
+def is_ring(node: ast.Node) -> bool:
+    return isinstance(node, ast.Binary) and node.op in RING
+
+
+def fuses(parent: ast.Binary, side: ast.Node) -> bool:
+    """Whether ``side`` may be computed together with its parent.
+
+    Not when the tree grows too large, and a left side not when evaluating the right one could have
+    effects that an error of the left must prevent.
+    """
+    if leaf_count(side) >= _MOST_LEAVES:
+        return False
+    return side is parent.right or all_simple(parent.right)
+
+
+def leaf_count(node: ast.Node) -> int:
+    count, stack = 0, [node]
+    while stack and count < _MOST_LEAVES:
+        top = stack.pop()
+        if isinstance(top, ast.Binary) and top.op in RING:
+            stack.extend((top.left, top.right))
+        else:
+            count += 1
+    return count
+
+
+def all_simple(node: ast.Node) -> bool:
+    """Whether ``node`` only reads variables and constants."""
+    if isinstance(node, ast.Binary) and node.op in RING:
+        return all_simple(node.left) and all_simple(node.right)
+    return isinstance(node, ast.Name | ast.Int | ast.Float | ast.Str)
+
+
+def only_plus(node: ast.Node) -> bool:
+    if isinstance(node, ast.Binary) and node.op in RING:
+        return node.op == "+" and only_plus(node.left) and only_plus(node.right)
+    return True
+
+
+def fast_tree(node: ast.Binary, atoms: object) -> str:
+    """The tree in Python operators."""
+
+    def side(child: ast.Node) -> str:
+        if isinstance(child, ast.Binary) and child.op in RING and fuses(node, child):
+            return f"({fast_tree(child, atoms)})"
+        return next(atoms)  # type: ignore[call-overload, no-any-return]
+
+    left = side(node.left)
+    return f"{left} {node.op} {side(node.right)}"
+
+
+def slow_tree(e: Emitter, node: ast.Binary, atoms: object) -> str:
+    """The tree operator by operator, each with its place in the source."""
+
+    def side(child: ast.Node) -> str:
+        if isinstance(child, ast.Binary) and child.op in RING and fuses(node, child):
+            return slow_tree(e, child, atoms)
+        return next(atoms)  # type: ignore[call-overload, no-any-return]
+
+    left = side(node.left)
+    return e.mark(node, f"{_SLOW[node.op]}({left}, {side(node.right)})")
+
+
+# --- the other operators ----------------------------------------------------------------------------
+
+
+def division(e: Emitter, node: ast.Binary) -> str:
+    left, right = e.atoms([node.left, node.right])
+    slow = e.mark(node, f"{_SLOW[node.op]}({left}, {right})")
+    if isinstance(node.right, ast.Int) and node.right.value > 0 and e.kind(node.left) in ("int", "any"):
+        guard = f"type({left}) is int and " if e.kind(node.left) == "any" else ""
+        fast = f"{left} // {right}" if node.op == "/" else f"{left} % {right}"
+        return f"({fast} if {guard}{left} >= 0 else {slow})"
+    return slow
+
+
+def comparison(e: Emitter, node: ast.Binary) -> str:
+    kinds = [e.kind(node.left), e.kind(node.right)]
+    if kinds == ["int", "int"] or kinds == ["str", "str"]:
+        left, right = e.operands([node.left, node.right])
+        return f"({left} {node.op} {right})"
+    left, right = e.atoms([node.left, node.right])
+    guards = [f"type({a}) is int" for a, k in zip((left, right), kinds, strict=True) if k != "int"]
+    slow = f"{_SLOW[node.op]}({left}, {right})"
+    return f"({left} {node.op} {right} if {' and '.join(guards)} else {slow})"
+
+
+def equality(e: Emitter, node: ast.Binary) -> str:
+    op = node.op
+    for constant, other in ((node.right, node.left), (node.left, node.right)):
+        if isinstance(constant, ast.Nil):
+            return f"({e.atom(other)} {'is' if op == '==' else 'is not'} None)"
+        if isinstance(constant, ast.Str):
+            left, right = e.operands([node.left, node.right])
+            return f"({left} {op} {right})"
+    kinds = [e.kind(node.left), e.kind(node.right)]
+    if kinds == ["int", "int"] or kinds == ["str", "str"]:
+        left, right = e.operands([node.left, node.right])
+        return f"({left} {op} {right})"
+    left, right = e.atoms([node.left, node.right])
+    slow = f"{_SLOW[op]}({left}, {right})"
+    if "int" in kinds:
+        other = left if kinds[1] == "int" else right
+        return f"({left} {op} {right} if type({other}) is int else {slow})"
+    return f"({left} {op} {right} if type({left}) is int and type({right}) is int else {slow})"
+
+
+def unary(e: Emitter, node: ast.Unary, into: str | None) -> str:
+    if node.op == "!":
+        return f"(not {e.cond(node.operand)})"
+    if isinstance(node.operand, ast.Int):
+        return f"-{node.operand.value}" if node.operand.value else "0"
+    return e.mark(node, f"neg({e.expr(node.operand)})")
+
+
+def range_to(e: Emitter, node: ast.RangeTo, into: str | None) -> str:
+    first, last = e.operands([node.first, node.last])
+    return f"range_to({first}, {last}, {node.exclusive})"
+
+
+# --- logic ------------------------------------------------------------------------------------------
+
+
+def condition(e: Emitter, node: ast.Node) -> str:
+    """Text whose Python truth is the Harn truth of ``node``."""
+    if isinstance(node, ast.Binary) and node.op in ("&&", "||"):
+        return logic(e, node, condition)
+    if isinstance(node, ast.Unary) and node.op == "!":
+        return f"(not {condition(e, node.operand)})"
+    return e.expr(node)
+
+
+def logic_value(e: Emitter, node: ast.Binary) -> str:
+    """`&&` and `||` give a bool (02 §4.2)."""
+    text = logic(e, node, condition)
+    boolean = e.kind(node.left) == "bool" and e.kind(node.right) == "bool"
+    return text if boolean else f"(True if {text} else False)"
+
+
+def logic(e: Emitter, node: ast.Binary, write: object) -> str:
+    word = "and" if node.op == "&&" else "or"
+    left = condition(e, node.left)
+    right, lines = e.apart(lambda: condition(e, node.right))
+    if not lines:
+        return f"({left} {word} {right})"
+    variable = e.temp()
+    e.line(f"{variable} = {left}")
+    e.line(f"if {'' if word == 'and' else 'not '}{variable}:")
+    e.lines.extend(lines)
+    e.line(f" {variable} = {right}")
+    return variable
+
+
+def coalesce(e: Emitter, node: ast.Binary, into: str | None) -> str:
+    left = e.atom(node.left)
+    right, lines = e.apart(lambda: e.expr(node.right))
+    if not lines:
+        return f"({left} if {left} is not None else {right})"
+    return branch(e, f"{left} is None", (right, lines), (left, []))
+
+
+def ternary(e: Emitter, node: ast.Ternary, into: str | None) -> str:
+    cond = e.cond(node.cond)
+    then, then_lines = e.apart(lambda: e.expr(node.then))
+    otherwise, other_lines = e.apart(lambda: e.expr(node.otherwise))
+    if not then_lines and not other_lines:
+        return f"({then} if {cond} else {otherwise})"
+    return branch(e, cond, (then, then_lines), (otherwise, other_lines))
+
+
+def branch(e: Emitter, cond: str, then: tuple[str, list], otherwise: tuple[str, list]) -> str:  # type: ignore[type-arg]
+    """A choice between two values that each need lines of their own."""
+    variable = e.temp()
+    e.line(f"if {cond}:")
+    e.lines.extend(then[1])
+    e.line(f" {variable} = {then[0]}")
+    e.line("else:")
+    e.lines.extend(otherwise[1])
+    e.line(f" {variable} = {otherwise[0]}")
+    return variable

@@ -1,0 +1,74 @@
+"""The simple statements, and what later issues bring."""
+
+from __future__ import annotations
+
+from harnpy.syntax import ast
+from harnpy.vm.emit.calls import tail_call
+from harnpy.vm.emit.emitter import DISCARD, RETURN
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from harnpy.vm.emit.emitter import Emitter
+
+_LATER = {
+    ast.Import: "`import`",
+    ast.ToolDecl: "a `tool` declaration",
+    ast.SkillDecl: "a `skill` declaration",
+    ast.EvalPack: "an `eval_pack` declaration",
+    ast.Select: "`select`",
+    ast.Mutex: "`mutex`",
+}
+
+
+def return_(e: Emitter, node: ast.Return) -> None:
+    if node.value is None:
+        e.give("None")
+    elif not tail_call(e, node.value):
+        e.into(node.value, RETURN)
+
+
+def throw(e: Emitter, node: ast.Throw) -> None:
+    text = e.expr(node.value)
+    e.offset = node.start
+    e.line(f"raise Thrown({text})")
+
+
+def yield_(e: Emitter, node: ast.Yield | ast.Emit) -> None:
+    """Hand an item to the consumer; outside a generator it does nothing (02 §18)."""
+    text = e.expr(node.value) if node.value else "None"
+    if e.generator:
+        e.line(f"yield {text}")
+    elif not text.isidentifier():
+        e.line(text)
+
+
+def guard(e: Emitter, node: ast.Guard) -> None:
+    e.suite(f"if not {e.cond(node.cond)}", lambda: e.block(node.otherwise, DISCARD))
+
+
+def require(e: Emitter, node: ast.Require) -> None:
+    def fail() -> None:
+        text = e.expr(node.message) if node.message else "'require condition failed'"
+        e.line(f"raise Thrown({text})")
+
+    e.suite(f"if not {e.cond(node.cond)}", fail)
+
+
+def struct(e: Emitter, node: ast.StructDecl) -> None:
+    """The name is a constructor function too (02 §15.1)."""
+    binding = e.unit.resolution.bindings[id(node), node.name]
+    names = tuple(field.name for field in node.fields)
+    e.assign_new(binding, f"constructor({node.name!r}, {names!r})")
+
+
+def nothing(e: Emitter, node: ast.Node) -> None:
+    """Declarations that only the checker, or the whole file, looks at."""
+
+
+def block(e: Emitter, node: ast.Block) -> None:
+    e.block(node, DISCARD)
+
+
+def later(e: Emitter, node: ast.Node) -> None:
+    """A construct whose meaning a later version brings: running it says so."""
+    e.line(f"unsupported({_LATER[type(node)]!r})")

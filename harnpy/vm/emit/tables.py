@@ -1,0 +1,86 @@
+"""Which function writes which node. A new construct adds a row; nothing else grows.
+
+`EXPRESSIONS` answer Python text; `FORMS` (blocks with a value) put it into a destination; `STATEMENTS`
+have none.
+"""
+
+from __future__ import annotations
+
+from harnpy.syntax import ast
+from harnpy.vm.emit import access, assign, calls, control, functions, literals, loops, operators, statements
+from harnpy.vm.emit import match as matching
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+EXPRESSIONS: dict[type[ast.Node], Callable[..., str]] = {
+    ast.Int: literals.integer,
+    ast.Float: literals.floating,
+    ast.Str: literals.string,
+    ast.Bool: literals.boolean,
+    ast.Nil: literals.nil,
+    ast.Duration: literals.duration,
+    ast.Interp: literals.interpolation,
+    ast.List: literals.list_,
+    ast.Dict: literals.dict_,
+    ast.StructLit: literals.struct,
+    ast.Spread: literals.stray_spread,
+    ast.Name: access.name,
+    ast.Member: access.member,
+    ast.Index: access.index,
+    ast.Slice: access.slice_,
+    ast.Unary: operators.unary,
+    ast.Binary: operators.binary,
+    ast.Ternary: operators.ternary,
+    ast.RangeTo: operators.range_to,
+    ast.Pipe: calls.pipe,
+    ast.Call: calls.call,
+    ast.MethodCall: calls.method_call,
+    ast.Propagate: control.propagate,
+    ast.TryStar: control.try_star,
+    ast.Closure: functions.closure,
+    ast.FnExpr: functions.closure,
+    ast.Spawn: functions.spawn,
+    ast.Parallel: functions.parallel,
+}
+
+FORMS: dict[type[ast.Node], Callable[[Any, Any, str], None]] = {
+    ast.If: control.if_,
+    ast.Match: matching.match,
+    ast.Try: control.try_,
+    ast.Retry: control.retry,
+    ast.Deadline: control.deadline,
+}
+
+STATEMENTS: dict[type[ast.Node], Callable[[Any, Any], None]] = {
+    ast.Let: assign.let,
+    ast.Assign: assign.assign,
+    ast.For: loops.for_,
+    ast.While: loops.while_,
+    ast.Break: loops.break_,
+    ast.Continue: loops.continue_,
+    ast.Return: statements.return_,
+    ast.Throw: statements.throw,
+    ast.Yield: statements.yield_,
+    ast.Emit: statements.yield_,
+    ast.Guard: statements.guard,
+    ast.Require: statements.require,
+    ast.Defer: functions.defer,
+    ast.FnDecl: functions.declaration,
+    ast.ImplDecl: functions.impl,
+    ast.StructDecl: statements.struct,
+    ast.EnumDecl: statements.nothing,
+    ast.InterfaceDecl: statements.nothing,
+    ast.TypeDecl: statements.nothing,
+    ast.Pipeline: statements.nothing,
+    ast.Override: statements.nothing,
+    ast.Block: statements.block,
+    ast.Import: statements.later,
+    ast.ToolDecl: statements.later,
+    ast.SkillDecl: statements.later,
+    ast.EvalPack: statements.later,
+    ast.Select: statements.later,
+    ast.Mutex: statements.later,
+}

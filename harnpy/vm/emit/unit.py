@@ -1,0 +1,148 @@
+"""A whole program's generated text: the makers, the entry, and what it refers to outside itself."""
+
+from __future__ import annotations
+
+from harnpy.syntax import ast
+from harnpy.vm.checks import parameter_check
+from harnpy.vm.emit.emitter import DISCARD, RETURN, Emitter
+from harnpy.vm.emit.functions import FunctionText, write_function
+from harnpy.vm.emit.writer import Line, render
+from harnpy.vm.infer import Kinds
+from harnpy.vm.resolve import lineage, setup_order, walk
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harnpy.vm.scopes import Binding, Function, Resolution
+
+_CALLS = (ast.Call, ast.MethodCall, ast.Pipe, ast.Spawn, ast.Parallel)
+
+
+class UnitEmitter:
+    """Writes one resolved program. ``arity`` answers a builtin's number of parameters (None: any)."""
+
+    def __init__(
+        self,
+        program: ast.Program,
+        resolution: Resolution,
+        is_builtin: Callable[[str], bool],
+        arity: Callable[[str], int | None],
+    ) -> None:
+        self.program = program
+        self.resolution = resolution
+        self.is_builtin = is_builtin
+        self.builtin_arity = arity
+        self.kinds = Kinds(resolution)
+        self.makers: list[Line] = []
+        self.shown: dict[str, str] = {}
+        self.builtins: set[str] = set()
+        self.globals: set[str] = set()
+        self.methods: set[tuple[str, int]] = set()
+        self.count = 0
+        self.leaves: dict[int, bool] = {}
+
+    # --- what emitters ask for --------------------------------------------------------------------
+
+    def builtin_function(self, name: str) -> str:
+        """The Python function behind a builtin: called as ``(vm, *args)``."""
+        self.builtins.add(name)
+        return f"b_{name.replace('.', '__')}_"
+
+    def builtin_value(self, name: str) -> str:
+        """The builtin as a first-class value."""
+        self.builtins.add(name)
+        return f"v_{name.replace('.', '__')}_"
+
+    def global_value(self, name: str) -> str:
+        self.globals.add(name)
+        return f"g_{name}_"
+
+    def method_table(self, name: str, count: int) -> str:
+        """Methods called ``name`` by receiver type, taking ``count`` arguments."""
+        self.methods.add((name, count))
+        return f"m_{name if name.isascii() else name.encode().hex()}_{count}_"
+
+    def params_text(self, binding: Binding) -> str:
+        fn = binding.fn
+        assert fn
+        rest = bool(fn.params) and fn.params[-1].rest
+        return f"{tuple(param.name for param in fn.params)!r}, {rest}"
+
+    def compound(self, node: ast.Assign) -> ast.Binary:
+        """``x op= v`` as ``x op v``."""
+        return ast.Binary(node.start, node.end, node.op[:-1], node.target, node.value)
+
+    def calls_out(self, fn: ast.FnDecl) -> bool:
+        """Whether running ``fn`` may call user code: if not, calling it in tail position is no risk."""
+        if id(fn) not in self.leaves:
+            self.leaves[id(fn)] = any(isinstance(node, _CALLS) for node in walk(fn.body))
+        return self.leaves[id(fn)]
+
+    def check_parameter(self, e: Emitter, param: ast.Param, variable: str) -> None:
+        assert param.type
+        check = parameter_check(param.type, self.resolution)
+        if check is None:
+            return
+        quick = check.quick(variable)
+        text = f"check_parameter({param.name!r}, {variable}, {check.spec!r})"
+        e.line(f"if {quick}: {text}" if quick else text)
+
+    def function(
+        self, function: Function, shown: str, body: ast.Block, params: tuple[ast.Param, ...]
+    ) -> FunctionText:
+        self.count += 1
+        number = self.count
+        e = Emitter(self, function)
+        stream = isinstance(function.node, ast.FnDecl) and function.node.gen
+        e.generator = function.yields or stream
+        text = write_function(e, number, body, params, stream)
+        self.shown[f"f_{number}"] = self.shown[f"f_{number}_items"] = shown
+        self.makers.extend(text.lines)
+        return text
+
+    # --- the whole --------------------------------------------------------------------------------
+
+    def program_text(self, entry: ast.Pipeline | None, parameters: str = "d") -> tuple[str, list[int]]:
+        """The text, and the source offset of each of its lines; it defines ``main(d)``."""
+        function = self.resolution.functions[id(self.program)]
+        e = Emitter(self, function)
+        e.indent = 1
+        body = (lambda: self.script(e)) if entry is None else (lambda: self.pipeline(e, entry))
+        if function.defers:
+            from harnpy.vm.emit.functions import with_defers
+
+            with_defers(e, body)
+        else:
+            body()
+        start = [Line(0, f"def main({parameters}):", 0)]
+        if e.uses_depth:
+            start.append(Line(1, "e = d + 1", 0))
+        self.shown["main"] = "pipeline"
+        return render([*self.makers, *start, *(e.lines or [Line(1, "return None", 0)])])
+
+    def script(self, e: Emitter) -> None:
+        """Top-level statements in order; only an executed `return` gives a value (02 §10.5)."""
+        e.open_scope(self.program)
+        e.statements(self.program.items, DISCARD)
+
+    def pipeline(self, e: Emitter, entry: ast.Pipeline) -> None:
+        e.open_scope(self.program)
+        e.statements(setup_order(self.program), DISCARD)
+        e.open_scope(entry)
+        chain = lineage(self.program, entry)
+        for pipeline in chain[:-1]:
+            e.statements(pipeline.body.statements, DISCARD)
+        e.statements(chain[-1].body.statements, RETURN)
+
+    def repl_input(self) -> tuple[str, list[int]]:
+        """Like a script, but the value of a last expression is the answer."""
+        e = Emitter(self, self.resolution.functions[id(self.program)])
+        e.indent = 1
+        e.open_scope(self.program)
+        e.statements(self.program.items, RETURN)
+        lines = [Line(0, "def main(d):", 0)]
+        if e.uses_depth:
+            lines.append(Line(1, "e = d + 1", 0))
+        self.shown["main"] = "pipeline"
+        return render([*self.makers, *lines, *(e.lines or [Line(1, "return None", 0)])])

@@ -1,0 +1,91 @@
+"""What a Harn program can fail with, and the text that ``catch`` sees. Spec: reference 02 §19.
+
+    VmError                     base; ``text`` is what `catch` binds for everything but a throw
+    ├─ Thrown(value)            `throw value` and every builtin that throws a plain value
+    ├─ TypeFault(message)       "Type error: …"
+    ├─ RuntimeFault(message)    "Runtime error: …"
+    ├─ PlainFault(message)      no prefix until it leaves a context: division by zero, undefined
+    │                           names, immutable assignment, call depth
+    └─ CategorizedFault(category, message)   "Error [category]: …"
+
+Raising costs nothing but the exception: positions and the Harn call stack are read off the Python
+traceback when somebody asks (`harnpy.vm.backtrace`).
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, ClassVar
+
+    from harnpy.vm.backtrace import Frame
+
+
+class VmError(Exception):
+    """A Harn program failed. ``VmError.Thrown`` is the case of a thrown value."""
+
+    Thrown: ClassVar[type[Thrown]]
+    prefix: ClassVar[str] = ""
+    takes_line: ClassVar[bool] = True
+
+    #: Harn call stack, innermost first; filled in when the error leaves `Vm.run`.
+    frames: tuple[Frame, ...] = ()
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+    @property
+    def text(self) -> str:
+        """The error as a string: class prefix and message."""
+        return self.prefix + self.message
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Thrown(VmError):
+    """A user-level throw of any Harn value."""
+
+    takes_line = False
+
+    def __init__(self, value: Any) -> None:
+        Exception.__init__(self, value)
+        self.value = value
+
+    @property
+    def message(self) -> str:  # type: ignore[override]
+        from harnpy.vm.values import display
+
+        return display(self.value)
+
+    @property
+    def text(self) -> str:
+        return "Thrown: " + self.message
+
+
+class TypeFault(VmError):
+    prefix = "Type error: "
+
+
+class RuntimeFault(VmError):
+    prefix = "Runtime error: "
+
+
+class PlainFault(VmError):
+    """A special case whose text has no prefix where it is caught directly."""
+
+
+class CategorizedFault(VmError):
+    takes_line = False
+
+    def __init__(self, category: str, message: str) -> None:
+        super().__init__(message)
+        self.category = category
+
+    @property
+    def text(self) -> str:
+        return f"Error [{self.category}]: {self.message}"
+
+
+VmError.Thrown = Thrown

@@ -1,0 +1,102 @@
+"""Every effect a program has on the world goes through a `Host`.
+
+The real one is here; a test, a sandbox or a replay hands the Vm another. Nothing else in the VM or the
+builtins touches clocks, files, streams, randomness or the environment.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Callable
+
+
+class ExitRequest(BaseException):
+    """The program called `exit(code)`."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+class Host:
+    """The real world. ``stdout`` and ``stderr`` are functions that take text; ``stdin`` a text stream."""
+
+    def __init__(
+        self,
+        stdout: Callable[[str], object] | None = None,
+        stderr: Callable[[str], object] | None = None,
+        stdin: object = None,
+    ) -> None:
+        self.write_out = stdout or _writer("stdout")
+        self.write_err = stderr or _writer("stderr")
+        self._stdin = stdin
+        self._random: random.Random | None = None
+
+    # --- streams ----------------------------------------------------------------------------------
+
+    @property
+    def stdin(self):  # type: ignore[no-untyped-def]
+        return self._stdin or sys.stdin
+
+    def read_line(self) -> str | None:
+        """One line of standard input without its line ending; None at its end."""
+        line: str = self.stdin.readline()
+        return line.removesuffix("\n").removesuffix("\r") if line else None
+
+    def read_all(self) -> str:
+        """All that is left of standard input."""
+        text: str = self.stdin.read()
+        return text
+
+    def isatty(self, stream: str) -> bool:
+        """Whether ``"stdin"``, ``"stdout"`` or ``"stderr"`` is a terminal."""
+        target = self.stdin if stream == "stdin" else getattr(sys, stream)
+        return bool(target) and bool(target.isatty())
+
+    # --- time, environment, chance ----------------------------------------------------------------
+
+    def now(self) -> float:
+        """Seconds since 1970, UTC."""
+        return time.time()
+
+    def monotonic(self) -> float:
+        """Seconds on a clock that never goes back."""
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        """Block the whole thread."""
+        time.sleep(seconds)
+
+    def env(self, name: str) -> str | None:
+        return os.environ.get(name)
+
+    @property
+    def random(self) -> random.Random:
+        if self._random is None:
+            import random
+
+            self._random = random.Random()
+        return self._random
+
+    def uuid7(self) -> str:
+        """A new time-ordered id, as 36 characters."""
+        from uuid6 import uuid7
+
+        return str(uuid7())
+
+
+def _writer(name: str) -> Callable[[str], object]:
+    """Writes to the process's stream, whatever it is at that moment; stderr shows after what came before."""
+
+    def write(text: str) -> None:
+        if name == "stderr":
+            sys.stdout.flush()
+        getattr(sys, name).write(text)
+
+    return write

@@ -1,0 +1,179 @@
+"""From source to something that runs: parse, check, resolve, emit, compile; and the cache in front.
+
+A `Unit` is a compiled program: plain data that `marshal` can keep, so that a warm start parses nothing.
+"""
+
+from __future__ import annotations
+
+import marshal
+
+from harnpy.syntax import cache
+from harnpy.syntax.span import Lines
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import CodeType
+    from typing import Any
+
+    from harnpy.syntax import ast
+    from harnpy.vm.builtin import BuiltinTable
+    from harnpy.vm.scopes import Binding, Resolution
+
+
+class Unit:
+    """Generated code and what belongs to it.
+
+    ``offsets``: the source offset of each line of the generated text. ``shown``: the names of generated
+    functions in backtraces. ``builtins``, ``globals``, ``methods``: what the code refers to outside.
+    """
+
+    __slots__ = ("_lines", "builtins", "code", "file", "globals", "methods", "offsets", "shown", "source")
+
+    def __init__(
+        self,
+        file: str,
+        source: str,
+        code: CodeType,
+        offsets: list[int],
+        shown: dict[str, str],
+        builtins: list[str],
+        globals: list[str],
+        methods: list[tuple[str, int]],
+    ) -> None:
+        self.file = file
+        self.source = source
+        self.code = code
+        self.offsets = offsets
+        self.shown = shown
+        self.builtins = builtins
+        self.globals = globals
+        self.methods = methods
+        self._lines: Lines | None = None
+
+    @property
+    def lines(self) -> Lines:
+        if self._lines is None:
+            self._lines = Lines(self.source)
+        return self._lines
+
+
+def load(source: str, file: str, entry: str | None, table: BuiltinTable) -> Unit:
+    """The unit for a program, from the cache if it is there.
+
+    Raises SourceFault (syntax, structure or an undefined call target), KeyError for an unknown entry.
+    """
+    key = f"{entry or ''}\0{table.fingerprint()}\0{source}"
+    kept = cache.load("unit", key)
+    if isinstance(kept, tuple) and len(kept) == 6:
+        return Unit(file, source, *kept)
+    unit = compile_program(source, file, entry, table)
+    kept = (unit.code, unit.offsets, unit.shown, unit.builtins, unit.globals, unit.methods)
+    cache.store("unit", key, kept)
+    return unit
+
+
+def compile_program(source: str, file: str, entry: str | None, table: BuiltinTable) -> Unit:
+    from harnpy.vm.resolve import Resolver, entry_pipeline
+
+    program = parsed(source, file)
+    pipeline = entry_pipeline(program, entry)
+    if entry is not None and pipeline is None:
+        raise KeyError(entry)
+    resolution = Resolver(table.is_builtin, table.is_global).program(program, pipeline)
+    refuse_undefined_calls(resolution, source, file, table)
+    emitter = _emitter(program, resolution, table)
+    text, offsets = _written(lambda: emitter.program_text(pipeline), source, file)
+    return _unit(emitter, text, offsets, source, file)
+
+
+def compile_input(source: str, file: str, names: dict[str, Binding], table: BuiltinTable) -> Unit:
+    """One input of a REPL: it reads and binds ``names``, and its last expression is its value."""
+    from harnpy.vm.resolve import Resolver, entry_pipeline
+
+    program = parsed(source, file)
+    resolution = Resolver(table.is_builtin, table.is_global, names).program(program, None)
+    emitter = _emitter(program, resolution, table)
+    text, offsets = _written(emitter.repl_input, source, file)
+    return _unit(emitter, text, offsets, source, file)
+
+
+def parsed(source: str, file: str) -> ast.Program:
+    """The program's tree, its structure checked."""
+    from harnpy.syntax.parser import parse_cached
+    from harnpy.syntax.structure import check_structure
+
+    program = parse_cached(source, file)
+    faults = check_structure(program, source, file)
+    if faults:
+        raise faults[0]
+    return program
+
+
+def _emitter(program: ast.Program, resolution: Resolution, table: BuiltinTable) -> Any:
+    from harnpy.vm.emit.unit import UnitEmitter
+
+    return UnitEmitter(program, resolution, table.is_builtin, table.arity)
+
+
+def _written(write: Any, source: str, file: str) -> tuple[str, list[int]]:
+    """The generated text; blocks nested beyond what Python can say are refused like a syntax error."""
+    from harnpy.vm.emit.emitter import TooDeep
+
+    try:
+        text: tuple[str, list[int]] = write()
+    except TooDeep as deep:
+        raise _too_deep(deep.node.start, source, file) from None
+    return text
+
+
+def _too_deep(offset: int, source: str, file: str) -> Exception:
+    from harnpy.syntax.diagnostic import Diagnostic
+    from harnpy.syntax.errors import CompileFault
+
+    lines = Lines(source)
+    text = "blocks are nested too deeply; move the inner ones into a function"
+    found = Diagnostic("error", text, lines.span(offset, offset + 1), "in this function")
+    return CompileFault(lines.line(offset), text, [found], source, file)
+
+
+def _unit(emitter: Any, text: str, offsets: list[int], source: str, file: str) -> Unit:
+    try:
+        code = compile(text, f"<harn {file}>", "exec", dont_inherit=True, optimize=2)
+    except (SyntaxError, RecursionError, MemoryError) as error:
+        if isinstance(error, SyntaxError) and "nested" not in str(error) and "indent" not in str(error):
+            raise
+        line = getattr(error, "lineno", None) or 1
+        raise _too_deep(offsets[min(line, len(offsets)) - 1], source, file) from None
+    return Unit(
+        file,
+        source,
+        code,
+        offsets,
+        emitter.shown,
+        sorted(emitter.builtins),
+        sorted(emitter.globals),
+        sorted(emitter.methods),
+    )
+
+
+def refuse_undefined_calls(resolution: Resolution, source: str, file: str, table: BuiltinTable) -> None:
+    """A call of something nobody defines is an error before the run. Spec: 03 §9."""
+    if not resolution.undefined_calls:
+        return
+    from harnpy.syntax.diagnostic import Diagnostic
+    from harnpy.syntax.errors import SourceFault
+    from harnpy.syntax.spell import nearest
+
+    lines = Lines(source)
+    found = []
+    for node, visible in resolution.undefined_calls:
+        text = f"call target `{node.name}` is not defined or imported"
+        if hint := nearest(node.name, [*sorted(table.names()), *sorted(visible)], limit=2):
+            text += f" — did you mean `{hint}`?"
+        found.append(Diagnostic("error", text, lines.span(node.start, node.start + len(node.name))))
+    raise SourceFault(found[0].message, found, source, file)
+
+
+def dump(unit: Unit) -> bytes:
+    """For measuring: the unit as the cache keeps it."""
+    return marshal.dumps((unit.code, unit.offsets, unit.shown))

@@ -1,0 +1,268 @@
+"""The Vm: one interpreter, and everything that belongs to it.
+
+It is handed what lies above it: the builtin catalog, and *services* such as the session store, made on
+first use. Two Vms share nothing. `harnpy.Vm` is this class with harnpy's own builtins and services.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from harnpy.vm.backtrace import finish
+from harnpy.vm.builtin import BuiltinTable
+from harnpy.vm.calls import FAILURES, Calls
+from harnpy.vm.host import Host
+from harnpy.vm.load import compile_input, load
+from harnpy.vm.namespace import namespace, shared_names
+from harnpy.vm.tasks import Scheduler
+from harnpy.vm.values import Builtin, Fn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import Any, TypeVar
+
+    from harnpy.vm.builtin import Catalog
+    from harnpy.vm.load import Unit
+    from harnpy.vm.scopes import Binding
+
+    Value = Any
+    State = TypeVar("State")
+
+#: Python frames are cheap in CPython 3.11 (no C stack), and 512 Harn frames with callbacks need many.
+_RECURSION_LIMIT = 60_000
+
+
+def _big_frame(size: int) -> Callable[..., Any]:
+    """``lambda body: body()`` whose frame claims ``size`` stack slots.
+
+    CPython 3.11 keeps Python frames in chunks of 16 KiB and returns a chunk as soon as its first frame
+    returns; a loop whose callee sits on that edge maps and unmaps memory at every call, 200 times slower.
+    Under a huge frame everything shares one chunk (notes §2.4).
+    """
+    from types import FunctionType
+
+    def enter(body: Callable[[], Any]) -> Any:
+        return body()
+
+    return FunctionType(enter.__code__.replace(co_stacksize=size), {})
+
+
+class Vm:
+    """One interpreter.
+
+    ``host``: the effects (default: the real world). ``catalog``: the builtins. ``services``: makers of what
+    hangs off the Vm by name. ``deny``: builtins that fail when called; ``allow``: the only ones that don't.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        host: Host | None = None,
+        services: Mapping[str, Callable[[Vm], Any]] | None = None,
+        deny: Iterable[str] = (),
+        allow: Iterable[str] | None = None,
+    ) -> None:
+        self.host = host or Host()
+        self.builtins = BuiltinTable(catalog, self, frozenset(deny), None if allow is None else frozenset(allow))
+        self.tasks = Scheduler(self)
+        self.calls = Calls(self)
+        self.services = services or {}
+        self.write = self.tasks.write
+        self.enter = _big_frame(66_000)
+        self.enter_worker = _big_frame(17_000)
+        self.shared_names = shared_names(self)
+        self.source_dir: str | None = None
+        self._given: dict[str, Value] = {"argv": []}
+        self._states: dict[type, Any] = {}
+        self._services: dict[str, Any] = {}
+
+    # --- running ----------------------------------------------------------------------------------
+
+    def run_source(
+        self, source: str, *, file: str = "<script>", args: Sequence[str] = (), entry: str | None = None
+    ) -> Value:
+        """Run a program and answer its value (02 §10.5).
+
+        ``file`` names it in messages, ``args`` become `argv`, ``entry`` is the pipeline to run instead
+        of the usual one. Raises SourceFault before it starts, VmError when it fails.
+        """
+        self._given["argv"] = list(args)
+        unit = load(source, file, entry, self.builtins)
+        return self._run_unit(unit, namespace(self, unit, {}))
+
+    def run_file(self, path: str, *, args: Sequence[str] = (), entry: str | None = None) -> Value:
+        """Run the program in the file ``path``. Raises OSError when it can't be read."""
+        import os
+
+        with open(path, encoding="utf-8", errors="replace", newline="") as file:
+            source = file.read()
+        self.source_dir = os.path.dirname(os.path.abspath(path))
+        return self.run_source(source, file=path, args=args, entry=entry)
+
+    def _run_unit(self, unit: Unit, space: dict[str, Any]) -> Value:
+        exec(unit.code, space)  # noqa: S102
+        main = space["main"]
+        return self._run(lambda: main(1))
+
+    def _run(self, body: Callable[[], Value]) -> Value:
+        """Run ``body`` as the root task; errors leave in their final form."""
+        if sys.getrecursionlimit() < _RECURSION_LIMIT:
+            sys.setrecursionlimit(_RECURSION_LIMIT)
+        try:
+            return self.enter(body)
+        except FAILURES as error:
+            raise finish(error) from error.__cause__
+        finally:
+            self.tasks.shut_down()
+
+    async def run_async(
+        self, source: str, *, file: str = "<script>", args: Sequence[str] = (), entry: str | None = None
+    ) -> Value:
+        """Like `run_source`, inside the running asyncio loop: while the program waits, the loop goes on."""
+        import asyncio
+
+        from greenlet import getcurrent, greenlet
+
+        outside = getcurrent()
+        idle, self.tasks.idle = self.tasks.idle, outside.switch
+        self.tasks.new_hub()
+        runner = greenlet(lambda: self._outcome(lambda: self.run_source(source, file=file, args=args, entry=entry)))
+        try:
+            answer = runner.switch()
+            while not runner.dead:
+                await asyncio.sleep(answer)
+                answer = runner.switch()
+        finally:
+            self.tasks.idle = idle
+            self.tasks.new_hub()
+        value, error = answer
+        if error:
+            raise error
+        return value
+
+    @staticmethod
+    def _outcome(run: Callable[[], Value]) -> tuple[Value, BaseException | None]:
+        try:
+            return run(), None
+        except BaseException as error:
+            return None, error
+
+    def repl(self) -> ReplSession:
+        """A session that keeps what its inputs bind."""
+        return ReplSession(self)
+
+    # --- calling ----------------------------------------------------------------------------------
+
+    def call(self, function: Value, *args: Value) -> Value:
+        """Call a callable Harn value."""
+        return self.calls.call(function, 1, args)
+
+    def callback(self, function: Value, count: int) -> Callable[..., Value] | None:
+        """``function`` as a Python callable ``g(0, *args)`` for ``count`` arguments; None if it isn't one."""
+        if type(function) is Fn:
+            if function.arity == count and not self.tasks.signal.pending:
+                return function.call
+        elif type(function) is not Builtin:
+            return None
+        call, signal, poll = self.calls.call, self.tasks.signal, self.tasks.poll
+
+        def general(depth: int, *args: Value) -> Value:
+            if signal.pending:
+                poll()
+            return call(function, depth, args)
+
+        return general
+
+    def iterate(self, value: Value) -> Iterator[Value]:
+        """The items of an iterable value. Raises TypeFault for any other."""
+        from harnpy.vm.iterators import lift
+
+        return iter(lift(value))
+
+    # --- names ------------------------------------------------------------------------------------
+
+    def global_names(self) -> Iterator[str]:
+        """The names of the values that programs are given (02 §22)."""
+        yield from self._given
+        yield from self.builtins.catalog.global_names()
+
+    def global_value(self, name: str) -> Value:
+        return self._given[name] if name in self._given else self.builtins.catalog.global_value(name)
+
+    def set_global(self, name: str, value: Value) -> None:
+        """Give programs a value under ``name``; their own names shadow it."""
+        self._given[name] = value
+
+    def suggest(self, name: str, candidates: Iterable[str]) -> str | None:
+        """The nearest of ``candidates``, for "did you mean" (02 §9.3)."""
+        from harnpy.syntax.spell import nearest, runtime_limit
+
+        shown = [candidate for candidate in candidates if not candidate.startswith("__")]
+        return nearest(name, shown, limit=runtime_limit(name))
+
+    # --- what hangs off a Vm ----------------------------------------------------------------------
+
+    def state(self, cls: type[State]) -> State:
+        """The one instance of ``cls`` that belongs to this Vm, made on first use."""
+        found = self._states.get(cls)
+        if found is None:
+            found = self._states[cls] = cls()
+        return found
+
+    def service(self, name: str) -> Any:
+        """A service handed in by the embedder, made on first use."""
+        if name not in self._services:
+            self._services[name] = self.services[name](self)
+        return self._services[name]
+
+    @property
+    def sessions(self) -> Any:
+        """The session store (08 §1)."""
+        return self.service("sessions")
+
+    @property
+    def session_stack(self) -> Any:
+        """The current task's stack of running sessions."""
+        task = self.tasks.current
+        if task.session_stack is None:
+            task.session_stack = self.services["session_stack"](self)
+        return task.session_stack
+
+    def branch_stack(self, stack: Any) -> Any:
+        """What a child task starts with."""
+        return stack.branch() if stack is not None else None
+
+
+class ReplSession:
+    """Inputs that build on each other: each runs once, and what it binds stays (09 §5)."""
+
+    def __init__(self, vm: Vm) -> None:
+        self.vm = vm
+        self.bindings: dict[str, Binding] = {}
+        self.values: dict[str, Value] = {}
+        self.impls: dict[str, dict[str, Fn]] = {}
+        self.inputs = 0
+
+    def run(self, source: str, file: str | None = None) -> Value:
+        """Run one input; the value of its last expression, else nil. A failed input binds nothing new."""
+        self.inputs += 1
+        bindings, values = dict(self.bindings), dict(self.values)
+        unit = compile_input(source, file or f"<repl:{self.inputs}>", bindings, self.vm.builtins)
+        space = namespace(self.vm, unit, self.impls)
+        space["m"] = values
+        value = self.vm._run_unit(unit, space)
+        self.bindings, self.values = bindings, values
+        return value
+
+    def bind(self, name: str, value: Value) -> None:
+        """Bind ``name`` from outside, as a `let` would."""
+        from harnpy.vm.scopes import Binding
+
+        self.bindings[name] = Binding(name, f"m[{name!r}]", False, "let")
+        self.bindings[name].opaque = True
+        self.values[name] = value
+
+    def names(self) -> list[str]:
+        """The names bound so far."""
+        return sorted(self.bindings)

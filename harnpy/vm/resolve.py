@@ -1,0 +1,580 @@
+"""Every name bound once: local, captured, builtin, host value or undefined. Spec: reference 02 §7.
+
+The walk follows the order of execution, so a name is visible after its declaration and not before.
+Two looks at each name: first at what is declared by now, here and outwards; then, from inside a
+nested function, at what an enclosing block will declare later (functions, and closures bound by `let`),
+because calls are looked up when they happen. Builtins come last.
+"""
+
+from __future__ import annotations
+
+from harnpy.syntax import ast
+from harnpy.vm.scopes import Binding, Function, Ref, Resolution, Scope
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+#: Called like functions, and recognised before anything a user defines (05 §2).
+TASK_CALLS = frozenset({"await", "cancel", "cancel_graceful", "is_cancelled"})
+
+#: Declarations that a file with pipelines performs before the entry (02 §10.2).
+DECLARATIONS = (
+    ast.FnDecl,
+    ast.ToolDecl,
+    ast.SkillDecl,
+    ast.StructDecl,
+    ast.ImplDecl,
+    ast.EnumDecl,
+    ast.InterfaceDecl,
+    ast.TypeDecl,
+    ast.EvalPack,
+)
+
+
+def entry_pipeline(program: ast.Program, name: str | None = None) -> ast.Pipeline | None:
+    """The pipeline called ``name``, else ``default``, else the first. Spec: 02 §10.1."""
+    pipelines = [item for item in program.items if isinstance(item, ast.Pipeline)]
+    for wanted in (name,) if name else ("default",):
+        for pipeline in pipelines:
+            if pipeline.name == wanted:
+                return pipeline
+    return pipelines[0] if pipelines and name is None else None
+
+
+def lineage(program: ast.Program, entry: ast.Pipeline) -> list[ast.Pipeline]:
+    """``entry`` and the pipelines it extends, furthest ancestor first. Spec: 02 §10.4."""
+    by_name = {item.name: item for item in program.items if isinstance(item, ast.Pipeline)}
+    chain = [entry]
+    while (parent := by_name.get(chain[-1].extends or "")) and parent not in chain:
+        chain.append(parent)
+    return chain[::-1]
+
+
+def setup_order(program: ast.Program) -> list[ast.Node]:
+    """What a file with pipelines does before its entry: imports, lets, declarations (02 §10.2)."""
+    items = program.items
+    return [
+        *(item for item in items if isinstance(item, ast.Import)),
+        *(item for item in items if isinstance(item, ast.Let)),
+        *(item for item in items if isinstance(item, DECLARATIONS)),
+    ]
+
+
+def walk(node: ast.Node) -> Iterator[ast.Node]:
+    """``node`` and everything below it, each before its children."""
+    stack = [node]
+    while stack:
+        top = stack.pop()
+        yield top
+        stack.extend(reversed(list(top.children())))
+
+
+def pattern_names(pattern: ast.Node) -> list[str]:
+    """The names that a `let` or `for` pattern binds, in order; `_` binds nothing."""
+    match pattern:
+        case ast.NamePattern(name=name):
+            names = [name]
+        case ast.PairPattern(first=first, second=second):
+            names = [first, second]
+        case ast.DictPattern(entries=entries, rest=rest) | ast.ListPattern(entries=entries, rest=rest):
+            names = [entry.name for entry in entries] + ([rest] if rest else [])
+        case _:
+            names = []
+    return [name for name in names if name != "_"]
+
+
+class Resolver:
+    """One walk over one program."""
+
+    def __init__(
+        self,
+        is_builtin: Callable[[str], bool],
+        is_global: Callable[[str], bool],
+        session: dict[str, Binding] | None = None,
+    ) -> None:
+        self.is_builtin = is_builtin
+        self.is_global = is_global
+        self.session = session
+        self.out = Resolution()
+        self.function: Function = None  # type: ignore[assignment]
+        self.counter = 0
+
+    # --- entry points -----------------------------------------------------------------------------
+
+    def program(self, program: ast.Program, entry: ast.Pipeline | None) -> Resolution:
+        self.collect_types(program)
+        self.enter_function(program, None)
+        if self.session is not None:
+            self.function.scopes[-1].names = self.session
+        if entry is None:
+            self.statements(program, program.items)
+        else:
+            setup = setup_order(program)
+            self.predeclare(setup)
+            for item in setup:
+                self.visit(item)
+            self.open_scope(entry)
+            chain = lineage(program, entry)
+            self.predeclare([s for pipeline in chain for s in pipeline.body.statements])
+            for pipeline in chain:
+                for statement in pipeline.body.statements:
+                    self.visit(statement)
+            self.close_scope()
+        self.leave_function()
+        return self.out
+
+    def collect_types(self, program: ast.Program) -> None:
+        """Structs, enums and interfaces mean the same everywhere in the file (02 §15)."""
+        for node in walk(program):
+            if isinstance(node, ast.StructDecl):
+                self.out.structs.setdefault(node.name, node)
+            elif isinstance(node, ast.EnumDecl):
+                self.out.enums[node.name] = node
+            elif isinstance(node, ast.InterfaceDecl):
+                self.out.interfaces.add(node.name)
+
+    # --- functions and scopes ---------------------------------------------------------------------
+
+    def enter_function(self, node: ast.Node, name: str | None) -> Function:
+        self.function = Function(node, name, self.function)
+        self.out.functions[id(node)] = self.function
+        self.open_scope(node)
+        return self.function
+
+    def leave_function(self) -> None:
+        self.close_scope()
+        self.function = self.function.parent  # type: ignore[assignment]
+
+    def open_scope(self, node: ast.Node) -> Scope:
+        scope = Scope()
+        self.out.scopes[id(node)] = scope
+        self.function.scopes.append(scope)
+        return scope
+
+    def close_scope(self) -> None:
+        self.function.scopes.pop()
+
+    def new_binding(self, name: str, mutable: bool, role: str) -> Binding:
+        self.counter += 1
+        readable = name if name.isascii() else "u"
+        return Binding(name, f"{readable}_{self.counter}", mutable, role)
+
+    def predeclare(self, statements: Iterable[ast.Node]) -> None:
+        """Note what this block will declare, for nested functions that are called later."""
+        pending = self.function.scopes[-1].pending
+        for node in statements:
+            if isinstance(node, ast.FnDecl) and node.name not in pending:
+                binding = self.new_binding(node.name, False, "fn")
+                binding.fn = node
+                pending[node.name] = binding
+            elif isinstance(node, ast.Let) and isinstance(node.target, ast.NamePattern):
+                name = node.target.name
+                if name != "_" and name not in pending:
+                    pending[name] = self.new_binding(name, node.mutable, "let")
+
+    def declare(self, node: ast.Node, name: str, mutable: bool, role: str) -> Binding:
+        """Bind ``name`` in the current scope from here on; `node` and name find it again."""
+        scope = self.function.scopes[-1]
+        old = scope.names.get(name)
+        if old and not (old.mutable or mutable):
+            self.out.redeclared.add(id(node))
+        pending = scope.pending.pop(name, None)
+        matches = pending is not None and (pending.role == "fn") == (role == "fn")
+        binding = pending if pending and matches and not old else self.new_binding(name, mutable, role)
+        binding.mutable = mutable
+        if self.session is scope.names:
+            binding.python = f"m[{name!r}]"
+        scope.names[name] = binding
+        self.out.bindings[id(node), name] = binding
+        return binding
+
+    # --- what a name means ------------------------------------------------------------------------
+
+    def lookup(self, name: str) -> Ref:
+        found = self.visible_bindings(name)
+        if not found and (late := self.find_pending(self.function, name, own=False)):
+            found = [late]
+        ref = None
+        if self.is_builtin(name):
+            ref = Ref("builtin", name)
+        elif self.is_global(name):
+            ref = Ref("global", name)
+        elif not found and (late := self.find_pending(self.function, name, own=True)):
+            found = [late]
+        elif not found and self.session is not None and self.function.parent:
+            ref = Ref("dynamic", name)
+        for binding in reversed(found):
+            ref = Ref("local", name, binding, ref)
+        return ref or Ref("undefined", name, visible=self.visible_names())
+
+    def visible_bindings(self, name: str) -> list[Binding]:
+        """The declared bindings of ``name``, innermost first (the first is captured, if need be)."""
+        depth, function, found = 0, self.function, []
+        while function:
+            for scope in reversed(function.scopes):
+                if name in scope.names:
+                    found.append((depth, scope.names[name]))
+            depth, function = depth + 1, function.parent  # type: ignore[assignment]
+        return [self.capture(self.function, depth, binding) for depth, binding in found[:3]]
+
+    def capture(self, function: Function, depth: int, binding: Binding, late: bool = False) -> Binding:
+        """``binding`` of the function ``depth`` levels out, as ``function`` itself has it.
+
+        ``late``: it has no value yet, so its box is captured instead.
+        """
+        if depth == 0:
+            return binding
+        assert function.parent
+        outer = self.capture(function.parent, depth - 1, binding, late)
+        inner = function.captures.get(outer)
+        if inner is None:
+            inner = self.new_binding(outer.name, outer.mutable, outer.role)
+            inner.captured_from = outer
+            inner.fn, inner.struct = outer.fn, outer.struct
+            inner.late = late or (depth > 1 and outer.late)
+            function.captures[outer] = inner
+        return inner
+
+    def find_pending(self, function: Function, name: str, own: bool) -> Binding | None:
+        """What an enclosing block will declare as ``name``; ``own`` looks in this function too."""
+        depth, current = 0, function
+        while current:
+            for scope in reversed(current.scopes):
+                binding = scope.pending.get(name)
+                if binding and (depth or own):
+                    if binding.role == "fn":
+                        if not binding.shell:
+                            binding.shell = True
+                            scope.shells.append(binding)
+                    elif depth == 0:
+                        continue
+                    elif not binding.late:
+                        binding.late = True
+                        scope.late.append(binding)
+                    return self.capture(function, depth, binding, binding.late)
+            depth, current = depth + 1, current.parent  # type: ignore[assignment]
+        return None
+
+    def visible_names(self) -> tuple[str, ...]:
+        names: dict[str, None] = {}
+        function: Function | None = self.function
+        while function:
+            for scope in function.scopes:
+                names.update(dict.fromkeys(scope.names))
+            function = function.parent
+        return tuple(names)
+
+    # --- the walk ---------------------------------------------------------------------------------
+
+    def visit(self, node: ast.Node) -> None:
+        handler = getattr(self, "visit_" + type(node).__name__, None)
+        if handler:
+            handler(node)
+        else:
+            self.children(node)
+
+    def children(self, node: ast.Node) -> None:
+        for child in node.children():
+            self.visit(child)
+
+    def optional(self, node: ast.Node | None) -> None:
+        if node is not None:
+            self.visit(node)
+
+    def statements(self, owner: ast.Node, statements: tuple[ast.Node, ...]) -> None:
+        self.predeclare(statements)
+        for statement in statements:
+            self.visit(statement)
+
+    def visit_Block(self, node: ast.Block) -> None:
+        self.open_scope(node)
+        self.statements(node, node.statements)
+        self.close_scope()
+
+    def visit_Name(self, node: ast.Name) -> None:
+        self.out.refs[id(node)] = self.lookup(node.name)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        if node.name not in TASK_CALLS:
+            ref = self.out.refs[id(node)] = self.lookup(node.name)
+            self.function.calls |= ref.kind != "builtin"
+            if ref.kind == "undefined" and node.name not in self.out.enums:
+                self.out.undefined_calls.append((node, ref.visible))
+        for arg in node.args:
+            self.visit(arg)
+
+    def visit_MethodCall(self, node: ast.MethodCall) -> None:
+        self.children(node)
+
+    def visit_StructLit(self, node: ast.StructLit) -> None:
+        self.children(node)
+
+    def visit_Let(self, node: ast.Let) -> None:
+        self.visit(node.value)
+        plain = isinstance(node.target, ast.NamePattern)
+        self.pattern(node.target, node.mutable, node.value if plain else None, "let")
+
+    def pattern(self, pattern: ast.Node, mutable: bool, value: ast.Node | None, role: str) -> None:
+        """Declare what a pattern binds; defaults see the names before them (02 §13)."""
+        if isinstance(pattern, ast.DictPattern | ast.ListPattern):
+            for entry in pattern.entries:
+                self.optional(entry.default)
+                if entry.name != "_":
+                    self.declare(pattern, entry.name, mutable, role).opaque = True
+            names = [pattern.rest] if pattern.rest and pattern.rest != "_" else []
+        else:
+            names = pattern_names(pattern)
+        for name in names:
+            binding = self.declare(pattern, name, mutable, role)
+            if value is None:
+                binding.opaque = True
+            else:
+                binding.values.append(value)
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        self.visit(node.value)
+        self.visit(node.target)
+        root = node.target
+        while isinstance(root, ast.Member | ast.Index):
+            root = root.object
+        ref = self.out.refs.get(id(root))
+        if ref and ref.binding:
+            ref.binding.reassigned = True
+            if root is node.target and node.op == "=":
+                ref.binding.values.append(node.value)
+            elif root is node.target:
+                compound = ast.Binary(node.start, node.end, node.op[:-1], root, node.value)
+                self.out.keep.append(compound)
+                ref.binding.values.append(compound)
+            else:
+                ref.binding.opaque = True
+
+    def visit_For(self, node: ast.For) -> None:
+        self.visit(node.iterable)
+        self.open_scope(node)
+        self.pattern(node.pattern, True, None, "for")
+        if isinstance(node.pattern, ast.NamePattern) and node.pattern.name != "_":
+            binding = self.out.bindings[id(node.pattern), node.pattern.name]
+            binding.opaque = not self.counts(node.iterable)
+        self.statements(node, node.body.statements)
+        self.close_scope()
+
+    def counts(self, iterable: ast.Node) -> bool:
+        """Whether a loop over ``iterable`` surely yields ints."""
+        if isinstance(iterable, ast.Call):
+            return iterable.name == "range" and self.out.refs[id(iterable)].kind == "builtin"
+        return isinstance(iterable, ast.RangeTo)
+
+    def visit_Retry(self, node: ast.Retry) -> None:
+        self.visit(node.count)
+        self.statements(node, node.body.statements)
+
+    def visit_Match(self, node: ast.Match) -> None:
+        self.visit(node.value)
+        for arm in node.arms:
+            self.open_scope(arm)
+            for pattern in arm.patterns:
+                self.match_pattern(pattern, arm, alone=len(arm.patterns) == 1)
+            self.optional(arm.guard)
+            self.visit(arm.body)
+            self.close_scope()
+
+    def match_pattern(self, pattern: ast.Node, arm: ast.Arm, alone: bool) -> None:
+        """Names stand for bindings in patterns; what is left is an expression (02 §12)."""
+        if isinstance(pattern, ast.Name):
+            if pattern.name == "_":
+                return
+            if alone:
+                self.declare(pattern, pattern.name, False, "match").opaque = True
+                return
+        if not alone:
+            self.visit(pattern)
+            return
+        for part in match_parts(pattern, self.out.enums):
+            if isinstance(part, ast.Name):
+                if part.name != "_":
+                    self.declare(part, part.name, False, "match").opaque = True
+            else:
+                self.visit(part)
+
+    def visit_Catch(self, node: ast.Catch) -> None:
+        self.open_scope(node)
+        if node.name and node.name != "_":
+            self.declare(node, node.name, False, "catch").opaque = True
+        self.visit(node.body)
+        self.close_scope()
+
+    def visit_Defer(self, node: ast.Defer) -> None:
+        self.function.defers = True
+        self.visit(node.body)
+
+    def visit_Yield(self, node: ast.Yield) -> None:
+        self.function.yields |= not isinstance(self.function.node, ast.Spawn | ast.Parallel | ast.Program)
+        self.children(node)
+
+    def visit_Pipe(self, node: ast.Pipe) -> None:
+        self.visit(node.left)
+        holes = list(placeholders(node.right))
+        if holes:
+            binding = self.new_binding("_", False, "pipe")
+            binding.values.append(node.left)
+            self.out.bindings[id(node), "_"] = binding
+            for hole in holes:
+                self.out.refs[id(hole)] = Ref("local", "_", binding)
+            self.visit_around(node.right, {id(hole) for hole in holes})
+        else:
+            self.function.calls = True
+            self.visit(node.right)
+
+    def visit_around(self, node: ast.Node, holes: set[int]) -> None:
+        """Visit a pipe's right side, whose placeholders are bound already."""
+        if id(node) in holes:
+            return
+        if isinstance(node, ast.Call):
+            ref = self.out.refs[id(node)] = self.lookup(node.name)
+            self.function.calls |= ref.kind != "builtin"
+            if ref.kind == "undefined":
+                self.out.undefined_calls.append((node, ref.visible))
+        if isinstance(node, PLACEHOLDER_PARENTS):
+            for child in node.children():
+                self.visit_around(child, holes)
+        else:
+            self.visit(node)
+
+    # --- nested functions -------------------------------------------------------------------------
+
+    def visit_FnDecl(self, node: ast.FnDecl) -> None:
+        scope = self.function.scopes[-1]
+        before = scope.names.get(node.name)
+        pending = scope.pending.get(node.name)
+        binding = self.declare(node, node.name, False, "fn")
+        binding.fn = node
+        if before is None and binding is pending:
+            del scope.names[node.name]
+            scope.pending[node.name] = binding
+        self.nested(node, node.name, node.params, node.body, binding)
+        scope.pending.pop(node.name, None)
+        scope.names[node.name] = binding
+
+    def visit_ImplDecl(self, node: ast.ImplDecl) -> None:
+        for fn in node.methods:
+            self.nested(fn, f"{node.name}.{fn.name}", fn.params, fn.body, None)
+
+    def visit_ToolDecl(self, node: ast.ToolDecl) -> None:
+        self.declare(node, node.name, False, "tool").opaque = True
+        self.nested(node, node.name, node.params, node.body, None)
+
+    def visit_SkillDecl(self, node: ast.SkillDecl) -> None:
+        self.declare(node, node.name, False, "skill").opaque = True
+        self.children(node)
+
+    def visit_EvalPack(self, node: ast.EvalPack) -> None:
+        self.declare(node, node.name, False, "eval_pack").opaque = True
+        self.children(node)
+
+    def visit_Closure(self, node: ast.Closure) -> None:
+        self.nested(node, None, node.params, node.body, None)
+
+    def visit_FnExpr(self, node: ast.FnExpr) -> None:
+        self.nested(node, None, node.params, node.body, None)
+
+    def visit_Spawn(self, node: ast.Spawn) -> None:
+        self.nested(node, None, (), node.body, None)
+
+    def visit_Parallel(self, node: ast.Parallel) -> None:
+        self.visit(node.source)
+        self.optional(node.max_concurrent)
+        self.enter_function(node, None)
+        if node.param:
+            binding = self.declare(node, node.param, False, "param")
+            binding.opaque = True
+            self.function.params.append(binding)
+        self.statements(node, node.body.statements)
+        self.leave_function()
+
+    def nested(
+        self,
+        node: ast.Node,
+        name: str | None,
+        params: tuple[ast.Param, ...],
+        body: ast.Block,
+        binding: Binding | None,
+    ) -> None:
+        function = self.enter_function(node, name)
+        function.self_binding = binding
+        for param in params:
+            self.optional(param.default)
+            # `_` is a parameter that nothing can read.
+            declared = self.declare(param, param.name, False, "param")
+            if param.name == "_":
+                del function.scopes[-1].names["_"]
+            declared.opaque = True
+            function.params.append(declared)
+        self.statements(node, body.statements)
+        self.leave_function()
+
+    def visit_StructDecl(self, node: ast.StructDecl) -> None:
+        self.declare(node, node.name, False, "struct").struct = node
+
+    def visit_EnumDecl(self, node: ast.EnumDecl) -> None:
+        pass
+
+    def visit_InterfaceDecl(self, node: ast.InterfaceDecl) -> None:
+        pass
+
+    def visit_TypeDecl(self, node: ast.TypeDecl) -> None:
+        pass
+
+    def visit_Pipeline(self, node: ast.Pipeline) -> None:
+        pass
+
+    def visit_Override(self, node: ast.Override) -> None:
+        pass
+
+    def visit_Import(self, node: ast.Import) -> None:
+        for name in node.names or ():
+            self.declare(node, name, False, "import").opaque = True
+
+
+#: Below these a pipe's `_` is seen; in anything else it is not a placeholder (02 §4.3).
+PLACEHOLDER_PARENTS = (
+    ast.Call,
+    ast.MethodCall,
+    ast.Binary,
+    ast.Unary,
+    ast.List,
+    ast.Member,
+    ast.Index,
+    ast.Spread,
+)
+
+
+def placeholders(node: ast.Node) -> Iterator[ast.Name]:
+    """The `_` names in ``node`` that stand for the piped value."""
+    if isinstance(node, ast.Name):
+        if node.name == "_":
+            yield node
+    elif isinstance(node, PLACEHOLDER_PARENTS) and not getattr(node, "optional", False):
+        for child in node.children():
+            yield from placeholders(child)
+
+
+def match_parts(pattern: ast.Node, enums: dict[str, ast.EnumDecl | None]) -> list[ast.Node]:
+    """The parts of a match pattern that bind (names) or are compared (all else)."""
+    if isinstance(pattern, ast.Dict):
+        return [entry.value for entry in pattern.entries if isinstance(entry, ast.DictEntry)]
+    if isinstance(pattern, ast.List):
+        return list(pattern.items)
+    variant = enum_variant(pattern, enums)
+    if variant:
+        return list(pattern.args) if isinstance(pattern, ast.MethodCall) else []
+    return [pattern]
+
+
+def enum_variant(node: ast.Node, enums: dict[str, ast.EnumDecl | None]) -> tuple[str, str] | None:
+    """``(enum, variant)`` when ``node`` is written as one: ``E.V`` or ``E.V(…)``."""
+    if isinstance(node, ast.Member | ast.MethodCall) and isinstance(node.object, ast.Name):
+        if node.object.name in enums and not node.optional:
+            return node.object.name, node.name
+    return None

@@ -1,0 +1,143 @@
+"""What `resolve` finds out: bindings, functions and what each name means.
+
+A *binding* is one declared name. A *function* is one unit of evaluation: the module's body, a `fn`, a
+closure, the body of a `spawn` or `parallel`. A function that uses a name of an enclosing one gets a
+binding of its own for it, filled with the value at the moment the function value is made: capture is
+by value (02 §7.3).
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from harnpy.syntax import ast
+
+
+class Binding:
+    """One declared name.
+
+    ``python`` is the expression that reads it in generated code. ``values`` are the expressions ever
+    assigned to it, for inference; ``opaque`` when some value comes from elsewhere. ``late`` names are
+    used by a closure made before they have a value: the closure holds the box, not the value, and
+    only callables are found through it (02 §7.4). ``shell`` marks a `fn` used before its declaration.
+    """
+
+    __slots__ = (
+        "captured_from",
+        "fn",
+        "kind",
+        "late",
+        "mutable",
+        "name",
+        "opaque",
+        "python",
+        "reassigned",
+        "role",
+        "shell",
+        "struct",
+        "values",
+    )
+
+    def __init__(self, name: str, python: str, mutable: bool, role: str) -> None:
+        self.name = name
+        self.python = python
+        self.mutable = mutable
+        self.role = role
+        self.values: list[ast.Node] = []
+        self.opaque = False
+        self.reassigned = False
+        self.late = False
+        self.shell = False
+        self.kind: str | None = None
+        self.fn: ast.FnDecl | None = None
+        self.struct: ast.StructDecl | None = None
+        self.captured_from: Binding | None = None
+
+    @property
+    def box(self) -> str:
+        """The variable that holds a late binding's one-element list."""
+        return self.python + "_box"
+
+
+class Scope:
+    """The names declared so far in one block, and those its later statements will declare."""
+
+    __slots__ = ("late", "names", "pending", "shells")
+
+    def __init__(self) -> None:
+        self.names: dict[str, Binding] = {}
+        self.pending: dict[str, Binding] = {}
+        self.late: list[Binding] = []
+        self.shells: list[Binding] = []
+
+
+class Function:
+    """One unit of evaluation. ``captures`` maps each enclosing binding to the one it has here."""
+
+    __slots__ = (
+        "calls",
+        "captures",
+        "defers",
+        "name",
+        "node",
+        "params",
+        "parent",
+        "scopes",
+        "self_binding",
+        "yields",
+    )
+
+    def __init__(self, node: ast.Node, name: str | None, parent: Function | None) -> None:
+        self.node = node
+        self.name = name
+        self.parent = parent
+        self.params: list[Binding] = []
+        self.captures: dict[Binding, Binding] = {}
+        self.scopes: list[Scope] = []
+        self.yields = False
+        self.defers = False
+        self.calls = False
+        self.self_binding: Binding | None = None
+
+
+class Ref:
+    """What a use of a name means.
+
+    ``kind``: ``"local"`` (``binding``), ``"builtin"``, ``"global"`` (a value the host supplies),
+    ``"dynamic"`` (found at run time among the session's names: REPL) or ``"undefined"``
+    (``visible``: candidates for a suggestion). ``outer`` is what a call falls back on when the binding
+    turns out not to be callable (02 §7.4).
+    """
+
+    __slots__ = ("binding", "kind", "name", "outer", "visible")
+
+    def __init__(
+        self,
+        kind: str,
+        name: str,
+        binding: Binding | None = None,
+        outer: Ref | None = None,
+        visible: tuple[str, ...] = (),
+    ) -> None:
+        self.kind = kind
+        self.name = name
+        self.binding = binding
+        self.outer = outer
+        self.visible = visible
+
+
+class Resolution:
+    """The result: side tables keyed by node identity (the tree itself is immutable and shared)."""
+
+    def __init__(self) -> None:
+        self.refs: dict[int, Ref] = {}
+        self.functions: dict[int, Function] = {}
+        self.scopes: dict[int, Scope] = {}
+        self.bindings: dict[tuple[int, str], Binding] = {}
+        self.redeclared: set[int] = set()
+        self.structs: dict[str, ast.StructDecl] = {}
+        self.enums: dict[str, ast.EnumDecl | None] = {"Result": None}
+        self.interfaces: set[str] = set()
+        self.undefined_calls: list[tuple[ast.Call, tuple[str, ...]]] = []
+        self.keep: list[object] = []
+        """Nodes made during resolution: kept alive, since the tables go by identity."""

@@ -1,0 +1,440 @@
+"""Tasks: greenlets on one thread that give way only where the language says so. Spec: reference 05 §1–3, §9.
+
+The root task runs where `Vm.run` was called and is also the hub: while it waits, it runs the others. A
+child runs in a pooled greenlet and switches back to the hub to wait. So a program without tasks never
+imports greenlet, and evaluated code stays plain synchronous Python.
+
+What a task owns: its output until somebody awaits it, its deadlines, its unawaited children, its
+current-session stack.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from heapq import heappop, heappush
+
+from harnpy.vm.backtrace import describe
+from harnpy.vm.calls import FAILURES, TaskAborted, err
+from harnpy.vm.errors import RuntimeFault, Thrown, TypeFault, VmError
+from harnpy.vm.values import Duration, EnumValue, Stream, TaskHandle, type_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from harnpy.vm.machine import Vm
+
+    Value = Any
+
+CANCELLED = "kind:cancelled:VM cancelled by host"
+DEADLINE = "Deadline exceeded"
+_FORCED = "cancel_graceful: timeout, task forcefully aborted"
+
+
+class Signal:
+    """``pending`` is what loops look at: true while the running task must look at its clock or flag."""
+
+    __slots__ = ("pending",)
+
+    def __init__(self) -> None:
+        self.pending = False
+
+
+class Task:
+    """One task. ``output`` collects what it prints (None for the root, which prints at once)."""
+
+    def __init__(self, body: Callable[[], Value] | None, parent: Task | None) -> None:
+        self.body = body
+        self.parent = parent
+        self.output: list[str] | None = None if parent is None else []
+        self.result: Value = None
+        self.error: BaseException | None = None
+        self.done = False
+        self.started = False
+        self.greenlet: Any = None
+        self.waiting_for_me: list[Task] = []
+        self.children: list[Task] = []
+        self.handles = 0
+        self.consumed = False
+        self.cancel_requested = False
+        self.deadlines: list[float] = []
+        self.turn = 0
+        """Counts resumptions, so that timers of an earlier wait are recognised as stale."""
+        self.finished_at = 0
+        self.aborter: Any = None
+        """The greenlet to go back to when the task was aborted from there."""
+        self.session_stack: Any = None
+
+    def error_text(self) -> str:
+        assert self.error
+        return self.error.text if isinstance(self.error, VmError) else str(self.error)
+
+
+class Scheduler:
+    """Runs the tasks of one Vm."""
+
+    def __init__(self, vm: Vm) -> None:
+        self.vm = vm
+        self.signal = Signal()
+        self.root = Task(None, None)
+        self.current = self.root
+        self.ready: deque[Task] = deque()
+        self.timers: list[tuple[float, int, Task, int]] = []
+        self.sequence = 0
+        self.pool: list[Any] = []
+        self.hub: Any = None
+        self.idle: Callable[[float], None] = vm.host.sleep
+
+    def new_hub(self) -> None:
+        """Forget the greenlets made under another root: a run begins or ends somewhere else."""
+        self.hub = None
+        self.pool.clear()
+
+    # --- waiting ----------------------------------------------------------------------------------
+
+    def suspend(self) -> None:
+        """Give way until `resume` is called for the current task."""
+        task = self.current
+        if task.deadlines:
+            self.wake_at(task, task.deadlines[-1])
+        if task is self.root:
+            self.run_others()
+        else:
+            self.hub.switch()
+        self.current = task
+        task.turn += 1
+        self.refresh()
+        if self.signal.pending:
+            self.poll()
+
+    def run_others(self) -> None:
+        """As the hub: run whatever is ready until it is the root's turn."""
+        while True:
+            self.fire_timers()
+            if not self.ready:
+                if not self.timers:
+                    raise RuntimeFault("deadlock: every task is waiting for another")
+                self.idle(max(self.timers[0][0] - self.vm.host.monotonic(), 0))
+                continue
+            task = self.ready.popleft()
+            if task is self.root:
+                return
+            if not task.done:
+                self.switch_to(task)
+
+    def switch_to(self, task: Task) -> None:
+        self.current = task
+        self.refresh()
+        if task.started:
+            task.greenlet.switch()
+        else:
+            self.start(task)
+
+    def resume(self, task: Task) -> None:
+        self.ready.append(task)
+
+    def wake_at(self, task: Task, when: float) -> None:
+        self.sequence += 1
+        heappush(self.timers, (when, self.sequence, task, task.turn))
+
+    def fire_timers(self) -> None:
+        now = self.vm.host.monotonic() if self.timers else 0
+        while self.timers:
+            when, _, task, turn = self.timers[0]
+            if turn == task.turn and not task.done and when > now:
+                return
+            heappop(self.timers)
+            if turn == task.turn and not task.done and task not in self.ready:
+                self.ready.append(task)
+
+    def sleep(self, seconds: float) -> None:
+        """Suspend the current task for ``seconds``; zero or less returns at once."""
+        if seconds > 0:
+            until = self.vm.host.monotonic() + seconds
+            self.wake_at(self.current, until)
+            self.suspend()
+            while self.vm.host.monotonic() < until:
+                self.wake_at(self.current, until)
+                self.suspend()
+
+    def wait_until(self, met: Callable[[], bool]) -> None:
+        """Suspend until ``met()``; whoever may change that must `resume` the task."""
+        while not met():
+            self.suspend()
+
+    # --- deadlines and cancellation ---------------------------------------------------------------
+
+    def refresh(self) -> None:
+        self.signal.pending = bool(self.current.deadlines) or self.current.cancel_requested
+
+    def poll(self) -> None:
+        """Raise in the current task what is due there: an expired deadline, a cancellation."""
+        task = self.current
+        if task.deadlines and self.vm.host.monotonic() >= min(task.deadlines):
+            task.deadlines[:] = [d for d in task.deadlines if d > self.vm.host.monotonic()]
+            self.abort_children(task)
+            raise Thrown(DEADLINE)
+        if task.cancel_requested and task.parent is not None:
+            raise Thrown(CANCELLED)
+
+    def deadline_begin(self, limit: Value) -> float:
+        """Start a `deadline` block; a duration or ms, anything else is 30 s (05 §9)."""
+        ms = limit.ms if type(limit) is Duration else limit if type(limit) is int else 30_000
+        when = self.vm.host.monotonic() + max(ms, 0) / 1000
+        self.current.deadlines.append(when)
+        self.signal.pending = True
+        return when
+
+    def deadline_end(self, token: float) -> None:
+        deadlines = self.current.deadlines
+        if token in deadlines:
+            del deadlines[deadlines.index(token) :]
+        self.refresh()
+
+    def is_cancelled(self) -> bool:
+        return self.current.cancel_requested
+
+    # --- life of a child --------------------------------------------------------------------------
+
+    def create(self, body: Callable[[int], Value]) -> Task:
+        """A child of the current task, queued: it starts when the current one gives way."""
+        task = Task(lambda: body(1), self.current)
+        task.session_stack = self.vm.branch_stack(self.current.session_stack)
+        self.current.children.append(task)
+        self.ready.append(task)
+        return task
+
+    def start(self, task: Task) -> None:
+        """Run ``task`` in a pooled greenlet until it first gives way."""
+        task.started = True
+        if not self.pool:
+            from greenlet import getcurrent, greenlet
+
+            if self.hub is None:
+                self.hub = getcurrent()
+            worker = greenlet(self.vm.enter_worker, self.hub)
+            worker.switch(self.worker)
+            self.pool.append(worker)
+        task.greenlet = self.pool.pop()
+        task.greenlet.switch(task)
+
+    def worker(self) -> None:
+        """A pooled greenlet: runs one task after another."""
+        from greenlet import getcurrent
+
+        me = getcurrent()
+        task = self.hub.switch()
+        while True:
+            self.run_task(task)
+            self.pool.append(me)
+            task = (task.aborter or self.hub).switch()
+
+    def run_task(self, task: Task) -> None:
+        assert task.body
+        try:
+            task.result = task.body()
+        except TaskAborted:
+            task.consumed = True
+        except Thrown as error:
+            task.error = error
+        except FAILURES as error:
+            task.error = VmError(describe(error, 0))
+        except BaseException as error:
+            task.error = error
+        self.finish(task)
+
+    def finish(self, task: Task) -> None:
+        self.sequence += 1
+        task.done, task.finished_at, task.body = True, self.sequence, None
+        self.abort_children(task)
+        for waiter in task.waiting_for_me:
+            self.resume(waiter)
+        task.waiting_for_me.clear()
+
+    def abort_children(self, task: Task) -> None:
+        children, task.children = task.children, []
+        for child in children:
+            if not child.done and not child.consumed:
+                self.abort(child)
+
+    def abort(self, task: Task) -> None:
+        """Stop a task where it is: none of its code runs again (05 §2)."""
+        if task.done or task is self.current:
+            return
+        task.consumed = True
+        if not task.started:
+            self.finish(task)
+            return
+        from greenlet import getcurrent
+
+        current = self.current
+        task.aborter = getcurrent()
+        task.greenlet.throw(TaskAborted())
+        self.current = current
+        self.refresh()
+
+    def join(self, task: Task) -> None:
+        """Suspend the current task until ``task`` is done."""
+        while not task.done:
+            task.waiting_for_me.append(self.current)
+            self.suspend()
+
+    def write(self, text: str) -> None:
+        """Program output of the current task."""
+        output = self.current.output
+        if output is None:
+            self.vm.host.write_out(text)
+        else:
+            output.append(text)
+
+    def take_output(self, task: Task) -> None:
+        """Append a finished child's output to the current task's."""
+        if task.output:
+            self.write("".join(task.output))
+            task.output = []
+
+    def shut_down(self) -> None:
+        """At the program's end: its unawaited tasks stop without a trace."""
+        self.abort_children(self.root)
+        self.ready.clear()
+        self.timers.clear()
+        self.root.deadlines.clear()
+        self.refresh()
+
+    # --- spawn, await, cancel ---------------------------------------------------------------------
+
+    def spawn(self, body: Callable[[int], Value]) -> TaskHandle:
+        self.current.handles += 1
+        return TaskHandle(f"vm_task_{self.current.handles}", self.create(body))
+
+    def own(self, handle: Value) -> Task | None:
+        """The task of a handle that the current task made and has not consumed."""
+        task: Task | None = handle.task if type(handle) is TaskHandle else None
+        return task if task and task.parent is self.current and not task.consumed else None
+
+    def await_task(self, handle: Value = None) -> Value:
+        if type(handle) is not TaskHandle:
+            return handle
+        task = self.own(handle)
+        if task is None:
+            return None
+        self.join(task)
+        self.release(task)
+        if task.error:
+            raise task.error
+        self.take_output(task)
+        return task.result
+
+    def release(self, task: Task) -> None:
+        task.consumed = True
+        if task in self.current.children:
+            self.current.children.remove(task)
+
+    def cancel_task(self, handle: Value = None, _: Value = None) -> None:
+        task = self.own(handle)
+        if task and not task.done:
+            self.abort(task)
+            self.release(task)
+
+    def cancel_gracefully(self, handle: Value = None, timeout: Value = 5000) -> Value:
+        """Ask a task to end, wait for it, abort it when it doesn't (05 §2)."""
+        if type(handle) is not TaskHandle:
+            return None
+        task = self.own(handle)
+        if task is None:
+            return EnumValue("Result", "Ok", (None,))
+        ms = timeout.ms if type(timeout) is Duration else timeout if type(timeout) is int else 5000
+        until = self.vm.host.monotonic() + max(ms, 0) / 1000
+        task.cancel_requested = True
+        if task.started and not task.done:
+            self.resume(task)
+        task.waiting_for_me.append(self.current)
+        while not task.done and self.vm.host.monotonic() < until:
+            self.wake_at(self.current, until)
+            self.suspend()
+        self.release(task)
+        if not task.done:
+            self.abort(task)
+            return err(_FORCED)
+        if task.error:
+            return err(task.error_text())
+        self.take_output(task)
+        return EnumValue("Result", "Ok", (task.result,))
+
+    # --- parallel ---------------------------------------------------------------------------------
+
+    def parallel(self, kind: str, source: Value, body: Callable[..., Value], takes: bool, cap: Value) -> Value:
+        """The forms of 05 §3; ``body(depth, item)`` or, when it takes none, ``body(depth)``."""
+        if cap is not None and type(cap) is not int:
+            raise TypeFault(f"parallel max_concurrent must be an int; got {type_name(cap)}")
+        if kind == "count":
+            items: list[Value] = list(range(source)) if type(source) is int else []
+        elif type(source) is not list:
+            return None
+        else:
+            items = source
+        calls = [(lambda d, x=x: body(d, x)) if takes else body for x in items]
+        limit = cap if cap and cap > 0 else len(calls)
+        if kind == "stream":
+            return Stream(self.completions(calls, limit))
+        tasks = self.run_all(calls, limit)
+        return self.settled(tasks) if kind == "settle" else self.gathered(tasks)
+
+    def run_all(self, calls: list[Callable[[int], Value]], limit: int) -> list[Task]:
+        """Run every call to its end, at most ``limit`` at once, started in order."""
+        tasks: list[Task] = []
+        for call in calls:
+            while sum(not task.done for task in tasks) >= limit:
+                self.wait_for_any(tasks)
+            tasks.append(self.create(call))
+        for task in tasks:
+            self.join(task)
+            self.release(task)
+        return tasks
+
+    def wait_for_any(self, tasks: list[Task]) -> None:
+        """Suspend until one of the running tasks ends."""
+        running = [task for task in tasks if not task.done]
+        for task in running:
+            task.waiting_for_me.append(self.current)
+        self.suspend()
+        for task in running:
+            if self.current in task.waiting_for_me:
+                task.waiting_for_me.remove(self.current)
+
+    def gathered(self, tasks: list[Task]) -> list[Value]:
+        """All results in order, or the error of the first failing index (05 §3.4)."""
+        for task in tasks:
+            if task.error:
+                raise task.error
+            self.take_output(task)
+        return [task.result for task in tasks]
+
+    def settled(self, tasks: list[Task]) -> dict[str, Value]:
+        results = []
+        for task in tasks:
+            self.take_output(task)
+            ok = EnumValue("Result", "Ok", (task.result,))
+            results.append(err(task.error_text()) if task.error else ok)
+        failed = sum(task.error is not None for task in tasks)
+        return {"results": results, "succeeded": len(tasks) - failed, "failed": failed}
+
+    def completions(self, calls: list[Callable[[int], Value]], limit: int) -> Iterator[Value]:
+        """Results as tasks end; a finished task keeps its slot until its result is taken (05 §3.5)."""
+        waiting = deque(calls)
+        running: list[Task] = []
+        while waiting or running:
+            while waiting and len(running) < limit:
+                running.append(self.create(waiting.popleft()))
+            while not (finished := [task for task in running if task.done]):
+                self.wait_for_any(running)
+            first = min(finished, key=lambda task: task.finished_at)
+            running.remove(first)
+            self.release(first)
+            self.take_output(first)
+            if first.error:
+                for task in running:
+                    self.abort(task)
+                raise first.error
+            yield first.result
