@@ -179,12 +179,26 @@ def _binder(declaration: Declaration) -> tuple[Callable[..., Any], int | None]:
         space[f"d{i}"] = default
         heads.append(f"{p.name}=d{i}")
         passed.append(_argument(declaration, p.name, p.type, p.optional, i, space))
+    count = None if signature.rest else len(signature.parameters)
+    if passed == [head.partition("=")[0] for head in heads]:
+        return _with_defaults(function, [p.default for p in signature.parameters if not p.rest]), count
     text = (
         f"def bound(vm, {receiver}{', '.join(heads)}):\n"
         f"    return fn(vm, {receiver}{', '.join(passed)})\n"
     )
     exec(compile(text, f"<binder of {declaration.name}>", "exec"), space)  # noqa: S102
-    return space["bound"], None if signature.rest else len(signature.parameters)
+    return space["bound"], count
+
+
+def _with_defaults(function: Callable[..., Any], defaults: list[Any]) -> Callable[..., Any]:
+    """The function itself, its declared defaults put in: nothing to convert, nothing to pay."""
+    new = type(_with_defaults)
+    assert isinstance(function, new)
+    bare = new(
+        function.__code__, function.__globals__, function.__name__, tuple(defaults), function.__closure__
+    )
+    bare.__doc__ = function.__doc__
+    return bare
 
 
 def _argument(

@@ -15,6 +15,7 @@ from harnpy.vm.values import Builtin, EnumValue, Fn, Struct, display, type_name
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from types import FrameType
     from typing import Any, Never
 
     from harnpy.vm.machine import Vm
@@ -36,8 +37,8 @@ class TaskAborted(BaseException):
 class Tail:
     """A function's answer "now call this instead": a tail call in the making."""
 
-    __slots__ = ("args", "fn")
-    fn: Fn
+    __slots__ = ("args", "body")
+    body: Callable[..., Value]
     args: Sequence[Value]
 
 
@@ -46,7 +47,7 @@ class Calls:
 
     def __init__(self, vm: Vm) -> None:
         self.vm = vm
-        self.next = Tail()
+        self.TAIL = Tail()
 
     def call(self, callee: Value, depth: int, args: Sequence[Value]) -> Value:
         """Call any callable value."""
@@ -76,6 +77,10 @@ class Calls:
     def call_dynamic(self, names: dict[str, Value], name: str, depth: int, args: Sequence[Value]) -> Value:
         return self.call_named(names.get(name), name, depth, args, None)
 
+    def call_from_frames(self, name: str, depth: int, args: Sequence[Value]) -> Value:
+        """Call a function that is no lexical neighbour, but bound in a calling frame (02 §7.4)."""
+        return self.call_named(in_calling_frames(name), name, depth, args, None)
+
     def pipe(self, value: Value, target: Value, depth: int) -> Value:
         if type(target) is Fn or type(target) is Builtin:
             return self.call(target, depth, (value,))
@@ -85,9 +90,9 @@ class Calls:
 
     def tail(self, fn: Fn, args: Sequence[Value]) -> Tail:
         """Answer a tail call; the nearest `bouncing` function makes it."""
-        self.next.fn = fn
-        self.next.args = args if fn.arity == len(args) else fit(fn, args)
-        return self.next
+        self.TAIL.body = fn.body
+        self.TAIL.args = args if fn.arity == len(args) else fit(fn, args)
+        return self.TAIL
 
     def tail_named(self, value: Value, name: str, depth: int, args: Sequence[Value], other: Value) -> Value:
         if type(value) is Fn:
@@ -104,14 +109,15 @@ class Calls:
         return Fn(name, params, body, rest, self.trampoline(body))
 
     def trampoline(self, body: Callable[..., Value]) -> Callable[..., Value]:
-        following, signal, poll = self.next, self.vm.tasks.signal, self.vm.tasks.poll
+        following, signal, poll = self.TAIL, self.vm.signal, self.vm.poll
 
         def bounce(depth: int, *args: Value) -> Value:
             result = body(depth, *args)
             while result is following:
                 if signal.pending:
                     poll()
-                result = following.fn.body(depth, *following.args)
+                target, args = following.body, following.args
+                result = target(depth, args[0]) if len(args) == 1 else target(depth, *args)
             return result
 
         return bounce
@@ -158,6 +164,23 @@ def fit(fn: Fn, args: Sequence[Value]) -> Sequence[Value]:
         return args[: fn.arity]
     plain = len(fn.params) - 1
     return [*args[:plain], *[MISSING] * (plain - len(args)), list(args[plain:])]
+
+
+def in_calling_frames(name: str) -> Value:
+    """The callable that the nearest calling Harn function binds to ``name``, or None.
+
+    Generated locals are called after the program's names: ``name_N``, N counting declarations.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if "UNIT" in frame.f_globals:
+            for variable in reversed(frame.f_locals):
+                head, _, number = variable.rpartition("_")
+                value = frame.f_locals[variable] if head == name and number.isdigit() else None
+                if type(value) is Fn:
+                    return value
+        frame = frame.f_back
+    return None
 
 
 def overflow() -> Never:

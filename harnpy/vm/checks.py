@@ -1,17 +1,15 @@
 """Run-time checks of annotated parameters. Spec: reference 02 §20.
 
-A type expression becomes a *spec*, nested tuples that generated code writes out:
+`harnpy.vm.emit.annotations` turns a type expression into a *spec*, nested tuples that generated code
+writes out:
 
     ("scalar", "int")      ("union", (spec, …))       ("literal", value)      ("literals", (value, …))
     ("list", spec|None)    ("dict", spec|None)        ("shape", ((name, optional, spec), …))
     ("interface", name)
-
-What cannot be checked (struct and alias names, type parameters, `any` …) has no spec.
 """
 
 from __future__ import annotations
 
-from harnpy.syntax import ast
 from harnpy.vm.errors import RuntimeFault, TypeFault, VmError
 from harnpy.vm.values import Fn, Set, Struct, display, equal, type_name
 
@@ -20,11 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from harnpy.vm.scopes import Resolution
-
     Spec = tuple[Any, ...]
 
-_SCALARS: dict[str, tuple[type, ...]] = {
+SCALARS: dict[str, tuple[type, ...]] = {
     "int": (int, float),
     "float": (int, float),
     "string": (str,),
@@ -35,71 +31,7 @@ _SCALARS: dict[str, tuple[type, ...]] = {
     "closure": (Fn,),
     "bytes": (bytes,),
 }
-_QUICK = {
-    "int": "type({0}) is not int and type({0}) is not float",
-    "float": "type({0}) is not int and type({0}) is not float",
-    "string": "type({0}) is not str",
-    "bool": "type({0}) is not bool",
-    "list": "type({0}) is not list",
-    "closure": "type({0}) is not Fn",
-}
 _DICT_LIKE = ("dict", "shape")
-
-
-class Check:
-    """How to check one parameter."""
-
-    __slots__ = ("spec",)
-
-    def __init__(self, spec: Spec) -> None:
-        self.spec = spec
-
-    def quick(self, variable: str) -> str | None:
-        """Python text that is true when the full check is needed; None: always."""
-        return _QUICK[self.spec[1]].format(variable) if self.spec[-1] in _QUICK else None
-
-
-def parameter_check(type_: ast.Node, resolution: Resolution) -> Check | None:
-    """The check of an annotation, or None when it is not enforced."""
-    spec = _spec(type_, resolution)
-    return Check(spec) if spec else None
-
-
-def _spec(type_: ast.Node, resolution: Resolution) -> Spec | None:
-    match type_:
-        case ast.TypeName(name=name, args=()) if name in _SCALARS:
-            return ("scalar", name)
-        case ast.TypeName(name="list", args=(item,)):
-            return ("list", _spec(item, resolution))
-        case ast.TypeName(name="dict", args=()):
-            return ("dict", None)
-        case ast.TypeName(name="dict", args=(key, value)):
-            named = isinstance(key, ast.TypeName) and key.name == "string"
-            return ("dict", _spec(value, resolution) if named else None)
-        case ast.TypeName(name=name, args=()) if name in resolution.interfaces:
-            return ("interface", name)
-        case ast.TypeLiteral(value=value):
-            return ("literal", value)
-        case ast.TypeFn():
-            return ("scalar", "closure")
-        case ast.TypeUnion(members=members):
-            return _union([_spec(member, resolution) for member in members])
-        case ast.TypeShape(fields=fields):
-            specs = [(f.name, f.optional, _spec(f.type, resolution)) for f in fields]
-            return ("shape", tuple(specs)) if all(spec for _, _, spec in specs) else None
-    return None
-
-
-def _union(members: list[Spec | None]) -> Spec | None:
-    if not all(members):
-        return None
-    specs = [spec for spec in members if spec]
-    if all(spec[0] == "literal" for spec in specs) and len({type(spec[1]) for spec in specs}) == 1:
-        return ("literals", tuple(spec[1] for spec in specs))
-    return ("union", tuple(specs))
-
-
-# --- at run time --------------------------------------------------------------------------------------
 
 
 def check_parameter(name: str, value: Any, spec: Spec) -> None:
@@ -194,11 +126,13 @@ def _fits(value: Any, spec: Spec) -> bool:
     """Whether ``value`` is of ``spec`` at all, when the details of a failure don't matter."""
     kind = spec[0]
     if kind == "scalar":
-        return type(value) in _SCALARS[spec[1]]
+        return type(value) in SCALARS[spec[1]]
     if kind == "union":
         return any(_fits(value, member) for member in spec[1])
     if kind == "literal":
         return type(value) is type(spec[1]) and equal(value, spec[1])
+    if kind == "list":
+        return type(value) is list and not any(True for _ in _problems("root", value, spec))
     return _fault_of("", value, spec, True) is None
 
 

@@ -59,11 +59,11 @@ def compare(a: Value, b: Value) -> int:
 
 def contains_value(items: Sequence[Value], x: Value) -> bool:
     """Whether some item is ``==`` to ``x``."""
-    if _is_exact(x):
-        # Python's `in` agrees with Harn's `==` here, except that True is 1 to Python and False 0.
-        found = x in items
-        if not found or type(x) is str or not 0 <= x <= 1:
-            return found
+    kind = type(x)
+    # Where Python's `in` agrees with Harn's `==`: not for 0 and 1, which are False and True to Python,
+    # nor beyond 2^53, where Harn compares ints with floats as floats.
+    if kind is str or (kind is int and (1 < x < _EXACT_FLOAT_LIMIT or -_EXACT_FLOAT_LIMIT < x < 0)):
+        return x in items
     for item in items:  # noqa: SIM110 - `any` of a generator would recurse through C
         if equal(item, x):
             return True
@@ -168,13 +168,14 @@ def _equal_items(a: Sequence[Value], b: Sequence[Value]) -> bool:
 
 
 def _equal_members(a: Sequence[Value], b: Sequence[Value]) -> bool:
-    """As many, and each of either has an equal one in the other."""
-    return len(a) == len(b) and _has_all(Members(a), b) and _has_all(Members(b), a)
-
-
-def _has_all(members: Members, values: Sequence[Value]) -> bool:
-    for value in values:  # noqa: SIM110 - as above
-        if not members.has(value):
+    """As many, and each has an equal one on the other side; 1 and 1.0 in one set count once."""
+    if len(a) != len(b):
+        return False
+    mine, theirs = Members(a), Members(b)
+    if len(mine.items) != len(theirs.items):
+        return False
+    for item in mine.items:  # noqa: SIM110 - as above
+        if not theirs.has(item):
             return False
     return True
 

@@ -81,6 +81,9 @@ class Kinds:
                 return "bool" if op in _COMPARISONS else "any"
             case ast.Unary(op="!"):
                 return "bool"
+            case ast.Unary(op="-", operand=operand):
+                kind = self.kind_or_none(operand)
+                return kind if kind in ("int", "num", None) else "any"
             case ast.Call(name=name):
                 ref = self.refs.get(id(node))
                 return _BUILTINS.get(name, "any") if ref and ref.kind == "builtin" else "any"

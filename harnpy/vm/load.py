@@ -5,10 +5,8 @@ A `Unit` is a compiled program: plain data that `marshal` can keep, so that a wa
 
 from __future__ import annotations
 
-import marshal
-
 from harnpy.syntax import cache
-from harnpy.syntax.span import Lines
+from harnpy.vm.namespace import helpers_used
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from harnpy.syntax import ast
+    from harnpy.syntax.span import Lines
     from harnpy.vm.builtin import BuiltinTable
     from harnpy.vm.scopes import Binding, Resolution
 
@@ -24,10 +23,21 @@ class Unit:
     """Generated code and what belongs to it.
 
     ``offsets``: the source offset of each line of the generated text. ``shown``: the names of generated
-    functions in backtraces. ``builtins``, ``globals``, ``methods``: what the code refers to outside.
+    functions in backtraces. ``builtins``, ``globals``, ``methods``, ``helpers``: what the code refers to outside.
     """
 
-    __slots__ = ("_lines", "builtins", "code", "file", "globals", "methods", "offsets", "shown", "source")
+    __slots__ = (
+        "_lines",
+        "builtins",
+        "code",
+        "file",
+        "globals",
+        "helpers",
+        "methods",
+        "offsets",
+        "shown",
+        "source",
+    )
 
     def __init__(
         self,
@@ -39,6 +49,7 @@ class Unit:
         builtins: list[str],
         globals: list[str],
         methods: list[tuple[str, int]],
+        helpers: list[str],
     ) -> None:
         self.file = file
         self.source = source
@@ -48,11 +59,14 @@ class Unit:
         self.builtins = builtins
         self.globals = globals
         self.methods = methods
+        self.helpers = helpers
         self._lines: Lines | None = None
 
     @property
     def lines(self) -> Lines:
         if self._lines is None:
+            from harnpy.syntax.span import Lines
+
             self._lines = Lines(self.source)
         return self._lines
 
@@ -64,10 +78,10 @@ def load(source: str, file: str, entry: str | None, table: BuiltinTable) -> Unit
     """
     key = f"{entry or ''}\0{table.fingerprint()}\0{source}"
     kept = cache.load("unit", key)
-    if isinstance(kept, tuple) and len(kept) == 6:
+    if isinstance(kept, tuple) and len(kept) == 7:
         return Unit(file, source, *kept)
     unit = compile_program(source, file, entry, table)
-    kept = (unit.code, unit.offsets, unit.shown, unit.builtins, unit.globals, unit.methods)
+    kept = (unit.code, unit.offsets, unit.shown, unit.builtins, unit.globals, unit.methods, unit.helpers)
     cache.store("unit", key, kept)
     return unit
 
@@ -80,7 +94,7 @@ def compile_program(source: str, file: str, entry: str | None, table: BuiltinTab
     if entry is not None and pipeline is None:
         raise KeyError(entry)
     resolution = Resolver(table.is_builtin, table.is_global).program(program, pipeline)
-    refuse_undefined_calls(resolution, source, file, table)
+    refuse_static_faults(resolution, source, file, table)
     emitter = _emitter(program, resolution, table)
     text, offsets = _written(lambda: emitter.program_text(pipeline), source, file)
     return _unit(emitter, text, offsets, source, file)
@@ -129,6 +143,7 @@ def _written(write: Any, source: str, file: str) -> tuple[str, list[int]]:
 def _too_deep(offset: int, source: str, file: str) -> Exception:
     from harnpy.syntax.diagnostic import Diagnostic
     from harnpy.syntax.errors import CompileFault
+    from harnpy.syntax.span import Lines
 
     lines = Lines(source)
     text = "blocks are nested too deeply; move the inner ones into a function"
@@ -153,27 +168,29 @@ def _unit(emitter: Any, text: str, offsets: list[int], source: str, file: str) -
         sorted(emitter.builtins),
         sorted(emitter.globals),
         sorted(emitter.methods),
+        helpers_used(code),
     )
 
 
-def refuse_undefined_calls(resolution: Resolution, source: str, file: str, table: BuiltinTable) -> None:
-    """A call of something nobody defines is an error before the run. Spec: 03 §9."""
-    if not resolution.undefined_calls:
+def refuse_static_faults(resolution: Resolution, source: str, file: str, table: BuiltinTable) -> None:
+    """Calls of what nobody defines, misplaced `yield` and `emit`: errors before the run. Spec: 03 §8, §9."""
+    found = [(node, text) for node, text in resolution.misplaced]
+    found += [(node, _undefined_call(node.name, seen, table)) for node, seen in resolution.undefined_calls]
+    if not found:
         return
     from harnpy.syntax.diagnostic import Diagnostic
     from harnpy.syntax.errors import SourceFault
-    from harnpy.syntax.spell import nearest
+    from harnpy.syntax.span import Lines
 
     lines = Lines(source)
-    found = []
-    for node, visible in resolution.undefined_calls:
-        text = f"call target `{node.name}` is not defined or imported"
-        if hint := nearest(node.name, [*sorted(table.names()), *sorted(visible)], limit=2):
-            text += f" — did you mean `{hint}`?"
-        found.append(Diagnostic("error", text, lines.span(node.start, node.start + len(node.name))))
-    raise SourceFault(found[0].message, found, source, file)
+    found.sort(key=lambda pair: pair[0].start)
+    diagnostics = [Diagnostic("error", text, lines.span(node.start, node.end)) for node, text in found]
+    raise SourceFault(found[0][1], diagnostics, source, file)
 
 
-def dump(unit: Unit) -> bytes:
-    """For measuring: the unit as the cache keeps it."""
-    return marshal.dumps((unit.code, unit.offsets, unit.shown))
+def _undefined_call(name: str, visible: tuple[str, ...], table: BuiltinTable) -> str:
+    from harnpy.syntax.spell import nearest
+
+    text = f"call target `{name}` is not defined or imported"
+    hint = nearest(name, [*sorted(table.names()), *sorted(visible)], limit=2)
+    return f"{text} — did you mean `{hint}`?" if hint else text

@@ -13,8 +13,7 @@ from harnpy.vm.builtin import BuiltinTable
 from harnpy.vm.calls import FAILURES, Calls
 from harnpy.vm.host import Host
 from harnpy.vm.load import compile_input, load
-from harnpy.vm.namespace import namespace, shared_names
-from harnpy.vm.tasks import Scheduler
+from harnpy.vm.namespace import namespace
 from harnpy.vm.values import Builtin, Fn
 
 TYPE_CHECKING = False
@@ -25,12 +24,22 @@ if TYPE_CHECKING:
     from harnpy.vm.builtin import Catalog
     from harnpy.vm.load import Unit
     from harnpy.vm.scopes import Binding
+    from harnpy.vm.tasks import Scheduler
 
     Value = Any
     State = TypeVar("State")
 
 #: Python frames are cheap in CPython 3.11 (no C stack), and 512 Harn frames with callbacks need many.
 _RECURSION_LIMIT = 60_000
+
+
+class Signal:
+    """``pending`` is what loops look at: true while the running task must look at its clock or flag."""
+
+    __slots__ = ("pending",)
+
+    def __init__(self) -> None:
+        self.pending = False
 
 
 def _big_frame(size: int) -> Callable[..., Any]:
@@ -40,12 +49,11 @@ def _big_frame(size: int) -> Callable[..., Any]:
     returns; a loop whose callee sits on that edge maps and unmaps memory at every call, 200 times slower.
     Under a huge frame everything shares one chunk (notes §2.4).
     """
-    from types import FunctionType
 
     def enter(body: Callable[[], Any]) -> Any:
         return body()
 
-    return FunctionType(enter.__code__.replace(co_stacksize=size), {})
+    return type(enter)(enter.__code__.replace(co_stacksize=size), {})
 
 
 class Vm:
@@ -65,14 +73,14 @@ class Vm:
     ) -> None:
         self.host = host or Host()
         self.builtins = BuiltinTable(catalog, self, frozenset(deny), None if allow is None else frozenset(allow))
-        self.tasks = Scheduler(self)
+        self.signal = Signal()
+        self.write: Callable[[str], object] = self.host.write_out
         self.calls = Calls(self)
         self.services = services or {}
-        self.write = self.tasks.write
         self.enter = _big_frame(66_000)
         self.enter_worker = _big_frame(17_000)
-        self.shared_names = shared_names(self)
         self.source_dir: str | None = None
+        self._tasks: Scheduler | None = None
         self._given: dict[str, Value] = {"argv": []}
         self._states: dict[type, Any] = {}
         self._services: dict[str, Any] = {}
@@ -114,7 +122,8 @@ class Vm:
         except FAILURES as error:
             raise finish(error) from error.__cause__
         finally:
-            self.tasks.shut_down()
+            if self._tasks:
+                self._tasks.shut_down()
 
     async def run_async(
         self, source: str, *, file: str = "<script>", args: Sequence[str] = (), entry: str | None = None
@@ -148,6 +157,20 @@ class Vm:
         except BaseException as error:
             return None, error
 
+    @property
+    def tasks(self) -> Scheduler:
+        """The scheduler; from its first use on, output goes through the running task."""
+        if self._tasks is None:
+            from harnpy.vm.tasks import Scheduler
+
+            self._tasks = Scheduler(self)
+            self.write = self._tasks.write
+        return self._tasks
+
+    def poll(self) -> None:
+        """Raise what is due in the running task; called when ``signal.pending``."""
+        self.tasks.poll()
+
     def repl(self) -> ReplSession:
         """A session that keeps what its inputs bind."""
         return ReplSession(self)
@@ -161,11 +184,11 @@ class Vm:
     def callback(self, function: Value, count: int) -> Callable[..., Value] | None:
         """``function`` as a Python callable ``g(0, *args)`` for ``count`` arguments; None if it isn't one."""
         if type(function) is Fn:
-            if function.arity == count and not self.tasks.signal.pending:
+            if function.arity == count and not self.signal.pending:
                 return function.call
         elif type(function) is not Builtin:
             return None
-        call, signal, poll = self.calls.call, self.tasks.signal, self.tasks.poll
+        call, signal, poll = self.calls.call, self.signal, self.poll
 
         def general(depth: int, *args: Value) -> Value:
             if signal.pending:
@@ -176,9 +199,9 @@ class Vm:
 
     def iterate(self, value: Value) -> Iterator[Value]:
         """The items of an iterable value. Raises TypeFault for any other."""
-        from harnpy.vm.iterators import lift
+        from harnpy.vm.iterators import iterate
 
-        return iter(lift(value))
+        return iterate(value)
 
     # --- names ------------------------------------------------------------------------------------
 

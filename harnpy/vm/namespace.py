@@ -1,65 +1,67 @@
-"""The globals of generated code: every helper it calls by name, and what one unit refers to."""
+"""The globals of generated code: the helpers it calls by name, and what one unit refers to.
+
+A unit knows which helpers its code uses, and only their modules are loaded: a program that adds no
+strings and spawns no tasks starts without either.
+"""
 
 from __future__ import annotations
 
-from sys import getrefcount
-
-from harnpy.vm import backtrace, calls, checks, ops, update, values
-from harnpy.vm.dispatch import MethodTable, call_method
-from harnpy.vm.errors import Thrown
+import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import CodeType
     from typing import Any
 
     from harnpy.vm.load import Unit
     from harnpy.vm.machine import Vm
+    from harnpy.vm.values import Fn
 
-_VALUES = ("Builtin", "Duration", "EnumValue", "Fn", "Generator", "Stream", "Struct", "display")
-_OPS = (
-    "add", "sub", "mul", "div", "mod", "power", "neg", "wrap", "eq", "ne", "lt", "gt", "le", "ge", "in_",
-    "index", "slice_", "get_prop", "get_prop_optional", "get_path", "set_prop", "set_index", "range_to",
-    "spread_list", "spread_dict", "destructure_dict", "destructure_list", "iterate_for",
-)  # fmt: skip
-_CALLS = (
-    "FAILURES", "MISSING", "UNSET", "again", "alive", "as_result", "bad_propagation", "construct",
-    "constructor", "err", "field", "immutable", "make_struct", "overflow", "payload", "redeclared",
-    "retry_count", "run_defers", "unsupported",
-)  # fmt: skip
-_VM_CALLS = (
-    "bouncing", "call", "call_builtin", "call_dynamic", "call_late", "call_named", "fill", "pipe",
-    "read_dynamic", "read_late", "shell", "tail", "tail_named", "tail_pipe", "undefined_builtin",
-    "undefined_variable",
-)  # fmt: skip
-_TASKS = (
-    "await_task", "cancel_gracefully", "cancel_task", "deadline_begin", "deadline_end", "is_cancelled",
-    "parallel", "poll", "signal", "spawn",
-)  # fmt: skip
-
-
-def shared_names(vm: Vm) -> dict[str, Any]:
-    """What every unit of a Vm sees."""
-    space: dict[str, Any] = {"vm": vm, "Thrown": Thrown, "getrefcount": getrefcount}
-    for source, names in (
-        (values, _VALUES),
-        (ops, _OPS),
-        (calls, _CALLS),
-        (vm.calls, _VM_CALLS),
-        (vm.tasks, _TASKS),
-    ):
-        space.update((name, getattr(source, name)) for name in names)
-    space["caught"] = backtrace.caught
-    space["check_parameter"] = checks.check_parameter
-    space["SOLE"] = update.SOLE
-    space["store_path"] = update.store_path
-    space["read_path"] = update.read_path
-    return space
+#: Helpers by where they are: a module of this package, or an attribute of the Vm.
+_HELPERS = {
+    "values": "Builtin Duration EnumValue Fn Generator Stream Struct display",
+    "errors": "Thrown",
+    "backtrace": "caught",
+    "checks": "check_parameter",
+    "update": "SOLE read_path store_path",
+    "ops": (
+        "add sub mul div mod power neg wrap eq ne lt gt le ge in_ index slice_ get_prop get_prop_optional "
+        "get_path set_prop set_index range_to spread_list spread_dict destructure_dict destructure_list "
+        "iterate_for"
+    ),
+    "calls": (
+        "FAILURES MISSING UNSET again alive as_result bad_propagation construct constructor err field "
+        "immutable make_struct overflow payload redeclared retry_count run_defers unsupported"
+    ),
+    "vm.calls": (
+        "TAIL bouncing call call_builtin call_dynamic call_from_frames call_late call_named fill pipe "
+        "read_dynamic read_late shell tail tail_named tail_pipe undefined_builtin undefined_variable"
+    ),
+    "vm.tasks": (
+        "await_task cancel_gracefully cancel_task deadline_begin deadline_end is_cancelled parallel spawn"
+    ),
+    "vm": "poll signal",
+}
+_WHERE = {name: place for place, names in _HELPERS.items() for name in names.split()}
 
 
-def namespace(vm: Vm, unit: Unit, impls: dict[str, dict[str, values.Fn]]) -> dict[str, Any]:
+def helpers_used(code: CodeType) -> list[str]:
+    """The helpers that ``code``, or a function in it, refers to."""
+    found: set[str] = set()
+    codes = [code]
+    while codes:
+        top = codes.pop()
+        found.update(top.co_names)
+        codes += [constant for constant in top.co_consts if type(constant) is type(code)]
+    return sorted(found & _WHERE.keys())
+
+
+def namespace(vm: Vm, unit: Unit, impls: dict[str, dict[str, Fn]]) -> dict[str, Any]:
     """The globals for one unit; ``impls`` collects its `impl` methods."""
-    space = dict(vm.shared_names)
-    space["UNIT"] = unit
+    space: dict[str, Any] = {"vm": vm, "UNIT": unit, "getrefcount": sys.getrefcount}
+    for name in unit.helpers:
+        space[name] = _helper(vm, name)
     for name in unit.builtins:
         bound = vm.builtins.bound(name)
         plain = name.replace(".", "__")
@@ -67,13 +69,39 @@ def namespace(vm: Vm, unit: Unit, impls: dict[str, dict[str, values.Fn]]) -> dic
         space[f"v_{plain}_"] = bound
     for name in unit.globals:
         space[f"g_{name}_"] = vm.global_value(name)
+    if unit.methods:
+        space.update(_method_tables(unit, impls))
+    space["implement"] = lambda struct, name, fn: impls.setdefault(struct, {}).update({name: fn})
+    space["call_method"] = _spread_method_call(vm, impls)
+    return space
+
+
+def _helper(vm: Vm, name: str) -> Any:
+    place = _WHERE[name]
+    if place.startswith("vm"):
+        owner: Any = vm
+        for part in place.split(".")[1:]:
+            owner = getattr(owner, part)
+        return getattr(owner, name)
+    module = f"harnpy.vm.{place}"
+    __import__(module)
+    return getattr(sys.modules[module], name)
+
+
+def _method_tables(unit: Unit, impls: dict[str, dict[str, Fn]]) -> dict[str, Any]:
+    from harnpy.vm.dispatch import MethodTable
+
+    tables = {}
     for name, count in unit.methods:
         shown = name if name.isascii() else name.encode().hex()
-        space[f"m_{shown}_{count}_"] = MethodTable(name, count, impls)
+        tables[f"m_{shown}_{count}_"] = MethodTable(name, count, impls)
+    return tables
 
-    def implement(struct: str, name: str, fn: values.Fn) -> None:
-        impls.setdefault(struct, {})[name] = fn
 
-    space["implement"] = implement
-    space["call_method"] = lambda receiver, name, args: call_method(vm, impls, receiver, name, args)
-    return space
+def _spread_method_call(vm: Vm, impls: dict[str, dict[str, Fn]]) -> Callable[..., Any]:
+    def call(receiver: Any, name: str, args: list[Any]) -> Any:
+        from harnpy.vm.dispatch import call_method
+
+        return call_method(vm, impls, receiver, name, args)
+
+    return call

@@ -114,13 +114,12 @@ class Resolver:
             self.predeclare(setup)
             for item in setup:
                 self.visit(item)
-            self.open_scope(entry)
             chain = lineage(program, entry)
-            self.predeclare([s for pipeline in chain for s in pipeline.body.statements])
             for pipeline in chain:
-                for statement in pipeline.body.statements:
-                    self.visit(statement)
-            self.close_scope()
+                self.open_scope(pipeline)
+                self.statements(pipeline, pipeline.body.statements)
+            for _ in chain:
+                self.close_scope()
         self.leave_function()
         return self.out
 
@@ -133,6 +132,8 @@ class Resolver:
                 self.out.enums[node.name] = node
             elif isinstance(node, ast.InterfaceDecl):
                 self.out.interfaces.add(node.name)
+            elif isinstance(node, ast.FnDecl | ast.ToolDecl | ast.Pipeline):
+                self.out.functions_anywhere.add(node.name)
 
     # --- functions and scopes ---------------------------------------------------------------------
 
@@ -296,19 +297,18 @@ class Resolver:
         self.out.refs[id(node)] = self.lookup(node.name)
 
     def visit_Call(self, node: ast.Call) -> None:
-        if node.name not in TASK_CALLS:
-            ref = self.out.refs[id(node)] = self.lookup(node.name)
-            self.function.calls |= ref.kind != "builtin"
-            if ref.kind == "undefined" and node.name not in self.out.enums:
-                self.out.undefined_calls.append((node, ref.visible))
+        self.call_target(node)
         for arg in node.args:
             self.visit(arg)
 
-    def visit_MethodCall(self, node: ast.MethodCall) -> None:
-        self.children(node)
-
-    def visit_StructLit(self, node: ast.StructLit) -> None:
-        self.children(node)
+    def call_target(self, node: ast.Call) -> None:
+        """What a call calls. A function declared anywhere in the file may be in reach at run time."""
+        if node.name in TASK_CALLS:
+            return
+        ref = self.out.refs[id(node)] = self.lookup(node.name)
+        known = node.name in self.out.enums or node.name in self.out.functions_anywhere
+        if ref.kind == "undefined" and not known:
+            self.out.undefined_calls.append((node, ref.visible))
 
     def visit_Let(self, node: ast.Let) -> None:
         self.visit(node.value)
@@ -410,8 +410,18 @@ class Resolver:
         self.visit(node.body)
 
     def visit_Yield(self, node: ast.Yield) -> None:
+        if self.in_stream():
+            self.out.misplaced.append((node, "`yield` is not a stream emit; use `emit` inside `gen fn`"))
         self.function.yields |= not isinstance(self.function.node, ast.Spawn | ast.Parallel | ast.Program)
         self.children(node)
+
+    def visit_Emit(self, node: ast.Emit) -> None:
+        if not self.in_stream():
+            self.out.misplaced.append((node, "`emit` can only be used inside a `gen fn`"))
+        self.children(node)
+
+    def in_stream(self) -> bool:
+        return isinstance(self.function.node, ast.FnDecl) and self.function.node.gen
 
     def visit_Pipe(self, node: ast.Pipe) -> None:
         self.visit(node.left)
@@ -424,7 +434,6 @@ class Resolver:
                 self.out.refs[id(hole)] = Ref("local", "_", binding)
             self.visit_around(node.right, {id(hole) for hole in holes})
         else:
-            self.function.calls = True
             self.visit(node.right)
 
     def visit_around(self, node: ast.Node, holes: set[int]) -> None:
@@ -432,10 +441,7 @@ class Resolver:
         if id(node) in holes:
             return
         if isinstance(node, ast.Call):
-            ref = self.out.refs[id(node)] = self.lookup(node.name)
-            self.function.calls |= ref.kind != "builtin"
-            if ref.kind == "undefined":
-                self.out.undefined_calls.append((node, ref.visible))
+            self.call_target(node)
         if isinstance(node, PLACEHOLDER_PARENTS):
             for child in node.children():
                 self.visit_around(child, holes)

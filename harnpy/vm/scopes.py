@@ -75,7 +75,6 @@ class Function:
     """One unit of evaluation. ``captures`` maps each enclosing binding to the one it has here."""
 
     __slots__ = (
-        "calls",
         "captures",
         "defers",
         "name",
@@ -96,7 +95,6 @@ class Function:
         self.scopes: list[Scope] = []
         self.yields = False
         self.defers = False
-        self.calls = False
         self.self_binding: Binding | None = None
 
 
@@ -138,6 +136,8 @@ class Resolution:
         self.structs: dict[str, ast.StructDecl] = {}
         self.enums: dict[str, ast.EnumDecl | None] = {"Result": None}
         self.interfaces: set[str] = set()
+        self.functions_anywhere: set[str] = set()
         self.undefined_calls: list[tuple[ast.Call, tuple[str, ...]]] = []
+        self.misplaced: list[tuple[ast.Node, str]] = []
         self.keep: list[object] = []
         """Nodes made during resolution: kept alive, since the tables go by identity."""

@@ -32,15 +32,6 @@ DEADLINE = "Deadline exceeded"
 _FORCED = "cancel_graceful: timeout, task forcefully aborted"
 
 
-class Signal:
-    """``pending`` is what loops look at: true while the running task must look at its clock or flag."""
-
-    __slots__ = ("pending",)
-
-    def __init__(self) -> None:
-        self.pending = False
-
-
 class Task:
     """One task. ``output`` collects what it prints (None for the root, which prints at once)."""
 
@@ -76,7 +67,7 @@ class Scheduler:
 
     def __init__(self, vm: Vm) -> None:
         self.vm = vm
-        self.signal = Signal()
+        self.signal = vm.signal
         self.root = Task(None, None)
         self.current = self.root
         self.ready: deque[Task] = deque()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harnpy.syntax import ast
+from harnpy.vm.emit.emitter import is_constant
 from harnpy.vm.resolve import enum_variant
 
 TYPE_CHECKING = False
@@ -37,12 +38,12 @@ def member(e: Emitter, node: ast.Member, into: str | None) -> str:
     if variant := enum_reference(e, node):
         return f"EnumValue({variant[0]!r}, {variant[1]!r})"
     if node.optional:
-        atom = e.atom(node.object)
+        atom = e.variable(node.object)
         return f"({atom}.get({node.name!r}) if type({atom}) is dict else get_prop_optional({atom}, {node.name!r}))"
     names, root = path(node)
     if len(names) > 1 and root is not node.object:
         return long_path(e, node, root, names, into)
-    atom = e.atom(node.object)
+    atom = e.variable(node.object)
     slow = e.mark(node, f"get_prop({atom}, {node.name!r})")
     if node.name in ANSWERED:
         return f"({atom}.get({node.name!r}) if type({atom}) is dict else {slow})"
@@ -73,7 +74,7 @@ def long_path(
     """A chain of reads in one attempt; if any link is unusual, read them one by one."""
     if enum_variant(node.object, e.unit.resolution.enums):
         return e.mark(node, f"get_prop({e.atom(node.object)}, {node.name!r})")
-    atom = e.atom(root)
+    atom = e.variable(root)
     variable = into if into and into != atom else e.temp()
     reads = "".join(f"[{name!r}]" for name in names)
     e.line("try:")
@@ -96,6 +97,8 @@ def enum_reference(e: Emitter, node: ast.Node) -> tuple[str, str] | None:
 
 def index(e: Emitter, node: ast.Index, into: str | None) -> str:
     target, key = e.atoms([node.object, node.index])
+    if is_constant(target):
+        target = e.fresh(target)
     slow = e.mark(node, f"index({target}, {key})")
     if node.optional:
         return f"(None if {target} is None else {slow})"

@@ -7,7 +7,8 @@ place instead of copied (`SOLE`: what `getrefcount` answers then, see `harnpy.vm
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.vm.emit.operators import _SLOW
+from harnpy.vm.emit.operators import SLOW, all_simple, wrap_line
+from harnpy.vm.infer import RING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -119,45 +120,66 @@ def set_name(e: Emitter, node: ast.Assign, binding: Binding) -> None:
 
 
 def in_place(e: Emitter, binding: Binding, value: ast.Node) -> bool:
-    """``x = x + y`` and ``x = x.push(y)`` where `x` may be a list or string that only `x` holds."""
-    x = binding.python
-    if isinstance(value, ast.Binary) and value.op == "+" and reads(e, value.left, binding):
-        kind = e.kind(value.right)
-        if kind in ("int", "num") or e.kind(value.left) in ("int", "num") or not x.isidentifier():
-            return False
-        if isinstance(value.right, ast.Binary):
-            return False
-        y = e.atom(value.right)
-        e.assigned(x)
-        word = "if"
-        if kind in ("any", "list"):
-            test = "" if kind == "list" else f" and type({y}) is list"
-            e.line(f"if type({x}) is list{test} and getrefcount({x}) == SOLE: {x} += {y}")
-            word = "elif"
-        if kind in ("any", "str"):
-            test = "" if kind == "str" else f" and type({y}) is str"
-            e.line(f"{word} type({x}) is str{test}: {x} = {x} + {y}")
-            word = "elif"
-        if kind == "any":
-            e.line(f"elif type({x}) is int and type({y}) is int:")
-            e.line(f" {x} = {x} + {y}")
-            e.line(f" if {x} > 1073741823 or {x} < -1073741823: {x} = wrap({x})")
-        e.line(f"else: {x} = " + e.mark(value, f"add({x}, {y})") if word == "elif" else f"{x} = add({x}, {y})")
-        return True
-    if (
-        isinstance(value, ast.MethodCall)
-        and value.name == "push"
-        and len(value.args) == 1
-        and not isinstance(value.args[0], ast.Spread)
-        and reads(e, value.object, binding)
-    ):
-        y = e.atom(value.args[0])
-        e.assigned(x)
-        table = e.unit.method_table("push", 1)
-        e.line(f"if type({x}) is list and getrefcount({x}) == SOLE: {x}.append({y})")
-        e.line(f"else: {x} = " + e.mark(value, f"{table}[type({x})](vm, {x}, {y})"))
-        return True
+    """Write ``x = x + y …`` and ``x = x.push(y)`` as updates, where `x` may hold a list or string."""
+    if not binding.python.isidentifier():
+        return False
+    if isinstance(value, ast.Binary) and value.op == "+":
+        return extend(e, binding, value)
+    if isinstance(value, ast.MethodCall) and value.name == "push" and reads(e, value.object, binding):
+        return push(e, binding, value)
     return False
+
+
+def extend(e: Emitter, binding: Binding, value: ast.Binary) -> bool:
+    """``x = x + y + z``: the strings of a chain are put together first, so that `x` grows once."""
+    added: list[ast.Node] = []
+    first: ast.Node = value
+    while isinstance(first, ast.Binary) and first.op == "+":
+        added.insert(0, first.right)
+        first = first.left
+    kinds = {e.kind(node) for node in (first, *added)}
+    if not reads(e, first, binding) or kinds & {"int", "num", "bool"}:
+        return False
+    if any(isinstance(node, ast.Binary) and node.op in RING for node in added):
+        return False
+    if len(added) > 1 and ("list" in kinds or not all(all_simple(node) for node in added[1:])):
+        return False
+    if any(reads(e, node, binding) for node in added):
+        return False
+    x = binding.python
+    atoms = e.atoms(added)
+    e.assigned(x)
+    word = "if"
+    if len(atoms) == 1 and "str" not in kinds:
+        also = "" if "list" in kinds else f" and type({atoms[0]}) is list"
+        e.line(f"if type({x}) is list{also} and getrefcount({x}) == SOLE: {x} += {atoms[0]}")
+        word = "elif"
+    if "list" not in kinds:
+        unsure = [a for a, node in zip(atoms, added, strict=True) if e.kind(node) != "str"]
+        tests = " and ".join(f"type({a}) is str" for a in (x, *unsure))
+        e.line(f"{word} {tests}: {x} = {x} + {atoms[0] if len(atoms) == 1 else '(' + ' + '.join(atoms) + ')'}")
+    if kinds == {"any"} and len(atoms) == 1:
+        e.line(f"elif type({x}) is int and type({atoms[0]}) is int:")
+        e.line(f" {x} = {x} + {atoms[0]}")
+        wrap_line(e, value, x, " ")
+    e.line(f"else: {x} = {slow_chain(e, value, x, atoms)}")
+    return True
+
+
+def slow_chain(e: Emitter, value: ast.Binary, x: str, atoms: list[str]) -> str:
+    left = slow_chain(e, value.left, x, atoms[:-1]) if isinstance(value.left, ast.Binary) else x
+    return e.mark(value, f"add({left}, {atoms[-1]})")
+
+
+def push(e: Emitter, binding: Binding, value: ast.MethodCall) -> bool:
+    if len(value.args) != 1 or isinstance(value.args[0], ast.Spread) or reads(e, value.args[0], binding):
+        return False
+    x, y = binding.python, e.atom(value.args[0])
+    e.assigned(x)
+    table = e.unit.method_table("push", 1)
+    e.line(f"if type({x}) is list and getrefcount({x}) == SOLE: {x}.append({y})")
+    e.line(f"else: {x} = " + e.mark(value, f"{table}[type({x})](vm, {x}, {y})"))
+    return True
 
 
 def reads(e: Emitter, node: ast.Node, binding: Binding) -> bool:
@@ -177,10 +199,10 @@ def store(e: Emitter, node: ast.Assign, binding: Binding) -> None:
     if node.op != "=":
         old = e.temp()
         e.line(f"{old} = " + e.mark(node, f"read_path({x}, {path})"))
-        text = e.mark(node, f"{_SLOW[node.op[:-1]]}({old}, {value})")
+        text = e.mark(node, f"{SLOW[node.op[:-1]]}({old}, {value})")
         value = e.temp()
         e.line(f"{value} = {text}")
-    if len(steps) == 1 and x.isidentifier():
+    if len(steps) == 1 and x.isidentifier() and value != x:
         store_one(e, node, x, steps[0], value)
     else:
         e.line(f"{x} = " + e.mark(node, f"store_path({x}, {path}, {value})"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from harnpy.syntax import ast
 from harnpy.vm.emit.access import enum_reference, read
+from harnpy.vm.emit.emitter import is_constant
 from harnpy.vm.emit.literals import sequence
 from harnpy.vm.resolve import TASK_CALLS
 
@@ -108,7 +109,7 @@ def unbound_call(e: Emitter, ref: Ref, args: list[str]) -> str:
         return f"call_dynamic(m, {ref.name!r}, {e.depth()}, {tuple_text(args)})"
     if ref.kind == "global":
         return f"call({e.unit.global_value(ref.name)}, {e.depth()}, {tuple_text(args)})"
-    return f"undefined_builtin({ref.name!r}, {tuple_text(args)})"
+    return f"call_from_frames({ref.name!r}, {e.depth()}, {tuple_text(args)})"
 
 
 def tuple_text(items: Sequence[str]) -> str:
@@ -166,9 +167,10 @@ def method_call(e: Emitter, node: ast.MethodCall, into: str | None) -> str:
         target, given = e.operands([node.object, ast.List(node.start, node.end, node.args)])
         return e.mark(node, f"call_method({target}, {node.name!r}, {given})")
     target, *args = e.operands([node.object, *node.args])
-    target = e.settle(target) if not args else target
-    if not target.isidentifier():
-        target, *args = [e.settle(text) for text in (target, *args)]
+    if not target.isidentifier() or is_constant(target):
+        target, *args = [e.fresh(target), *map(e.settle, args)]
+    if node.optional:
+        args = [e.settle(text) for text in args]
     table = e.unit.method_table(node.name, len(args))
     text = e.mark(node, f"{table}[type({target})]({', '.join(['vm', target, *args])})")
     return f"(None if {target} is None else {text})" if node.optional else text
@@ -226,7 +228,7 @@ def tail_call(e: Emitter, node: ast.Node) -> bool:
     e.may_tail = True
     texts = e.operands(args)
     if binding.fn is not None and binding.role == "fn":
-        e.line(f"return tail({binding.python}, {tuple_text(texts)})")
+        known_tail(e, binding.fn, binding.python, texts)
     else:
         other = fallback(e, ref) if isinstance(node, ast.Call) else "None"
         kind = "tail_named" if isinstance(node, ast.Call) else "tail_pipe"
@@ -234,6 +236,16 @@ def tail_call(e: Emitter, node: ast.Node) -> bool:
         given = tuple_text(texts)
         e.line("return " + e.mark(node, f"{kind}({target}, {ref.name!r}, {e.depth()}, {given}, {other})"))
     return True
+
+
+def known_tail(e: Emitter, fn: ast.FnDecl, target: str, args: list[str]) -> None:
+    """Leave the call to make with the caller: what to run, with what."""
+    if len(args) == len(fn.params) and not (fn.params and fn.params[-1].rest):
+        e.line(f"TAIL.args = {tuple_text(args)}")
+        e.line(f"TAIL.body = {target}.body")
+        e.line("return TAIL")
+    else:
+        e.line(f"return tail({target}, {tuple_text(args)})")
 
 
 def is_self(e: Emitter, ref: Ref) -> bool:

@@ -123,8 +123,14 @@ class Emitter:
 
     def settle(self, text: str) -> str:
         """``text`` itself when it is a variable or constant, else a new variable that holds it."""
-        if is_atom(text):
-            return text
+        return text if is_atom(text) else self.fresh(text)
+
+    def variable(self, node: ast.Node) -> str:
+        """The value of ``node`` in a variable, for uses that a constant does not allow."""
+        text = self.expr(node)
+        return text if text.isidentifier() and not is_constant(text) else self.fresh(text)
+
+    def fresh(self, text: str) -> str:
         variable = self.temp()
         self.line(f"{variable} = {text}")
         return variable

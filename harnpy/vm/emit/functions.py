@@ -133,7 +133,7 @@ def write_function(
     prologue = captured_first(e, lambda: entry_checks(e, params))
     main = captured_first(e, lambda: with_defers(e, inside) if function.defers else inside())
     start = function.node.start
-    maker, name = f"make_{number}", f"f_{number}"
+    maker, name = f"make{number}", f"f{number}"
     captures = list(function.captures.values())
     heads = [head(binding) for binding in captures]
     private = [f"{b.python} = {head(b)}" for b in captures if b.reassigned]

@@ -75,7 +75,7 @@ def iterable(e: Emitter, node: ast.Node) -> str:
         first, last = e.operands([node.first, node.last])
         if e.kind(node.first) == "int" and e.kind(node.last) == "int":
             return f"range({first}, {last}{'' if node.exclusive else ' + 1'})"
-        return f"range_to({first}, {last}, {node.exclusive}).numbers()"
+        return f"iterate_for(range_to({first}, {last}, {node.exclusive}))"
     return e.mark(node, f"iterate_for({e.expr(node)})")
 
 

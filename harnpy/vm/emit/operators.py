@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from harnpy.vm.emit.emitter import Emitter
 
 _NUMBERS = ("int", "num")
-_SLOW = {
+SLOW = {
     "+": "add", "-": "sub", "*": "mul", "/": "div", "%": "mod", "**": "power",
     "==": "eq", "!=": "ne", "<": "lt", ">": "gt", "<=": "le", ">=": "ge", "in": "in_",
 }  # fmt: skip
@@ -42,7 +42,7 @@ def binary(e: Emitter, node: ast.Binary, into: str | None) -> str:
     if op in ("/", "%"):
         return division(e, node)
     left, right = e.operands([node.left, node.right])
-    return e.mark(node, f"{_SLOW[op]}({left}, {right})")
+    return e.mark(node, f"{SLOW[op]}({left}, {right})")
 
 
 # --- the ring ---------------------------------------------------------------------------------------
@@ -165,7 +165,7 @@ def slow_tree(e: Emitter, node: ast.Binary, atoms: object) -> str:
         return next(atoms)  # type: ignore[call-overload, no-any-return]
 
     left = side(node.left)
-    return e.mark(node, f"{_SLOW[node.op]}({left}, {side(node.right)})")
+    return e.mark(node, f"{SLOW[node.op]}({left}, {side(node.right)})")
 
 
 # --- the other operators ----------------------------------------------------------------------------
@@ -173,7 +173,7 @@ def slow_tree(e: Emitter, node: ast.Binary, atoms: object) -> str:
 
 def division(e: Emitter, node: ast.Binary) -> str:
     left, right = e.atoms([node.left, node.right])
-    slow = e.mark(node, f"{_SLOW[node.op]}({left}, {right})")
+    slow = e.mark(node, f"{SLOW[node.op]}({left}, {right})")
     if isinstance(node.right, ast.Int) and node.right.value > 0 and e.kind(node.left) in ("int", "any"):
         guard = f"type({left}) is int and " if e.kind(node.left) == "any" else ""
         fast = f"{left} // {right}" if node.op == "/" else f"{left} % {right}"
@@ -188,7 +188,7 @@ def comparison(e: Emitter, node: ast.Binary) -> str:
         return f"({left} {node.op} {right})"
     left, right = e.atoms([node.left, node.right])
     guards = [f"type({a}) is int" for a, k in zip((left, right), kinds, strict=True) if k != "int"]
-    slow = f"{_SLOW[node.op]}({left}, {right})"
+    slow = f"{SLOW[node.op]}({left}, {right})"
     return f"({left} {node.op} {right} if {' and '.join(guards)} else {slow})"
 
 
@@ -196,7 +196,7 @@ def equality(e: Emitter, node: ast.Binary) -> str:
     op = node.op
     for constant, other in ((node.right, node.left), (node.left, node.right)):
         if isinstance(constant, ast.Nil):
-            return f"({e.atom(other)} {'is' if op == '==' else 'is not'} None)"
+            return f"({e.variable(other)} {'is' if op == '==' else 'is not'} None)"
         if isinstance(constant, ast.Str):
             left, right = e.operands([node.left, node.right])
             return f"({left} {op} {right})"
@@ -205,7 +205,7 @@ def equality(e: Emitter, node: ast.Binary) -> str:
         left, right = e.operands([node.left, node.right])
         return f"({left} {op} {right})"
     left, right = e.atoms([node.left, node.right])
-    slow = f"{_SLOW[op]}({left}, {right})"
+    slow = f"{SLOW[op]}({left}, {right})"
     if "int" in kinds:
         other = left if kinds[1] == "int" else right
         return f"({left} {op} {right} if type({other}) is int else {slow})"
@@ -259,7 +259,7 @@ def logic(e: Emitter, node: ast.Binary, write: object) -> str:
 
 
 def coalesce(e: Emitter, node: ast.Binary, into: str | None) -> str:
-    left = e.atom(node.left)
+    left = e.variable(node.left)
     right, lines = e.apart(lambda: e.expr(node.right))
     if not lines:
         return f"({left} if {left} is not None else {right})"

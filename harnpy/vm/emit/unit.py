@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.vm.checks import parameter_check
+from harnpy.vm.emit.annotations import parameter_check
 from harnpy.vm.emit.emitter import DISCARD, RETURN, Emitter
 from harnpy.vm.emit.functions import FunctionText, write_function
 from harnpy.vm.emit.writer import Line, render
@@ -97,7 +97,7 @@ class UnitEmitter:
         stream = isinstance(function.node, ast.FnDecl) and function.node.gen
         e.generator = function.yields or stream
         text = write_function(e, number, body, params, stream)
-        self.shown[f"f_{number}"] = self.shown[f"f_{number}_items"] = shown
+        self.shown[f"f{number}"] = self.shown[f"f{number}_items"] = shown
         self.makers.extend(text.lines)
         return text
 
@@ -129,11 +129,9 @@ class UnitEmitter:
     def pipeline(self, e: Emitter, entry: ast.Pipeline) -> None:
         e.open_scope(self.program)
         e.statements(setup_order(self.program), DISCARD)
-        e.open_scope(entry)
-        chain = lineage(self.program, entry)
-        for pipeline in chain[:-1]:
-            e.statements(pipeline.body.statements, DISCARD)
-        e.statements(chain[-1].body.statements, RETURN)
+        for pipeline in lineage(self.program, entry):
+            e.open_scope(pipeline)
+            e.statements(pipeline.body.statements, RETURN if pipeline is entry else DISCARD)
 
     def repl_input(self) -> tuple[str, list[int]]:
         """Like a script, but the value of a last expression is the answer."""

@@ -1,0 +1,93 @@
+"""How long from the shell to the first line of a program, against `python -c pass`?
+
+    python bench/startup.py [--rounds N] [--check]
+
+Rows: a one-line program with a warm cache and with an empty one, and a program of 1,000 lines, warm. All
+commands are run in turn, round after round; a row is the ratio of the medians. Both the `harnpy` command
+and `python -m harnpy` are shown: the script that pip writes costs a little of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+
+HELLO = 'println("hello")\n'
+BUDGETS = {"hello, warm": 1.5, "hello, cold": 3.0, "1,000 lines, warm": 1.8}
+
+
+def thousand_lines() -> str:
+    """Ten-line functions, most of them never called: what a grown pipeline file looks like."""
+    function = """\
+fn step_{n}(items, limit = {n}) {{
+  var total = 0
+  for item in items {{
+    if item > limit && item % 2 == 0 {{ total = total + item * 2 }}
+    else {{ total = total - 1 }}
+  }}
+  let label = "step {n}: ${{total}}"
+  let info = {{name: label, ok: total > 0, parts: [total, limit]}}
+  return info.parts.map({{ x -> x + 1 }})
+}}
+"""
+    return "".join(function.format(n=n) for n in range(100)) + "println(step_1([1, 2, 3]))\n"
+
+
+def once(command: list[str], env: dict[str, str]) -> float:
+    start = perf_counter()
+    subprocess.run(command, env=env, stdout=subprocess.DEVNULL, check=True)
+    return perf_counter() - start
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=31)
+    parser.add_argument("--check", action="store_true")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as directory:
+        return measure(Path(directory), options.rounds, options.check)
+
+
+def measure(directory: Path, rounds: int, check: bool) -> int:
+    hello, long = directory / "hello.harn", directory / "long.harn"
+    hello.write_text(HELLO)
+    long.write_text(thousand_lines())
+    warm_env = {**os.environ, "XDG_CACHE_HOME": str(directory / "warm")}
+    cold_env = {**os.environ, "XDG_CACHE_HOME": str(directory / "cold")}
+    module = [sys.executable, "-m", "harnpy", "run"]
+    script = [str(Path(sys.executable).with_name("harnpy")), "run"]
+    commands = {
+        "python -c pass": ([sys.executable, "-c", "pass"], warm_env),
+        "hello, warm": ([*module, str(hello)], warm_env),
+        "hello, warm (script)": ([*script, str(hello)], warm_env),
+        "hello, cold": ([*module, str(hello)], cold_env),
+        "1,000 lines, warm": ([*module, str(long)], warm_env),
+    }
+    times: dict[str, list[float]] = {name: [] for name in commands}
+    for turn in range(rounds + 1):
+        for name, (command, env) in commands.items():
+            if env is cold_env:
+                shutil.rmtree(directory / "cold", ignore_errors=True)
+            spent = once(command, env)
+            if turn:
+                times[name].append(spent)
+    base = median(times["python -c pass"])
+    missed = 0
+    print(f"python -c pass: {base * 1000:.1f} ms")
+    for name in list(commands)[1:]:
+        ratio, budget = median(times[name]) / base, BUDGETS.get(name)
+        over = budget is not None and ratio > budget
+        missed += over
+        print(f"{name:22} {ratio:5.2f} x{f'   budget {budget}' if budget else ''}{'  over' if over else ''}")
+    return 1 if check and missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
