@@ -119,7 +119,7 @@ def comprehension() -> int:
 
 
 def lambdas() -> int:
-    return len(list(filter(lambda y: y > 100, list(map(lambda x: x * 2, ITEMS)))))
+    return len(list(filter(lambda y: y > 100, list(map(lambda x: x * 2, ITEMS)))))  # noqa: C417
 
 
 MAP_FILTER = """
@@ -390,8 +390,6 @@ return bench
 """
 
 
-
-
 SET_INDEX = """
 let zeros = range(10000).map({ x -> 0 }).to_list()
 fn bench() { var xs = zeros.map({ x -> x })
@@ -402,7 +400,7 @@ return bench
 
 
 def set_index() -> int:
-    xs = [x for x in _ZEROS]
+    xs = list(_ZEROS)
     for i in range(10000):
         xs[i] = i
     return xs[9999]
@@ -464,5 +462,3 @@ FIXTURES = [
     Fixture("d[k] = v, 1k keys", SET_KEY, set_key, 4.5, 3),
     Fixture('s = s + "xy", 20k', STRING_ADD, string_add, 2.9, 2),
 ]
-
-

@@ -1,8 +1,8 @@
 """`harnpy.Vm`: the interpreter with harnpy's builtins, sessions and models, for Python programs.
 
-    from harnpy import Vm
-    vm = Vm()
-    vm.run_source('println("hello")')
+from harnpy import Vm
+vm = Vm()
+vm.run_source('println("hello")')
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Vm(machine.Vm):
         self, host: Host | None = None, *, deny: Iterable[str] = (), allow: Iterable[str] | None = None
     ) -> None:
         services = {"sessions": _session_store, "session_stack": _session_stack}
-        super().__init__(catalog, host, services, deny, allow)  # type: ignore[arg-type]
+        super().__init__(catalog, host, services, deny, allow)
 
     def register(self, signature: str, function: Callable[..., Any]) -> None:
         """Make ``function(*args)`` a builtin, declared in the reference's notation.

@@ -82,9 +82,7 @@ class Declaration:
 class BuiltinTable:
     """The builtins of one Vm: the catalog's, the embedder's, and which of them are denied."""
 
-    def __init__(
-        self, catalog: Catalog, vm: Vm, deny: frozenset[str], allow: frozenset[str] | None
-    ) -> None:
+    def __init__(self, catalog: Catalog, vm: Vm, deny: frozenset[str], allow: frozenset[str] | None) -> None:
         self.catalog = catalog
         self.vm = vm
         self.deny = deny
@@ -182,22 +180,19 @@ def _binder(declaration: Declaration) -> tuple[Callable[..., Any], int | None]:
     count = None if signature.rest else len(signature.parameters)
     if passed == [head.partition("=")[0] for head in heads]:
         return _with_defaults(function, [p.default for p in signature.parameters if not p.rest]), count
-    text = (
-        f"def bound(vm, {receiver}{', '.join(heads)}):\n"
-        f"    return fn(vm, {receiver}{', '.join(passed)})\n"
-    )
+    text = f"def bound(vm, {receiver}{', '.join(heads)}):\n    return fn(vm, {receiver}{', '.join(passed)})\n"
     exec(compile(text, f"<binder of {declaration.name}>", "exec"), space)  # noqa: S102
     return space["bound"], count
 
 
 def _with_defaults(function: Callable[..., Any], defaults: list[Any]) -> Callable[..., Any]:
     """The function itself, its declared defaults put in: nothing to convert, nothing to pay."""
-    new = type(_with_defaults)
-    assert isinstance(function, new)
-    bare = new(
-        function.__code__, function.__globals__, function.__name__, tuple(defaults), function.__closure__
+    # `types.FunctionType` by another name: its module is not worth loading at every start.
+    new: Any = type(_with_defaults)
+    plain: Any = function
+    bare: Callable[..., Any] = new(
+        plain.__code__, plain.__globals__, plain.__name__, tuple(defaults), plain.__closure__
     )
-    bare.__doc__ = function.__doc__
     return bare
 
 

@@ -62,9 +62,7 @@ class Calls:
     def call_builtin(self, builtin: Builtin, args: Sequence[Value]) -> Value:
         return builtin.call(self.vm, *args[: builtin.max_args])
 
-    def call_named(
-        self, value: Value, name: str, depth: int, args: Sequence[Value], other: Value
-    ) -> Value:
+    def call_named(self, value: Value, name: str, depth: int, args: Sequence[Value], other: Value) -> Value:
         """Call what a variable holds, or what the name means beyond it (02 §7.4)."""
         if type(value) is Fn or type(value) is Builtin:
             return self.call(value, depth, args)

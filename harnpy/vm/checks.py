@@ -60,7 +60,9 @@ def _fault_of(path: str, value: Any, spec: Spec, outer: bool) -> VmError | None:
         return _literal_fault(path, value, spec, outer)
     if _fits(value, spec):
         return None
-    return _fault(f"parameter '{path}' expected {_shown(spec)}, got {_actual(value)} ({display(value)})", outer)
+    return _fault(
+        f"parameter '{path}' expected {_shown(spec)}, got {_actual(value)} ({display(value)})", outer
+    )
 
 
 def _fault(message: str, outer: bool) -> VmError:
@@ -106,7 +108,9 @@ def _field_fault(path: str, name: str, value: Any, spec: Spec) -> VmError | None
     kind = spec[0]
     if kind in _DICT_LIKE:
         if not isinstance(value, dict):
-            return TypeFault(f"parameter '{path}': field '{name}' expected dict or struct, got {_actual(value)}")
+            return TypeFault(
+                f"parameter '{path}': field '{name}' expected dict or struct, got {_actual(value)}"
+            )
         return _fault_of(f"{path}.{name}", value, spec, True)
     if kind == "scalar":
         if _fits(value, spec):

@@ -70,8 +70,6 @@ def _taking(bound: Builtin, count: int) -> Method:
     return lambda vm, receiver, *args: call(vm, receiver, *args[:most])
 
 
-def call_method(
-    vm: Vm, impls: Impls, receiver: Value, name: str, args: Sequence[Value]
-) -> Value:
+def call_method(vm: Vm, impls: Impls, receiver: Value, name: str, args: Sequence[Value]) -> Value:
     """A method call whose number of arguments is known only now."""
     return MethodTable(name, len(args), impls)[type(receiver)](vm, receiver, *args)

@@ -23,7 +23,8 @@ class Unit:
     """Generated code and what belongs to it.
 
     ``offsets``: the source offset of each line of the generated text. ``shown``: the names of generated
-    functions in backtraces. ``builtins``, ``globals``, ``methods``, ``helpers``: what the code refers to outside.
+    functions in backtraces. ``builtins``, ``globals``, ``methods``, ``helpers``: what the code refers to
+    outside itself.
     """
 
     __slots__ = (
@@ -102,12 +103,12 @@ def compile_program(source: str, file: str, entry: str | None, table: BuiltinTab
 
 def compile_input(source: str, file: str, names: dict[str, Binding], table: BuiltinTable) -> Unit:
     """One input of a REPL: it reads and binds ``names``, and its last expression is its value."""
-    from harnpy.vm.resolve import Resolver, entry_pipeline
+    from harnpy.vm.resolve import Resolver
 
     program = parsed(source, file)
     resolution = Resolver(table.is_builtin, table.is_global, names).program(program, None)
     emitter = _emitter(program, resolution, table)
-    text, offsets = _written(emitter.repl_input, source, file)
+    text, offsets = _written(emitter.input_text, source, file)
     return _unit(emitter, text, offsets, source, file)
 
 

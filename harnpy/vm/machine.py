@@ -53,7 +53,9 @@ def _big_frame(size: int) -> Callable[..., Any]:
     def enter(body: Callable[[], Any]) -> Any:
         return body()
 
-    return type(enter)(enter.__code__.replace(co_stacksize=size), {})
+    new: Any = type(enter)
+    big: Callable[..., Any] = new(enter.__code__.replace(co_stacksize=size), {})
+    return big
 
 
 class Vm:
@@ -72,7 +74,8 @@ class Vm:
         allow: Iterable[str] | None = None,
     ) -> None:
         self.host = host or Host()
-        self.builtins = BuiltinTable(catalog, self, frozenset(deny), None if allow is None else frozenset(allow))
+        allowed = None if allow is None else frozenset(allow)
+        self.builtins = BuiltinTable(catalog, self, frozenset(deny), allowed)
         self.signal = Signal()
         self.write: Callable[[str], object] = self.host.write_out
         self.calls = Calls(self)
@@ -96,6 +99,8 @@ class Vm:
         of the usual one. Raises SourceFault before it starts, VmError when it fails.
         """
         self._given["argv"] = list(args)
+        # Mocks, colour mode and their like belong to one program (04 §0.9); services to the Vm.
+        self._states.clear()
         unit = load(source, file, entry, self.builtins)
         return self._run_unit(unit, namespace(self, unit, {}))
 
@@ -136,7 +141,11 @@ class Vm:
         outside = getcurrent()
         idle, self.tasks.idle = self.tasks.idle, outside.switch
         self.tasks.new_hub()
-        runner = greenlet(lambda: self._outcome(lambda: self.run_source(source, file=file, args=args, entry=entry)))
+
+        def run() -> Value:
+            return self.run_source(source, file=file, args=args, entry=entry)
+
+        runner = greenlet(lambda: self._outcome(run))
         try:
             answer = runner.switch()
             while not runner.dead:

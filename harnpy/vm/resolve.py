@@ -581,6 +581,6 @@ def match_parts(pattern: ast.Node, enums: dict[str, ast.EnumDecl | None]) -> lis
 def enum_variant(node: ast.Node, enums: dict[str, ast.EnumDecl | None]) -> tuple[str, str] | None:
     """``(enum, variant)`` when ``node`` is written as one: ``E.V`` or ``E.V(…)``."""
     if isinstance(node, ast.Member | ast.MethodCall) and isinstance(node.object, ast.Name):
-        if node.object.name in enums and not node.optional:
-            return node.object.name, node.name
+        known = node.object.name in enums and not node.optional
+        return (node.object.name, node.name) if known else None
     return None

@@ -62,6 +62,11 @@ class Task:
         return self.error.text if isinstance(self.error, VmError) else str(self.error)
 
 
+def applied(body: Callable[..., Value], item: Value) -> Callable[[int], Value]:
+    """``body`` for one item."""
+    return lambda depth: body(depth, item)
+
+
 class Scheduler:
     """Runs the tasks of one Vm."""
 
@@ -355,7 +360,9 @@ class Scheduler:
 
     # --- parallel ---------------------------------------------------------------------------------
 
-    def parallel(self, kind: str, source: Value, body: Callable[..., Value], takes: bool, cap: Value) -> Value:
+    def parallel(
+        self, kind: str, source: Value, body: Callable[..., Value], takes: bool, cap: Value
+    ) -> Value:
         """The forms of 05 §3; ``body(depth, item)`` or, when it takes none, ``body(depth)``."""
         if cap is not None and type(cap) is not int:
             raise TypeFault(f"parallel max_concurrent must be an int; got {type_name(cap)}")
@@ -365,7 +372,7 @@ class Scheduler:
             return None
         else:
             items = source
-        calls = [(lambda d, x=x: body(d, x)) if takes else body for x in items]
+        calls = [applied(body, x) if takes else body for x in items]
         limit = cap if cap and cap > 0 else len(calls)
         if kind == "stream":
             return Stream(self.completions(calls, limit))

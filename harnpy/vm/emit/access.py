@@ -39,7 +39,8 @@ def member(e: Emitter, node: ast.Member, into: str | None) -> str:
         return f"EnumValue({variant[0]!r}, {variant[1]!r})"
     if node.optional:
         atom = e.variable(node.object)
-        return f"({atom}.get({node.name!r}) if type({atom}) is dict else get_prop_optional({atom}, {node.name!r}))"
+        slow = f"get_prop_optional({atom}, {node.name!r})"
+        return f"({atom}.get({node.name!r}) if type({atom}) is dict else {slow})"
     names, root = path(node)
     if len(names) > 1 and root is not node.object:
         return long_path(e, node, root, names, into)
@@ -68,9 +69,7 @@ def path(node: ast.Member) -> tuple[tuple[str, ...], ast.Node]:
     return tuple(reversed(names)), current
 
 
-def long_path(
-    e: Emitter, node: ast.Member, root: ast.Node, names: tuple[str, ...], into: str | None
-) -> str:
+def long_path(e: Emitter, node: ast.Member, root: ast.Node, names: tuple[str, ...], into: str | None) -> str:
     """A chain of reads in one attempt; if any link is unusual, read them one by one."""
     if enum_variant(node.object, e.unit.resolution.enums):
         return e.mark(node, f"get_prop({e.atom(node.object)}, {node.name!r})")

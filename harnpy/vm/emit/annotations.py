@@ -33,7 +33,11 @@ class Check:
 
     def quick(self, variable: str) -> str | None:
         """Python text that is true when the full check is needed; None: always."""
-        return _QUICK[self.spec[1]].format(variable) if self.spec[0] == "scalar" and self.spec[1] in _QUICK else None
+        return (
+            _QUICK[self.spec[1]].format(variable)
+            if self.spec[0] == "scalar" and self.spec[1] in _QUICK
+            else None
+        )
 
 
 def parameter_check(type_: ast.Node, resolution: Resolution) -> Check | None:

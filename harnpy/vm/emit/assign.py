@@ -157,7 +157,9 @@ def extend(e: Emitter, binding: Binding, value: ast.Binary) -> bool:
     if "list" not in kinds:
         unsure = [a for a, node in zip(atoms, added, strict=True) if e.kind(node) != "str"]
         tests = " and ".join(f"type({a}) is str" for a in (x, *unsure))
-        e.line(f"{word} {tests}: {x} = {x} + {atoms[0] if len(atoms) == 1 else '(' + ' + '.join(atoms) + ')'}")
+        e.line(
+            f"{word} {tests}: {x} = {x} + {atoms[0] if len(atoms) == 1 else '(' + ' + '.join(atoms) + ')'}"
+        )
     if kinds == {"any"} and len(atoms) == 1:
         e.line(f"elif type({x}) is int and type({atoms[0]}) is int:")
         e.line(f" {x} = {x} + {atoms[0]}")
@@ -219,17 +221,16 @@ def collect_path(e: Emitter, target: ast.Node, steps: list[tuple[str, str]]) -> 
         steps.append(("index", e.atom(target.index)))
 
 
-def store_one(e: Emitter, node: ast.Node, x: str, step: tuple[str, str], value: str) -> None:
+def store_one(e: Emitter, node: ast.Assign, x: str, step: tuple[str, str], value: str) -> None:
+    """``x.k = v`` and ``x[i] = v``."""
     kind, key = step
-    if kind == "prop":
-        e.line(f"if type({x}) is dict and getrefcount({x}) == SOLE: {x}[{key}] = {value}")
-        e.line(f"else: {x} = " + e.mark(node, f"set_prop({x}, {key}, {value})"))
-        return
-    slow = e.mark(node, f"set_index({x}, {key}, {value})")
-    if key[0] not in "'\"":
-        e.line(f"if type({x}) is list and type({key}) is int and getrefcount({x}) == SOLE and 0 <= {key} < len({x}):")
+    sole = f"getrefcount({x}) == SOLE"
+    word = "if"
+    if kind == "index" and key[0] not in "'\"":
+        e.line(f"if type({x}) is list and type({key}) is int and {sole} and 0 <= {key} < len({x}):")
         e.line(f" {x}[{key}] = {value}")
-        e.line(f"elif type({x}) is dict and type({key}) is str and getrefcount({x}) == SOLE: {x}[{key}] = {value}")
-    else:
-        e.line(f"if type({x}) is dict and getrefcount({x}) == SOLE: {x}[{key}] = {value}")
-    e.line(f"else: {x} = {slow}")
+        word = "elif"
+    text_key = "" if word == "if" else f" and type({key}) is str"
+    e.line(f"{word} type({x}) is dict{text_key} and {sole}: {x}[{key}] = {value}")
+    setter = "set_prop" if kind == "prop" else "set_index"
+    e.line(f"else: {x} = " + e.mark(node, f"{setter}({x}, {key}, {value})"))

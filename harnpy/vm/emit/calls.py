@@ -48,7 +48,8 @@ def named_call(e: Emitter, node: ast.Node, ref: Ref, args: list[str]) -> str:
     if ref.kind != "local" or binding is None:
         return unbound_call(e, ref, args)
     if binding.late and binding.captured_from:
-        return f"call_late({binding.python}[0], {ref.name!r}, {e.depth()}, {tuple_text(args)}, {fallback(e, ref)})"
+        given = f"{e.depth()}, {tuple_text(args)}, {fallback(e, ref)}"
+        return f"call_late({binding.python}[0], {ref.name!r}, {given})"
     if binding.fn is not None and binding.role == "fn":
         return known_call(e, binding.fn, binding.python, args)
     if binding.struct is not None:

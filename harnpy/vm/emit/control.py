@@ -148,7 +148,9 @@ def relay(e: Emitter, signal: str) -> None:
             e.line(f"if {signal} == 1: break")
             e.line(f"if {signal} == 2: continue")
         else:
-            e.suite(f"if {signal}", lambda: (e.line(f"{outer} = {signal}"), e.line("break"))[-1])
+            e.line(f"if {signal}:")
+            e.line(f" {outer} = {signal}")
+            e.line(" break")
 
 
 def deadline(e: Emitter, node: ast.Deadline, dest: Destination) -> None:

@@ -184,7 +184,8 @@ def entry_checks(e: Emitter, params: tuple[ast.Param, ...]) -> None:
         if param.default is not None:
             default = param.default
             e.suite(
-                f"if {binding.python} is MISSING", lambda d=default, b=binding: e.into(d, b.python)  # type: ignore[misc]
+                f"if {binding.python} is MISSING",
+                lambda d=default, b=binding: e.into(d, b.python),  # type: ignore[misc]
             )
         elif is_rest(params):
             e.line(f"if {binding.python} is MISSING: {binding.python} = {'[]' if param.rest else 'None'}")

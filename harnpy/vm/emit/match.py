@@ -63,7 +63,7 @@ def fits(e: Emitter, pattern: ast.Node, value: str) -> str:
         tests = [f"type({value}) is dict"]
         for entry in pattern.entries:
             if isinstance(entry, ast.DictEntry) and not isinstance(entry.value, ast.Name):
-                tests.append(equals(e, f"{value}.get({ascii(key_text(entry))})", entry.value))
+                tests.append(equals(e, f"{value}.get({key_text(entry)!a})", entry.value))
         return " and ".join(tests)
     if isinstance(pattern, ast.List):
         tests = [f"type({value}) is list and len({value}) >= {len(pattern.items)}"]
@@ -103,7 +103,7 @@ def bind_pattern(e: Emitter, pattern: ast.Node, value: str) -> None:
     elif isinstance(pattern, ast.Dict):
         for entry in pattern.entries:
             if isinstance(entry, ast.DictEntry) and isinstance(entry.value, ast.Name):
-                give(e, entry.value, f"{value}.get({ascii(key_text(entry))})")
+                give(e, entry.value, f"{value}.get({key_text(entry)!a})")
     elif isinstance(pattern, ast.List):
         for i, item in enumerate(pattern.items):
             if isinstance(item, ast.Name):

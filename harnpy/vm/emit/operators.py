@@ -12,7 +12,13 @@ from harnpy.vm.infer import RING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from harnpy.vm.emit.emitter import Emitter
+    from harnpy.vm.emit.writer import Line
+
+    #: A value's text, and the lines that must come before it.
+    Choice = tuple[str, list[Line]]
 
 _NUMBERS = ("int", "num")
 SLOW = {
@@ -54,12 +60,7 @@ def ring(e: Emitter, node: ast.Binary, into: str | None) -> str:
     kinds = [e.kind(leaf) for leaf in leaves]
     texts = e.operands(leaves)
     atoms = texts if all(k in _NUMBERS for k in kinds) else [e.settle(text) for text in texts]
-    if all(not isinstance(leaf, ast.Binary) for leaf in leaves) and "str" in kinds and only_plus(node):
-        wanted, test = ("str",), "str"
-    elif kinds and "list" in kinds and only_plus(node):
-        wanted, test = ("list",), "list"
-    else:
-        wanted, test = _NUMBERS, "int"
+    wanted, test = ring_of(node, kinds)
     unknown = [a for a, k in zip(atoms, kinds, strict=True) if k not in wanted and not a.isdigit()]
     hopeless = any(k not in (*wanted, "any") for k in kinds)
     slow = slow_tree(e, node, iter(atoms))
@@ -81,6 +82,14 @@ def ring(e: Emitter, node: ast.Binary, into: str | None) -> str:
         e.line(f"else: {variable} = {slow}")
     e.assigned(variable)
     return variable
+
+
+def ring_of(node: ast.Binary, kinds: list[str]) -> tuple[tuple[str, ...], str]:
+    """The kinds that the fast way is for, and the Python type that unknown leaves are tested for."""
+    for kind in ("str", "list"):
+        if kind in kinds and only_plus(node):
+            return (kind,), kind
+    return _NUMBERS, "int"
 
 
 def wrap_line(e: Emitter, node: ast.Binary, variable: str, pad: str) -> None:
@@ -144,25 +153,25 @@ def only_plus(node: ast.Node) -> bool:
     return True
 
 
-def fast_tree(node: ast.Binary, atoms: object) -> str:
+def fast_tree(node: ast.Binary, atoms: Iterator[str]) -> str:
     """The tree in Python operators."""
 
     def side(child: ast.Node) -> str:
         if isinstance(child, ast.Binary) and child.op in RING and fuses(node, child):
             return f"({fast_tree(child, atoms)})"
-        return next(atoms)  # type: ignore[call-overload, no-any-return]
+        return next(atoms)
 
     left = side(node.left)
     return f"{left} {node.op} {side(node.right)}"
 
 
-def slow_tree(e: Emitter, node: ast.Binary, atoms: object) -> str:
+def slow_tree(e: Emitter, node: ast.Binary, atoms: Iterator[str]) -> str:
     """The tree operator by operator, each with its place in the source."""
 
     def side(child: ast.Node) -> str:
         if isinstance(child, ast.Binary) and child.op in RING and fuses(node, child):
             return slow_tree(e, child, atoms)
-        return next(atoms)  # type: ignore[call-overload, no-any-return]
+        return next(atoms)
 
     left = side(node.left)
     return e.mark(node, f"{SLOW[node.op]}({left}, {side(node.right)})")
@@ -207,8 +216,8 @@ def equality(e: Emitter, node: ast.Binary) -> str:
     left, right = e.atoms([node.left, node.right])
     slow = f"{SLOW[op]}({left}, {right})"
     if "int" in kinds:
-        other = left if kinds[1] == "int" else right
-        return f"({left} {op} {right} if type({other}) is int else {slow})"
+        unsure = left if kinds[1] == "int" else right
+        return f"({left} {op} {right} if type({unsure}) is int else {slow})"
     return f"({left} {op} {right} if type({left}) is int and type({right}) is int else {slow})"
 
 
@@ -231,7 +240,7 @@ def range_to(e: Emitter, node: ast.RangeTo, into: str | None) -> str:
 def condition(e: Emitter, node: ast.Node) -> str:
     """Text whose Python truth is the Harn truth of ``node``."""
     if isinstance(node, ast.Binary) and node.op in ("&&", "||"):
-        return logic(e, node, condition)
+        return logic(e, node)
     if isinstance(node, ast.Unary) and node.op == "!":
         return f"(not {condition(e, node.operand)})"
     return e.expr(node)
@@ -239,12 +248,12 @@ def condition(e: Emitter, node: ast.Node) -> str:
 
 def logic_value(e: Emitter, node: ast.Binary) -> str:
     """`&&` and `||` give a bool (02 §4.2)."""
-    text = logic(e, node, condition)
+    text = logic(e, node)
     boolean = e.kind(node.left) == "bool" and e.kind(node.right) == "bool"
     return text if boolean else f"(True if {text} else False)"
 
 
-def logic(e: Emitter, node: ast.Binary, write: object) -> str:
+def logic(e: Emitter, node: ast.Binary) -> str:
     word = "and" if node.op == "&&" else "or"
     left = condition(e, node.left)
     right, lines = e.apart(lambda: condition(e, node.right))
@@ -275,7 +284,7 @@ def ternary(e: Emitter, node: ast.Ternary, into: str | None) -> str:
     return branch(e, cond, (then, then_lines), (otherwise, other_lines))
 
 
-def branch(e: Emitter, cond: str, then: tuple[str, list], otherwise: tuple[str, list]) -> str:  # type: ignore[type-arg]
+def branch(e: Emitter, cond: str, then: Choice, otherwise: Choice) -> str:
     """A choice between two values that each need lines of their own."""
     variable = e.temp()
     e.line(f"if {cond}:")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from harnpy.syntax import ast
 from harnpy.vm.emit.annotations import parameter_check
 from harnpy.vm.emit.emitter import DISCARD, RETURN, Emitter
-from harnpy.vm.emit.functions import FunctionText, write_function
+from harnpy.vm.emit.functions import FunctionText, with_defers, write_function
 from harnpy.vm.emit.writer import Line, render
 from harnpy.vm.infer import Kinds
 from harnpy.vm.resolve import lineage, setup_order, walk
@@ -103,44 +103,38 @@ class UnitEmitter:
 
     # --- the whole --------------------------------------------------------------------------------
 
-    def program_text(self, entry: ast.Pipeline | None, parameters: str = "d") -> tuple[str, list[int]]:
-        """The text, and the source offset of each of its lines; it defines ``main(d)``."""
+    def program_text(self, entry: ast.Pipeline | None) -> tuple[str, list[int]]:
+        """The text of a program that starts at ``entry``, or at its first statement.
+
+        It defines ``main(d)``; the second result is the source offset of each of its lines.
+        """
+        return self.main_text(self.script if entry is None else lambda e: self.pipeline(e, entry))
+
+    def input_text(self) -> tuple[str, list[int]]:
+        """Like a script's, but the value of a last expression is the answer (REPL)."""
+        return self.main_text(lambda e: e.statements(self.program.items, RETURN))
+
+    def main_text(self, body: Callable[[Emitter], None]) -> tuple[str, list[int]]:
         function = self.resolution.functions[id(self.program)]
         e = Emitter(self, function)
         e.indent = 1
-        body = (lambda: self.script(e)) if entry is None else (lambda: self.pipeline(e, entry))
+        e.open_scope(self.program)
         if function.defers:
-            from harnpy.vm.emit.functions import with_defers
-
-            with_defers(e, body)
+            with_defers(e, lambda: body(e))
         else:
-            body()
-        start = [Line(0, f"def main({parameters}):", 0)]
+            body(e)
+        head = [Line(0, "def main(d):", 0)]
         if e.uses_depth:
-            start.append(Line(1, "e = d + 1", 0))
+            head.append(Line(1, "e = d + 1", 0))
         self.shown["main"] = "pipeline"
-        return render([*self.makers, *start, *(e.lines or [Line(1, "return None", 0)])])
+        return render([*self.makers, *head, *e.lines, Line(1, "return None", 0)])
 
     def script(self, e: Emitter) -> None:
         """Top-level statements in order; only an executed `return` gives a value (02 §10.5)."""
-        e.open_scope(self.program)
         e.statements(self.program.items, DISCARD)
 
     def pipeline(self, e: Emitter, entry: ast.Pipeline) -> None:
-        e.open_scope(self.program)
         e.statements(setup_order(self.program), DISCARD)
         for pipeline in lineage(self.program, entry):
             e.open_scope(pipeline)
             e.statements(pipeline.body.statements, RETURN if pipeline is entry else DISCARD)
-
-    def repl_input(self) -> tuple[str, list[int]]:
-        """Like a script, but the value of a last expression is the answer."""
-        e = Emitter(self, self.resolution.functions[id(self.program)])
-        e.indent = 1
-        e.open_scope(self.program)
-        e.statements(self.program.items, RETURN)
-        lines = [Line(0, "def main(d):", 0)]
-        if e.uses_depth:
-            lines.append(Line(1, "e = d + 1", 0))
-        self.shown["main"] = "pipeline"
-        return render([*self.makers, *lines, *(e.lines or [Line(1, "return None", 0)])])

@@ -1,0 +1,176 @@
+"""All builtins as one table: which module declares which name, and the declarations themselves.
+
+The index is read off the modules' text: importing all of them to learn the names would cost a cold
+start more than everything else together. It is cached under the modules' sizes and times. A name is
+bound by importing its one module. On the start-up path: imports nothing heavy.
+
+Nothing here belongs to a program: what is kept is what the source files say, as in `sys.modules`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from harnpy.builtins.constants import CONSTANTS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+    from harnpy.vm.builtin import Declaration
+    from harnpy.vm.machine import Vm
+    from harnpy.vm.values import Value
+
+_PACKAGE = "harnpy.builtins"
+_DIRECTORY = os.path.dirname(__file__)
+_DECORATORS = ("builtin", "counted")
+
+#: Names whose part before the dot is a global: a dict of builtins.
+_NAMESPACES = ("stream",)
+
+
+class _Table:
+    """What the files say, once it was asked for."""
+
+    stamps: str | None = None
+    modules: Mapping[str, str] | None = None
+
+
+def names() -> Mapping[str, str]:
+    """The module path that declares each builtin, by the builtin's name."""
+    if _Table.modules is None:
+        _Table.modules = _load()
+    return _Table.modules
+
+
+def fingerprint() -> str:
+    """A text that changes whenever a module of builtins does."""
+    from _imp import source_hash
+
+    return source_hash(0, _stamps().encode()).hex()
+
+
+def find(name: str) -> Declaration | None:
+    """The declaration of the builtin ``name``; imports its module and no other."""
+    module = names().get(name)
+    if module is None:
+        return None
+    return next((found for found in _declared(module) if found.name == name), None)
+
+
+def all_declarations() -> list[Declaration]:
+    """Every declaration, by name. Imports every module: for help and checks, not for running."""
+    modules = sorted(set(names().values()))
+    declarations = [declaration for module in modules for declaration in _declared(module)]
+    return sorted(declarations, key=lambda declaration: declaration.name)
+
+
+def describe(declaration: Declaration) -> dict[str, Any]:
+    """The declaration as plain data, for `harnpy builtins --json`.
+
+    ``{name, family, signature, params: [{name, type, optional, rest, default?}], returns, doc}``
+    """
+    from inspect import cleandoc
+
+    signature = declaration.signature()
+    params = []
+    for parameter in signature.parameters:
+        param: dict[str, Any] = {
+            "name": parameter.name,
+            "type": parameter.type,
+            "optional": parameter.optional or parameter.has_default,
+            "rest": parameter.rest,
+        }
+        if parameter.has_default:
+            param["default"] = parameter.default
+        params.append(param)
+    return {
+        "name": declaration.name,
+        "family": declaration.family,
+        "signature": declaration.signature_text,
+        "params": params,
+        "returns": signature.returns,
+        "doc": cleandoc(declaration.doc),
+    }
+
+
+def global_names() -> tuple[str, ...]:
+    """The names of the globals that are no functions. Spec: 02 §22."""
+    return (*CONSTANTS, *_NAMESPACES)
+
+
+def global_value(name: str) -> Value:
+    """The value of one of `global_names`; a namespace's functions are bound when it is asked for."""
+    if name in CONSTANTS:
+        return CONSTANTS[name]
+    prefix = name + "."
+    found = [find(function) for function in names() if function.startswith(prefix)]
+    return {
+        declaration.name.removeprefix(prefix): declaration.bind()
+        for declaration in found
+        if declaration is not None
+    }
+
+
+def globals_of(vm: Vm) -> dict[str, Value]:
+    """Every global that is no function, by name."""
+    return {name: global_value(name) for name in global_names()}
+
+
+def _declared(module: str) -> Iterator[Declaration]:
+    """What the module declares itself, not what it imports from another."""
+    __import__(module)
+    for value in list(vars(sys.modules[module]).values()):
+        if getattr(value, "__module__", None) == module:
+            yield from getattr(value, "declarations", ())
+
+
+def _stamps() -> str:
+    """Name, time and size of every module."""
+    if _Table.stamps is None:
+        found = [(module, stat.st_mtime_ns, stat.st_size) for module, _, stat in _files(_DIRECTORY, _PACKAGE)]
+        _Table.stamps = repr(sorted(found))
+    return _Table.stamps
+
+
+def _load() -> Mapping[str, str]:
+    from harnpy.syntax import cache
+
+    index: Mapping[str, str] | None = cache.load("builtins", _stamps())
+    if index is None:
+        index = _index([(module, path) for module, path, _ in _files(_DIRECTORY, _PACKAGE)])
+        cache.store("builtins", _stamps(), index)
+    return index
+
+
+def _files(directory: str, package: str) -> Iterator[tuple[str, str, os.stat_result]]:
+    """Module path, file and its state, for every module in the directory and its packages."""
+    for entry in os.scandir(directory):
+        if entry.is_dir():
+            if not entry.name.startswith("_"):
+                yield from _files(entry.path, f"{package}.{entry.name}")
+        elif entry.name.endswith(".py"):
+            name = entry.name.removesuffix(".py")
+            module = package if name == "__init__" else f"{package}.{name}"
+            yield module, entry.path, entry.stat()
+
+
+def _index(modules: list[tuple[str, str]]) -> dict[str, str]:
+    index: dict[str, str] = {}
+    for module, path in modules:
+        with open(path, encoding="utf-8") as file:
+            for name in _names_in(file.read()):
+                if name in index:
+                    raise ValueError(f"builtin `{name}` is declared in {index[name]} and in {module}")
+                index[name] = module
+    return index
+
+
+def _names_in(text: str) -> Iterator[str]:
+    """The names that the decorator lines of a module declare: its text between quote and bracket."""
+    for piece in text.split("\n@")[1:]:
+        decorator, _, rest = piece.partition("(")
+        if decorator in _DECORATORS:
+            yield rest.lstrip()[1:].partition("(")[0]

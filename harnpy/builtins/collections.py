@@ -1,0 +1,145 @@
+"""Lists and dicts by function, ranges, pairs, and what lifts to an iterator. Spec: 04 §2, §5, §8, §9.
+
+The list functions do what the methods of the same name do, on a first argument that they insist on.
+"""
+
+from __future__ import annotations
+
+from harnpy.builtins.counted import ABSENT, counted
+from harnpy.vm.builtin import builtin
+from harnpy.vm.errors import RuntimeFault, TypeFault
+from harnpy.vm.methods import lists
+from harnpy.vm.values import Iter, Pair, Range, structural_key, type_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+    from harnpy.vm.machine import Vm
+    from harnpy.vm.values import Value
+
+
+@builtin("keys(d: dict) -> list", family="collections")
+def keys(vm: Vm, d: Value) -> list[str]:
+    """The keys in ascending order; `[]` for what is no dict."""
+    return sorted(d) if type(d) is dict else []
+
+
+@builtin("values(d: dict) -> list", family="collections")
+def values(vm: Vm, d: Value) -> list[Value]:
+    """The values in key order; `[]` for what is no dict."""
+    return [d[key] for key in keys(vm, d)]
+
+
+@builtin("entries(d: dict) -> list", family="collections")
+def entries(vm: Vm, d: Value) -> list[Value]:
+    """A dict `{key, value}` for each entry, in key order; `[]` for what is no dict."""
+    return [{"key": key, "value": d[key]} for key in keys(vm, d)]
+
+
+@counted("chunk(items: list, size: int = 1) -> list", family="collections")
+def chunk(vm: Vm, items: Value = ABSENT, size: Value = 1) -> list[Value]:
+    """Lists of `size` items each; the last may be shorter."""
+    return lists.chunk(vm, _list("chunk", items), _int(size, 1))
+
+
+@counted("window(items: list, size: int = 2, step: int = 1) -> list", family="collections")
+def window(vm: Vm, items: Value = ABSENT, size: Value = 2, step: Value = 1) -> list[Value]:
+    """Lists of `size` neighbours, each beginning `step` items after the one before."""
+    return lists.window(vm, _list("window", items), _int(size, 2), _int(step, 1))
+
+
+@counted("group_by(items: list, f: callable) -> dict", family="collections")
+def group_by(vm: Vm, items: Value = ABSENT, f: Value = ABSENT) -> dict[str, Value] | None:
+    """Lists of the items with the same text of `f(item)`, by that text."""
+    _list("group_by", items)
+    _callback(vm, "group_by", f)
+    return lists.group_by(vm, items, f)
+
+
+@counted("partition(items: list, f: callable) -> dict", family="collections")
+def partition(vm: Vm, items: Value = ABSENT, f: Value = ABSENT) -> dict[str, list[Value]]:
+    """`{match, no_match}`: the items for which `f(item)` is truthy, and the others.
+
+    The method `.partition()` differs: it returns a list of two lists.
+    """
+    _list("partition", items)
+    matches = _callback(vm, "partition", f)
+    sides: dict[str, list[Value]] = {"match": [], "no_match": []}
+    for item in items:
+        sides["match" if matches(0, item) else "no_match"].append(item)
+    return sides
+
+
+@counted("dedup_by(items: list, f: callable) -> list", family="collections")
+def dedup_by(vm: Vm, items: Value = ABSENT, f: Value = ABSENT) -> list[Value]:
+    """The first item for each distinct `f(item)`; an int and a float are distinct."""
+    _list("dedup_by", items)
+    key_of = _callback(vm, "dedup_by", f)
+    firsts: dict[Hashable, Value] = {}
+    for item in items:
+        firsts.setdefault(structural_key(key_of(0, item)), item)
+    return list(firsts.values())
+
+
+@counted("flat_map(items: list, f: callable) -> list", family="collections")
+def flat_map(vm: Vm, items: Value = ABSENT, f: Value = ABSENT) -> list[Value] | None:
+    """`f(item)` of every item; results that are lists are spliced in, one level deep."""
+    _list("flat_map", items)
+    _callback(vm, "flat_map", f)
+    return lists.flat_map(vm, items, f)
+
+
+@counted("iter(source: any) -> iter", family="collections")
+def lift(vm: Vm, source: Value = ABSENT) -> Iter:
+    """A lazy iterator over a list, set, dict (pairs), string, range, generator or stream.
+
+    An iterator is returned as it is.
+    """
+    if source is ABSENT:
+        raise TypeFault("iter: expected 1 argument")
+    return source if type(source) is Iter else Iter(vm.iterate(source))
+
+
+@counted("pair(first: any, second: any) -> pair", family="collections")
+def pair(vm: Vm, first: Value = ABSENT, second: Value = ABSENT, *surplus: Value) -> Pair:
+    """Two values as one."""
+    if second is ABSENT or surplus:
+        given = 2 + len(surplus) - (first is ABSENT) - (second is ABSENT)
+        raise TypeFault(f"pair: expected 2 arguments, got {given}")
+    return Pair(first, second)
+
+
+@counted("range(a: int, b?: int) -> range", family="math")
+def int_range(vm: Vm, a: Value = ABSENT, b: Value = ABSENT, *surplus: Value) -> Range:
+    """The ints from 0 up to but not including `a`, or from `a` up to but not including `b`."""
+    if a is ABSENT or surplus:
+        raise TypeFault(f"range expects 1 or 2 integer arguments, got {2 + len(surplus) if surplus else 0}")
+    if b is ABSENT:
+        if type(a) is not int:
+            raise TypeFault("range(n): expected integer argument")
+        return Range(0, a, exclusive=True)
+    if type(a) is not int or type(b) is not int:
+        raise TypeFault("range(a, b): expected integer arguments")
+    return Range(a, b, exclusive=True)
+
+
+def _list(name: str, items: Value) -> list[Value]:
+    if items is ABSENT:
+        raise RuntimeFault(f"{name}: first argument must be a list")
+    if type(items) is not list:
+        raise TypeFault(f"{name}: first argument must be a list, got {type_name(items)}")
+    return items
+
+
+def _callback(vm: Vm, name: str, f: Value) -> Callable[..., Value]:
+    if f is ABSENT:
+        raise RuntimeFault(f"{name}: callback is required")
+    callback: Callable[..., Value] | None = vm.callback(f, 1)
+    if callback is None:
+        raise TypeFault(f"{name}: callback must be callable, got {type_name(f)}")
+    return callback
+
+
+def _int(value: Value, default: int) -> int:
+    return value if type(value) is int else default

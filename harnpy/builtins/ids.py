@@ -1,0 +1,68 @@
+"""UUIDs. Spec: 04 §10 "UUID"."""
+
+from __future__ import annotations
+
+import re
+import uuid
+
+from harnpy.builtins.counted import ABSENT, counted
+from harnpy.vm.builtin import builtin
+from harnpy.vm.errors import RuntimeFault
+from harnpy.vm.values import display
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from harnpy.vm.machine import Vm
+    from harnpy.vm.values import Value
+
+_NAMESPACES = {
+    "dns": uuid.NAMESPACE_DNS,
+    "url": uuid.NAMESPACE_URL,
+    "oid": uuid.NAMESPACE_OID,
+    "x500": uuid.NAMESPACE_X500,
+}
+_HYPHENATED = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+_SPELLINGS = re.compile(
+    rf"[0-9a-f]{{32}}|{_HYPHENATED}|\{{{_HYPHENATED}\}}|urn:uuid:{_HYPHENATED}", re.IGNORECASE | re.ASCII
+)
+
+
+def _parsed(text: str) -> uuid.UUID | None:
+    return uuid.UUID(text) if _SPELLINGS.fullmatch(text) else None
+
+
+@builtin("uuid() -> string", family="io")
+def new_uuid(vm: Vm) -> str:
+    """A new UUID, version 7: later ones sort after earlier ones."""
+    return str(vm.host.uuid7())
+
+
+@builtin("uuid_v7() -> string", family="io")
+def uuid_v7(vm: Vm) -> str:
+    """A new UUID, version 7: later ones sort after earlier ones."""
+    return str(vm.host.uuid7())
+
+
+@counted("uuid_v5(namespace: string, name: string) -> string", family="io")
+def uuid_v5(vm: Vm, namespace: Value = ABSENT, name: Value = ABSENT) -> str:
+    """The UUID of `name` within `namespace`: a UUID, or `dns`, `url`, `oid`, `x500`."""
+    if name is ABSENT:
+        raise RuntimeFault("uuid_v5(namespace, name): requires namespace and name")
+    text = display(namespace)
+    space = _NAMESPACES.get(text.lower().removeprefix("namespace_")) or _parsed(text)
+    if space is None:
+        raise RuntimeFault("uuid_v5: namespace must be a UUID or one of dns/url/oid/x500")
+    return str(uuid.uuid5(space, display(name)))
+
+
+@builtin("uuid_parse(s: string) -> string | nil", family="io")
+def uuid_parse(vm: Vm, s: str) -> str | None:
+    """The canonical spelling of a UUID (braced, `urn:uuid:`, without hyphens …); nil of what is none."""
+    parsed = _parsed(s)
+    return str(parsed) if parsed else None
+
+
+@builtin("uuid_nil() -> string", family="io")
+def uuid_nil(vm: Vm) -> str:
+    """The UUID of zeros."""
+    return str(uuid.UUID(int=0))

@@ -1,0 +1,284 @@
+"""JSON text to a value, or what is wrong with it and where. Spec: 04 §11.1 "parse".
+
+The standard decoder reads what is plainly well formed. All else goes to `_Reader`, which is slow and
+exact: it says which detail of the reference applies at which line and column, and it reads the few
+good texts that the standard decoder can't be trusted with (see `_is_plain`).
+
+A column is the number of characters of its line up to and including the offending one.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+    from harnpy.vm.values import Value
+
+#: Opening this many brackets is too many.
+_DEPTH_LIMIT = 128
+
+_WHITE = " \t\n\r"
+_DIGITS = "0123456789"
+_WORDS = {"n": ("null", None), "t": ("true", True), "f": ("false", False)}
+_ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_CONTROL = "control character (\\u0000-\\u001F) found while parsing a string"
+_PLAIN_CHARACTERS = re.compile(r'[^"\\\x00-\x1f]*')
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+_BRACKETS = str.maketrans("{}", "[]")
+_NOT_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
+
+
+class JsonError(ValueError):
+    """``<detail> at line L column C``."""
+
+    def __init__(self, detail: str, line: int, column: int) -> None:
+        super().__init__(f"{detail} at line {line} column {column}")
+
+
+def read(text: str) -> Value:
+    """The value of ``text``; raises `JsonError`."""
+    if _is_plain(text):
+        try:
+            return _DECODER.decode(text)
+        except ValueError:
+            return _Reader(text).read()
+    return _Reader(text).read()
+
+
+def _is_plain(text: str) -> bool:
+    """Whether the standard decoder may have a go.
+
+    It takes lone surrogates, and it recurses in C without counting brackets as we do.
+    """
+    if "\\u" in text and _SURROGATE.search(text):
+        return False
+    return text.count("[") + text.count("{") < _DEPTH_LIMIT or _is_shallow(text)
+
+
+def _is_shallow(text: str) -> bool:
+    """Whether taking away innermost pairs of brackets uses them all up before the limit."""
+    brackets = text.encode(errors="replace").translate(None, _NOT_BRACKETS).decode().translate(_BRACKETS)
+    for _ in range(_DEPTH_LIMIT - 1):
+        if not brackets:
+            return True
+        brackets = brackets.replace("[]", "")
+    return not brackets
+
+
+def _integer(text: str) -> int | float:
+    """The int when 64 bits hold it, else the float; raises ValueError when no float does."""
+    number = int(text)
+    return number if -(2**63) <= number < 2**63 else _real(text)
+
+
+def _real(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(text)
+    return number
+
+
+def _no_constant(text: str) -> NoReturn:
+    raise ValueError(text)
+
+
+_DECODER = json.JSONDecoder(parse_int=_integer, parse_float=_real, parse_constant=_no_constant)
+
+
+class _Reader:
+    """Recursive descent over ``text``; ``at`` is the next character, ``depth`` the brackets open."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.depth = 0
+
+    def read(self) -> Value:
+        value = self.value()
+        if self.peek():
+            self.fail_here("trailing characters")
+        return value
+
+    def peek(self) -> str:
+        """The next character behind white space, "" at the end."""
+        text, at = self.text, self.at
+        while at < len(text) and text[at] in _WHITE:
+            at += 1
+        self.at = at
+        return text[at : at + 1]
+
+    def fail(self, detail: str) -> NoReturn:
+        """What was read last is wrong."""
+        before = self.text[: self.at]
+        raise JsonError(detail, before.count("\n") + 1, self.at - (before.rfind("\n") + 1))
+
+    def fail_here(self, detail: str) -> NoReturn:
+        """What comes next is wrong."""
+        self.at = min(self.at + 1, len(self.text))
+        self.fail(detail)
+
+    def value(self) -> Value:
+        first = self.peek()
+        if first == '"':
+            return self.string()
+        if first == "{" or first == "[":
+            self.depth += 1
+            if self.depth == _DEPTH_LIMIT:
+                self.fail_here("recursion limit exceeded")
+            value: Value = self.mapping() if first == "{" else self.array()
+            self.depth -= 1
+            return value
+        if first == "-" or (first and first in _DIGITS):
+            return self.number()
+        if first not in _WORDS:
+            self.fail_here("expected value" if first else "EOF while parsing a value")
+        return self.word(*_WORDS[first])
+
+    def word(self, word: str, value: bool | None) -> bool | None:
+        for letter in word:
+            found = self.text[self.at : self.at + 1]
+            if found != letter:
+                self.fail_here("expected ident" if found else "EOF while parsing a value")
+            self.at += 1
+        return value
+
+    def array(self) -> list[Value]:
+        self.at += 1
+        items: list[Value] = []
+        while True:
+            found = self.peek()
+            if found == "]":
+                self.at += 1
+                return items
+            if items:
+                self.comma(found, "]", "EOF while parsing a list")
+            elif not found:
+                self.fail_here("EOF while parsing a list")
+            items.append(self.value())
+
+    def mapping(self) -> dict[str, Value]:
+        self.at += 1
+        entries: dict[str, Value] = {}
+        while True:
+            found = self.peek()
+            if found == "}":
+                self.at += 1
+                return entries
+            if entries:
+                found = self.comma(found, "}", "EOF while parsing an object")
+                if not found:
+                    self.fail_here("EOF while parsing a value")
+            elif not found:
+                self.fail_here("EOF while parsing an object")
+            if found != '"':
+                self.fail_here("key must be a string")
+            key = self.string()
+            found = self.peek()
+            if found != ":":
+                self.fail_here("expected `:`" if found else "EOF while parsing an object")
+            self.at += 1
+            entries[key] = self.value()
+
+    def comma(self, found: str, close: str, at_end: str) -> str:
+        """Step over the comma between two items; the character behind it."""
+        if found != ",":
+            self.fail_here(f"expected `,` or `{close}`" if found else at_end)
+        self.at += 1
+        found = self.peek()
+        if found == close:
+            self.fail_here("trailing comma")
+        return found
+
+    def string(self) -> str:
+        self.at += 1
+        pieces = []
+        while True:
+            plain = _PLAIN_CHARACTERS.match(self.text, self.at)
+            assert plain is not None  # it may be empty
+            pieces.append(plain[0])
+            self.at = plain.end()
+            stop = self.take("EOF while parsing a string")
+            if stop == '"':
+                return "".join(pieces)
+            if stop != "\\":
+                self.fail(_CONTROL)
+            pieces.append(self.escape())
+
+    def take(self, at_end: str) -> str:
+        if self.at == len(self.text):
+            self.fail(at_end)
+        self.at += 1
+        return self.text[self.at - 1]
+
+    def escape(self) -> str:
+        letter = self.take("EOF while parsing a string")
+        if letter != "u":
+            return _ESCAPES.get(letter) or self.fail("invalid escape")
+        code = self.hex4()
+        if 0xDC00 <= code < 0xE000:
+            self.fail("lone leading surrogate in hex escape")
+        if not 0xD800 <= code < 0xDC00:
+            return chr(code)
+        for expected in "\\u":
+            if self.take("EOF while parsing a string") != expected:
+                self.fail("unexpected end of hex escape")
+        low = self.hex4()
+        if not 0xDC00 <= low < 0xE000:
+            self.fail("lone leading surrogate in hex escape")
+        return chr(0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00))
+
+    def hex4(self) -> int:
+        digits = self.text[self.at : self.at + 4]
+        self.at += len(digits)
+        if len(digits) < 4:
+            self.fail("EOF while parsing a string")
+        if any(digit not in "0123456789abcdefABCDEF" for digit in digits):
+            self.fail("invalid escape")
+        return int(digits, 16)
+
+    def number(self) -> int | float:
+        start = self.at
+        self.at += self.text[start] == "-"
+        if self.take("EOF while parsing a value") == "0":
+            if self.next_is(_DIGITS):
+                self.fail_here("invalid number")
+        elif self.text[self.at - 1] in _DIGITS:
+            self.digits()
+        else:
+            self.fail("invalid number")
+        whole = True
+        if self.next_is("."):
+            self.at += 1
+            whole = False
+            if not self.next_is(_DIGITS):
+                at_end = self.at == len(self.text)
+                self.fail_here("EOF while parsing a value" if at_end else "invalid number")
+            self.digits()
+        if self.next_is("eE"):
+            self.at += 1
+            whole = False
+            self.at += self.next_is("+-")
+            if self.take("EOF while parsing a value") not in _DIGITS:
+                self.fail("invalid number")
+            self.digits()
+        return self.valued(self.text[start : self.at], whole)
+
+    def valued(self, text: str, whole: bool) -> int | float:
+        try:
+            # Python refuses to read ints of thousands of digits.
+            return _integer(text) if whole and len(text) <= 20 else _real(text)
+        except ValueError:
+            self.fail("number out of range")
+
+    def next_is(self, characters: str) -> bool:
+        return self.at < len(self.text) and self.text[self.at] in characters
+
+    def digits(self) -> None:
+        while self.next_is(_DIGITS):
+            self.at += 1

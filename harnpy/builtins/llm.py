@@ -1,0 +1,90 @@
+"""Model calls: `llm_call` and the mock model. Spec: 07 §1–2."""
+
+from __future__ import annotations
+
+from harnpy.agent.record import call_transcript
+from harnpy.builtins.convert import domain_errors
+from harnpy.llm.call import Models
+from harnpy.llm.errors import CallError
+from harnpy.llm.result import result_dict
+from harnpy.vm.builtin import builtin
+from harnpy.vm.errors import Thrown
+from harnpy.vm.values import display
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from harnpy.vm.machine import Vm
+    from harnpy.vm.values import Value
+
+    Dict = dict[str, Any]
+
+
+class _Slot:
+    """Where a Vm keeps its models."""
+
+    models: Models | None = None
+
+
+def models_of(vm: Vm) -> Models:
+    """The Vm's models: its effects are the host's."""
+    slot = vm.state(_Slot)
+    if slot.models is None:
+        host = vm.host
+        slot.models = Models(display, host.env, host.now, host.monotonic, vm.tasks.sleep)
+    return slot.models
+
+
+@builtin("llm_call(prompt: string, system?: string, options?: dict) -> dict", family="llm")
+def llm_call(vm: Vm, prompt: str, system: str | None, options: Value) -> Dict:
+    """Ask a model once, and answer `{text, model, provider, usage, transcript, …}`.
+
+    Throws `{category, kind, reason, message, provider, model}` when the call fails, and a string when
+    the options make no call. Spec: 07 §1.
+    """
+    models = models_of(vm)
+    with domain_errors:
+        request = models.request(prompt, system, models.options(options))
+        try:
+            reply = models.ask(request)
+        except CallError as error:
+            raise Thrown(error.as_dict(request.provider, request.model, vm.host.now())) from error
+    transcript = call_transcript(request.messages, reply, vm.sessions.effects)
+    return {**result_dict(reply), "transcript": transcript}
+
+
+@builtin("llm_mock(config: dict) -> nil", family="llm")
+def llm_mock(vm: Vm, config: Value) -> None:
+    """Queue an answer of the mock model: `{text?, tool_calls?, match?, error?, …}`.
+
+    Answers without `match` are used once, oldest first; a `match` is a pattern over the messages, with
+    `*` for any text. Spec: 07 §2.2.
+    """
+    with domain_errors:
+        models_of(vm).mock.add(config)
+
+
+@builtin("llm_mock_calls() -> list", family="llm")
+def llm_mock_calls(vm: Vm) -> list[Dict]:
+    """The calls that the mock model got, as `{messages, system, tools, thinking}`."""
+    return models_of(vm).mock.calls()
+
+
+@builtin("llm_mock_clear() -> nil", family="llm")
+def llm_mock_clear(vm: Vm) -> None:
+    """Forget queued answers, the log of calls, and saved scopes."""
+    models_of(vm).mock.clear()
+
+
+@builtin("llm_mock_push_scope() -> nil", family="llm")
+def llm_mock_push_scope(vm: Vm) -> None:
+    """Set the mock model's queue and log aside, and start with empty ones."""
+    models_of(vm).mock.push_scope()
+
+
+@builtin("llm_mock_pop_scope() -> nil", family="llm")
+def llm_mock_pop_scope(vm: Vm) -> None:
+    """Bring back what `llm_mock_push_scope` set aside."""
+    with domain_errors:
+        models_of(vm).mock.pop_scope()

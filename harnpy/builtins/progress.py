@@ -1,0 +1,43 @@
+"""``progress``: one line that says how far a program got. Spec: 04 §1, 07 §14.1."""
+
+from __future__ import annotations
+
+from harnpy.vm.builtin import builtin
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from harnpy.vm.machine import Vm
+    from harnpy.vm.values import Value
+
+_FRAMES = "|/-\\"
+_DEFAULT_WIDTH, _MIN_WIDTH, _MAX_WIDTH = 10, 3, 40
+
+
+@builtin("progress(phase: string, message: string, progress?: any, total?: int) -> nil", family="io")
+def progress(vm: Vm, phase: str, message: str, progress: Value, total: int | None) -> None:
+    """Print `[phase] message` with a percentage, `(progress/total)`, a spinner or a bar.
+
+    `progress` is an int, or a dict: `{mode: "spinner", step}` or `{mode: "bar", current, total, width}`.
+    """
+    if type(progress) is int:
+        text = f"{message} ({progress}%)" if total is None else f"{message} ({progress}/{total})"
+    elif type(progress) is dict and progress.get("mode") == "spinner":
+        text = f"{_FRAMES[_int(progress, 'step', _int(progress, 'current', 0)) % 4]} {message}"
+    elif type(progress) is dict and progress.get("mode") == "bar":
+        text = _bar(message, progress)
+    else:
+        text = message
+    vm.write(f"[{phase}] {text}\n")
+
+
+def _bar(message: str, options: dict[str, Value]) -> str:
+    current, total = _int(options, "current", 0), _int(options, "total", 0)
+    width = min(max(_int(options, "width", _DEFAULT_WIDTH), _MIN_WIDTH), _MAX_WIDTH)
+    # Halves round up: 2 * width * current / total is never negative here.
+    filled = (2 * width * min(max(current, 0), total) + total) // (2 * total) if total > 0 else 0
+    return f"[{'#' * filled}{'-' * (width - filled)}] {message} ({current}/{total})"
+
+
+def _int(options: dict[str, Value], key: str, default: int) -> int:
+    value = options.get(key)
+    return value if type(value) is int else default

@@ -1,0 +1,65 @@
+"""Random numbers, from the host's source or from a seeded one. Spec: 04 §10 "Random".
+
+The seeded handle may stand before the other arguments, so these count what they were given.
+"""
+
+from __future__ import annotations
+
+import random
+
+from harnpy.builtins.counted import ABSENT, counted
+from harnpy.vm.builtin import builtin
+from harnpy.vm.errors import TypeFault
+from harnpy.vm.values import Rng
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from harnpy.vm.machine import Vm
+    from harnpy.vm.values import Value
+
+
+def _source(vm: Vm, *args: Value) -> tuple[random.Random, tuple[Value, ...]]:
+    """The generator to use, and the arguments behind it."""
+    if type(args[0]) is Rng:
+        return args[0].random, args[1:]
+    return vm.host.random, args
+
+
+@builtin("rng_seed(seed: any) -> rng", family="math")
+def rng_seed(vm: Vm, seed: Value) -> Rng:
+    """A generator whose numbers follow from the int `seed`."""
+    if type(seed) is not int:
+        raise TypeFault("rng_seed(seed): seed must be an integer")
+    return Rng(random.Random(seed))
+
+
+@builtin("random(rng?: rng) -> float", family="math")
+def random_float(vm: Vm, rng: Value) -> float:
+    """A float from 0 to below 1."""
+    return _source(vm, rng)[0].random()
+
+
+@counted("random_int(rng?: rng, min: int, max: int) -> int", family="math")
+def random_int(vm: Vm, rng: Value = ABSENT, min: Value = ABSENT, max: Value = ABSENT) -> int | None:
+    """An int from `min` to `max`, both included; nil if there is none between them."""
+    source, (low, high, *_) = _source(vm, rng, min, max)
+    if low is ABSENT or high is ABSENT:
+        return None
+    for name, bound in (("min", low), ("max", high)):
+        if type(bound) is not int:
+            raise TypeFault(f"random_int: {name} must be an integer")
+    return source.randint(low, high) if low <= high else None
+
+
+@counted("random_choice(rng?: rng, items: list) -> any", family="math")
+def random_choice(vm: Vm, rng: Value = ABSENT, items: Value = ABSENT) -> Value:
+    """One of the items; nil of an empty list or of what is none."""
+    source, (choices, *_) = _source(vm, rng, items)
+    return source.choice(choices) if type(choices) is list and choices else None
+
+
+@counted("random_shuffle(rng?: rng, items: list) -> list", family="math")
+def random_shuffle(vm: Vm, rng: Value = ABSENT, items: Value = ABSENT) -> list[Value] | None:
+    """The items in a random order, as a new list; nil of what is no list."""
+    source, (ordered, *_) = _source(vm, rng, items)
+    return source.sample(ordered, len(ordered)) if type(ordered) is list else None

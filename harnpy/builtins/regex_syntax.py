@@ -1,0 +1,303 @@
+"""The reference's regular expressions, rewritten for the `regex` library. Spec: 04 §13.
+
+The dialect is that of linear-time engines: no look-around, no back-references, quantifiers nest. The
+rewriting walks the pattern once, knows which inline flags are on where, and writes anchors, dots and
+classes so that they mean the same whatever the library's flags: only ``i`` is left to it.
+"""
+
+from __future__ import annotations
+
+import regex  # type: ignore[import-untyped]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
+    from typing import NoReturn
+
+FLAGS = "imsx"
+
+#: Groups and classes inside each other; the library compiles them by recursion.
+_DEPTH_LIMIT = 100
+
+#: Letters that stand for a class or an assertion, and ours for them.
+_CLASSES = frozenset("dDsSwWpP")
+_ASSERTIONS = {"A": r"\A", "z": r"\Z", "b": r"\b", "B": r"\B"}
+_CONTROLS = {"a": "\a", "f": "\f", "t": "\t", "n": "\n", "r": "\r", "v": "\v"}
+_HEX_LENGTHS = {"x": 2, "u": 4, "U": 8}
+_HEX_DIGITS = frozenset("0123456789abcdefABCDEF")
+_POSIX = {
+    "alnum": "0-9A-Za-z",
+    "alpha": "A-Za-z",
+    "ascii": r"\x00-\x7F",
+    "blank": r"\t\x20",
+    "cntrl": r"\x00-\x1F\x7F",
+    "digit": "0-9",
+    "graph": "!-~",
+    "lower": "a-z",
+    "print": r"\x20-~",
+    "punct": r"!-/:-@\[-`{-~",
+    "space": r"\t\n\v\f\r\x20",
+    "upper": "A-Z",
+    "word": "0-9A-Za-z_",
+    "xdigit": "0-9A-Fa-f",
+}
+
+
+class PatternError(ValueError):
+    """The pattern is not one of the dialect."""
+
+
+def compiled(pattern: str, flags: str = "") -> re.Pattern[str]:
+    """The pattern under the flag letters; raises `PatternError`."""
+    for flag in flags:
+        if flag not in FLAGS:
+            raise PatternError(f"unsupported regex flag '{flag}', expected one of i/m/s/x")
+    text = _Rewriter(pattern, flags).rewritten()
+    try:
+        # Without full case folding `(?i)ß` doesn't match "ss".
+        fold = regex.IGNORECASE if "i" in flags else 0
+        found: re.Pattern[str] = regex.compile("(?-f)" + text, regex.VERSION1 | fold)
+        return found
+    except regex.error as error:
+        raise PatternError(str(error)) from None
+
+
+def _literal(character: str) -> str:
+    return character if character.isalnum() or not character.isascii() else "\\" + character
+
+
+class _Rewriter:
+    """Reads ``pattern`` from ``at``; ``out`` has one piece an atom, so that a quantifier finds its own."""
+
+    def __init__(self, pattern: str, flags: str) -> None:
+        self.pattern = pattern
+        self.at = 0
+        self.depth = 0
+        self.on = frozenset(flags)
+        self.names: set[str] = set()
+
+    def rewritten(self) -> str:
+        text = self.alternatives()
+        if self.at < len(self.pattern):
+            self.fail("unopened group")
+        return text
+
+    def fail(self, why: str) -> NoReturn:
+        raise PatternError(f"{why} at position {self.at}")
+
+    def peek(self, count: int = 1) -> str:
+        return self.pattern[self.at : self.at + count]
+
+    def take(self, wanted: str) -> bool:
+        """Step over ``wanted`` if it comes next."""
+        found = self.pattern.startswith(wanted, self.at)
+        self.at += len(wanted) * found
+        return found
+
+    def next(self) -> str:
+        if self.at == len(self.pattern):
+            self.fail("incomplete pattern")
+        self.at += 1
+        return self.pattern[self.at - 1]
+
+    def skip_blanks(self) -> None:
+        """White space and comments mean nothing under ``x``."""
+        while "x" in self.on:
+            if self.peek().isspace():
+                self.at += 1
+            elif self.peek() == "#":
+                end = self.pattern.find("\n", self.at)
+                self.at = len(self.pattern) if end < 0 else end
+            else:
+                return
+
+    def alternatives(self) -> str:
+        """Up to the end of the group or pattern; flags set inside end with it."""
+        outside = self.on
+        out: list[str] = []
+        while True:
+            self.skip_blanks()
+            if self.peek() in ("", ")"):
+                self.on = outside
+                return "".join(out)
+            if self.take("|"):
+                out.append("|")
+            elif self.peek() in "*+?{":
+                self.fail("repetition operator missing expression")
+            else:
+                out.append(self.quantified())
+
+    def quantified(self) -> str:
+        """An atom and its quantifiers, of which a second one takes the first as its atom."""
+        atom = self.atom()
+        is_quantified = False
+        while True:
+            self.skip_blanks()
+            quantifier = self.quantifier()
+            if not quantifier:
+                return atom
+            if not atom:
+                self.fail("repetition operator missing expression")
+            atom = (f"(?:{atom})" if is_quantified else atom) + quantifier
+            is_quantified = True
+
+    def quantifier(self) -> str:
+        if self.peek() and self.peek() in "*+?":
+            count = self.next()
+        elif self.take("{"):
+            end = self.pattern.find("}", self.at)
+            least, comma, most = self.pattern[self.at : max(end, self.at)].replace(" ", "").partition(",")
+            if not (least + most).isdecimal() or not (least or comma):
+                self.fail("repetition quantifier expects a valid decimal")
+            self.at = end + 1
+            count = f"{{{least or 0}{comma}{most}}}"
+        else:
+            return ""
+        return count + "?" if self.take("?") else count
+
+    def atom(self) -> str:
+        character = self.next()
+        if character == "(":
+            return self.group()
+        if character == "[":
+            return self.char_class()
+        if character == ".":
+            return "(?s:.)" if "s" in self.on else r"[^\n]"
+        if character == "^":
+            return "(?m:^)" if "m" in self.on else r"\A"
+        if character == "$":
+            return "(?m:$)" if "m" in self.on else r"\Z"
+        if character == "\\":
+            return self.assertion() or self.escape()
+        return _literal(character)
+
+    def assertion(self) -> str:
+        """Behind a backslash; "" if what comes is none."""
+        anchor = _ASSERTIONS.get(self.peek(), "")
+        self.at += bool(anchor)
+        return anchor
+
+    def group(self) -> str:
+        """Behind ``(``. An inline flag group such as ``(?i)`` is no atom: it may be empty here."""
+        if not self.take("?"):
+            return self.body("(")
+        for opener in ("P<", "<"):
+            if self.take(opener):
+                return self.body(f"(?P<{self.group_name()}>")
+        return self.flag_group()
+
+    def body(self, opener: str) -> str:
+        self.enter()
+        text = opener + self.alternatives()
+        if not self.take(")"):
+            self.fail("unclosed group")
+        self.depth -= 1
+        return text + ")"
+
+    def enter(self) -> None:
+        self.depth += 1
+        if self.depth > _DEPTH_LIMIT:
+            self.fail("nested too deeply")
+
+    def group_name(self) -> str:
+        end = self.pattern.find(">", self.at)
+        name = self.pattern[self.at : max(end, self.at)]
+        if not name.isidentifier():
+            self.fail("look-around is not supported" if self.peek() in ("=", "!") else "invalid group name")
+        if name in self.names:
+            self.fail("duplicate group name")
+        self.names.add(name)
+        self.at = end + 1
+        return name
+
+    def flag_group(self) -> str:
+        """Behind ``(?``: ``:…)``, ``flags)`` or ``flags:…)``."""
+        on, switch = set(self.on), True
+        while True:
+            flag = self.next()
+            if flag in FLAGS:
+                (on.add if switch else on.discard)(flag)
+            elif flag == "-" and switch:
+                switch = False
+            else:
+                break
+        folding = "i" if "i" in on else "-i"
+        if flag == ")":
+            self.on = frozenset(on)
+            return f"(?{folding})"
+        if flag != ":":
+            self.at -= 1
+            self.fail("look-around is not supported" if flag in "=!<" else "unrecognized flag")
+        outside, self.on = self.on, frozenset(on)
+        text = self.body(f"(?{folding}:")
+        self.on = outside
+        return text
+
+    def escape(self) -> str:
+        """Behind a backslash, in a class or out of one."""
+        letter = self.next()
+        if letter in _CLASSES:
+            return "\\" + letter + (self.property_name() if letter in "pP" else "")
+        if letter in _CONTROLS:
+            return _literal(_CONTROLS[letter])
+        if letter in _HEX_LENGTHS:
+            return _literal(self.hex_character(_HEX_LENGTHS[letter]))
+        if letter.isdigit():
+            self.fail("backreferences are not supported")
+        if letter.isalpha() or letter in "<>" or not letter.isascii():
+            self.fail("unrecognized escape sequence")
+        return "\\" + letter
+
+    def property_name(self) -> str:
+        if not self.take("{"):
+            return "{" + self.next() + "}"
+        end = self.pattern.find("}", self.at)
+        if end < 0:
+            self.fail("invalid Unicode property")
+        name = self.pattern[self.at : end]
+        self.at = end + 1
+        return "{" + name + "}"
+
+    def hex_character(self, length: int) -> str:
+        if self.take("{"):
+            end = self.pattern.find("}", self.at)
+            digits = self.pattern[self.at : max(end, self.at)]
+            self.at = end + 1
+        else:
+            digits = self.peek(length)
+            self.at += length
+            if len(digits) < length:
+                self.fail("incomplete escape sequence")
+        if not digits or not _HEX_DIGITS.issuperset(digits) or int(digits, 16) > 0x10FFFF:
+            self.fail("invalid hexadecimal escape")
+        return chr(int(digits, 16))
+
+    def char_class(self) -> str:
+        """Behind ``[``."""
+        self.enter()
+        out = "[^" if self.take("^") else "["
+        is_first = True
+        while True:
+            self.skip_blanks()
+            character = self.next()
+            if character == "]" and not is_first:
+                self.depth -= 1
+                return out + "]"
+            is_first = False
+            if character == "[":
+                out += self.posix_class() if self.peek() == ":" else self.char_class()
+            elif character == "\\":
+                out += r"\x08" if self.take("b") else self.escape()
+            elif self.pattern[self.at - 1 : self.at + 1] in ("&&", "--", "~~"):
+                out += character + self.next()
+            else:
+                out += character if character == "-" else _literal(character)
+
+    def posix_class(self) -> str:
+        end = self.pattern.find(":]", self.at)
+        name = self.pattern[self.at + 1 : max(end, self.at)]
+        negated = name.startswith("^")
+        if name.removeprefix("^") not in _POSIX:
+            self.fail("unrecognized ASCII class")
+        self.at = end + 2
+        return ("[^" if negated else "[") + _POSIX[name.removeprefix("^")] + "]"

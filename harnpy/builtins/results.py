@@ -1,0 +1,68 @@
+"""``Result``: a value or an error as a value. Spec: 04 §2, 02 §19.5."""
+
+from __future__ import annotations
+
+from harnpy.vm.builtin import builtin
+from harnpy.vm.errors import RuntimeFault
+from harnpy.vm.values import EnumValue, display
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from harnpy.vm.machine import Vm
+    from harnpy.vm.values import Value
+
+
+def _is(variant: str, value: Value) -> bool:
+    return type(value) is EnumValue and value.enum == "Result" and value.variant == variant
+
+
+def _payload(result: EnumValue) -> Value:
+    return result.fields[0] if result.fields else None
+
+
+@builtin("Ok(value?: any) -> Result", family="types")
+def ok(vm: Vm, value: Value) -> EnumValue:
+    """The Result of a success."""
+    return EnumValue("Result", "Ok", (value,))
+
+
+@builtin("Err(error?: any) -> Result", family="types")
+def err(vm: Vm, error: Value) -> EnumValue:
+    """The Result of a failure."""
+    return EnumValue("Result", "Err", (error,))
+
+
+@builtin("is_ok(result: any) -> bool", family="types")
+def is_ok(vm: Vm, result: Value) -> bool:
+    """Whether `result` is a `Result.Ok`."""
+    return _is("Ok", result)
+
+
+@builtin("is_err(result: any) -> bool", family="types")
+def is_err(vm: Vm, result: Value) -> bool:
+    """Whether `result` is a `Result.Err`."""
+    return _is("Err", result)
+
+
+@builtin("unwrap(result: any) -> any", family="types")
+def unwrap(vm: Vm, result: Value) -> Value:
+    """The payload of an Ok; an Err fails. What is no Result is returned as it is."""
+    if _is("Err", result):
+        raise RuntimeFault(f"unwrap called on Err: {display(_payload(result))}")
+    return _payload(result) if _is("Ok", result) else result
+
+
+@builtin("unwrap_or(result: any, default?: any) -> any", family="types")
+def unwrap_or(vm: Vm, result: Value, default: Value) -> Value:
+    """The payload of an Ok, `default` for an Err; what is no Result is returned as it is."""
+    if _is("Err", result):
+        return default
+    return _payload(result) if _is("Ok", result) else result
+
+
+@builtin("unwrap_err(result: any) -> any", family="types")
+def unwrap_err(vm: Vm, result: Value) -> Value:
+    """The payload of an Err; anything else fails."""
+    if not _is("Err", result):
+        raise RuntimeFault("unwrap_err called on non-Err")
+    return _payload(result)

@@ -1,0 +1,120 @@
+"""Sets by function. Spec: 04 §7.
+
+Members are told apart by structural key, so `1` and `1.0` are two; the methods compare with `==`.
+"""
+
+from __future__ import annotations
+
+from harnpy.vm.builtin import builtin
+from harnpy.vm.errors import Thrown
+from harnpy.vm.methods.lists import unique
+from harnpy.vm.values import Set, structural_key
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from harnpy.vm.machine import Vm
+    from harnpy.vm.values import Value
+
+
+@builtin("set(...items: any) -> set", family="collections")
+def make_set(vm: Vm, *items: Value) -> Set:
+    """The distinct items of the lists and sets among the arguments, and the other arguments themselves."""
+    members: list[Value] = []
+    for item in items:
+        if type(item) is list:
+            members += item
+        elif type(item) is Set:
+            members += item.items
+        else:
+            members.append(item)
+    return Set(unique(vm, members))
+
+
+@builtin("set_contains(s: set, item: any) -> bool", family="collections")
+def set_contains(vm: Vm, s: Value, item: Value) -> bool:
+    """Whether `item` is a member; false when `s` is no set."""
+    return type(s) is Set and structural_key(item) in _keys(s)
+
+
+@builtin("set_add(s: set, item: any) -> set", family="collections")
+def set_add(vm: Vm, s: Value, item: Value) -> Set:
+    """With `item`."""
+    return Set(unique(vm, [*_set("set_add", s).items, item]))
+
+
+@builtin("set_remove(s: set, item: any) -> set", family="collections")
+def set_remove(vm: Vm, s: Value, item: Value) -> Set:
+    """Without `item`."""
+    return _without(_set("set_remove", s), {structural_key(item)})
+
+
+@builtin("set_union(a: set, b: set) -> set", family="collections")
+def set_union(vm: Vm, a: Value, b: Value) -> Set:
+    """The members of `a`, then those that only `b` has."""
+    _both("set_union", a, b)
+    return Set(unique(vm, a.items + b.items))
+
+
+@builtin("set_intersect(a: set, b: set) -> set", family="collections")
+def set_intersect(vm: Vm, a: Value, b: Value) -> Set:
+    """The members of `a` that `b` has too."""
+    _both("set_intersect", a, b)
+    theirs = _keys(b)
+    return Set([item for item in a.items if structural_key(item) in theirs])
+
+
+@builtin("set_difference(a: set, b: set) -> set", family="collections")
+def set_difference(vm: Vm, a: Value, b: Value) -> Set:
+    """The members of `a` that `b` doesn't have."""
+    _both("set_difference", a, b)
+    return _without(a, _keys(b))
+
+
+@builtin("set_symmetric_difference(a: set, b: set) -> set", family="collections")
+def set_symmetric_difference(vm: Vm, a: Value, b: Value) -> Set:
+    """The members that only `a` has, then those that only `b` has."""
+    _both("set_symmetric_difference", a, b)
+    return Set(_without(a, _keys(b)).items + _without(b, _keys(a)).items)
+
+
+@builtin("set_is_subset(a: set, b: set) -> bool", family="collections")
+def set_is_subset(vm: Vm, a: Value, b: Value) -> bool:
+    """Whether `b` has every member of `a`; false unless both are sets."""
+    return _are_sets(a, b) and _keys(a) <= _keys(b)
+
+
+@builtin("set_is_superset(a: set, b: set) -> bool", family="collections")
+def set_is_superset(vm: Vm, a: Value, b: Value) -> bool:
+    """Whether `a` has every member of `b`; false unless both are sets."""
+    return _are_sets(a, b) and _keys(a) >= _keys(b)
+
+
+@builtin("set_is_disjoint(a: set, b: set) -> bool", family="collections")
+def set_is_disjoint(vm: Vm, a: Value, b: Value) -> bool:
+    """Whether no member of `a` is in `b`; true unless both are sets."""
+    return not _are_sets(a, b) or _keys(a).isdisjoint(_keys(b))
+
+
+def _keys(s: Set) -> set[Hashable]:
+    return {structural_key(item) for item in s.items}
+
+
+def _without(s: Set, unwanted: set[Hashable]) -> Set:
+    return Set([item for item in s.items if structural_key(item) not in unwanted])
+
+
+def _are_sets(a: Value, b: Value) -> bool:
+    return type(a) is Set and type(b) is Set
+
+
+def _set(name: str, s: Value) -> Set:
+    if type(s) is not Set:
+        raise Thrown(f"{name}: first argument must be a set")
+    return s
+
+
+def _both(name: str, a: Value, b: Value) -> None:
+    if not _are_sets(a, b):
+        raise Thrown(f"{name}: arguments must be sets")

@@ -1,0 +1,63 @@
+"""Standard input, real or mocked. Spec: 04 §1."""
+
+from __future__ import annotations
+
+from harnpy.vm.builtin import builtin
+from harnpy.vm.methods.strings import WHITESPACE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from harnpy.vm.machine import Vm
+
+
+class Stdin:
+    """``rest`` is the mocked text not read yet; None: the host's input is read."""
+
+    def __init__(self) -> None:
+        self.rest: str | None = None
+
+
+@builtin("read_line() -> string | nil", family="io")
+def read_line(vm: Vm) -> str | None:
+    """The next line of standard input without its end, or nil at the end of input."""
+    stdin = vm.state(Stdin)
+    line: str | None
+    if stdin.rest is None:
+        line = vm.host.read_line()
+    elif stdin.rest:
+        line, _, stdin.rest = stdin.rest.partition("\n")
+    else:
+        line = None
+    return None if line is None else line.removesuffix("\r")
+
+
+@builtin("read_stdin() -> string | nil", family="io")
+def read_stdin(vm: Vm) -> str:
+    """All of standard input that was not read yet."""
+    stdin = vm.state(Stdin)
+    if stdin.rest is None:
+        return str(vm.host.read_all())
+    text, stdin.rest = stdin.rest, ""
+    return text
+
+
+@builtin("prompt_user(msg: string) -> string | nil", family="io")
+def prompt_user(vm: Vm, msg: str) -> str:
+    """Print `msg`, then read a line of the real standard input; `""` at its end.
+
+    White space at the line's end is removed.
+    """
+    vm.write(msg)
+    return (vm.host.read_line() or "").rstrip(WHITESPACE)
+
+
+@builtin("mock_stdin(text: string) -> nil", family="io")
+def mock_stdin(vm: Vm, text: str) -> None:
+    """Let `read_line` and `read_stdin` read `text`."""
+    vm.state(Stdin).rest = text
+
+
+@builtin("unmock_stdin() -> nil", family="io")
+def unmock_stdin(vm: Vm) -> None:
+    """Read the real standard input again."""
+    vm.state(Stdin).rest = None

@@ -1,0 +1,109 @@
+"""Searching, cutting and joining text. Spec: 04 §4.2. Positions count Unicode scalar values."""
+
+from __future__ import annotations
+
+from harnpy.vm.builtin import builtin
+from harnpy.vm.methods.strings import WHITESPACE
+from harnpy.vm.values import contains_value, display
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from harnpy.vm.machine import Vm
+    from harnpy.vm.values import Value
+
+
+@builtin("trim(s: string) -> string", family="strings")
+def trim(vm: Vm, s: str) -> str:
+    """`s` without white space at either end."""
+    return s.strip(WHITESPACE)
+
+
+@builtin("lowercase(s: string) -> string", family="strings")
+def lowercase(vm: Vm, s: str) -> str:
+    """`s` in lower case, by the full Unicode mapping."""
+    return s.lower()
+
+
+@builtin("uppercase(s: string) -> string", family="strings")
+def uppercase(vm: Vm, s: str) -> str:
+    """`s` in upper case, by the full Unicode mapping."""
+    return s.upper()
+
+
+@builtin('split(s: string, sep: string = " ") -> list', family="strings")
+def split(vm: Vm, s: str, sep: str) -> list[str]:
+    """The pieces of `s` between occurrences of `sep`, empty ones too.
+
+    The method `.split()` differs in its default: a comma.
+    """
+    return s.split(sep) if sep else ["", *s, ""]
+
+
+@builtin('join(items: list, sep: string = "") -> string', family="strings")
+def join(vm: Vm, items: Value, sep: str) -> str:
+    """The texts of the items with `sep` between them; `""` for what is no list."""
+    return sep.join([display(item) for item in items]) if type(items) is list else ""
+
+
+@builtin("replace(s: string, old: string, new: string) -> string", family="strings")
+def replace(vm: Vm, s: str, old: str, new: str) -> str:
+    """`s` with every `old` replaced by `new`; an empty `old` is found at every position."""
+    return s.replace(old, new)
+
+
+@builtin("contains(hay: any, needle: any) -> bool", family="strings")
+def contains(vm: Vm, hay: Value, needle: Value) -> bool:
+    """Whether a string contains a text, or a list an equal item; false for other types."""
+    if type(hay) is str:
+        return display(needle) in hay
+    return type(hay) is list and contains_value(hay, needle)
+
+
+@builtin("starts_with(s: string, prefix: string) -> bool", family="strings")
+def starts_with(vm: Vm, s: str, prefix: str) -> bool:
+    """Whether `s` begins with `prefix`."""
+    return s.startswith(prefix)
+
+
+@builtin("ends_with(s: string, suffix: string) -> bool", family="strings")
+def ends_with(vm: Vm, s: str, suffix: str) -> bool:
+    """Whether `s` ends with `suffix`."""
+    return s.endswith(suffix)
+
+
+@builtin("substring(s: string, start: int = 0, length?: int) -> string", family="strings")
+def substring(vm: Vm, s: str, start: int, length: int | None) -> str:
+    """`length` characters of `s` from `start` on, all the rest without `length`.
+
+    The method `.substring()` differs: its second argument is an end index. Negative numbers read as 0.
+    """
+    begin = max(start, 0)
+    return s[begin:] if length is None else s[begin : begin + max(length, 0)]
+
+
+@builtin("format(template: string, ...args: any) -> string", family="strings")
+def format_text(vm: Vm, template: str, *args: Value) -> str:
+    """`template` with each `{}` replaced by the next argument, or each `{key}` by that entry of a dict.
+
+    A `{key}` that the dict lacks and a surplus `{}` stay as they are.
+    """
+    if args and type(args[0]) is dict:
+        return _fill_named(template, args[0])
+    pieces = template.split("{}")
+    texts = [display(value) for value in args[: len(pieces) - 1]]
+    texts += ["{}"] * (len(pieces) - 1 - len(texts))
+    return pieces[0] + "".join([text + piece for text, piece in zip(texts, pieces[1:], strict=True)])
+
+
+def _fill_named(template: str, values: dict[str, Value]) -> str:
+    text, brace, rest = template.partition("{")
+    out = [text]
+    while brace:
+        key, close, after = rest.partition("}")
+        if not close:
+            out.append("{" + rest)
+            break
+        out.append(display(values[key]) if key in values else "{" + key + "}")
+        text, brace, rest = after.partition("{")
+        out.append(text)
+    return "".join(out)

@@ -1,0 +1,95 @@
+"""Sleeping, racing, leaving. Spec: reference 05 §3.7, §13; 02 §10.5."""
+
+from __future__ import annotations
+
+from harnpy.vm.builtin import builtin
+from harnpy.vm.errors import RuntimeFault, TypeFault, VmError
+from harnpy.vm.host import ExitRequest
+from harnpy.vm.tasks import applied
+from harnpy.vm.values import Duration, EnumValue, display, type_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Never
+
+    from harnpy.vm.machine import Vm
+    from harnpy.vm.tasks import Task
+
+    Value = Any
+
+
+@builtin("sleep(d: any) -> nil", family="concurrency")
+def sleep(vm: Vm, d: Value) -> None:
+    """Wait for a duration, or an int of milliseconds; other tasks run meanwhile. Spec: 05 §13."""
+    ms = d.ms if type(d) is Duration else d if type(d) is int else 0
+    vm.tasks.sleep(ms / 1000)
+
+
+@builtin("exit(code: int = 0) -> never", family="process")
+def exit_(vm: Vm, code: int) -> Never:
+    """End the program at once with this exit status, clamped to 0..255. Spec: 02 §10.5."""
+    raise ExitRequest(max(0, min(code, 255)))
+
+
+@builtin("parallel_race(items: list, f: callable, options?: any) -> any", family="collections")
+def parallel_race(vm: Vm, items: Value, f: Value, options: Value) -> Value:
+    """The first `f(item)` that succeeds decides; the other calls are aborted. Spec: 05 §3.7.
+
+    An `Err` counts as a failure, an `Ok` is unwrapped. When all fail, one error lists all of them.
+    """
+    if type(items) is not list:
+        raise TypeFault(f"parallel_race: first argument must be a list, got {type_name(items)}")
+    call = vm.callback(f, 1)
+    if call is None:
+        missing = "missing argument 2" if f is None else f"argument 2 must be callable, got {type_name(f)}"
+        raise TypeFault(f"parallel_race: {missing}")
+    cap = _cap(options)
+    if not items:
+        raise RuntimeFault("parallel_race: expected at least one item")
+    calls = [applied(call, item) for item in items]
+    waiting, running, failures = calls, [], []  # type: list[Any], list[Task], list[str]
+    limit = cap if cap > 0 else len(calls)
+    while waiting or running:
+        while waiting and len(running) < limit:
+            running.append(vm.tasks.create(waiting.pop(0)))
+        while not any(task.done for task in running):
+            vm.tasks.wait_for_any(running)
+        first = min((task for task in running if task.done), key=lambda task: task.finished_at)
+        running.remove(first)
+        vm.tasks.release(first)
+        vm.tasks.take_output(first)
+        failure = _failure(first)
+        if failure is None:
+            for task in running:
+                vm.tasks.abort(task)
+            return _unwrapped(first.result)
+        failures.append(failure)
+    raise RuntimeFault(f"parallel_race: all {len(items)} task(s) failed: {'; '.join(failures)}")
+
+
+def _cap(options: Value) -> int:
+    value = options.get("max_concurrent") if type(options) is dict else options
+    if type(options) not in (dict, int, type(None)):
+        wanted = "third argument must be max_concurrent int or options dict"
+        raise TypeFault(f"parallel_race: {wanted}, got {type_name(options)}")
+    if value is not None and type(value) is not int:
+        raise TypeFault(f"parallel_race: max_concurrent must be an int, got {type_name(value)}")
+    return value or 0
+
+
+def _failure(task: Task) -> str | None:
+    """Why a call failed; None when it succeeded."""
+    if task.error:
+        if not isinstance(task.error, VmError):
+            raise task.error
+        return task.error.text
+    result = task.result
+    if type(result) is EnumValue and result.enum == "Result" and result.variant == "Err":
+        return display(result.fields[0] if result.fields else None)
+    return None
+
+
+def _unwrapped(result: Value) -> Value:
+    if type(result) is EnumValue and result.enum == "Result":
+        return result.fields[0] if result.fields else None
+    return result

@@ -1,0 +1,77 @@
+"""Where a template path leads, and what is there. Spec: 04 §23.1, 06 §8."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+
+_MANIFEST = "harn.toml"
+
+
+class AssetError(Exception):
+    """Why a path leads nowhere, or the system's words for why a file can't be read."""
+
+
+def is_anchored(path: str) -> bool:
+    """Whether the path starts at the project root: ``@/rel`` or ``@alias/rel``."""
+    return path.startswith("@") and "/" in path
+
+
+def resolve(path: str, directory: str) -> str:
+    """The file that ``path`` names in a module or template of ``directory``. Raises `AssetError`."""
+    if not is_anchored(path):
+        return os.path.normpath(os.path.join(directory, path))
+    alias, _, rest = path[1:].partition("/")
+    root = _project_root(directory)
+    if root is None:
+        raise AssetError(
+            f"package-root prompt path '{path}' has no project root: no {_MANIFEST} found above {directory}"
+        )
+    if not _is_inside(rest):
+        kind = "asset" if alias else "project-root asset"
+        raise AssetError(f"invalid {kind} path '{path}'")
+    return os.path.join(root, _alias_target(root, alias) if alias else "", rest)
+
+
+def read(path: str) -> str:
+    """The text of a file as it is. Raises `AssetError`."""
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            return file.read()
+    except OSError as error:
+        raise AssetError(f"{error.strerror} (os error {error.errno})") from None
+    except UnicodeDecodeError:
+        raise AssetError("stream did not contain valid UTF-8") from None
+    except ValueError:
+        raise AssetError("file name contained an unexpected NUL byte") from None
+
+
+def _project_root(directory: str) -> str | None:
+    while not os.path.isfile(os.path.join(directory, _MANIFEST)):
+        parent = os.path.dirname(directory)
+        if parent == directory:
+            return None
+        directory = parent
+    return directory
+
+
+def _is_inside(path: str) -> bool:
+    """Whether a path written with slashes stays below where it starts."""
+    return bool(path) and not path.startswith("/") and "\\" not in path and ".." not in path.split("/")
+
+
+def _alias_target(root: str, alias: str) -> str:
+    manifest = os.path.join(root, _MANIFEST)
+    try:
+        roots = tomllib.loads(read(manifest)).get("asset_roots", {})
+    except tomllib.TOMLDecodeError as error:
+        raise AssetError(f"{manifest}: {error}") from None
+    target = roots.get(alias) if isinstance(roots, dict) else None
+    if not isinstance(target, str):
+        raise AssetError(f"asset alias '{alias}' is not defined in [asset_roots] of {manifest}")
+    if not _is_inside(target):
+        raise AssetError(
+            f"asset alias '{alias}' resolves to an unsafe path '{target}' "
+            "(must be a project-relative directory without `..` segments)"
+        )
+    return target

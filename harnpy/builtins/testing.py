@@ -1,0 +1,40 @@
+"""Assertions. Spec: 04 §24."""
+
+from __future__ import annotations
+
+from harnpy.builtins.counted import ABSENT, counted
+from harnpy.vm.builtin import builtin
+from harnpy.vm.errors import Thrown
+from harnpy.vm.values import display, equal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from harnpy.vm.machine import Vm
+    from harnpy.vm.values import Value
+
+
+@builtin("assert(cond: any, msg?: string) -> nil", family="testing")
+def assert_true(vm: Vm, cond: Value, msg: str | None) -> None:
+    """Throw `msg` unless `cond` is truthy."""
+    if not cond:
+        raise Thrown("Assertion failed" if msg is None else msg)
+
+
+@counted("assert_eq(actual: any, expected: any, msg?: string) -> nil", family="testing")
+def assert_eq(vm: Vm, actual: Value = ABSENT, expected: Value = ABSENT, msg: Value = None) -> None:
+    """Throw `msg` unless `actual == expected`."""
+    if expected is ABSENT:
+        raise Thrown("assert_eq requires at least 2 arguments")
+    if not equal(actual, expected):
+        text = f"Assertion failed: expected {display(expected)}, got {display(actual)}"
+        raise Thrown(text if msg is None else display(msg))
+
+
+@counted("assert_ne(a: any, b: any, msg?: string) -> nil", family="testing")
+def assert_ne(vm: Vm, a: Value = ABSENT, b: Value = ABSENT, msg: Value = None) -> None:
+    """Throw `msg` if `a == b`."""
+    if b is ABSENT:
+        raise Thrown("assert_ne requires at least 2 arguments")
+    if equal(a, b):
+        text = f"Assertion failed: values should not be equal: {display(a)}"
+        raise Thrown(text if msg is None else display(msg))

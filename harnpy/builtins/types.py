@@ -1,0 +1,139 @@
+"""What a value is, and conversions between types. Spec: 04 §2, 02 §2.4, §3.4."""
+
+from __future__ import annotations
+
+import math
+
+from harnpy.builtins.counted import ABSENT, counted
+from harnpy.vm.builtin import builtin
+from harnpy.vm.errors import RuntimeFault
+from harnpy.vm.values import Builtin, Fn, Pair, Range, Set, display, equal, structural_key, type_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+    from harnpy.vm.machine import Vm
+    from harnpy.vm.values import Value
+
+_MIN_INT, _MAX_INT = -(2**63), 2**63 - 1
+_MAX_DIGITS = 19
+
+_SIZED = frozenset({str, bytes, list, dict})
+_HAVE_IDENTITY = frozenset({list, dict, Set, Fn, Pair})
+_HAVE_ADDRESS = frozenset({list, dict, Set, Fn, str, bytes})
+
+_FNV_OFFSET, _FNV_PRIME = 0xCBF29CE484222325, 0x100000001B3
+
+
+@builtin("type_of(value: any) -> string", family="types")
+def type_of(vm: Vm, value: Value) -> str:
+    """The name of the value's type: `int`, `string`, `closure`, `struct` …"""
+    return type_name(value)
+
+
+@builtin("to_string(value: any) -> string", family="types")
+def to_string(vm: Vm, value: Value) -> str:
+    """The value's text, as `println` shows it."""
+    return display(value)
+
+
+@builtin("to_int(value: any) -> int", family="types")
+def to_int(vm: Vm, value: Value) -> int | None:
+    """An int, a float cut towards zero, or a string of digits, as an int; nil for anything else.
+
+    A float beyond 64 bits becomes the nearest limit, NaN 0.
+    """
+    if type(value) is int:
+        return value
+    if type(value) is float:
+        return _truncated(value)
+    return _parsed_int(value) if type(value) is str else None
+
+
+def _truncated(x: float) -> int:
+    if math.isnan(x):
+        return 0
+    finite = min(max(x, -1e19), 1e19)
+    return min(max(int(finite), _MIN_INT), _MAX_INT)
+
+
+def _parsed_int(text: str) -> int | None:
+    digits = text[1:] if text[:1] in ("+", "-") else text
+    if not (digits.isascii() and digits.isdigit()) or len(digits.lstrip("0")) > _MAX_DIGITS:
+        return None
+    number = int(text)
+    return number if _MIN_INT <= number <= _MAX_INT else None
+
+
+@builtin("to_float(value: any) -> float", family="types")
+def to_float(vm: Vm, value: Value) -> float | None:
+    """A number, or a string such as `"-2.5e3"`, `"inf"`, `"NaN"`, as a float; nil for anything else."""
+    if type(value) is float or type(value) is int:
+        return float(value)
+    return _parsed_float(value) if type(value) is str else None
+
+
+def _parsed_float(text: str) -> float | None:
+    # Python alone also reads digits of other scripts, underscores and surrounding white space.
+    if not text.isascii() or "_" in text or text != text.strip():
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+@builtin("to_list(value: any) -> list", family="types")
+def to_list(vm: Vm, value: Value) -> list[Value]:
+    """The items of a set in insertion order, a list itself, any other value as a list of one."""
+    if type(value) is list:
+        return value
+    return value.items if type(value) is Set else [value]
+
+
+@builtin("len(value: any) -> int", family="types")
+def length(vm: Vm, value: Value) -> int:
+    """The characters of a string, bytes, or items of a list, dict, set or range; 0 for anything else."""
+    if type(value) in _SIZED:
+        return len(value)
+    if type(value) is Set:
+        return len(value.items)
+    return value.size if type(value) is Range else 0
+
+
+@builtin("is_same(a: any, b: any) -> bool", family="types")
+def is_same(vm: Vm, a: Value, b: Value) -> bool:
+    """Whether both are one list, dict, set, closure or pair; other values are the same when equal."""
+    return a is b if type(a) in _HAVE_IDENTITY else equal(a, b)
+
+
+@builtin("addr_of(value: any) -> string", family="types")
+def addr_of(vm: Vm, value: Value) -> str:
+    """What tells a value from others of its type: `list@<address>`, `int@42`, `builtin@len`."""
+    if type(value) in _HAVE_ADDRESS:
+        return f"{type_name(value)}@{id(value):#x}"
+    return f"{type_name(value)}@{value.name if type(value) is Builtin else display(value)}"
+
+
+@builtin("hash_value(value: any) -> int", family="crypto")
+def hash_value(vm: Vm, value: Value) -> int:
+    """A number that values share when they are equal and of the same types, in every run."""
+    code = _FNV_OFFSET
+    for byte in _key_text(structural_key(value)).encode():
+        code = (code ^ byte) * _FNV_PRIME % 2**64
+    return code - 2**64 if code > _MAX_INT else code
+
+
+def _key_text(key: Value) -> str:
+    """A structural key as text: only literals and type names, and those say where they end."""
+    if type(key) is tuple:
+        return " ".join([_key_text(part) for part in key])
+    return key.__qualname__ if isinstance(key, type) else repr(key)
+
+
+@counted("unreachable(value?: any) -> never", family="types")
+def unreachable(vm: Vm, value: Value = ABSENT) -> NoReturn:
+    """Fail: the program came where it never should."""
+    detail = "" if value is ABSENT else f": {display(value)}"
+    raise RuntimeFault(f"unreachable code was reached{detail}")

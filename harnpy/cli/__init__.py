@@ -1,0 +1,5 @@
+"""The `harnpy` command: one module a command, each thin. May import every other package. Spec: 09.
+
+`main` reads argv and `run` runs a file; neither imports a command-line framework, since a script's
+start-up time is theirs. Every other command is a click command that `app` loads when it is named.
+"""

@@ -1,0 +1,74 @@
+"""The commands other than `run`, as a click application. Spec: 09 §1.1–1.2."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+import click
+
+from harnpy import __version__
+from harnpy.cli import run
+from harnpy.cli.console import FAILED, INTERRUPTED, USAGE, complain, usage_error
+
+#: Command name to the module whose `command` it is.
+_MODULES = {
+    "test": "harnpy.cli.test",
+    "repl": "harnpy.cli.repl",
+    "check": "harnpy.cli.check",
+    "bench": "harnpy.cli.bench",
+    "builtins": "harnpy.cli.builtins_cmd",
+    "version": "harnpy.cli.banner",
+}
+
+
+class _Commands(click.Group):
+    """Loads a command's module when it is named."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return ["run", *_MODULES]
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name == "run":  # for the list of commands only: `main` has dispatched it already
+            return click.Command("run", short_help=run.SUMMARY)
+        if name not in _MODULES:
+            return None
+        command = import_module(_MODULES[name]).command
+        assert isinstance(command, click.Command)
+        return command
+
+
+@click.command(cls=_Commands, no_args_is_help=False, invoke_without_command=True)
+@click.version_option(__version__, prog_name="harnpy", message="%(prog)s %(version)s")
+@click.pass_context
+def harnpy(context: click.Context) -> int | None:
+    """Run, test and explore Harn programs.
+
+    `harnpy FILE.harn` is the same as `harnpy run FILE.harn`.
+    """
+    if context.invoked_subcommand is None:
+        complain(context.get_help())
+        return USAGE
+    return None
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run a command; a command answers its exit status, None meaning 0."""
+    try:
+        status = harnpy.main(list(argv), prog_name="harnpy", standalone_mode=False)
+    except click.UsageError as error:
+        usage = error.ctx.get_usage().removeprefix("Usage: ") if error.ctx else "harnpy <command> [args]"
+        return usage_error(_sentence(error.format_message()), usage)
+    except click.ClickException as error:
+        complain(f"error: {error.format_message()}")
+        return FAILED
+    except (click.Abort, KeyboardInterrupt):
+        sys.stdout.flush()
+        return INTERRUPTED
+    return status if isinstance(status, int) else 0
+
+
+def _sentence(message: str) -> str:
+    """click's message in the style of ours: lower case first, no full stop."""
+    return message[:1].lower() + message[1:].removesuffix(".")

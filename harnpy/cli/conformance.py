@@ -1,0 +1,120 @@
+"""`harnpy test conformance`: programs with their expected output or error beside them. Spec: 09 §3.3."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+
+from harnpy.cli import report
+from harnpy.cli.console import FAILED, OK, complain
+from harnpy.cli.judge import normalise, verdict
+from harnpy.cli.results import Result, junit, tally
+from harnpy.cli.sandbox import Outcome, run_program
+from harnpy.cli.suite import Case, SelectionError, find_cases
+
+Mapper = Callable[[Callable[[Case], Result], Iterable[Case]], Iterable[Result]]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line asked for."""
+
+    root: Path
+    selection: str | None
+    filter: str | None
+    timeout_ms: float
+    jobs: int
+    timing: bool
+    verbose: bool
+    json: bool
+    junit: Path | None
+
+
+def run(options: Options) -> int:
+    """Run the selected programs and report them; answers the exit status."""
+    try:
+        cases = find_cases(options.root, options.selection, options.filter)
+    except SelectionError as error:
+        complain(str(error))
+        return FAILED
+    results = _run_all(cases, options)
+    if options.json:
+        sys.stdout.write(tally(results).as_json() + "\n")
+    else:
+        _report(results, options)
+    if options.junit:
+        _write_junit(options.junit, results, quiet=options.json)
+    return FAILED if tally(results).failed else OK
+
+
+def run_case(case: Case, timeout_ms: float) -> Result:
+    """One program, judged."""
+    if case.kind == "skip":
+        return Result(case.name, "skip")
+    if case.fixture:
+        return Result(
+            case.name, "fail", 0.0, f"{case.name}: llm mock setup error: fixtures are not supported"
+        )
+    outcome = run_program(case.path, timeout_ms=timeout_ms)
+    failure = verdict(case, outcome)
+    if not failure:
+        return Result(case.name, "pass", outcome.ms)
+    return Result(case.name, "fail", outcome.ms, failure, _in_full(case, outcome))
+
+
+def _in_full(case: Case, outcome: Outcome) -> str:
+    """What `--verbose` shows below a failure."""
+    if outcome.error is not None:
+        return outcome.report
+    if case.kind == "error":
+        return f"actual output:\n{outcome.output}"
+    return f"expected:\n{normalise(case.expectation)}\nactual:\n{normalise(outcome.output)}"
+
+
+def _run_all(cases: list[Case], options: Options) -> list[Result]:
+    results = []
+    ran = sum(case.kind != "skip" for case in cases)
+    with _mapper(options.jobs) as mapper, report.progress(ran) as count:
+        for result in mapper(partial(run_case, timeout_ms=options.timeout_ms), cases):
+            results.append(result)
+            if options.json:
+                sys.stdout.write(result.as_json() + "\n")
+            elif result.status != "skip":
+                report.say(report.status_line(result, timed=options.timing or options.verbose))
+                count(result)
+    return results
+
+
+@contextmanager
+def _mapper(jobs: int) -> Iterator[Mapper]:
+    """An ordered `map` over `jobs` processes, or over none."""
+    if jobs <= 1:
+        yield map
+        return
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        yield pool.map
+
+
+def _report(results: list[Result], options: Options) -> None:
+    report.say()
+    report.say(report.summary_line(tally(results)))
+    if options.timing or options.verbose:
+        report.say()
+        for line in report.statistics(results):
+            report.say(line)
+    if tally(results).failed:
+        report.say("\nFailures:")
+        for line in report.failures(results, options.verbose):
+            report.say(line)
+
+
+def _write_junit(path: Path, results: list[Result], quiet: bool) -> None:
+    path.write_text(junit(results), encoding="utf-8")
+    if not quiet:
+        report.say(f"JUnit XML written to {path}")

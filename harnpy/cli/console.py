@@ -1,0 +1,44 @@
+"""How every command speaks to the terminal: colour, plain failures, wrong usage. Spec: 09 §1.2–1.4."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TextIO
+
+#: Exit statuses (09 §1.2).
+OK = 0
+FAILED = 1
+USAGE = 2
+INTERRUPTED = 124
+
+_CODES = {"red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36", "bold": "1", "dim": "2"}
+
+
+def has_colour(stream: TextIO) -> bool:
+    """True when `stream` is a terminal and NO_COLOR is not set."""
+    return "NO_COLOR" not in os.environ and stream.isatty()
+
+
+def paint(text: str, style: str, stream: TextIO) -> str:
+    """`text` in a style such as ``"red"`` or ``"bold"`` where `stream` shows colour."""
+    return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if has_colour(stream) else text
+
+
+def complain(message: str) -> None:
+    """Write one line to stderr."""
+    sys.stderr.write(message + "\n")
+
+
+def usage_error(message: str, usage: str) -> int:
+    """Explain wrong usage of the command line and answer its exit status."""
+    complain(f"error: {message}\n\nUsage: {usage}\n\nFor more information, try '--help'.")
+    return USAGE
+
+
+def not_yet(option: str) -> str:
+    """The message for an option that the reference has and this version hasn't."""
+    return f"`{option}` is not supported by this version of harnpy"

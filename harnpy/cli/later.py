@@ -1,0 +1,29 @@
+"""Options that the reference has and this version hasn't: accepted in order to be refused by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from harnpy.cli.console import not_yet
+
+
+def later(*names: str, takes_value: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Let a command refuse the options `names`; with `takes_value` each has one."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        for name in names:
+            option = click.option(
+                name, is_flag=not takes_value, hidden=True, expose_value=False, callback=_refuse
+            )
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def _refuse(context: click.Context, parameter: click.Parameter, value: object) -> None:
+    if value:
+        raise click.UsageError(not_yet(parameter.opts[0]), context)

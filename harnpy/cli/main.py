@@ -1,0 +1,40 @@
+"""argv to exit status. Spec: 09 §1.1.
+
+`run` is dispatched here, by hand: its start-up is part of every script's, and a command-line
+framework alone takes longer to import than a small program takes to run.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import NoReturn
+
+
+def entry() -> NoReturn:
+    """The console script."""
+    try:
+        status = main(sys.argv[1:])
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader (`| head`) has gone. Python would flush stdout once more at exit, and complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 1
+    sys.exit(status)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run one command line; answers the exit status. `harnpy FILE.harn` is `harnpy run FILE.harn`."""
+    if len(argv) == 1 and argv[0].endswith(".harn"):
+        argv = ("run", *argv)
+    if argv and argv[0] == "run":
+        from harnpy.cli import run
+
+        return run.main(argv[1:])
+    from harnpy.cli import app
+
+    return app.main(argv)

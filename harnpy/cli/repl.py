@@ -1,0 +1,58 @@
+"""`harnpy repl`: inputs from a terminal or from a pipe. Spec: 09 §5."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from harnpy import __version__
+from harnpy.cli.highlight import is_unfinished
+from harnpy.cli.shell import Shell
+from harnpy.vm.host import ExitRequest
+
+
+@click.command("repl", short_help="Talk to Harn, one input at a time.")
+def command() -> int:
+    """Talk to Harn, one input at a time; `:help` shows how.
+
+    When stdin is not a terminal, inputs are read from it to its end, without prompts.
+    """
+    shell = Shell()
+    try:
+        if sys.stdin.isatty():
+            _converse(shell)
+        else:
+            _read_pipe(shell)
+    except ExitRequest as request:
+        return request.code
+    return 0
+
+
+def _converse(shell: Shell) -> None:
+    from harnpy.cli.terminal import prompter
+
+    print(f"Harn REPL v{__version__}")
+    print("Type expressions or statements. Ctrl+C or Ctrl+D to exit.")
+    ask = prompter(shell)
+    while not shell.done:
+        try:
+            text = ask()
+        except (EOFError, KeyboardInterrupt):
+            break
+        shell.feed(text)
+    print("Goodbye!")
+
+
+def _read_pipe(shell: Shell) -> None:
+    """Feed the inputs on stdin; what is unfinished at its end is fed as it is."""
+    text = ""
+    for line in sys.stdin:
+        text += line
+        if is_unfinished(text):
+            continue
+        shell.feed(text)
+        text = ""
+        if shell.done:
+            return
+    shell.feed(text)

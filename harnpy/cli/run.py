@@ -1,0 +1,236 @@
+"""`harnpy run`: one program, from a file, the command line or stdin. Spec: 09 §2, 02 §10.5.
+
+On the start-up path: what only some runs need is imported where it is needed.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from harnpy.cli.console import FAILED, INTERRUPTED, OK, complain, not_yet, usage_error
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import FrameType
+    from typing import Any
+
+    from harnpy import Vm
+
+SUMMARY = "Run a program."
+_USAGE = "harnpy run [OPTIONS] <FILE | - | -e CODE> [-- ARG...]"
+_HELP = f"""\
+{SUMMARY}
+
+Usage: {_USAGE}
+
+FILE is a Harn program, `-` one that is read from stdin. The entry is the pipeline
+`default`, else the first pipeline, else the statements of the file in order. An int
+as the entry's value is the exit status; so is 1 for Err and for an uncaught error.
+
+Options:
+  -e CODE      Run CODE as the body of `pipeline main(task) {{ ... }}`.
+  --deny A,B   Let the builtins A and B fail.
+  --allow A,B  Let every builtin fail except A, B and a core set.
+  --trace      Show the model calls and their cost on stderr afterwards.
+  --debug      Show the Python traceback of a failure.
+  --help       Show this message.
+
+What stands after `--` is the program's `argv`.
+"""
+
+#: What the reference has and this version answers with an error.
+_LATER = (
+    "--skill-dir",
+    "--llm-mock",
+    "--llm-mock-record",
+    "--attest",
+    "--receipt-out",
+    "--attest-agent",
+)
+
+_FLAGS = {"--debug": "debug", "--trace": "trace", "--help": "help", "-h": "help"}
+
+#: What --allow always allows.
+_CORE = (
+    "println print log type_of to_string to_int to_float len assert assert_eq assert_ne json_parse "
+    "json_stringify runtime_context task_current runtime_context_values runtime_context_get "
+    "runtime_context_set runtime_context_clear"
+)
+
+#: Seconds between the first signal and the end of the process, whatever the program does with them.
+_GRACE = 2.0
+
+
+class UsageError(Exception):
+    """The command line can't be understood; the message says why."""
+
+
+class Options:
+    """What the command line asked for."""
+
+    __slots__ = ("allow", "args", "code", "debug", "deny", "file", "help", "trace")
+
+    def __init__(self) -> None:
+        self.file: str | None = None
+        self.code: str | None = None
+        self.args: list[str] = []
+        self.deny: str | None = None
+        self.allow: str | None = None
+        self.debug = False
+        self.trace = False
+        self.help = False
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run what `argv` (without `run`) names; answers the exit status."""
+    try:
+        options = parse(argv)
+    except UsageError as error:
+        return usage_error(str(error), _USAGE)
+    if options.help:
+        sys.stdout.write(_HELP)
+        return OK
+    _install_signals()
+    try:
+        return _execute(options)
+    except KeyboardInterrupt:
+        sys.stdout.flush()
+        return INTERRUPTED
+
+
+def parse(argv: Sequence[str]) -> Options:
+    """The options in `argv`. Raises UsageError."""
+    options = Options()
+    words = list(argv)
+    if "--" in words:
+        cut = words.index("--")
+        words, options.args = words[:cut], words[cut + 1 :]
+    left = iter(words)
+    for word in left:
+        _take(options, word, left)
+    if options.help:
+        return options
+    if options.file is not None and options.code is not None:
+        raise UsageError("`harnpy run` accepts either `-e <code>` or `<file.harn>`, not both")
+    if options.file is None and options.code is None:
+        raise UsageError("`harnpy run` requires either `-e <code>` or `<file.harn>`")
+    if options.allow is not None and options.deny is not None:
+        raise UsageError("the argument '--deny' cannot be used with '--allow'")
+    return options
+
+
+def _take(options: Options, word: str, rest: Any) -> None:
+    """Put one word, and its value if it takes one, into `options`."""
+    name, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
+    if name in _LATER:
+        raise UsageError(not_yet(name))
+    if name in _FLAGS and not equals:
+        setattr(options, _FLAGS[name], True)
+    elif name in ("-e", "--deny", "--allow"):
+        given: str | None = value if equals else next(rest, None)
+        if given is None:
+            raise UsageError(f"a value is required for '{name}' but none was supplied")
+        setattr(options, "code" if name == "-e" else name[2:], given)
+    elif (word.startswith("-") and word != "-") or options.file is not None:
+        raise UsageError(f"unexpected argument '{word}' found")
+    else:
+        options.file = word
+
+
+def _install_signals() -> None:
+    """SIGTERM ends a run as Ctrl+C does: a notice, a moment for the program's records, status 124."""
+    # The C module below `signal`: the Python one costs a third of a small program's start-up (enum).
+    import _signal  # type: ignore[import-not-found]
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        import os
+
+        os.write(2, b"[harn] signal received, flushing state...\n")
+        _signal.signal(_signal.SIGALRM, lambda *_: os._exit(INTERRUPTED))
+        _signal.setitimer(_signal.ITIMER_REAL, _GRACE)
+        raise KeyboardInterrupt
+
+    _signal.signal(_signal.SIGINT, stop)
+    _signal.signal(_signal.SIGTERM, stop)
+
+
+def _execute(options: Options) -> int:
+    from harnpy import Vm
+    from harnpy.vm.host import ExitRequest
+
+    vm = Vm(deny=_names(options.deny), allow=None if options.allow is None else _allowed(options.allow))
+    try:
+        value = _run(vm, options)
+        if options.trace:
+            from harnpy.cli import trace
+
+            sys.stdout.flush()
+            trace.show(vm)
+        return exit_status(value)
+    except ExitRequest as request:
+        return request.code
+    except BrokenPipeError:
+        raise  # whoever reads our output has had enough: `harnpy.cli.main` ends quietly
+    except Exception as error:
+        sys.stdout.flush()
+        return _failed(error, options)
+
+
+def _names(text: str | None) -> list[str]:
+    return [name.strip() for name in (text or "").split(",") if name.strip()]
+
+
+def _allowed(text: str) -> list[str]:
+    return [*_names(text), *_CORE.split()]
+
+
+def _run(vm: Vm, options: Options) -> Any:
+    if options.code is not None:
+        return _run_inline(vm, options.code, options.args)
+    assert options.file is not None
+    if options.file == "-":
+        return vm.run_source(sys.stdin.read(), file="<stdin>", args=options.args)
+    return vm.run_file(options.file, args=options.args)
+
+
+def _run_inline(vm: Vm, code: str, args: list[str]) -> Any:
+    """`-e`: a file outside the project, so that nothing relative to the shell's directory is found."""
+    import os
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory(prefix="harnpy-") as directory:
+        path = os.path.join(directory, "inline.harn")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f"pipeline main(task) {{\n{code}\n}}\n")
+        return vm.run_file(path, args=args)
+
+
+def exit_status(value: Any) -> int:
+    """The exit status that a program's value stands for; an Err is also shown on stderr. Spec: 02 §10.5."""
+    from harnpy.vm.values import EnumValue
+
+    if type(value) is int:
+        return max(0, min(value, 255))
+    if type(value) is EnumValue and value.enum == "Result" and value.variant == "Err":
+        from harnpy.vm.values import display
+
+        text = (display(value.fields[0]) if value.fields else "") or "error"
+        sys.stdout.flush()
+        complain(text.removesuffix("\n"))
+        return FAILED
+    return OK
+
+
+def _failed(error: Exception, options: Options) -> int:
+    if isinstance(error, OSError) and error.filename == options.file:
+        complain(f"Error reading {options.file}: {error.strerror}")
+        return FAILED
+    from harnpy.cli import faults
+
+    sys.stderr.write(faults.render(error, sys.stderr))
+    if options.debug:
+        import traceback
+
+        traceback.print_exception(error)
+    return FAILED

@@ -1,0 +1,79 @@
+"""One program in a fresh Vm: what it printed, or the one text of how it failed. Spec: 09 §3.3.
+
+Used by both test runners and by pytest. The program meets the real file system and environment,
+but its output is captured, its stdin is empty and models that cost money are off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from io import StringIO
+from pathlib import Path
+from time import perf_counter
+
+from harnpy import Vm
+from harnpy.cli import faults
+from harnpy.cli.limits import TimedOut, time_limit
+from harnpy.vm.host import ExitRequest, Host
+
+#: Milliseconds that a test may take unless the command line says otherwise.
+DEFAULT_TIMEOUT = 30_000
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a run ended.
+
+    `error` is None after a success, and `report` is the error as `run` shows it. A program that called
+    `exit` ended well, whatever the code; only user tests look at it.
+    """
+
+    output: str = ""
+    ms: float = 0.0
+    error: str | None = None
+    report: str = ""
+    timed_out: bool = False
+    exit_code: int = 0
+
+
+class TestHost(Host):
+    """The real world, without its terminal, its input and its paid models."""
+
+    __test__ = False
+
+    def __init__(self, out: Callable[[str], object]) -> None:
+        super().__init__(stdout=out, stderr=lambda text: None, stdin=StringIO())
+
+    def isatty(self, stream: str) -> bool:
+        return False
+
+    def env(self, name: str) -> str | None:
+        if name == "HARN_LLM_CALLS_DISABLED":
+            return "1"
+        if name == "HARN_LLM_PROVIDER":
+            return super().env(name) or "mock"
+        return super().env(name)
+
+
+def run_program(
+    path: Path, *, timeout_ms: float = DEFAULT_TIMEOUT, entry: str | None = None, shown: Path | None = None
+) -> Outcome:
+    """Run `path`, or only its pipeline `entry`, as a program of its own; messages call it `shown`."""
+    written: list[str] = []
+    vm = Vm(host=TestHost(written.append))
+    start = perf_counter()
+    try:
+        with time_limit(timeout_ms):
+            vm.source_dir = str(path.absolute().parent)
+            source = path.read_bytes().decode("utf-8", "replace")
+            vm.run_source(source, file=str(shown or path), entry=entry)
+        ending = Outcome()
+    except TimedOut:
+        text = f"timed out after {timeout_ms:g}ms"
+        ending = Outcome(error=text, report=text, timed_out=True)
+    except ExitRequest as request:
+        ending = Outcome(exit_code=request.code)
+    except Exception as error:
+        ending = Outcome(error=faults.text(error), report=faults.render(error))
+    return replace(ending, output="".join(written), ms=(perf_counter() - start) * 1000)

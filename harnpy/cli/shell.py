@@ -1,0 +1,146 @@
+"""The REPL without its terminal: inputs in, text out, one session behind. Spec: 09 §5.
+
+A `Shell` is fed complete inputs. It classifies each by its first word, runs it once and prints what
+the reference prints; lines that begin with `:` are commands to the shell itself. Whatever happens to
+an input, the session stays.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harnpy import Vm
+from harnpy.cli import faults
+from harnpy.cli.console import complain
+from harnpy.cli.highlight import pieces
+from harnpy.vm.values import display, type_name
+
+if TYPE_CHECKING:
+    from harnpy.vm.machine import ReplSession
+
+DEFINITIONS = frozenset("fn struct enum type pub import".split())
+STATEMENTS = frozenset(
+    "let var if for while return break continue match try throw log print println assert assert_eq "
+    "assert_ne spawn guard deadline retry parallel defer mutex".split()
+)
+
+_FIRST_WORD = re.compile(r"[^\W\d]\w*")
+_COMPARISON = re.compile(r"[=!<>]=")
+
+_HELP = """\
+Type an expression to see its value, or any statement; everything you define stays.
+The values of expressions are also in _1, _2, ...
+
+  :help         this text
+  :doc NAME     what a builtin does
+  :type EXPR    the type of an expression's value
+  :vars         what you have defined
+  :load FILE    run a file here
+  :reset        forget everything
+  :quit         leave (so do Ctrl+C and Ctrl+D)
+"""
+
+
+class Shell:
+    """One REPL conversation; `done` turns true when the user wants to leave."""
+
+    session: ReplSession
+
+    def __init__(self) -> None:
+        self.done = False
+        self._commands: dict[str, Callable[[str], None]] = {
+            "help": lambda _: _say(_HELP.rstrip("\n")),
+            "quit": self._quit,
+            "doc": self._doc,
+            "type": self._type,
+            "vars": self._vars,
+            "load": self._load,
+            "reset": lambda _: self.reset(),
+        }
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget every binding, session and counter."""
+        self.session = Vm().repl()
+        self._count = 0
+
+    @property
+    def command_names(self) -> list[str]:
+        """The shell's own commands, as typed."""
+        return [":" + name for name in self._commands]
+
+    def feed(self, text: str) -> None:
+        """Run one complete input and print what it shows; a failure goes to stderr."""
+        source = text.strip()
+        if source.startswith(":"):
+            name, _, argument = source[1:].partition(" ")
+            command = self._commands.get(name)
+            if command is None:
+                complain(f"Error: unknown command `:{name}` (try `:help`)")
+                return
+            self._guarded(command, argument.strip())
+        elif source:
+            self._guarded(self._run, text)
+
+    def _guarded(self, action: Callable[[str], None], argument: str) -> None:
+        """Do `action`; show its failure instead of passing it on."""
+        try:
+            action(argument)
+        except KeyboardInterrupt:
+            complain("Error: interrupted")
+        except Exception as error:
+            sys.stdout.flush()
+            sys.stderr.write(faults.render_for_repl(error))
+
+    def _run(self, source: str) -> None:
+        if not is_expression(source):
+            self.session.run(source)
+            return
+        self._count += 1
+        value = self.session.run(source)
+        self.session.bind(f"_{self._count}", value)
+        _say(display(value))
+
+    def _quit(self, argument: str) -> None:
+        self.done = True
+
+    def _type(self, expression: str) -> None:
+        _say(type_name(self.session.run(expression)))
+
+    def _load(self, path: str) -> None:
+        self.session.run(Path(path).expanduser().read_text(encoding="utf-8"))
+
+    def _vars(self, argument: str) -> None:
+        for name, value in sorted(self.session.values.items()):
+            _say(f"{name}: {type_name(value)} = {_short(display(value))}")
+
+    def _doc(self, name: str) -> None:
+        from harnpy.cli.builtins_cmd import explain
+
+        try:
+            _say(explain(name))
+        except LookupError as error:
+            complain(f"Error: {error}")
+
+
+def is_expression(source: str) -> bool:
+    """True for an input whose value is shown: no definition, statement or assignment. Spec: 09 §5."""
+    first = _FIRST_WORD.match(source.lstrip())
+    if first and first.group() in DEFINITIONS | STATEMENTS:
+        return False
+    # Text in strings and comments is no assignment, though the reference takes it for one.
+    code = "".join(piece for kind, piece in pieces(source) if kind not in ("string", "comment"))
+    return "=" not in code or _COMPARISON.search(code) is not None
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+
+
+def _short(text: str, width: int = 60) -> str:
+    line = text.replace("\n", " ")
+    return line if len(line) <= width else line[: width - 1] + "…"

@@ -1,0 +1,109 @@
+"""`harnpy test`: chooses between user tests and the conformance suite. Spec: 09 §3."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+
+from harnpy.cli.console import not_yet
+from harnpy.cli.later import later
+
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s)?")
+
+#: Targets of the reference that answer with an error for now.
+_LATER_TARGETS = ("package", "protocols", "agents-conformance")
+
+
+def _milliseconds(context: click.Context, parameter: click.Parameter, value: str) -> float:
+    """A time in milliseconds, or in seconds when written with an `s`."""
+    match = _DURATION.fullmatch(value)
+    if not match or float(match[1]) == 0:
+        raise click.BadParameter(f"'{value}' is not a time such as 500, 500ms or 2.5s", context, parameter)
+    return float(match[1]) * (1000 if match[2] == "s" else 1)
+
+
+@click.command("test", short_help="Run the tests of a project, or a conformance suite.")
+@click.argument("target", required=False)
+@click.argument("selection", required=False)
+@click.option("--filter", metavar="P", help="Run only what matches (see below).")
+@click.option(
+    "--timeout", callback=_milliseconds, default="30000", metavar="MS", help="For each test; 5s is 5000."
+)
+@click.option("--parallel", is_flag=True, help="User tests: several files at once.")
+@click.option("--watch", is_flag=True, help="User tests: run again after every change.")
+@click.option("-v", "--verbose", is_flag=True, help="Conformance: times, and failures in full.")
+@click.option("--timing", is_flag=True, help="Conformance: times and statistics.")
+@click.option(
+    "--junit", type=click.Path(path_type=Path), metavar="FILE", help="Conformance: write JUnit XML."
+)
+@click.option("--json", is_flag=True, help="Conformance: print one JSON object a program, then the counts.")
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Conformance: run in N processes.")
+@click.option(
+    "--root", type=click.Path(path_type=Path), metavar="DIR", help="Conformance: the suite's directory."
+)
+@later("--record", "--replay", "--determinism", "--evals")
+@later("--skill-dir", takes_value=True)
+@click.pass_context
+def command(context: click.Context, /, target: str | None, **options: Any) -> int:
+    """Run the tests of a project, or a conformance suite.
+
+    `harnpy test [PATH]` runs the pipelines called test_… or marked @test, below PATH or ./tests.
+    --filter is a part of the pipeline's name.
+
+    `harnpy test conformance [SELECTION]` runs the programs below ./conformance (or --root) that have a
+    .expected or .error file beside them; SELECTION is one of them or a directory. --filter is a part of
+    the path, a glob, alternatives `a|b`, or `re:REGEX`.
+    """
+    if target in _LATER_TARGETS:
+        raise click.UsageError(not_yet(f"harnpy test {target}"), context)
+    if target == "conformance":
+        return _conformance(context, options)
+    return _user_tests(context, target, options)
+
+
+def _conformance(context: click.Context, options: dict[str, Any]) -> int:
+    from harnpy.cli import conformance
+
+    _reject(context, options, ("parallel", "watch"), "harnpy test conformance")
+    return conformance.run(
+        conformance.Options(
+            root=options["root"] or Path("conformance"),
+            selection=options["selection"],
+            filter=options["filter"],
+            timeout_ms=options["timeout"],
+            jobs=options["jobs"] or 1,
+            timing=options["timing"],
+            verbose=options["verbose"],
+            json=options["json"],
+            junit=options["junit"],
+        )
+    )
+
+
+def _user_tests(context: click.Context, target: str | None, options: dict[str, Any]) -> int:
+    from harnpy.cli import user_tests
+
+    if options["selection"] is not None:
+        raise click.UsageError("only `harnpy test conformance` accepts a second positional target", context)
+    _reject(context, options, ("verbose", "timing", "junit", "json", "jobs", "root"), "user tests")
+    if target is None and not Path("tests").is_dir():
+        raise click.UsageError("no path specified and no tests/ directory found", context)
+    return user_tests.run(
+        user_tests.Options(
+            path=Path(target or "tests"),
+            filter=options["filter"],
+            timeout_ms=options["timeout"],
+            parallel=options["parallel"],
+            watch=options["watch"],
+        )
+    )
+
+
+def _reject(context: click.Context, options: dict[str, Any], names: tuple[str, ...], mode: str) -> None:
+    """Refuse an option that the chosen mode would have to ignore."""
+    for name in names:
+        if options[name]:
+            raise click.UsageError(f"`--{name}` does not apply to {mode}", context)

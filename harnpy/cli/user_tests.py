@@ -1,0 +1,192 @@
+"""`harnpy test [PATH]`: pipelines that are tests, each run by itself. Spec: 09 §3.1–3.2."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import chdir, suppress
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
+from os import cpu_count, walk
+from pathlib import Path
+from time import perf_counter, sleep
+from typing import NoReturn
+
+from harnpy.cli import faults, report
+from harnpy.cli.console import FAILED, OK, complain, paint
+from harnpy.cli.results import Result, Tally, tally
+from harnpy.cli.sandbox import Outcome, run_program
+from harnpy.syntax import ast
+from harnpy.syntax.errors import SyntaxFault
+from harnpy.syntax.parser import parse
+
+#: Seconds of quiet after a change before `--watch` runs again.
+_DEBOUNCE = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class TestFile:
+    """A file's test pipelines, in file order, or the reason why it has none."""
+
+    __test__ = False
+
+    path: Path
+    tests: tuple[str, ...]
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line asked for."""
+
+    path: Path
+    filter: str | None
+    timeout_ms: float
+    parallel: bool
+    watch: bool
+
+
+def run(options: Options) -> int:
+    """Run the tests below a path; answers the exit status. With `--watch` only a signal ends it."""
+    if not options.path.exists():
+        complain(f"Path not found: {options.path}")
+        return FAILED
+    return _run_for_ever(options) if options.watch else _run_once(options)
+
+
+def find_tests(path: Path, filter: str | None = None) -> list[TestFile]:
+    """The files at or below `path` that have tests, sorted by path; `filter` is a substring of the name."""
+    files = (_test_file(file, filter or "") for file in _candidates(path))
+    return [file for file in files if file.tests or file.error]
+
+
+def run_tests(file: TestFile, timeout_ms: float) -> list[Result]:
+    """The results of one file. The tests' working directory is the file's."""
+    if file.error:
+        return [Result("<file error>", "fail", 0.0, file.error)]
+    path = file.path.resolve()
+    with chdir(path.parent):
+        return [_run_test(path, file.path, test, timeout_ms) for test in file.tests]
+
+
+def _run_test(path: Path, shown: Path, test: str, timeout_ms: float) -> Result:
+    outcome = run_program(path, timeout_ms=timeout_ms, entry=test, shown=shown)
+    failure = _failure(outcome)
+    return Result(test, "fail" if failure else "pass", outcome.ms, failure)
+
+
+def _failure(outcome: Outcome) -> str:
+    if outcome.error is not None:
+        return outcome.report.rstrip("\n")
+    return f"exit({outcome.exit_code})" if outcome.exit_code else ""
+
+
+def _candidates(path: Path) -> Iterable[Path]:
+    if not path.is_dir():
+        return [path]
+    found = (Path(folder, name) for folder, _, names in walk(path) for name in names)
+    return sorted(file for file in found if file.suffix == ".harn" and _mentions_tests(file))
+
+
+def _mentions_tests(file: Path) -> bool:
+    try:
+        text = file.read_bytes()
+    except OSError:
+        return True  # it becomes a `<file error>`
+    return b"test_" in text or b"@test" in text
+
+
+def _test_file(path: Path, filter: str) -> TestFile:
+    try:
+        program = parse(path.read_text(encoding="utf-8", errors="replace"), file=str(path))
+    except (OSError, SyntaxFault) as error:
+        return TestFile(path, (), faults.render(error).rstrip("\n"))
+    names = [item.name for item in program.items if isinstance(item, ast.Pipeline) and _is_test(item)]
+    return TestFile(path, tuple(name for name in names if filter in name))
+
+
+def _is_test(pipeline: ast.Pipeline) -> bool:
+    return pipeline.name.startswith("test_") or any(attribute.name == "test" for attribute in pipeline.attrs)
+
+
+def _run_once(options: Options) -> int:
+    files = find_tests(options.path, options.filter)
+    count = sum(max(len(file.tests), 1) for file in files)
+    if not count:
+        report.say("No test pipelines found")
+        return OK
+    report.say(f"Running {_plural(count, 'test')} from {_plural(len(files), 'file')}...\n")
+    start = perf_counter()
+    results: list[Result] = []
+    with report.progress(count) as counted:
+        for file, found in zip(files, _run_files(files, options), strict=True):
+            for result in found:
+                results.append(result)
+                _say_result(result, file)
+                counted(result)
+    report.say()
+    report.say(_summary(tally(results), (perf_counter() - start) * 1000))
+    return FAILED if tally(results).failed else OK
+
+
+def _run_files(files: list[TestFile], options: Options) -> Iterator[list[Result]]:
+    """The results of each file, in the order of the files."""
+    work = partial(run_tests, timeout_ms=options.timeout_ms)
+    if not options.parallel:
+        yield from map(work, files)
+        return
+    with ProcessPoolExecutor(cpu_count(), mp_context=get_context("spawn")) as pool:
+        yield from pool.map(work, files)
+
+
+def _say_result(result: Result, file: TestFile) -> None:
+    report.say(report.status_line(result, place=str(file.path), timed=result.status == "pass"))
+    for line in result.detail.split("\n") if result.detail else ():
+        report.say(f"        {line}".rstrip())
+
+
+def _summary(count: Tally, ms: float) -> str:
+    failed = f"{count.failed} failed, " if count.failed else ""
+    text = f"{count.passed} passed, {failed}{count.total} total ({ms:.0f} ms)"
+    return paint(text, "red" if count.failed else "green", sys.stdout)
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _run_for_ever(options: Options) -> NoReturn:
+    """`--watch`: until a signal."""
+    report.say(f"Watching {options.path} for changes... (Ctrl+C to stop)")
+    while True:
+        before = _stamps(options.path)  # so that a change made during the run counts as well
+        _run_once(options)
+        sys.stdout.flush()
+        _wait_for_change(options.path, before)
+        report.say(paint("--- file changed, re-running tests ---", "dim", sys.stdout))
+
+
+def _wait_for_change(path: Path, seen: dict[Path, int]) -> None:
+    """Until the `.harn` files differ from `seen` and have been quiet for a moment."""
+    now = _stamps(path)
+    while now == seen:
+        sleep(_DEBOUNCE)
+        now = _stamps(path)
+    while now != seen:
+        seen = now
+        sleep(_DEBOUNCE)
+        now = _stamps(path)
+
+
+def _stamps(path: Path) -> dict[Path, int]:
+    """When each `.harn` file was last written, in nanoseconds."""
+    base = path if path.is_dir() else path.parent
+    files = (Path(folder, name) for folder, _, names in walk(base) for name in names)
+    stamps = {}
+    for file in files:
+        if file.suffix == ".harn":
+            with suppress(FileNotFoundError):  # removed since it was listed
+                stamps[file] = file.stat().st_mtime_ns
+    return stamps

@@ -1,0 +1,98 @@
+"""Making a call: budget, provider, retries, and the account of it. Spec: 07 §1.8, §1.12."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+from harnpy.llm.budget import project
+from harnpy.llm.categories import retry_after_ms, retryable
+from harnpy.llm.errors import CallError, OptionError
+from harnpy.llm.options import Options
+from harnpy.llm.providers.mock import MockProvider
+from harnpy.llm.request import read_request
+from harnpy.llm.routing import no_such_provider
+from harnpy.llm.trace import Trace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harnpy.llm.providers import Provider
+    from harnpy.llm.reply import Reply
+    from harnpy.llm.request import Request
+
+
+class Models:
+    """The providers of one program, and what its calls add up to.
+
+    What it needs of the world is handed in: ``show`` (the display of a value), ``env``, the clocks
+    ``now`` and ``monotonic`` in seconds, and ``sleep``, which may suspend the caller.
+    """
+
+    def __init__(
+        self,
+        show: Callable[[Any], str] = str,
+        env: Callable[[str], str | None] = os.environ.get,
+        now: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Any] = time.sleep,
+    ) -> None:
+        self.show = show
+        self.env = env
+        self.now = now
+        self.monotonic = monotonic
+        self.sleep = sleep
+        self.mock = MockProvider(show)
+        self.trace = Trace()
+
+    def options(self, given: Any) -> Options:
+        return Options(given, self.show)
+
+    def request(self, prompt: str, system: str | None, options: Options, **defaults: Any) -> Request:
+        """The request that a caller's arguments make; ``defaults`` as in `read_request`."""
+        request = read_request(prompt, system, options, self.env, **defaults)
+        self.provider(request)
+        return request
+
+    def provider(self, request: Request) -> Provider:
+        """Who answers the request. Raises `OptionError` when nobody can."""
+        if self.mock.intercepts(request.provider):
+            return self.mock
+        raise OptionError(no_such_provider(request.provider))
+
+    def ask(self, request: Request, iteration: int | None = None) -> Reply:
+        """Answer a request, trying again as often as it says. Raises `CallError`."""
+        attempt = 0
+        while True:
+            if request.budget is not None:
+                project(request, self.trace.cost).check(request.budget, request)
+            try:
+                return self._attempt(request, iteration)
+            except CallError as error:
+                attempt += 1
+                if attempt > request.retries or not retryable(error.category, error.message):
+                    raise
+                self._note_empty(error, iteration, attempt)
+                self._back_off(request, error, attempt)
+
+    def _attempt(self, request: Request, iteration: int | None) -> Reply:
+        begin = self.monotonic()
+        reply = self.provider(request).complete(request)
+        ms = int((self.monotonic() - begin) * 1000)
+        self.trace.record_call(reply, ms, iteration)
+        return reply
+
+    def _note_empty(self, error: CallError, iteration: int | None, attempt: int) -> None:
+        if "completion_tokens=" in error.message and "delivered no content" in error.message:
+            self.trace.record(
+                "empty_completion_retry", iteration=iteration, attempt=attempt, error=error.message
+            )
+
+    def _back_off(self, request: Request, error: CallError, attempt: int) -> None:
+        if self.mock.intercepts(request.provider):
+            return
+        wait = retry_after_ms(error.message, self.now())
+        if wait is None:
+            wait = request.backoff_ms * 2 ** min(attempt, 4)
+        self.sleep(wait / 1000)

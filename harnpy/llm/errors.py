@@ -1,0 +1,68 @@
+"""What can go wrong between a dict of options and a reply. Spec: 07 §1.7.
+
+LlmError
+├─ OptionError       the options make no request; a plain sentence
+├─ MisuseError       a builtin was called wrongly; a runtime error in scripts
+└─ CallError         the call failed: `.category`, `.kind`, `.reason`, `.as_dict()`
+   └─ BudgetExceeded the budget forbids the call: nothing was sent
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harnpy.llm.categories import cause, retry_after_ms
+
+
+class LlmError(Exception):
+    """``str()`` is the message."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class OptionError(LlmError):
+    pass
+
+
+class MisuseError(LlmError):
+    pass
+
+
+class CallError(LlmError):
+    def __init__(self, category: str, message: str) -> None:
+        super().__init__(message)
+        self.category = category
+        self.kind, self.reason = cause(category, message)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.category, self.message), self.__dict__
+
+    def as_dict(self, provider: str, model: str, now: float) -> dict[str, Any]:
+        """What `llm_call` throws."""
+        error = {
+            "category": self.category,
+            "kind": self.kind,
+            "reason": self.reason,
+            "message": self.message,
+            "provider": provider,
+            "model": model,
+        }
+        after = retry_after_ms(self.message, now)
+        return error if after is None else {**error, "retry_after_ms": after}
+
+
+class BudgetExceeded(CallError):
+    """``details`` are the further keys of the error dict (07 §1.12)."""
+
+    def __init__(self, message: str, details: dict[str, Any]) -> None:
+        super().__init__("budget_exceeded", message)
+        self.kind, self.reason = "terminal", "budget_exceeded"
+        self.details = details
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.message, self.details)
+
+    def as_dict(self, provider: str, model: str, now: float) -> dict[str, Any]:
+        return {**super().as_dict(provider, model, now), **self.details}

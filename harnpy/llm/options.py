@@ -1,0 +1,56 @@
+"""Reading option dicts as 07 does: a wrong type reads as absent, unknown keys too."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+
+class Options:
+    """``show`` is the display of any value: string options take it of whatever they are given."""
+
+    def __init__(self, given: Any, show: Callable[[Any], str] = str) -> None:
+        self.given: dict[str, Any] = given if isinstance(given, dict) else {}
+        self.show = show
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.given
+
+    def value(self, key: str) -> Any:
+        return self.given.get(key)
+
+    def string(self, key: str, default: str | None = None) -> str | None:
+        value = self.given.get(key)
+        return default if value is None else self.show(value)
+
+    def integer(self, key: str) -> int | None:
+        value = self.given.get(key)
+        return value if type(value) is int else None
+
+    def count(self, key: str, default: int) -> int:
+        """An int that can't be negative."""
+        value = self.integer(key)
+        return default if value is None else max(0, value)
+
+    def number(self, key: str) -> float | None:
+        value = self.given.get(key)
+        return float(value) if type(value) is int or type(value) is float else None
+
+    def flag(self, key: str, default: bool = False) -> bool:
+        value = self.given.get(key)
+        return default if value is None else bool(value)
+
+    def mapping(self, key: str) -> dict[str, Any] | None:
+        value = self.given.get(key)
+        return value if isinstance(value, dict) else None
+
+    def strings(self, key: str) -> list[str] | None:
+        """A list with its items displayed; an empty one is absent."""
+        value = self.given.get(key)
+        return [self.show(item) for item in value] if isinstance(value, list) and value else None
+
+    def first_given(self, keys: Iterable[str]) -> str | None:
+        """The first of ``keys`` with a value other than nil."""
+        return next((key for key in keys if self.given.get(key) is not None), None)

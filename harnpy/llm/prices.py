@@ -1,0 +1,65 @@
+"""What tokens cost, in USD per million. Spec: 07 §1.12."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+
+class Price(NamedTuple):
+    """USD per million tokens; a missing cache price is the input price."""
+
+    input: float
+    output: float
+    cache_read: float | None = None
+    cache_write: float | None = None
+
+    def cost(self, input_tokens: int, output_tokens: int) -> float:
+        return (input_tokens * self.input + output_tokens * self.output) / 1_000_000
+
+    def cache_savings(self, read: int, written: int) -> float:
+        """What the cache saved; negative where writing it cost more than it gave."""
+        read_price = self.input if self.cache_read is None else self.cache_read
+        write_price = self.input if self.cache_write is None else self.cache_write
+        return (read * (self.input - read_price) + written * (self.input - write_price)) / 1_000_000
+
+
+FREE = Price(0.0, 0.0)
+
+#: Models of the catalogue, by id.
+_CATALOGUE = {
+    "claude-sonnet-4-20250514": Price(3.0, 15.0, 0.3, 3.75),
+    "gpt-4o-mini": Price(0.15, 0.60),
+}
+
+#: Patterns searched in the model id, in this order.
+_TABLE = (
+    (r"claude-3-5-haiku|claude-haiku-4", Price(0.80, 4.0)),
+    (r"claude-3-5-sonnet|claude-sonnet-4", Price(3.0, 15.0)),
+    (r"claude-3-opus|claude-opus-4", Price(15.0, 75.0)),
+    (r"gpt-4o-mini", Price(0.15, 0.60)),
+    (r"gpt-4o", Price(2.5, 10.0)),
+    (r"gpt-4-turbo", Price(10.0, 30.0)),
+    (r"o1-mini", Price(3.0, 12.0)),
+    (r"o1|o3", Price(15.0, 60.0)),
+    (r"llama.*70b", Price(0.59, 0.79)),
+    (r"llama.*8b", Price(0.05, 0.08)),
+    (r"mistral-large", Price(2.0, 6.0)),
+    (r"mistral-small", Price(0.2, 0.6)),
+    (r"gemini-2.*flash", Price(0.1, 0.4)),
+    (r"gemini-2.*pro", Price(1.25, 5.0)),
+)
+
+
+def price_of(model: str) -> Price:
+    """The model's price; an unknown model is free."""
+    found = _CATALOGUE.get(model)
+    if found is not None:
+        return found
+    return next((price for pattern, price in _TABLE if re.search(pattern, model)), FREE)
+
+
+def cache_hit_ratio(input_tokens: int, read: int, written: int) -> float:
+    """The share of the prompt that came from the cache."""
+    total = input_tokens if read + written <= input_tokens else input_tokens + read + written
+    return read / total if total else 0.0

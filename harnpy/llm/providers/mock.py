@@ -1,0 +1,247 @@
+"""The provider that answers without a model: from a queue, by pattern, or with an echo. Spec: 07 §2.
+
+A call is its when it is asked for, or when the queue isn't empty. Every call it takes is logged first,
+also one that then fails.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.llm.categories import CATEGORIES
+from harnpy.llm.errors import CallError, MisuseError, OptionError
+from harnpy.llm.messages import compact_json, match_text, prompt_text
+from harnpy.llm.reply import Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harnpy.llm.request import Request
+
+NAME = "mock"
+
+_ECHO_CHARS = 100
+_PLACEHOLDERS: dict[str, Any] = {"integer": 0, "number": 0.0, "boolean": False, "array": [], "object": {}}
+
+
+class Mock:
+    """One queued answer; see `read_mock` for its keys."""
+
+    def __init__(self, given: dict[str, Any], show: Callable[[Any], str]) -> None:
+        def string(key: str) -> str | None:
+            return None if given.get(key) is None else show(given[key])
+
+        def count(*keys: str) -> int | None:
+            found = [given[key] for key in keys if type(given.get(key)) is int]
+            return found[0] if found else None
+
+        self.text = string("text") or ""
+        self.calls = _tool_calls(given.get("tool_calls"))
+        self.pattern = string("match")
+        self.consumed = bool(given.get("consume_match"))
+        self.input_tokens = count("input_tokens")
+        self.output_tokens = count("output_tokens")
+        self.cache_read = count("cache_read_tokens")
+        self.cache_write = count("cache_write_tokens", "cache_creation_input_tokens")
+        self.thinking = string("thinking")
+        self.thinking_summary = string("thinking_summary")
+        self.stop_reason = string("stop_reason")
+        self.model = string("model") or NAME
+        self.error = None if given.get("error") is None else _read_error(given["error"], show)
+
+    def matches(self, text: str) -> bool:
+        return self.pattern is not None and glob_matches(self.pattern, text)
+
+
+class _Scope:
+    """The queue, the call log and the cache memory: what a pushed scope sets aside."""
+
+    def __init__(self) -> None:
+        self.queue: list[Mock] = []
+        self.calls: list[dict[str, Any]] = []
+        self.cached: set[str] = set()
+
+
+class MockProvider:
+    """``show`` is the display of any value."""
+
+    def __init__(self, show: Callable[[Any], str] = str) -> None:
+        self._show = show
+        self._scope = _Scope()
+        self._saved: list[_Scope] = []
+
+    # What programs do with it.
+
+    def add(self, given: Any) -> None:
+        """Queue an answer. Raises `MisuseError` for one that makes no sense."""
+        if not isinstance(given, dict):
+            raise MisuseError("llm_mock: expected a dict argument")
+        self._scope.queue.append(Mock(given, self._show))
+
+    def calls(self) -> list[dict[str, Any]]:
+        """The calls taken so far, as ``{messages, system, tools, thinking}``."""
+        return list(self._scope.calls)
+
+    def clear(self) -> None:
+        self._scope = _Scope()
+        self._saved.clear()
+
+    def push_scope(self) -> None:
+        """Start with an empty queue, log and cache memory until `pop_scope`."""
+        self._saved.append(self._scope)
+        self._scope = _Scope()
+
+    def pop_scope(self) -> None:
+        if not self._saved:
+            raise OptionError("llm_mock_pop_scope: no scope to pop")
+        self._scope = self._saved.pop()
+
+    # What the caller does with it.
+
+    def intercepts(self, provider: str) -> bool:
+        return provider == NAME or bool(self._scope.queue)
+
+    def complete(self, request: Request) -> Reply:
+        self._scope.calls.append(
+            {
+                "messages": list(request.messages),
+                "system": request.system,
+                "tools": request.tools,
+                "thinking": request.thinking,
+            }
+        )
+        mock = self._next(request)
+        reply = self._default(request) if mock is None else self._answer(mock, request)
+        if request.cache and (mock is None or (mock.cache_read is None and mock.cache_write is None)):
+            self._remember(request, reply)
+        return reply
+
+    def _next(self, request: Request) -> Mock | None:
+        """The oldest mock without a pattern, else the first whose pattern matches."""
+        queue = self._scope.queue
+        for i, mock in enumerate(queue):
+            if mock.pattern is None:
+                return queue.pop(i)
+        if queue:
+            text = match_text(request.messages)
+            for i, mock in enumerate(queue):
+                if mock.matches(text):
+                    return queue.pop(i) if mock.consumed else mock
+        return None
+
+    def _answer(self, mock: Mock, request: Request) -> Reply:
+        if mock.error is not None:
+            raise CallError(*mock.error)
+        input_tokens = mock.input_tokens
+        if input_tokens is None:
+            input_tokens = _bytes(match_text(request.messages))
+        return Reply(
+            text=mock.text,
+            model=mock.model,
+            provider=NAME,
+            requested_model=request.model,
+            input_tokens=input_tokens,
+            output_tokens=30 if mock.output_tokens is None else mock.output_tokens,
+            cache_read_tokens=mock.cache_read or 0,
+            cache_write_tokens=mock.cache_write or 0,
+            tool_calls=mock.calls,
+            thinking=mock.thinking,
+            thinking_summary=mock.thinking_summary,
+            stop_reason=mock.stop_reason,
+        )
+
+    def _default(self, request: Request) -> Reply:
+        """An echo of the prompt, or a call of the first tool with placeholders."""
+        prompt = prompt_text(request.messages)
+        calls = [_placeholder_call(request.tools[0])] if request.tools else []
+        return Reply(
+            text="" if calls else _echo(prompt, request.system),
+            model=request.model,
+            provider=NAME,
+            requested_model=request.model,
+            input_tokens=_bytes(prompt),
+            output_tokens=20 if calls else 30,
+            tool_calls=calls,
+        )
+
+    def _remember(self, request: Request, reply: Reply) -> None:
+        """As a prompt cache would: the first such call writes it, later ones read it."""
+        key = compact_json([request.model, request.system, request.messages])
+        if key in self._scope.cached:
+            reply.cache_read_tokens = reply.input_tokens
+        else:
+            self._scope.cached.add(key)
+            reply.cache_write_tokens = reply.input_tokens
+
+
+def glob_matches(pattern: str, text: str) -> bool:
+    """Only ``*`` is special; a pattern without one must be the whole text."""
+    first, *rest = pattern.split("*")
+    if not rest:
+        return pattern == text
+    last = rest.pop()
+    if not text.startswith(first) or not text.endswith(last) or len(text) < len(first) + len(last):
+        return False
+    position, end = len(first), len(text) - len(last)
+    for segment in rest:
+        found = text.find(segment, position, end)
+        if found < 0:
+            return False
+        position = found + len(segment)
+    return True
+
+
+def _read_error(given: Any, show: Callable[[Any], str]) -> tuple[str, str]:
+    """(category, message) of an answer that fails."""
+    if not isinstance(given, dict):
+        raise MisuseError("llm_mock: error must be a dict {category, message, retry_after_ms?}")
+    if given.get("category") is None:
+        raise MisuseError("llm_mock: error.category is required")
+    category = show(given["category"])
+    if category not in CATEGORIES:
+        raise MisuseError(f"llm_mock: unknown error category `{category}`")
+    message = f"mock {category} error" if given.get("message") is None else show(given["message"])
+    after = given.get("retry_after_ms")
+    if after is None:
+        return category, message
+    if type(after) is not int or after < 0:
+        raise MisuseError("llm_mock: error.retry_after_ms must be a non-negative int")
+    return category, f"{message}\nretry-after: {after / 1000}"
+
+
+def _tool_calls(given: Any) -> list[dict[str, Any]]:
+    """The calls of an answer. Ids are ours, whatever the caller gave."""
+    calls = [call for call in given if isinstance(call, dict)] if isinstance(given, list) else []
+    return [
+        {
+            "id": f"mock_call_{i}",
+            "type": "tool_call",
+            "name": call.get("name") or "unknown",
+            "arguments": {} if call.get("arguments") is None else call["arguments"],
+        }
+        for i, call in enumerate(calls, 1)
+    ]
+
+
+def _placeholder_call(tool: dict[str, Any]) -> dict[str, Any]:
+    function = tool.get("function", tool)
+    schema = function.get("parameters") or function.get("input_schema") or {}
+    properties = schema.get("properties") or {}
+    arguments = {
+        name: _PLACEHOLDERS.get(str((properties.get(name) or {}).get("type")), "")
+        for name in schema.get("required") or []
+    }
+    return _tool_calls([{"name": function.get("name"), "arguments": arguments}])[0]
+
+
+def _echo(prompt: str, system: str | None) -> str:
+    text = "Mock LLM response"
+    if prompt:
+        text = f"Mock response to {len(prompt.split())}-word prompt: {prompt[:_ECHO_CHARS]}"
+    if "<done>" in (system or ""):
+        return f"<assistant_prose>{text}</assistant_prose>\n<done>##DONE##</done>"
+    return text
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))

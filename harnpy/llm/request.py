@@ -1,0 +1,118 @@
+"""One model call to make: options to `Request`. Every default is here. Spec: 07 §1.2."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from harnpy.llm.budget import Budget, read_budget
+from harnpy.llm.errors import MisuseError, OptionError
+from harnpy.llm.messages import request_messages
+from harnpy.llm.routing import resolve
+from harnpy.llm.thinking import DISABLED, read_thinking
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harnpy.llm.options import Options
+
+MAX_TOKENS = 16384
+
+_TRANSCRIPT_REMOVED = (
+    "llm_call / agent_loop: the `transcript` option was removed. Open or open-and-resume a session with "
+    "agent_session_open(id) and pass `session_id: id` instead."
+)
+
+#: Options whose meaning isn't built yet. To ignore one would be to answer another question.
+_LATER = {
+    "tools": "tools",
+    "tool_search": "tools",
+    "output_schema": "structured output",
+    "json_schema": "structured output",
+    "schema": "structured output",
+    "output_format": "structured output",
+    "structural_experiment": "structural experiments",
+    "route_policy": "routing",
+    "fallback_chain": "routing",
+    "model_tier": "routing",
+}
+_MEANS_NOTHING = ("text", "none", "off", "manual")
+
+
+@dataclass(slots=True)
+class Request:
+    """``messages`` and ``tools`` are as the provider gets them; ``sampling`` holds what the caller set."""
+
+    messages: list[dict[str, Any]]
+    system: str | None
+    provider: str
+    model: str
+    max_tokens: int = MAX_TOKENS
+    thinking: dict[str, Any] = field(default_factory=lambda: DISABLED)
+    tools: list[dict[str, Any]] | None = None
+    cache: bool = False
+    prefill: str | None = None
+    retries: int = 0
+    backoff_ms: int = 250
+    budget: Budget | None = None
+    sampling: dict[str, Any] = field(default_factory=dict)
+
+
+def read_request(
+    prompt: str,
+    system: str | None,
+    options: Options,
+    env: Callable[[str], str | None],
+    *,
+    caller: str = "llm_call",
+    retries: int = 0,
+    backoff_ms: int = 250,
+) -> Request:
+    """The request that the arguments of ``caller`` make; the last two are its defaults."""
+    if "transcript" in options:
+        raise OptionError(_TRANSCRIPT_REMOVED)
+    _refuse_later_options(options, caller)
+    given = options.value("messages")
+    messages = given if isinstance(given, list) else [{"role": "user", "content": prompt}]
+    provider, model = resolve(options, env)
+    return Request(
+        messages=request_messages(messages),
+        system=system,
+        provider=provider,
+        model=model,
+        max_tokens=options.count("max_tokens", MAX_TOKENS),
+        thinking=read_thinking(options.value("thinking"), options.value("reasoning_effort")),
+        cache=options.flag("cache"),
+        prefill=options.string("prefill"),
+        retries=options.count("llm_retries", retries),
+        backoff_ms=options.count("llm_backoff_ms", backoff_ms),
+        budget=read_budget(options),
+        sampling=_sampling(options),
+    )
+
+
+def _refuse_later_options(options: Options, caller: str) -> None:
+    for key, what in _LATER.items():
+        value = options.value(key)
+        if value is not None and value not in _MEANS_NOTHING and value != []:
+            raise MisuseError(not_yet(caller, key, what))
+    response_format = options.string("response_format", "text")
+    if response_format not in ("json", "json_object", "text"):
+        raise OptionError(
+            f'response_format: expected "json", "json_object", or "text", got "{response_format}"'
+        )
+    if response_format != "text":
+        raise MisuseError(not_yet(caller, "response_format", "structured output"))
+
+
+def not_yet(caller: str, option: str, what: str) -> str:
+    """The error text for an option that means something, but not in this release."""
+    return f"{caller}: option `{option}` is not supported yet: {what} will come with a later release"
+
+
+def _sampling(options: Options) -> dict[str, Any]:
+    floats = ("temperature", "top_p", "frequency_penalty", "presence_penalty")
+    found: dict[str, Any] = {key: options.number(key) for key in floats}
+    found |= {key: options.integer(key) for key in ("top_k", "seed", "timeout", "idle_timeout")}
+    found["stop"] = options.strings("stop")
+    return {key: value for key, value in found.items() if value is not None}

@@ -1,0 +1,70 @@
+"""What the calls and loops of one program did, and what they add up to. Spec: 07 §9.4."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from harnpy.llm.reply import Reply
+
+
+class Trace:
+    """The events, oldest first, and their sums, kept as they come."""
+
+    def __init__(self) -> None:
+        self.events: list[dict[str, Any]] = []
+        self.counts: Counter[str] = Counter()
+        self.input_tokens = 0
+        self.output_tokens = 0
+        self.llm_ms = 0
+        self.cost = 0.0
+        self._last: dict[str, Any] = {}
+
+    def record(self, type: str, **fields: Any) -> None:
+        self.events.append({"type": type, **fields})
+        self.counts[type] += 1
+
+    def record_call(self, reply: Reply, ms: int, iteration: int | None) -> None:
+        """A model call that succeeded; ``iteration`` is the loop's."""
+        self.input_tokens += reply.input_tokens
+        self.output_tokens += reply.output_tokens
+        self.llm_ms += ms
+        self.cost += reply.cost
+        self.record(
+            "llm_call",
+            call_id=f"llm_call_{self.counts['llm_call'] + 1}",
+            model=reply.model,
+            input_tokens=reply.input_tokens,
+            output_tokens=reply.output_tokens,
+            cache_tokens=reply.cache_read_tokens,
+            duration_ms=ms,
+            iteration=iteration,
+        )
+
+    def record_loop(self, status: str, iterations: int, ms: int) -> None:
+        """A loop that came to its end."""
+        self._last = {"status": status, "iterations": iterations, "total_duration_ms": ms, "tools_used": []}
+        self.record("loop_complete", **self._last, successful_tools=[])
+
+    def summary(self) -> dict[str, Any]:
+        """``status``, ``iterations`` and ``total_duration_ms`` are those of the last finished loop."""
+        counts = self.counts
+        return {
+            "status": self._last.get("status", "unknown"),
+            "iterations": self._last.get("iterations", 0),
+            "total_duration_ms": self._last.get("total_duration_ms", 0),
+            "llm_calls": counts["llm_call"],
+            "tool_executions": counts["tool_execution"],
+            "tool_rejections": counts["tool_rejected"],
+            "interventions": counts["loop_intervention"],
+            "compactions": counts["context_compaction"],
+            "native_text_tool_fallbacks": counts["native_tool_fallback"],
+            "native_text_tool_fallback_rejections": 0,
+            "empty_completion_retries": counts["empty_completion_retry"],
+            "total_input_tokens": self.input_tokens,
+            "total_output_tokens": self.output_tokens,
+            "total_llm_duration_ms": self.llm_ms,
+            "total_tool_duration_ms": 0,
+            "tools_used": self._last.get("tools_used", []),
+        }

@@ -1,0 +1,34 @@
+"""Sessions: conversations as append-only event logs, and what the logs mean.
+
+The room knows streams (`harnpy.storage`) and nothing above: no model, no agent, no language. A program's
+`agent_session_*` builtins are thin adapters over `SessionStore`. Spec: 08 §1, 10 part C.
+"""
+
+from harnpy.session.effects import Effects
+from harnpy.session.errors import (
+    InvalidArgument,
+    SessionConflict,
+    SessionError,
+    SessionExists,
+    SessionNotFound,
+)
+from harnpy.session.events import Event, EventDraft
+from harnpy.session.log import Session
+from harnpy.session.registry import SessionStore
+from harnpy.session.snapshot import Snapshot
+from harnpy.session.stack import SessionStack
+
+__all__ = [
+    "Effects",
+    "Event",
+    "EventDraft",
+    "InvalidArgument",
+    "Session",
+    "SessionConflict",
+    "SessionError",
+    "SessionExists",
+    "SessionNotFound",
+    "SessionStack",
+    "SessionStore",
+    "Snapshot",
+]

@@ -1,0 +1,199 @@
+"""A running agent loop's hold on a conversation: the prefix before, the record after. Spec: 08 §1.11.
+
+A `Conversation` is a loop's own message list. A `Binding` also keeps a session in step with it: `store`
+appends what is new, and only when somebody else has changed the session meanwhile does it say what the
+order is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.session import events as kinds
+from harnpy.session.events import Event, EventDraft
+from harnpy.session.transcript import message_event, plain_message, transcript
+from harnpy.session.views import lifecycle_value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harnpy.session.effects import Effects
+    from harnpy.session.log import Session
+    from harnpy.session.registry import SessionStore
+
+    Dict = dict[str, Any]
+
+
+#: What the log calls a loop that has no name.
+AGENT = "agent_loop"
+
+
+class Conversation:
+    """The messages of a loop that keeps no session. ``summary`` is that of earlier compactions."""
+
+    def __init__(self, id: str, effects: Effects) -> None:
+        self.id = id
+        self.effects = effects
+        self.messages: list[Dict] = []
+        self.summary: str | None = None
+        self._lifecycle: list[Dict] = []
+
+    def begin(self, system: str | None, tool_format: str) -> None:
+        """Load what came before. ``system`` is the caller's system prompt."""
+
+    def add(self, message: Dict) -> None:
+        self.messages.append(message)
+
+    def note(self, event: Dict) -> None:
+        """Record a lifecycle event of this run."""
+        self._lifecycle.append(event)
+
+    def fact(self, type: str, data: Dict) -> None:
+        """Record an event of the session's log, if there is one."""
+
+    def arrivals(self) -> list[Dict]:
+        """The messages that somebody injected since the last call; they join the conversation now."""
+        return []
+
+    def converted(self, convert: Callable[[Dict], Any]) -> list[Any]:
+        """``convert(message)`` of every message, in a new list."""
+        return [convert(message) for message in self.messages]
+
+    def store(self) -> None:
+        """Let the session hold the conversation."""
+
+    def end(self, stop_reason: str, **details: Any) -> None:
+        """The loop came to its end."""
+
+    def fail(self, error: str) -> None:
+        """The loop was ended by an error."""
+
+    def transcript(self, state: str) -> Dict:
+        """The loop's result transcript: these messages, their events, and this run's lifecycle events."""
+        messages = [plain for plain in map(plain_message, self.messages) if plain is not None]
+        new_id, show = self.effects.new_id, self.effects.show
+        events = [message_event(message, new_id(), show) for message in messages]
+        return self._transcript(messages, events, state)
+
+    def _transcript(self, messages: list[Dict], events: list[Dict], state: str) -> Dict:
+        events = events + self._lifecycle_events()
+        return transcript(self.id, messages, events, [], summary=self.summary, state=state)
+
+    def _lifecycle_events(self) -> list[Dict]:
+        return [{"id": self.effects.new_id(), **event} for event in self._lifecycle]
+
+
+class Binding(Conversation):
+    """The messages of a loop that runs on a session."""
+
+    def __init__(self, id: str, sessions: SessionStore) -> None:
+        super().__init__(id, sessions.effects)
+        self._sessions = sessions
+        self._turn: Event | None = None
+        self._pending: list[EventDraft] = []
+        self._arrived: list[Dict] = []
+        self._noted: list[Event] = []
+        # What `store` left: if the session still looks like that, the order of its messages is known.
+        self._seen: object = None
+        self._count = 0
+        self._shuffled = False
+
+    def begin(self, system: str | None, tool_format: str) -> None:
+        session = self._sessions.bind(self)
+        self.messages, self.summary = session.prompt_state()
+        self._turn = session.record(kinds.TURN_STARTED, {"agent_id": AGENT})
+        for key, value in (("system_prompt", system), ("settings.tool_format", tool_format)):
+            if session.view.register(key) != value:
+                session.set(key, value)
+        self._mark(session)
+        self._shuffled = len(self.messages) != self._count  # the summary came before them
+
+    def add(self, message: Dict) -> None:
+        super().add(message)
+        self._pending.append(EventDraft(kinds.MESSAGE_ADDED, message, turn=self._turn))
+
+    def note(self, event: Dict) -> None:
+        self._pending.append(EventDraft(kinds.TRANSCRIPT_EVENT, event, turn=self._turn))
+
+    def fact(self, type: str, data: Dict) -> None:
+        self._pending.append(EventDraft(type, data, turn=self._turn))
+
+    def arrive(self, message: Dict) -> None:
+        """The session was given a message while the loop runs."""
+        self._arrived.append(message)
+        self._count += 1
+
+    def arrivals(self) -> list[Dict]:
+        arrived, self._arrived = self._arrived, []
+        if arrived:
+            self._shuffled |= self._has_pending_messages()
+            self.messages += arrived
+        return arrived
+
+    def converted(self, convert: Callable[[Dict], Any]) -> list[Any]:
+        session = self._sessions.session(self.id)
+        if session is None or self._pending or self._shuffled or not self._in_step(session):
+            return super().converted(convert)
+        return list(session.view.window.converted(convert))
+
+    def store(self) -> None:
+        session = self._sessions.bound(self)
+        if session is None:
+            return
+        overtaken = bool(self._arrived) and self._has_pending_messages()
+        in_step = self._in_step(session)
+        if self._pending:
+            events = session.append(*self._pending)
+            self._noted += [event for event in events if event.type == kinds.TRANSCRIPT_EVENT]
+            self._pending = []
+        if self._shuffled or overtaken or not in_step:
+            self._reorder(session)
+        self._mark(session)
+
+    def end(self, stop_reason: str, **details: Any) -> None:
+        self.fact(kinds.TURN_COMPLETED, {"agent_id": AGENT, "turn_stop_reason": stop_reason, **details})
+        self.store()
+        self._sessions.unbind(self)
+
+    def fail(self, error: str) -> None:
+        session = self._sessions.session(self.id)
+        if session is not None:
+            session.record(kinds.TURN_COMPLETED, {"agent_id": AGENT, "error": error}, self._turn)
+        self._sessions.unbind(self)
+
+    def transcript(self, state: str) -> Dict:
+        session = self._sessions.session(self.id)
+        if session is None or not self._in_step(session):
+            return super().transcript(state)
+        window = session.view.window
+        messages = [plain for plain in window.converted(plain_message) if plain is not None]
+        return self._transcript(messages, list(window.message_events()), state)
+
+    def _has_pending_messages(self) -> bool:
+        return any(draft.type == kinds.MESSAGE_ADDED for draft in self._pending)
+
+    def _lifecycle_events(self) -> list[Dict]:
+        return [lifecycle_value(event) for event in self._noted]
+
+    def _in_step(self, session: Session) -> bool:
+        return session.view.window is self._seen and len(session) == self._count
+
+    def _mark(self, session: Session) -> None:
+        self._seen = session.view.window
+        self._count = len(session)
+        self._shuffled = False
+
+    def _reorder(self, session: Session) -> None:
+        """Give the session the loop's messages, and behind them those that it hasn't taken in yet."""
+        entries: dict[int, list[Event]] = {}
+        for entry in session.view.window.entries.items():
+            entries.setdefault(id(entry.payload), []).append(entry)
+
+        def entry_of(message: Dict) -> Event:
+            written = entries.get(id(message))
+            if written:
+                return written.pop(0)
+            return session.record(kinds.MESSAGE_ADDED, message, self._turn)
+
+        wanted = [entry_of(message) for message in self.messages + self._arrived]
+        session.replace("set", session.view.window.with_entries(wanted))

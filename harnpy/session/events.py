@@ -1,0 +1,210 @@
+"""The facts a session's log is made of. Spec: 10 §A1.1, §C3, §C9.
+
+An `Event` is what the log holds, an `EventDraft` what a caller builds. An event's id and time stamp are
+made when somebody first looks at them: a conversation appends far more events than anyone ever reads.
+
+Payloads are JSON values, and never changed. Two kinds of event refer to other events, and keep them by
+reference until somebody asks for ``data``: `Created` and `Cut`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.session.effects import rfc3339
+
+if TYPE_CHECKING:
+    from harnpy.session.log import Session
+    from harnpy.session.views import Window
+
+SESSION_CREATED = "session_created"
+MESSAGE_ADDED = "message_added"
+TRANSCRIPT_EVENT = "transcript_event"
+HISTORY_REPLACED = "history_replaced"
+COMPACTION_TRIGGERED = "compaction_triggered"
+REGISTER_SET = "register_set"
+TURN_STARTED = "turn_started"
+STEP_COMPLETED = "step_completed"
+TURN_COMPLETED = "turn_completed"
+
+
+_NOTHING: tuple[dict[str, Any], float] = ({}, 0.0)
+
+
+class EventDraft:
+    """What to append. ``turn`` is the ``turn_started`` of the agent loop that the event belongs to."""
+
+    __slots__ = ("cost", "data", "metadata", "turn", "type")
+
+    def __init__(
+        self,
+        type: str,
+        data: Any = None,
+        metadata: dict[str, Any] | None = None,
+        cost: float = 0.0,
+        turn: Event | None = None,
+    ) -> None:
+        self.type = type
+        self.data = data
+        self.metadata = metadata
+        self.cost = cost
+        self.turn = turn
+
+
+class Event:
+    """One fact. ``seq`` counts from 1 in its session; ``payload`` is the data as the session keeps it."""
+
+    __slots__ = ("_id", "_rest", "owner", "payload", "seq", "time", "turn", "type")
+    _id: str  # unset until looked at
+    _rest: tuple[dict[str, Any], float]  # metadata and cost, unset when there is neither
+
+    def __init__(
+        self,
+        owner: Session,
+        seq: int,
+        type: str,
+        payload: Any,
+        time: float,
+        turn: Event | None = None,
+    ) -> None:
+        self.owner = owner
+        self.seq = seq
+        self.type = type
+        self.payload = payload
+        self.time = time
+        self.turn = turn
+
+    @classmethod
+    def drafted(cls, draft: EventDraft, owner: Session, seq: int, time: float) -> Event:
+        event = cls(owner, seq, draft.type, draft.data, time, draft.turn)
+        if draft.metadata or draft.cost:
+            event._rest = (draft.metadata or {}, draft.cost)
+        return event
+
+    @property
+    def id(self) -> str:
+        """UUIDv7 text."""
+        try:
+            return self._id
+        except AttributeError:
+            self._id = self.owner.effects.new_id()
+            return self._id
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        return getattr(self, "_rest", _NOTHING)[0]
+
+    @property
+    def cost(self) -> float:
+        """USD."""
+        return getattr(self, "_rest", _NOTHING)[1]
+
+    @property
+    def session_id(self) -> str:
+        return self.owner.id
+
+    @property
+    def turn_id(self) -> str | None:
+        """The turn's identity is the id of the event that started it."""
+        return None if self.turn is None else self.turn.id
+
+    @property
+    def timestamp(self) -> str:
+        """RFC 3339, UTC, microseconds."""
+        return rfc3339(self.time, 6)
+
+    @property
+    def data(self) -> Any:
+        """The payload as JSON."""
+        payload = self.payload
+        return payload.data(self) if isinstance(payload, Created | Cut) else payload
+
+    @property
+    def first(self) -> Event:
+        """The event as it was first written: itself, unless a fork copied it."""
+        return self
+
+    def copied(self, owner: Session) -> Event:
+        """This event in the log of a fork."""
+        return _Copy(owner, self)
+
+
+class _Copy(Event):
+    """An event that a fork took over: the same fact under a new id, with its origin in the metadata."""
+
+    __slots__ = ("_original",)
+
+    def __init__(self, owner: Session, original: Event) -> None:
+        origin = {"session_id": original.session_id, "event_id": original.id}
+        super().__init__(
+            owner,
+            original.seq,
+            original.type,
+            original.payload,
+            original.time,
+            original.turn,
+        )
+        self._rest = ({**original.metadata, "fork_origin": origin}, original.cost)
+        self._original = original
+
+    @property
+    def first(self) -> Event:
+        return self._original.first
+
+
+class Created:
+    """Payload of ``session_created``. A fork names its parent and the parent's version at the fork."""
+
+    __slots__ = ("depth", "fork_seq", "parent")
+
+    def __init__(self, parent: Session | None = None) -> None:
+        self.parent = parent
+        self.fork_seq: int = 0 if parent is None else parent.version
+        self.depth: int = 0 if parent is None else parent.created.depth + 1
+
+    def data(self, event: Event) -> dict[str, Any]:
+        if self.parent is None:
+            return {"depth": self.depth}
+        return {
+            "depth": self.depth,
+            "parent_session_id": self.parent.id,
+            "fork_point_event_id": self.parent.event(self.fork_seq).id,
+            "fork_point_seq": self.fork_seq,
+        }
+
+
+class Cut:
+    """Payload of the events that change what a log means: from here on its window is ``window``.
+
+    ``reason`` is the reason of a ``history_replaced`` (``reset``, ``set``, ``fork``, ``fork_at``) or the
+    strategy of a ``compaction_triggered`` (``trim`` …). A fork onto a session that exists also brings
+    its ``parent_id`` and the parent's ``registers``; ``branched_at`` is the branch index of a ``fork_at``.
+    """
+
+    __slots__ = ("branched_at", "parent_id", "reason", "registers", "window")
+
+    def __init__(
+        self,
+        reason: str,
+        window: Window,
+        parent_id: str | None = None,
+        registers: dict[str, tuple[int, Any]] | None = None,
+        branched_at: int | None = None,
+    ) -> None:
+        self.reason = reason
+        self.window = window
+        self.parent_id = parent_id
+        self.registers = registers
+        self.branched_at = branched_at
+
+    def data(self, event: Event) -> dict[str, Any]:
+        if event.type == HISTORY_REPLACED:
+            return {"messages": list(self.window.messages()), "reason": self.reason}
+        return {
+            "strategy": self.reason,
+            "cutoff_event_id": event.owner.event(event.seq - 1).id,
+            "entries": [
+                {"event_id": entry.id, "event_type": entry.type, "message": entry.payload}
+                for entry in self.window.entries.items()
+            ],
+        }

@@ -1,0 +1,165 @@
+"""A session: an append-only event log, and the view of it kept up to date.
+
+`append` is the only way to change one. It writes to the stream first and tells the view after; a failed
+write leaves no trace. Costs the same at any length. Not thread-safe: a session belongs to one VM, and a
+VM to one thread. Spec: 10 §C1, §C3.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.session import events as kinds
+from harnpy.session.errors import SessionConflict
+from harnpy.session.events import Created, Cut, Event, EventDraft
+from harnpy.session.views import View
+from harnpy.storage.contract import VersionConflict
+
+if TYPE_CHECKING:
+    from harnpy.session.effects import Effects
+    from harnpy.session.views import Window
+    from harnpy.storage.contract import Backend, Stream
+
+
+class Session:
+    """One log. ``version`` is the number of its last event; ``view`` says what the log means."""
+
+    __slots__ = ("_inherited", "created", "effects", "id", "stream", "version", "view")
+
+    def __init__(self, id: str, stream: Stream, effects: Effects, created: Created) -> None:
+        self.id = id
+        self.stream = stream
+        self.effects = effects
+        self.created = created
+        self.version = stream.version
+        self.view = View()
+        self._inherited: list[Event] | None = None
+
+    @classmethod
+    def create(cls, id: str, backend: Backend, effects: Effects) -> Session:
+        """A new, empty session."""
+        session = cls(id, backend.stream(id), effects, Created())
+        session.record(kinds.SESSION_CREATED, session.created)
+        return session
+
+    def fork(self, id: str, backend: Backend) -> Session:
+        """A new session with this one's past. Shares the events; the constant cost is all there is."""
+        created = Created(self)
+        first = Event(self, 1, kinds.SESSION_CREATED, created, self.effects.now())
+        session = Session(id, backend.branch(self.stream, id, first), self.effects, created)
+        first.owner = session
+        session.view = self.view.branch()
+        session.view.apply(first)
+        return session
+
+    # Writing.
+
+    def record(self, type: str, payload: Any, turn: Event | None = None) -> Event:
+        """Append one event that needs no check."""
+        seen = self.version
+        event = Event(self, seen + 1, type, payload, self.effects.now(), turn)
+        self.stream.append((event,), seen)
+        self.version = seen + 1
+        self.view.apply(event)
+        return event
+
+    def append(self, *drafts: EventDraft, expected_version: int | None = None) -> list[Event]:
+        """Append all drafts or none.
+
+        Raises `SessionConflict` when ``expected_version`` (None: whatever this object has seen) isn't the
+        log's version.
+        """
+        seen = self.version if expected_version is None else expected_version
+        now = self.effects.now()
+        events = [Event.drafted(draft, self, seen + i, now) for i, draft in enumerate(drafts, 1)]
+        try:
+            self.stream.append(events, seen)
+        except VersionConflict as conflict:
+            raise SessionConflict(self.id, conflict.expected, conflict.found) from conflict
+        self.version = seen + len(events)
+        for event in events:
+            self.view.apply(event)
+        return events
+
+    def replace(self, reason: str, window: Window, **fork: Any) -> None:
+        """Let the history start again with ``window``; the log keeps what was."""
+        self.record(kinds.HISTORY_REPLACED, Cut(reason, window, **fork))
+
+    def shrink(self, strategy: str, window: Window) -> None:
+        """Let the window be a smaller one; the history behind it stays readable."""
+        self.record(kinds.COMPACTION_TRIGGERED, Cut(strategy, window))
+
+    def set(self, key: str, value: Any) -> int:
+        """Set a register; its new version, counted from 1."""
+        version = self.view.registers.get(key, (0, None))[0] + 1
+        self.record(kinds.REGISTER_SET, {"key": key, "value": value, "version": version})
+        return version
+
+    def restore(self, transcript: dict[str, Any]) -> None:
+        """Let the window be what ``transcript`` holds. Earlier lifecycle events stay, before its own;
+        metadata and assets stay unless it brings some (08 §1.11)."""
+        former = self.view.window
+        messages = [EventDraft(kinds.MESSAGE_ADDED, message) for message in transcript.get("messages", [])]
+        known = {event["id"] for event in former.events()}
+        news = [
+            EventDraft(kinds.TRANSCRIPT_EVENT, event)
+            for event in transcript.get("events", [])
+            if event.get("kind") not in ("message", "tool_result") and event.get("id") not in known
+        ]
+        events = self.append(*messages, *news)
+        window = former.with_entries(events[: len(messages)])
+        for event in events[len(messages) :]:
+            window.asides.append((len(messages), event))
+        window.summary = transcript.get("summary")
+        window.state = transcript.get("state")
+        window.metadata = transcript.get("metadata", former.metadata)
+        window.assets = transcript.get("assets") or former.assets
+        self.replace("set", window)
+
+    # Reading.
+
+    def __len__(self) -> int:
+        """The number of messages in the window."""
+        return len(self.view.window)
+
+    def events(self, after: int = 0, until: int | None = None) -> list[Event]:
+        """The events numbered ``after + 1`` … ``until``, oldest first: everything that ever happened."""
+        events: list[Event] = self.stream.read(after, until)
+        return [event if event.owner is self else self.event(event.seq) for event in events]
+
+    def event(self, seq: int) -> Event:
+        """The event with that number."""
+        if 1 < seq <= self.created.fork_seq:
+            return self._take_over()[seq - 2]
+        event: Event = self.stream.read(seq - 1, seq)[0]
+        return event
+
+    def messages(self) -> list[dict[str, Any]]:
+        """The window's messages, in a new list; the messages themselves are shared."""
+        return list(self.view.window.messages())
+
+    def prompt_state(self) -> tuple[list[dict[str, Any]], str | None]:
+        """What a loop starts from: the messages, led by the summary unless they begin with it, and the
+        summary (08 §1.11)."""
+        messages = self.messages()
+        summary = self.view.window.summary
+        if summary is None or not summary.strip():
+            return messages, summary
+        opening = messages[0] if messages else {}
+        if opening.get("role") == "user" and opening.get("content") == summary:
+            return messages, summary
+        return [{"role": "user", "content": summary}, *messages], summary
+
+    def _take_over(self) -> list[Event]:
+        """The inherited events as this log's own. Not recursive: forks of forks may go deep."""
+        heirs: list[Session] = []
+        session: Session | None = self
+        while session is not None and session._inherited is None:
+            heirs.append(session)
+            session = session.created.parent
+        for heir in reversed(heirs):
+            parent = heir.created.parent
+            past = parent.events(1, heir.created.fork_seq) if parent else []
+            heir._inherited = [event.copied(heir) for event in past]
+        assert self._inherited is not None
+        return self._inherited

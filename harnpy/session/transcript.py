@@ -1,0 +1,131 @@
+"""The transcript value: messages, the events derived from them, and how they read. Spec: 08 §2.1–2.3.
+
+Pure functions over plain dicts. ``show`` is the display of any value.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Show = Callable[[Any], str]
+    Dict = dict[str, Any]
+
+
+def transcript(id: str, messages: list[Dict], events: list[Dict], assets: list[Dict], **extra: Any) -> Dict:
+    """A transcript; of ``extra`` (``summary``, ``metadata``, ``state``) only what is set."""
+    return {
+        "_type": "transcript",
+        "version": 2,
+        "id": id,
+        "messages": messages,
+        "events": events,
+        "assets": assets,
+        **{key: value for key, value in extra.items() if value is not None},
+    }
+
+
+def message_event(message: Dict, id: str, show: Show) -> Dict:
+    """The event of a message: ``{id, kind, role, visibility, text, blocks, metadata?}``."""
+    role = message.get("role", "user")
+    blocks = content_blocks(message.get("content"), role, show)
+    event = {
+        "id": id,
+        "kind": "tool_result" if role == "tool_result" else "message",
+        "role": role,
+        "visibility": _visibility(blocks, role),
+        "text": " ".join(filter(None, (_rendering(block, show) for block in blocks))),
+        "blocks": blocks,
+    }
+    metadata = message.get("metadata")
+    return {**event, "metadata": metadata} if isinstance(metadata, dict) else event
+
+
+def lifecycle_event(
+    kind: str,
+    text: str = "",
+    role: str = "system",
+    visibility: str = "internal",
+    metadata: Dict | None = None,
+) -> Dict:
+    """An event that belongs to no message; it gets its id from the log."""
+    blocks = [{"type": "text", "text": text, "visibility": visibility}]
+    event = {"kind": kind, "role": role, "visibility": visibility, "text": text, "blocks": blocks}
+    return event if metadata is None else {**event, "metadata": metadata}
+
+
+def content_blocks(content: Any, role: str, show: Show) -> list[Dict]:
+    """A message's content as blocks, each with a type and a visibility."""
+    default = _default_visibility(role)
+    if content is None:
+        return []
+    if isinstance(content, list):
+        return [_block(item, default, show) for item in content]
+    return [_block(content, default, show)]
+
+
+def plain_message(message: Dict) -> Dict | None:
+    """A loop's message as a transcript shows it (2.1, 07 §6.11), None when it shows none."""
+    role = message.get("role")
+    if not isinstance(role, str):
+        return None
+    if role == "tool" or "tool_calls" in message:
+        return message
+    content = message.get("content")
+    if role == "user" and isinstance(content, list):
+        for block in content:
+            if isinstance(block, dict) and block.get("type") == "tool_result":
+                result = block.get("content")
+                text = result if isinstance(result, str) else ""
+                return {"role": "tool_result", "tool_use_id": block.get("tool_use_id"), "content": text}
+    return message if len(message) == 2 and "content" in message else {"role": role, "content": content}
+
+
+def _block(item: Any, visibility: str, show: Show) -> Dict:
+    block = item if isinstance(item, dict) else {"text": show(item)}
+    if "type" in block and "visibility" in block:
+        return block
+    return {"type": "text", "visibility": visibility, **block}
+
+
+def _default_visibility(role: str) -> str:
+    return "internal" if role == "tool_result" else "public"
+
+
+def _visibility(blocks: list[Dict], role: str) -> str:
+    found = _default_visibility(role)
+    for block in blocks:
+        if block["visibility"] == "public":
+            return "public"
+        if block["visibility"] == "internal":
+            found = "internal"
+    return found
+
+
+_NAMED = {"tool_call", "tool_result"}
+_LABELLED = {"image": "image", "input_image": "image"} | {t: t for t in ("file", "document", "attachment")}
+
+
+def _rendering(block: Dict, show: Show) -> str:
+    """A block in one line of text."""
+    kind = block["type"]
+    if kind in ("text", "output_text"):
+        return _text(block, ("text", "content"), "", show)
+    if kind == "reasoning":
+        return ""
+    if kind in _NAMED:
+        return f"<{kind}:{_text(block, ('name',), 'tool', show)}>"
+    word = _LABELLED.get(kind)
+    if word is None:
+        return f"<{show(kind)}>"
+    return f"<{word}:{_text(block, ('name', 'title', 'path', 'asset_id'), word, show)}>"
+
+
+def _text(block: Dict, keys: tuple[str, ...], default: str, show: Show) -> str:
+    """The first of ``keys`` that the block has, as text."""
+    for key in keys:
+        if block.get(key) is not None:
+            return show(block[key])
+    return default

@@ -1,0 +1,278 @@
+"""What a log means. The same events, the same view, whether applied one by one or all at once. Spec: 10 §C5.
+
+A `Window` is a session's transcript: the messages that count, and the lifecycle events between them. It
+is either growing (a session's own) or never changed again (one that a `Cut` carries). A `View` is the
+window and all else that a log says about its session.
+
+Nothing here is computed on append. A column (the messages, the events derived from them …) is brought up
+to date when somebody reads it, so each entry is looked at once however often it is read.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.session import events as kinds
+from harnpy.session.transcript import message_event, transcript
+from harnpy.storage.spine import Spine
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from harnpy.session.events import Created, Cut, Event
+
+    Message = dict[str, Any]
+    Aside = tuple[int, Event]
+
+
+class Window:
+    """A transcript's contents.
+
+    ``entries`` are the events of the messages. ``asides`` are lifecycle events, each with the number of
+    messages before it. Those with less than ``floor`` count as if they had ``floor``: a turn of an agent
+    loop moves all lifecycle events behind its messages (08 §1.12), and so it does without touching them.
+    """
+
+    __slots__ = ("_columns", "asides", "assets", "entries", "floor", "metadata", "state", "summary")
+
+    def __init__(
+        self,
+        entries: Spine[Event] | None = None,
+        asides: Spine[Aside] | None = None,
+        like: Window | None = None,
+    ) -> None:
+        self.entries: Spine[Event] = Spine() if entries is None else entries
+        self.asides: Spine[Aside] = Spine() if asides is None else asides
+        self._columns: dict[Callable[[Any], Any], list[Any]] = {}
+        self.floor = 0
+        if like is None:
+            self.summary: str | None = None
+            self.metadata: Any = None
+            self.assets: list[dict[str, Any]] = []
+            self.state: str | None = None
+        else:
+            self.summary, self.metadata = like.summary, like.metadata
+            self.assets, self.state = like.assets, like.state
+
+    def __len__(self) -> int:
+        """The number of messages."""
+        return len(self.entries)
+
+    def branch(self) -> Window:
+        """The same window, to grow on its own. Costs nothing until it is read."""
+        branch = Window(self.entries.branch(), self.asides.branch(), like=self)
+        branch.floor = self.floor
+        return branch
+
+    # Reading. The lists are the window's own: read them, don't change them, don't keep them.
+
+    def messages(self) -> list[Message]:
+        return self._column(_message, self.entries.items())
+
+    def message_events(self) -> list[dict[str, Any]]:
+        return self._column(_message_event, self.entries.items())
+
+    def converted(self, convert: Callable[[Message], Any]) -> list[Any]:
+        """``convert(message)`` of every message."""
+        return self._column(convert, self.messages())
+
+    def events(self) -> list[dict[str, Any]]:
+        """The transcript's events, messages and lifecycle in order. A new list."""
+        shown = self.message_events()
+        merged: list[dict[str, Any]] = []
+        done = 0
+        asides = self.asides.items()
+        for (position, _), event in zip(asides, self._column(_aside_event, asides), strict=True):
+            position = max(position, self.floor)
+            merged += shown[done:position]
+            merged.append(event)
+            done = position
+        return merged + shown[done:]
+
+    def branch_index(self, keep_first: int) -> int:
+        """The number of events up to and including message number ``keep_first`` (08 §1.4)."""
+        if keep_first > len(self):
+            return len(self) + len(self.asides)
+        return keep_first + sum(position < keep_first for position, _ in self._placed())
+
+    # Other windows made from this one.
+
+    def trimmed(self, keep_last: int) -> Window:
+        """The newest messages; lifecycle events stay between those that remain."""
+        dropped = max(0, len(self) - keep_last)
+        asides = [(max(0, position - dropped), event) for position, event in self._placed()]
+        return Window(Spine(self.entries.items()[dropped:]), Spine(asides), like=self)
+
+    def head(self, keep_first: int) -> Window:
+        """The first messages, and the lifecycle events before the last of them."""
+        if keep_first > len(self):
+            return self.branch()
+        asides = [(position, event) for position, event in self._placed() if position < keep_first]
+        return Window(Spine(self.entries.items()[:keep_first]), Spine(asides), like=self)
+
+    def with_entries(self, entries: list[Event]) -> Window:
+        """Other messages; the lifecycle events follow them."""
+        asides = [(len(entries), event) for _, event in self.asides.items()]
+        return Window(Spine(entries), Spine(asides), like=self)
+
+    def _placed(self) -> list[Aside]:
+        return [(max(position, self.floor), event) for position, event in self.asides.items()]
+
+    def _column(self, of: Callable[[Any], Any], items: list[Any]) -> list[Any]:
+        column = self._columns.get(of)
+        if column is None:
+            column = self._columns[of] = []
+        if len(column) < len(items):
+            column.extend([of(item) for item in items[len(column) :]])
+        return column
+
+
+class View:
+    """A session as its log tells it.
+
+    ``registers`` holds key → (version, value). ``parent_id`` is the session it was last forked from,
+    ``linked_at`` the last event that came from there, ``cleared_at`` the last reset.
+    """
+
+    __slots__ = ("branched_at", "cleared_at", "created", "linked_at", "parent_id", "registers", "window")
+
+    def __init__(self, window: Window | None = None) -> None:
+        self.window = Window() if window is None else window
+        self.registers: dict[str, tuple[int, Any]] = {}
+        self.created = 0.0
+        self.parent_id: str | None = None
+        self.linked_at = 0
+        self.cleared_at = 0
+        self.branched_at: int | None = None
+
+    def branch(self) -> View:
+        """The same view, to go on from here on its own."""
+        branch = View(self.window.branch())
+        branch.registers = dict(self.registers)
+        branch.created, branch.parent_id = self.created, self.parent_id
+        branch.linked_at, branch.cleared_at = self.linked_at, self.cleared_at
+        branch.branched_at = self.branched_at
+        return branch
+
+    def apply(self, event: Event) -> None:
+        """Take in the next event. Types that mean nothing to a view are legal."""
+        if event.type == kinds.MESSAGE_ADDED:
+            entries = self.window.entries
+            entries.append(event)
+            if event.turn is not None:
+                self.window.floor = len(entries)
+        else:
+            effect = _EFFECTS.get(event.type)
+            if effect is not None:
+                effect(self, event)
+
+    def register(self, key: str, default: Any = None) -> Any:
+        found = self.registers.get(key)
+        return default if found is None else found[1]
+
+    def metadata(self) -> Any:
+        """The transcript's metadata. A fork's names its parent, until a reset."""
+        metadata = self.window.metadata
+        if self.parent_id is None or self.cleared_at > self.linked_at:
+            return metadata
+        return {**(metadata if isinstance(metadata, dict) else {}), "parent_session_id": self.parent_id}
+
+    def transcript(self, id: str) -> dict[str, Any]:
+        """The transcript value, in new lists."""
+        window = self.window
+        return transcript(
+            id,
+            list(window.messages()),
+            window.events(),
+            list(window.assets),
+            summary=window.summary,
+            metadata=self.metadata(),
+            state=window.state,
+        )
+
+
+def replay(events: Iterable[Event]) -> View:
+    """The view of a whole log."""
+    view = View()
+    for event in events:
+        view.apply(event)
+    return view
+
+
+def _message(entry: Event) -> Message:
+    message: Message = entry.payload
+    return message
+
+
+def _message_event(entry: Event) -> dict[str, Any]:
+    first = entry.first
+    return message_event(entry.payload, first.id, entry.owner.effects.show)
+
+
+def lifecycle_value(event: Event) -> dict[str, Any]:
+    """The transcript event that a ``transcript_event`` of the log holds, with its id."""
+    payload: dict[str, Any] = event.payload
+    return payload if "id" in payload else {"id": event.first.id, **payload}
+
+
+def _aside_event(aside: Aside) -> dict[str, Any]:
+    return lifecycle_value(aside[1])
+
+
+# What each type of event does to a view.
+
+
+def _created(view: View, event: Event) -> None:
+    payload: Created = event.payload
+    view.created = event.time
+    view.branched_at = None
+    if payload.parent is not None:
+        view.parent_id = payload.parent.id
+        view.linked_at = payload.fork_seq
+
+
+def _cut(view: View, event: Event) -> None:
+    cut: Cut = event.payload
+    view.window = cut.window.branch()
+    if cut.reason == "reset":
+        view.cleared_at = event.seq
+    if cut.registers is not None:
+        view.registers = dict(cut.registers)
+    if event.seq <= view.linked_at:
+        return  # the parent's own history says nothing about this session's lineage
+    if cut.parent_id is not None:
+        view.parent_id = cut.parent_id
+        view.linked_at = event.seq
+        view.branched_at = None
+    if cut.branched_at is not None:
+        view.branched_at = cut.branched_at
+
+
+def _aside(view: View, event: Event) -> None:
+    view.window.asides.append((len(view.window.entries), event))
+
+
+def _register(view: View, event: Event) -> None:
+    view.registers[event.payload["key"]] = (event.payload["version"], event.payload["value"])
+
+
+def _turn_started(view: View, event: Event) -> None:
+    view.window.floor = len(view.window.entries)
+    view.window.state = "active"
+
+
+def _turn_completed(view: View, event: Event) -> None:
+    if "error" not in event.payload:
+        done = event.payload["turn_stop_reason"] == "completed"
+        view.window.state = "active" if done else "paused"
+
+
+_EFFECTS: dict[str, Callable[[View, Event], None]] = {
+    kinds.SESSION_CREATED: _created,
+    kinds.TRANSCRIPT_EVENT: _aside,
+    kinds.HISTORY_REPLACED: _cut,
+    kinds.COMPACTION_TRIGGERED: _cut,
+    kinds.REGISTER_SET: _register,
+    kinds.TURN_STARTED: _turn_started,
+    kinds.TURN_COMPLETED: _turn_completed,
+}

@@ -1,0 +1,60 @@
+"""A list that only grows at its end, and branches at no cost.
+
+A branch copies nothing: it remembers its source and how long that was, and keeps what it adds itself.
+As the source only grows, those first items never change. The one list copy is made when somebody reads
+the branch; one that is never looked at never pays for it.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+T = TypeVar("T")
+
+
+class Spine(Generic[T]):
+    """The first ``_start`` items are those of ``_source``, the rest stand in ``_own``."""
+
+    __slots__ = ("_own", "_source", "_start")
+
+    def __init__(self, items: Iterable[T] = ()) -> None:
+        self._own: list[T] = list(items)
+        self._source: Spine[T] | None = None
+        self._start = 0
+
+    def __len__(self) -> int:
+        return self._start + len(self._own)
+
+    def append(self, item: T) -> None:
+        self._own.append(item)
+
+    def branch(self) -> Spine[T]:
+        """A spine with these items that grows on its own."""
+        branch: Spine[T] = Spine()
+        branch._source = self
+        branch._start = len(self)
+        return branch
+
+    def items(self) -> list[T]:
+        """All items. The list is the spine's own: read it, don't change it, don't keep it."""
+        if self._source is not None:
+            self._flatten()
+        return self._own
+
+    def _flatten(self) -> None:
+        """Become independent of the source. Not recursive: forks of forks may go thousands deep."""
+        pieces: list[list[T]] = []
+        spine: Spine[T] | None = self
+        stop = len(self)
+        while spine is not None:
+            if stop > spine._start:
+                pieces.append(spine._own[: stop - spine._start])
+                stop = spine._start
+            spine = spine._source
+        self._own = list(chain.from_iterable(reversed(pieces)))
+        self._source = None
+        self._start = 0

@@ -1,0 +1,175 @@
+"""The grammar to the parse table that ships. Spec: DESIGN §4.
+
+Lark reads ``grammar/harn.lark`` and computes the LALR(1) automaton; what is kept of it is one
+marshalled tuple, ready for `harnpy.syntax.tables`. Runs when the package is built (``hatch_build.py``),
+and in a source checkout when the grammar has changed. Needs lark; nothing at run time does.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import sys
+import zlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lark.grammar import Rule, Symbol
+    from lark.parsers.lalr_analysis import LALR_Analyzer
+
+STARTS = ("program", "interpolation")
+#: Part of a table's key; a change in what this module writes needs a new number.
+FORMAT = 3
+
+
+def grammar_key(grammar: bytes) -> int:
+    """Names the table of this grammar."""
+    return zlib.crc32(grammar, FORMAT)
+
+
+def build(grammar: bytes) -> bytes:
+    """The table of a grammar, marshalled. Raises lark's GrammarError when it is not LALR(1)."""
+    analysis, kinds = _analyse(grammar.decode())
+    # A start state comes first: nothing shifts to it, which leaves 0 to mean "accept".
+    table_starts = list(analysis.parse_table.start_states.values())
+    states = table_starts + [state for state in analysis.parse_table.states if state not in table_starts]
+    numbers = {state: i for i, state in enumerate(states)}
+    rules = _rules(analysis)
+    numbers_of_rules = {rule: i for i, rule in enumerate(rules)}
+    actions: list[dict[str, int]] = []
+    gotos: list[dict[str, int]] = []
+    for state in states:
+        row: dict[str, int] = {}
+        jumps: dict[str, int] = {}
+        for symbol, (_, target) in analysis.parse_table.states[state].items():
+            if target.__class__.__name__ == "Rule":
+                row[kinds.get(symbol, symbol.removeprefix("_"))] = -1 - numbers_of_rules[target]
+            elif symbol.islower() or (symbol[0] == "_" and symbol[1:].islower()):
+                jumps[symbol] = numbers[target]
+            elif not symbol.startswith("$END"):
+                row[kinds.get(symbol, symbol.removeprefix("_"))] = numbers[target]
+        actions.append(row)
+        gotos.append(jumps)
+    starts = {start: numbers[analysis.parse_table.start_states[start]] for start in STARTS}
+    for end in analysis.parse_table.end_states.values():
+        actions[numbers[end]]["$END"] = 0
+    roles = [_roles(state) for state in states]
+    table = (
+        grammar_key(grammar),
+        _share(actions),
+        _share(gotos),
+        [_described(rule) for rule in rules],
+        starts,
+        roles,
+    )
+    return marshal.dumps(_intern(table))
+
+
+def save(table: bytes, path: str | os.PathLike[str]) -> None:
+    """Write the file in one step: somebody may be reading it."""
+    partial = f"{os.fspath(path)}.{os.getpid()}"
+    with open(partial, "wb") as file:
+        file.write(table)
+    os.replace(partial, path)
+
+
+def _analyse(grammar: str) -> tuple[LALR_Analyzer, dict[str, str]]:
+    """The automaton, and the token kind that each terminal stands for."""
+    from lark.common import ParserConf
+    from lark.load_grammar import load_grammar
+    from lark.parsers.lalr_analysis import LALR_Analyzer
+
+    compiled, _ = load_grammar(grammar, "harn.lark", [], False)  # type: ignore[no-untyped-call]
+    terminals, rules, _ = compiled.compile(list(STARTS), "*")
+    analysis = LALR_Analyzer(ParserConf(rules, {}, list(STARTS)), debug=True)
+    analysis.compute_lalr()  # type: ignore[no-untyped-call]
+    kinds = {terminal.name: str(terminal.pattern.value) for terminal in terminals}
+    return analysis, kinds
+
+
+def _rules(analysis: LALR_Analyzer) -> list[Rule]:
+    """The rules that the automaton reduces by; those that only hand on their one value come last."""
+    used = {
+        target
+        for row in analysis.parse_table.states.values()
+        for _, target in row.values()
+        if target.__class__.__name__ == "Rule"
+    }
+    return sorted(
+        used, key=lambda rule: (_described(rule)[1:] == (1, "", None), rule.origin.name, rule.order)
+    )
+
+
+def _described(rule: Rule) -> tuple[str, int, str, tuple[int, ...] | None]:
+    """Origin, length, builder, and which of the symbols' values the builder gets (-1: None).
+
+    A builder ``""`` hands on its only value; None for all values in order.
+    """
+    picks: list[int] = []
+    symbols = iter(enumerate(rule.expansion))
+    for absent in rule.options.empty_indices or [False] * len(rule.expansion):
+        if absent:
+            picks.append(-1)
+            continue
+        i, symbol = next(symbols)
+        if _has_value(symbol, rule.options.keep_all_tokens):
+            picks.append(i)
+    size = len(rule.expansion)
+    builder = rule.alias or "same"
+    if builder == "same" and len(picks) > 1:
+        raise ValueError(f"{rule}: needs a builder")
+    return (
+        rule.origin.name,
+        size,
+        "" if builder == "same" else builder,
+        None if picks == list(range(size)) else tuple(picks),
+    )
+
+
+def _has_value(symbol: Symbol, keep: bool) -> bool:
+    if symbol.name.startswith("_") and not symbol.name.startswith("__ANON"):
+        return False
+    return keep or not getattr(symbol, "filter_out", False)
+
+
+def _roles(state: Any) -> tuple[str, ...]:
+    """The rules in which an identifier may stand next; what it is called there is `explain`'s to say."""
+    return tuple(
+        sorted(
+            {
+                str(item.rule.origin.name)
+                for item in state
+                if not item.is_satisfied and item.next.name == "IDENT"
+            }
+        )
+    )
+
+
+def _share(rows: list[dict[str, int]]) -> list[dict[str, int]]:
+    """The same rows, equal ones being one object, which marshal writes once."""
+    known: dict[tuple[tuple[str, int], ...], dict[str, int]] = {}
+    return [known.setdefault(tuple(sorted(row.items())), row) for row in rows]
+
+
+def _intern(value: Any) -> Any:
+    """``value`` with every string a plain interned `str`: marshal refers back to those."""
+    memo: dict[int, Any] = {}
+
+    def copy(item: Any) -> Any:
+        if isinstance(item, str):
+            # Lark's names are a subclass of str, which marshal refuses.
+            return sys.intern("".join(item))
+        if id(item) in memo:
+            return memo[id(item)]
+        if isinstance(item, dict):
+            result: Any = {copy(key): copy(entry) for key, entry in item.items()}
+        elif isinstance(item, tuple):
+            result = tuple(copy(entry) for entry in item)
+        elif isinstance(item, list):
+            result = [copy(entry) for entry in item]
+        else:
+            result = item
+        memo[id(item)] = result
+        return result
+
+    return copy(value)

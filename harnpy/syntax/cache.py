@@ -1,0 +1,96 @@
+"""Values computed from source text, kept on disk between runs. Spec: issue 2, notes §6-§7.
+
+An entry is a marshalled (maker, key, value) behind a checksum, in ``$XDG_CACHE_HOME/harnpy`` or
+``~/.cache/harnpy``. The key is any text, usually the whole source: it is compared on loading, so a
+colliding file name costs a miss and never runs another program. An entry that is corrupt, foreign or
+out of date is none; a directory that cannot be written keeps nothing. ``HARNPY_NO_CACHE=1`` turns all
+of it off.
+
+On the start-up path: imports nothing that is not already there.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import sys
+from _imp import source_hash  # what .pyc files are checked with; hashlib would cost a third of a start
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+#: Entries per kind; the older half goes when there are more.
+MAX_ENTRIES = 1024
+_SEED = 0x6861726E
+_CHECKSUM_SIZE = 8
+
+
+def load(kind: str, key: str) -> Any | None:
+    """What `store` kept under this kind and key, or None."""
+    path = _path(kind, key)
+    if not path:
+        return None
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+        payload = data[_CHECKSUM_SIZE:]
+        if data[:_CHECKSUM_SIZE] != source_hash(_SEED, payload):
+            return None
+        made_by, known, value = marshal.loads(payload)
+    except (OSError, ValueError, EOFError, TypeError):
+        return None
+    return value if known == key and made_by == _stamp() else None
+
+
+def store(kind: str, key: str, value: Any) -> None:
+    """Keep a marshallable value; one that is not, or nests too deep, is not kept."""
+    path = _path(kind, key)
+    if not path:
+        return
+    partial = f"{path}.{os.getpid()}.{id(value):x}"
+    try:
+        payload = marshal.dumps((_stamp(), key, value))
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        with open(partial, "wb") as file:
+            file.write(source_hash(_SEED, payload) + payload)
+        os.replace(partial, path)
+        _prune(os.path.dirname(path))
+    except (OSError, ValueError):
+        # The program runs as well without its entry.
+        return
+
+
+def _path(kind: str, key: str) -> str:
+    """The entry's file; ``""`` when nothing is to be cached."""
+    if os.environ.get("HARNPY_NO_CACHE", "") not in ("", "0"):
+        return ""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(base):
+        base = os.path.join(os.path.expanduser("~"), ".cache")
+    name = source_hash(_SEED, key.encode("utf-8", "surrogatepass")).hex()
+    return os.path.join(base, "harnpy", f"{kind}-{sys.implementation.cache_tag}", name)
+
+
+def _stamp() -> str:
+    """Names the code that computes the values: the version, and the latest change of a module.
+
+    The latter because in a checkout the code changes and its version does not.
+    """
+    import harnpy
+
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    latest = 0
+    for part in ("syntax", "vm"):
+        for entry in os.scandir(os.path.join(package, part)):
+            if entry.name.endswith(".py"):
+                latest = max(latest, entry.stat().st_mtime_ns)
+    return f"{harnpy.__version__} {latest:x}"
+
+
+def _prune(directory: str) -> None:
+    entries = [entry for entry in os.scandir(directory) if entry.is_file()]
+    if len(entries) > MAX_ENTRIES:
+        entries.sort(key=lambda entry: entry.stat().st_mtime_ns)
+        for entry in entries[: MAX_ENTRIES // 2]:
+            os.unlink(entry.path)

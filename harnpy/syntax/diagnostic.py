@@ -1,0 +1,72 @@
+"""A finding about a source text, and the one way to print it. Spec: reference 09 §1.4, 01 §9.3."""
+
+from __future__ import annotations
+
+from harnpy.syntax.span import Lines, Span
+
+_BLUE, _CYAN, _MAGENTA = "34", "1;36", "1;35"
+_TINTS = {"error": "1;31", "warning": "1;33", "note": _MAGENTA}
+
+
+class Diagnostic:
+    """What is wrong, where, and what to do about it.
+
+    ``severity`` is ``"error"``, ``"warning"`` or ``"note"``. Without a ``span`` only the headline, the
+    help and the notes are printed; without a ``label`` there is no caret line.
+    """
+
+    __slots__ = ("help", "label", "message", "notes", "severity", "span")
+
+    def __init__(
+        self,
+        severity: str,
+        message: str,
+        span: Span | None = None,
+        label: str | None = None,
+        help: str | None = None,
+        notes: tuple[str, ...] = (),
+    ) -> None:
+        self.severity = severity
+        self.message = message
+        self.span = span
+        self.label = label
+        self.help = help
+        self.notes = notes
+
+    def __repr__(self) -> str:
+        return f"Diagnostic({self.severity!r}, {self.message!r}, {self.span!r})"
+
+    def render(self, lines: Lines, file: str, *, colour: bool = False) -> str:
+        """The diagnostic as text, ending with a line feed. ``lines`` are those of the file."""
+        paint = _paint if colour else _plain
+        tint = _TINTS[self.severity]
+        margin = "  "
+        out = [f"{paint(tint, self.severity)}: {self.message}"]
+        if self.span is not None:
+            margin = " " * (len(str(self.span.line)) + 1)
+            out.append(f"{margin}{paint(_BLUE, '-->')} {file}:{self.span.line}:{self.span.column}")
+            bar = paint(_BLUE, "|")
+            out.append(f"{margin} {bar}")
+            text = lines.text(self.span.line)
+            if text is not None:
+                out.append(f"{self.span.line:>{len(margin)}} {bar} {text}")
+            if text is not None and self.label is not None:
+                carets, indent = _carets(self.span, text), " " * (self.span.column - 1)
+                out.append(f"{margin} {bar} {indent}{paint(tint, carets)} {self.label}")
+        if self.help is not None:
+            out.append(f"{margin} = {paint(_CYAN, 'help')}: {self.help}")
+        out += [f"{margin} = {paint(_MAGENTA, 'note')}: {note}" for note in self.notes]
+        return "\n".join(out) + "\n"
+
+
+def _carets(span: Span, text: str) -> str:
+    """A caret for each character of the span that stands on its first line, one at least."""
+    return "^" * max(1, min(span.end - span.start, len(text) - span.column + 1))
+
+
+def _paint(code: str, text: str) -> str:
+    return f"\x1b[{code}m{text}\x1b[0m"
+
+
+def _plain(code: str, text: str) -> str:
+    return text

@@ -1,0 +1,216 @@
+"""A parser failure in the writer's words: expected X, got T. Spec: reference 01 §9.
+
+X is read off the automaton: what the parser could have taken instead, and for a name the rule it would
+have been in. Nothing here runs for a program that parses.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+from harnpy.syntax.diagnostic import Diagnostic
+from harnpy.syntax.errors import SyntaxFault
+from harnpy.syntax.lexer import RESERVED, Tokens
+from harnpy.syntax.literals import LexError
+from harnpy.syntax.nodes import SEPARATOR, Reject
+from harnpy.syntax.span import Lines
+from harnpy.syntax.tables import Table
+
+TOP_SEPARATOR = "top-level item separator (`;` or newline)"
+#: What an identifier is called in each rule of the grammar that takes one. The first that fits counts.
+_ROLES = {
+    "fn_decl": "function name",
+    "pipeline_decl": "pipeline name",
+    "extends": "parent pipeline name",
+    "override_decl": "override name",
+    "tool_decl": "tool name",
+    "skill_decl": "skill name",
+    "skill_field": "skill field name",
+    "eval_name": "eval_pack name or string id",
+    "enum_decl": "enum name",
+    "variant": "variant name",
+    "struct_decl": "struct name",
+    "field": "field name",
+    "shape_field": "field name",
+    "interface_decl": "interface name",
+    "impl_decl": "type name",
+    "type_decl": "type name",
+    "type_param": "type parameter name",
+    "bound": "type parameter name",
+    "bound_type": "type bound",
+    "method": "method name",
+    "method_sig": "method name",
+    "assoc_type": "associated type name",
+    "bare_params": "parameter name",
+    "param": "parameter name",
+    "import_names": "import name",
+    "attribute": "attribute name",
+    "attr_arg": "attribute argument value (literal or identifier)",
+    "attr_item": "attribute argument value (literal or identifier)",
+    "binding": "variable name or destructuring pattern",
+    "for_pattern": "variable name or destructuring pattern",
+    "pair_name": "pair pattern element",
+    "dict_name": "field name",
+    "alias": "alias name",
+    "list_name": "element name",
+    "pattern_rest": "rest variable name",
+    "case": "select case variable",
+    "error_name": "error variable",
+    "option_name": "option name in `parallel ... with { ... }` block",
+    "member": "member name",
+    "type_atom": "type name",
+    "key": "dict key",
+}
+#: Where a reserved word is shown as what it is, not as a misplaced name.
+_NOT_PLAIN_NAMES = frozenset(["member name", "dict key", "attribute argument value (literal or identifier)"])
+_HELPS = {
+    "}": "add a closing `}` to finish this block",
+    ")": "add a closing `)` to finish this expression or parameter list",
+    "]": "add a closing `]` to finish this list or subscript",
+    "after pub": "use `pub fn`, `pub pipeline`, `pub enum`, or `pub struct`",
+}
+_AFTER_PUB = "fn, tool, skill, eval_pack, struct, enum, pipeline, or import after pub"
+_HEREDOC = (
+    "an expression — heredocs are only valid inside LLM tool-call argument JSON; for multiline strings "
+    'in source code use triple-quoted `"""..."""`'
+)
+_STATEMENT_STARTS = frozenset(
+    """let var if for while match retry return throw fn pub try select pipeline import parallel enum eval_pack
+    struct interface emit guard require deadline yield mutex defer break continue tool skill impl""".split()
+)
+#: Required punctuation, the closest to the offending token first.
+_PUNCTUATION = (
+    {kind: kind for kind in ") ] }".split()}
+    | {"LB": "{", "LB_ARROW1": "{"}
+    | {kind: kind for kind in "-> = in else from ( > : , fn".split()}
+    | {"STRING": "import path string", "STREAM": "`stream` after `parallel each ... as`"}
+)
+
+
+class Failure(Exception):
+    """The parser cannot take token ``at``; or a builder rejected what stands before it."""
+
+    def __init__(self, at: int, states: list[int], reject: Reject | None = None) -> None:
+        super().__init__(at)
+        self.at = at
+        self.states = states
+        self.reject = reject
+
+
+class Explainer:
+    """Collects the errors of one source."""
+
+    def __init__(self, table: Table, source: str, file: str) -> None:
+        self.table = table
+        self.source = source
+        self.file = file
+        self.lines = Lines(source)
+        self.diagnostics: list[Diagnostic] = []
+        self.message = ""
+
+    def fault(self) -> SyntaxFault:
+        return SyntaxFault(self.message, self.diagnostics, self.source, self.file)
+
+    def lexical(self, error: LexError) -> SyntaxFault:
+        """A lexer error is reported alone."""
+        span = self.lines.span(error.at, error.at)
+        message = f"{error.text} at {span.line}:{span.column}"
+        return SyntaxFault(message, [Diagnostic("error", message, span, "here")], self.source, self.file)
+
+    def add(self, tokens: Tokens, failure: Failure) -> int:
+        """Report a failure; the token to go on with, or -1."""
+        at, got, reject = failure.at, "", failure.reject
+        if reject is None or reject.expected == SEPARATOR:
+            expected = self.expected(tokens, failure)
+        else:
+            expected, got = reject.expected, reject.got
+            if reject.at is not None:
+                at = bisect_left(tokens.starts, reject.at) + reject.skip
+        if expected == _HEREDOC:
+            got = "`<<` heredoc-like syntax"
+        span = self.lines.span(tokens.starts[at], tokens.ends[at])
+        help = _HELPS.get(expected)
+        if tokens.kinds[at] == "$END" and not got:
+            text, label = f"end of file, expected {expected}", "file ends here"
+            message, headline = "Unexpected " + text, "unexpected " + text
+        else:
+            got = got or _shown(tokens, at, expected)
+            label = "line break not allowed here" if tokens.kinds[at] == "NL" else "unexpected token"
+            message = f"Expected {expected}, got {got} at {span.line}:{span.column}"
+            headline = f"expected {expected}, found {got}"
+        self.message = self.message or message
+        self.diagnostics.append(Diagnostic("error", headline, span, label, help))
+        return -1 if expected == TOP_SEPARATOR else _next_item(tokens, failure.at)
+
+    # --- what was expected ------------------------------------------------------------------------
+
+    def expected(self, tokens: Tokens, failure: Failure) -> str:
+        kinds, at, states = tokens.kinds, failure.at, failure.states
+        viable = {kind for kind in self.table.actions[states[-1]] if self.table.accepts(states, kind)}
+        after_item = "+" in viable or "," in viable
+        if kinds[at] == "$END":
+            for closer in ") ] }".split():
+                if closer in viable:
+                    return closer
+        if not after_item:
+            if "DURATION" in viable:
+                heredoc = kinds[at : at + 3] == ["<", "<", "IDENT"]
+                return _HEREDOC if heredoc else "expression"
+            name = self._name(viable, states[-1])
+            if name:
+                return name
+        if ";" in viable and "NL" in viable:
+            return self._separator(tokens, at, states, viable)
+        return next((text for kind, text in _PUNCTUATION.items() if kind in viable), "expression")
+
+    def _name(self, viable: set[str], state: int) -> str:
+        if "eval_pack" in viable and "let" not in viable:
+            return _AFTER_PUB
+        roles = self.table.roles[state]
+        if "IDENT" in viable:
+            return next((text for role, text in _ROLES.items() if role in roles), "")
+        return "number after '-' in attribute argument" if viable == {"INT", "FLOAT"} else ""
+
+    def _separator(self, tokens: Tokens, at: int, states: list[int], viable: set[str]) -> str:
+        if "$END" in viable:
+            return TOP_SEPARATOR
+        return "statement separator (`;` or newline)"
+
+
+def _shown(tokens: Tokens, at: int, expected: str) -> str:
+    """A token as messages name it (01 §9.1)."""
+    kind, value = tokens.kinds[at], tokens.values[at]
+    if kind == "STRING":
+        return f"str({value})"
+    if kind == "RAW_STRING":
+        return f"rstr({value})"
+    if kind == "INTERP":
+        return "istr(...)"
+    if kind == "INT":
+        return f"int({value})"
+    if kind == "FLOAT":
+        return f"float({int(value) if value.is_integer() else value})"
+    if kind == "DURATION":
+        return f"duration({value}ms)"
+    if kind == "NL":
+        return "\\n"
+    if kind == "NOT_IN":
+        return "id(not)"
+    if kind in RESERVED:
+        plain_name = expected in _ROLES.values() and expected not in _NOT_PLAIN_NAMES
+        return f"'{kind}' (reserved keyword)" if plain_name else kind
+    if kind.isupper() and value[:1].isidentifier():
+        return f"id({value})"
+    return str(value)
+
+
+def _next_item(tokens: Tokens, at: int) -> int:
+    """Where the next top-level item begins behind the error at token ``at``, or -1 (01 §9.4)."""
+    kinds = tokens.kinds
+    while kinds[at] != "$END":
+        if kinds[at] == ";" or (kinds[at] == "NL" and kinds[at + 1] in _STATEMENT_STARTS):
+            return at + 1
+        if kinds[at] == "}":
+            return at
+        at += 1
+    return -1

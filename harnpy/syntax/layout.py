@@ -1,0 +1,210 @@
+"""Which line breaks count, and what ``{ < ?`` and the contextual words are. Spec: reference 01 §3, §8.
+
+One pass over the tokens, deciding from neighbours and the stack of open brackets. It makes the grammar
+LALR(1); the parser sees only what is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from harnpy.syntax.lexer import RESERVED, Tokens
+from harnpy.syntax.literals import MAX_NESTING, too_deep
+from harnpy.syntax.typescan import closes_type_args
+
+OPEN_BRACES = frozenset(["LB", "LB_ARROW", "LB_ARROW1", "LB_STRUCT"])
+MEMBER_WORDS = RESERVED - {"eval_pack", "finally", "require", "select", "skill"}
+#: A line break before one of these is none: the expression, list or statement goes on.
+_CONTINUES = frozenset(
+    "|> || && == != < > <= >= ?? + * / % ** . ?. , : ) ] } else catch finally NL $END".split()
+)
+#: Nor is one after these. ``>`` is missing: it also ends a type, and the grammar deals with it.
+_EXPECTS_MORE = OPEN_BRACES | frozenset(
+    """( [ , ; : = += -= *= /= %= |> || && == != < <= >= ?? + - * / % ** . ?. -> | in NOT_IN ELLIPSIS
+    LT_GEN EACH SETTLE
+    if while for match guard throw emit require let var fn spawn try parallel mutex defer select pub
+    pipeline override tool skill eval_pack enum struct interface impl type extends""".split()
+)
+_TERNARY_FOLLOWS = frozenset("IDENT INT FLOAT STRING INTERP true false nil ( { ! - fn".split())
+#: What an operand or a type can end with.
+_OPERAND_ENDS = frozenset(
+    "IDENT INT FLOAT DURATION STRING INTERP RAW_STRING true false nil ) ] } > Q_TRY".split()
+)
+
+
+def arrange(tokens: Tokens) -> None:
+    """Classify and drop tokens, in place. Raises `LexError` where brackets nest too deep."""
+    layout = _Layout(tokens)
+    decide = layout.decisions.get
+    for i, kind in enumerate(tokens.kinds):
+        handler = decide(kind)
+        if handler is not None:
+            handler(i)
+    tokens.drop_empty()
+
+
+def is_identifier(kind: str) -> bool:
+    return kind == "IDENT" or kind[:1] == "~"
+
+
+class _Layout:
+    def __init__(self, tokens: Tokens) -> None:
+        self.kinds = tokens.kinds
+        self.values = tokens.values
+        self.tokens = tokens
+        self.open: list[int] = []
+        self.decisions: dict[str, Callable[[int], None]] = {
+            "NL": self.line_break,
+            "{": self.brace,
+            "(": self.bracket,
+            "[": self.bracket,
+            ")": self.close,
+            "]": self.close,
+            "}": self.close_brace,
+            "->": self.arrow,
+            ".": self.dot,
+            "?.": self.dot,
+            "<": self.less,
+            "?": self.question,
+            "~gen": self.gen,
+            "~each": self.mode,
+            "~settle": self.mode,
+            "~with": self.with_,
+            "~as": self.as_,
+            "~stream": self.stream,
+            "~not": self.not_,
+            "~where": self.where,
+            "~out": self.out,
+            "~description": self.description,
+            "~summarize": self.summarize,
+            "~timeout": self.case,
+            "~default": self.case,
+        }
+
+    # Neighbours. ``before`` sees decided tokens only, ``after`` undecided ones.
+
+    def before(self, i: int) -> str:
+        """The kind of the last token kept before ``i``; ``""`` at the beginning."""
+        i -= 1
+        while i >= 0 and not self.kinds[i]:
+            i -= 1
+        return self.kinds[i] if i >= 0 else ""
+
+    def after(self, i: int) -> int:
+        """The next token after ``i`` that is no line break."""
+        i += 1
+        while self.kinds[i] == "NL":
+            i += 1
+        return i
+
+    # Line breaks
+
+    def line_break(self, i: int) -> None:
+        before = self.before(i)
+        if not before or before in _EXPECTS_MORE or self.kinds[i + 1] in _CONTINUES:
+            self.kinds[i] = ""
+
+    # Brackets
+
+    def push(self, i: int) -> None:
+        if len(self.open) == MAX_NESTING:
+            raise too_deep(self.tokens.starts[i])
+        self.open.append(i)
+
+    def bracket(self, i: int) -> None:
+        self.push(i)
+
+    def close(self, i: int) -> None:
+        if self.open and self.kinds[self.open[-1]] in ("(", "["):
+            self.open.pop()
+
+    def close_brace(self, i: int) -> None:
+        while self.open and self.kinds[self.open.pop()] in ("(", "["):
+            pass
+
+    def brace(self, i: int) -> None:
+        self.kinds[i] = self.brace_class(i)
+        self.push(i)
+
+    def brace_class(self, i: int) -> str:
+        first = self.after(i)
+        kind = self.kinds[first]
+        if i and self.kinds[i - 1] == "IDENT" and self.values[i - 1][0].isupper():
+            key = kind == "STRING" or is_identifier(kind)
+            if kind == "}" or (key and self.kinds[self.after(first)] == ":"):
+                return "LB_STRUCT"
+        if is_identifier(kind) and self.kinds[self.after(first)] == "->":
+            return "LB_ARROW1"
+        return "LB"
+
+    def arrow(self, i: int) -> None:
+        if self.open and self.kinds[self.open[-1]] == "LB":
+            self.kinds[self.open[-1]] = "LB_ARROW"
+
+    # Punctuation with several readings
+
+    def dot(self, i: int) -> None:
+        name = self.after(i)
+        if self.kinds[name] in MEMBER_WORDS or is_identifier(self.kinds[name]):
+            self.kinds[name] = "IDENT"
+
+    def less(self, i: int) -> None:
+        bare = i and self.kinds[i - 1] == "IDENT" and self.before(i - 1) not in (".", "?.")
+        if bare and closes_type_args(self.kinds, i + 1):
+            self.kinds[i] = "LT_GEN"
+
+    def question(self, i: int) -> None:
+        following = self.kinds[i + 1]
+        if following == "[":
+            self.kinds[i] = "Q_IDX"
+        elif following in _TERNARY_FOLLOWS or is_identifier(following):
+            self.kinds[i] = "Q_TERN"
+        else:
+            self.kinds[i] = "Q_TRY"
+
+    # Contextual words
+
+    def decide(self, i: int, special: bool, kind: str) -> None:
+        self.kinds[i] = kind if special else "IDENT"
+
+    def gen(self, i: int) -> None:
+        self.decide(i, self.kinds[i + 1] == "fn", "GEN")
+
+    def mode(self, i: int) -> None:
+        self.decide(i, self.before(i) == "parallel", self.kinds[i][1:].upper())
+
+    def with_(self, i: int) -> None:
+        self.decide(i, self.before(i) in _OPERAND_ENDS and self.kinds[i + 1] == "{", "WITH")
+
+    def as_(self, i: int) -> None:
+        self.decide(i, self.before(i) == "}", "AS")
+
+    def stream(self, i: int) -> None:
+        self.decide(i, self.before(i) == "AS", "STREAM")
+
+    def not_(self, i: int) -> None:
+        if self.kinds[i + 1] == "in":
+            self.kinds[i + 1] = ""
+            self.values[i] = "not in"
+            self.tokens.ends[i] = self.tokens.ends[i + 1]
+        self.decide(i, not self.kinds[i + 1], "NOT_IN")
+
+    def where(self, i: int) -> None:
+        bound = is_identifier(self.kinds[i + 1]) and self.kinds[i + 2] == ":"
+        self.decide(i, bound and self.before(i) in _OPERAND_ENDS, "WHERE")
+
+    def out(self, i: int) -> None:
+        listed = self.before(i) in ("<", "LT_GEN", ",")
+        self.decide(i, listed and is_identifier(self.kinds[i + 1]), "OUT")
+
+    def description(self, i: int) -> None:
+        self.decide(i, self.before(i) in OPEN_BRACES and self.kinds[i + 1] == "STRING", "DESCRIPTION")
+
+    def summarize(self, i: int) -> None:
+        starts = self.before(i) in OPEN_BRACES or self.before(i) in ("NL", ";")
+        self.decide(i, starts and self.kinds[self.after(i)] == "{", "SUMMARIZE")
+
+    def case(self, i: int) -> None:
+        in_select = bool(self.open) and self.before(self.open[-1]) == "select"
+        starts = self.before(i) in OPEN_BRACES or self.before(i) in ("NL", "}")
+        self.decide(i, in_select and starts, self.kinds[i][1:].upper())

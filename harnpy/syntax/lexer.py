@@ -1,0 +1,164 @@
+"""Characters to tokens. Spec: reference 01 §1, §2, §4.
+
+A token is a kind, a value and two offsets. The kind is what the grammar calls it: a reserved word or
+punctuation mark stands for itself, everything else is a class (`IDENT`, `STRING`, …). A contextual word
+has the kind ``~word`` until the layout pass has decided. Blanks and comments yield nothing; a run of
+line breaks is one `NL`.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import compress
+from typing import Any
+
+from harnpy.syntax.literals import LexError, Piece, scan_string, scan_triple, unescape
+
+#: Reserved words (01 §2.1).
+RESERVED = frozenset(
+    """break catch continue deadline defer else emit enum eval_pack exclusive extends false finally fn for
+    from guard if impl import in interface let match mutex nil override parallel pipeline pub require
+    retry return select skill spawn struct throw to tool true try type var while yield""".split()
+)
+#: Identifiers that mean something in some places (01 §2.1).
+CONTEXTUAL = frozenset(
+    "gen each settle with as stream not where out description summarize timeout default".split()
+)
+#: Kinds of words other than `IDENT`; ``r`` may open a raw string.
+_WORD_KINDS = {word: word for word in RESERVED} | {word: "~" + word for word in CONTEXTUAL | {"r"}}
+
+INT_MAX = 2**63 - 1
+_MILLISECONDS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
+
+_TOKEN = re.compile(
+    r"""
+    (?:[ \t\r]|\\\n|//[^\n]*+)*+                            # blanks, joined lines, line comments
+    (?:([A-Za-z_]\w*+)                                      # 1: word
+    |(\n(?:[ \t\r\n]|\\\n|//[^\n]*+)*+)                     # 2: line breaks
+    |(\.[ \t\r]*+\.[ \t\r]*+\.)                             # 3: ellipsis
+    |(==|!=|&&|\|[|>]?|\?[?.]?|\*[*=]?|->|[-+%<>]=?|/=|/(?!\*)|[{}()\[\],:;.=!@])   # 4: punctuation
+    |"(?!"")((?:[^"\\$\n]|\\[\s\S]|\$(?!\{))*+)"            # 5: string without interpolation
+    |([0-9]+)(?:(\.[0-9]+)|(ms|[smhdw](?![^\W_])))?         # 6: int, 7: float, 8: duration
+    |([^\W\d]\w*+)                                          # 9: word that begins beyond ASCII
+    |(.)                                                    # 10: what needs a closer look
+    )?""",
+    re.VERBOSE | re.DOTALL,
+)
+_WORD, _BREAKS, _ELLIPSIS, _PUNCTUATION, _STRING, _INT, _FLOAT, _DURATION, _FOREIGN_WORD = range(1, 10)
+_RAW = re.compile(r'"([^"\n]*+)"')
+_COMMENT_MARK = re.compile(r"/\*|\*/")
+
+
+class Tokens:
+    """Parallel lists; the last token is ``$END``, at the end of the text."""
+
+    __slots__ = ("ends", "kinds", "source", "starts", "values")
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.kinds: list[str] = []
+        self.values: list[Any] = []
+        self.starts: list[int] = []
+        self.ends: list[int] = []
+
+    def add(self, kind: str, value: Any, start: int, end: int) -> None:
+        self.kinds.append(kind)
+        self.values.append(value)
+        self.starts.append(start)
+        self.ends.append(end)
+
+    def breaks_line(self, i: int) -> bool:
+        """Whether token ``i`` starts on a later line than the token before it ends."""
+        return self.source.find("\n", self.ends[i - 1], self.starts[i]) >= 0
+
+    def drop_empty(self) -> None:
+        """Remove the tokens whose kind is ``""``."""
+        self.values = list(compress(self.values, self.kinds))
+        self.starts = list(compress(self.starts, self.kinds))
+        self.ends = list(compress(self.ends, self.kinds))
+        self.kinds = list(filter(None, self.kinds))
+
+
+def lex(source: str, start: int, end: int) -> Tokens:
+    """The tokens of ``source[start:end]``; raises `LexError` at the first that is none."""
+    tokens = Tokens(source)
+    add_kind, add_value = tokens.kinds.append, tokens.values.append
+    add_start, add_end = tokens.starts.append, tokens.ends.append
+    word_kind = _WORD_KINDS.get
+    at = source.find("\n", 0, end) if start == 0 and source.startswith("#!") else start
+    matches = _TOKEN.finditer(source, at if at >= 0 else end, end)
+    while (found := next(matches, None)) is not None:
+        group = found.lastindex
+        if group is None:
+            break
+        text = found[group]
+        begin, stop = found.span(group)
+        if group == _WORD:
+            kind, value = word_kind(text, "IDENT"), text
+            if kind == "~r":
+                kind = "IDENT"
+                raw = _RAW.match(source, stop, end)
+                if raw is not None:
+                    kind, value, stop = "RAW_STRING", raw[1], raw.end()
+                    matches = _TOKEN.finditer(source, stop, end)
+                elif source.startswith('"', stop, end):
+                    raise LexError("Unterminated string", begin)
+        elif group == _PUNCTUATION:
+            kind = value = text
+        elif group == _BREAKS:
+            kind, value, stop = "NL", "\n", begin + 1
+        elif group == _STRING:
+            kind, value, begin, stop = "STRING", unescape(text), begin - 1, stop + 1
+        elif group in (_INT, _FLOAT, _DURATION):
+            begin = found.start(_INT)
+            kind, value = _number(found[_INT], found[_FLOAT], found[_DURATION])
+        elif group == _ELLIPSIS:
+            kind = value = "ELLIPSIS"
+        elif group == _FOREIGN_WORD and text[0].isalpha():
+            kind, value = "IDENT", text
+        else:
+            kind, value, stop = _closer_look(source, begin, end)
+            matches = _TOKEN.finditer(source, stop, end)
+            if not kind:
+                continue
+        add_kind(kind)
+        add_value(value)
+        add_start(begin)
+        add_end(stop)
+    tokens.add("$END", "", end, end)
+    return tokens
+
+
+def _number(digits: str, fraction: str | None, unit: str | None) -> tuple[str, Any]:
+    if fraction is not None:
+        return "FLOAT", float(digits + fraction)
+    # Python refuses to read thousands of digits as an int; all that matters is that it is too large.
+    value = int(digits) if len(digits) < 30 else INT_MAX + 1
+    if unit is not None:
+        return "DURATION", value * _MILLISECONDS[unit]
+    return ("INT", value) if value <= INT_MAX else ("FLOAT", float(digits))
+
+
+def _closer_look(source: str, at: int, end: int) -> tuple[str, Any, int]:
+    """Kind, value and end of the token at ``at``; a comment has the kind ``""``."""
+    if source.startswith("/*", at, end):
+        return "", None, _comment_end(source, at, end)
+    if not source.startswith('"', at, end):
+        raise LexError(f"Unexpected character '{source[at]}'", at)
+    scan = scan_triple if source.startswith('"""', at, end) else scan_string
+    pieces, stop = scan(source, at, end)
+    if all(isinstance(piece, str) for piece in pieces):
+        return "STRING", "".join(str(piece) for piece in pieces), stop
+    return "INTERP", pieces, stop
+
+
+def _comment_end(source: str, at: int, end: int) -> int:
+    depth = 0
+    for found in _COMMENT_MARK.finditer(source, at, end):
+        depth += 1 if found[0] == "/*" else -1
+        if depth == 0:
+            return found.end()
+    raise LexError("Unterminated block comment", at)
+
+
+__all__ = ["CONTEXTUAL", "INT_MAX", "RESERVED", "LexError", "Piece", "Tokens", "lex"]

@@ -1,0 +1,188 @@
+"""Tokens to AST: an LALR loop over the shipped table. Spec: reference 01 §6-§9.
+
+The loop calls the node builders directly. What goes wrong is worded by `harnpy.syntax.explain`; after
+an error the parser goes on with the next top-level item, to report the others.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harnpy.syntax import ast, cache
+from harnpy.syntax.explain import Explainer, Failure
+from harnpy.syntax.layout import arrange
+from harnpy.syntax.lexer import Tokens, lex
+from harnpy.syntax.literals import MAX_NESTING, LexError, too_deep
+from harnpy.syntax.nodes import Reject
+from harnpy.syntax.pack import pack, unpack
+from harnpy.syntax.tables import Table, load
+
+#: Entries of the parser's stack. A level of brackets takes a few; chains that nest without brackets
+#: (``- - - x``, ``a ** b ** c``, ``else if``, ``list<list<…>>``) meet this limit first.
+MAX_STACK = 10 * MAX_NESTING
+#: Interpolations inside interpolations.
+MAX_STRINGS = 16
+#: A text that is no program at all yields an error a line; nobody reads more than these.
+MAX_ERRORS = 100
+
+
+def parse(source: str, *, file: str = "<script>") -> ast.Program:
+    """The tree of a program. Raises `SyntaxFault` with every error found."""
+    return Parser(load()).parse(source, file)
+
+
+def parse_cached(source: str, file: str = "<script>") -> ast.Program:
+    """`parse`, through the cache on disk."""
+    packed = cache.load("ast", source)
+    if packed is not None:
+        cached: ast.Program = unpack(packed)
+        return cached
+    program = parse(source, file=file)
+    try:
+        cache.store("ast", source, pack(program))
+    except RecursionError:
+        # Too deep to write down: such a program is parsed every time.
+        return program
+    return program
+
+
+class Parser:
+    """Parses with one table; keep it to parse several sources."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+
+    def parse(self, source: str, file: str) -> ast.Program:
+        explain = Explainer(self.table, source, file)
+        try:
+            tokens = self._tokens(source, 0, len(source), 0)
+        except LexError as error:
+            raise explain.lexical(error) from None
+        at = 0
+        while True:
+            try:
+                tree = self.run(tokens, at, "program")
+            except Failure as failure:
+                at = explain.add(tokens, failure)
+                if at < 0 or len(explain.diagnostics) >= MAX_ERRORS:
+                    break
+            except LexError as error:
+                raise explain.lexical(error) from None
+            else:
+                break
+        if explain.diagnostics:
+            raise explain.fault()
+        program: ast.Program = tree
+        return program
+
+    def _tokens(self, source: str, start: int, end: int, depth: int) -> Tokens:
+        """The tokens of ``source[start:end]``, each `INTERP` with its parts as nodes."""
+        tokens = lex(source, start, end)
+        arrange(tokens)
+        for i, kind in enumerate(tokens.kinds):
+            if kind == "INTERP":
+                if depth == MAX_STRINGS:
+                    raise too_deep(tokens.starts[i])
+                tokens.values[i] = self._parts(source, tokens.values[i], tokens.starts[i], depth + 1)
+        return tokens
+
+    def _parts(self, source: str, pieces: list[Any], at: int, depth: int) -> tuple[ast.Node, ...]:
+        """The pieces of an interpolated string as nodes, neighbouring texts in one."""
+        parts: list[ast.Node] = []
+        for piece in pieces:
+            if isinstance(piece, str):
+                node: ast.Node | None = ast.Str(at, at, piece, False)
+            else:
+                node = self._interpolation(source, piece[0], piece[1], depth)
+            if not isinstance(node, ast.Str):
+                parts += [] if node is None else [node]
+            elif parts and isinstance(before := parts[-1], ast.Str):
+                parts[-1] = ast.Str(before.start, node.end, before.value + node.value, False)
+            elif node.value:
+                parts.append(ast.Str(node.start, node.end, node.value, False))
+        return tuple(parts)
+
+    def _interpolation(self, source: str, start: int, end: int, depth: int) -> ast.Node | None:
+        """The expression in ``source[start:end]``; its text when it does not parse (01 §4.7)."""
+        try:
+            tokens = self._tokens(source, start, end, depth)
+        except LexError as error:
+            if error.limit:
+                raise
+            return None
+        if len(tokens.kinds) == 1:
+            return None
+        try:
+            node: ast.Node = self.run(tokens, 0, "interpolation")
+        except Failure:
+            return ast.Str(start, end, source[start:end], False)
+        return node
+
+    def run(self, tokens: Tokens, i: int, start: str) -> Any:
+        """Parse from token ``i`` on. Raises `Failure`."""
+        kinds, token_values, starts, ends = tokens.kinds, tokens.values, tokens.starts, tokens.ends
+        actions, gotos, rules = self.table.actions, self.table.gotos, self.table.rules
+        first_unit, climb = self.table.first_unit, self.table.climb
+        state = self.table.starts[start]
+        states, values, begins = [state], [], []
+        last = starts[i]
+        while True:
+            action = actions[state].get(kinds[i])
+            if action is None:
+                resumed = self._resume(tokens, i, states, start)
+                if resumed < 0:
+                    raise Failure(i, states)
+                i = resumed
+            elif action > 0:
+                state = action
+                states.append(state)
+                values.append(token_values[i])
+                begins.append(starts[i])
+                last = ends[i]
+                i += 1
+                if len(states) > MAX_STACK:
+                    raise too_deep(begins[-1])
+            elif action <= first_unit:
+                state = states[-1] = climb(states[-2], state, kinds[i])
+            elif action < 0:
+                origin, size, make, choose = rules[-1 - action]
+                if size:
+                    args, begin, end = values[-size:], begins[-size], last
+                else:
+                    args, begin, end = [], starts[i], starts[i]
+                if choose is not None:
+                    args.append(None)
+                    args = choose(args)
+                if make is not None:
+                    try:
+                        value = make(begin, end, *args)
+                    except Reject as reject:
+                        raise Failure(i, states, reject) from None
+                else:
+                    value = args[0] if args else None
+                if size:
+                    del values[-size:], begins[-size:], states[-size:]
+                values.append(value)
+                begins.append(begin)
+                state = gotos[states[-1]][origin]
+                states.append(state)
+            else:
+                return values[-1]
+
+    def _resume(self, tokens: Tokens, i: int, states: list[int], start: str) -> int:
+        """The token to go on with when token ``i`` does not fit, or -1 when that is an error."""
+        kinds, accepts = tokens.kinds, self.table.accepts
+        if start == "interpolation":
+            # What follows the expression is ignored (01 §4.7).
+            if not accepts(states, "$END"):
+                return -1
+            kinds[i] = "$END"
+            return i
+        if kinds[i] == "}" and accepts(states, "$END"):
+            return i + 1
+        # Statements on different lines need no separator, even where the line break is in a comment or
+        # joined away (01 §3 rule 2). The token already parsed makes room for one.
+        if i and kinds[i - 1] != "NL" and tokens.breaks_line(i) and accepts(states, ";"):
+            kinds[i - 1] = "NL"
+            return i - 1
+        return -1

@@ -1,0 +1,104 @@
+"""The parse table, as `harnpy.syntax.build` made it from the grammar. Spec: DESIGN §4."""
+
+from __future__ import annotations
+
+import marshal
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from operator import itemgetter
+from typing import Any
+
+from harnpy.syntax.build import build, grammar_key, save
+from harnpy.syntax.nodes import builder
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+TABLE_PATH = os.path.join(_HERE, "harn.table")
+#: Present in a source checkout only; an installed package has the table instead.
+GRAMMAR_PATH = os.path.join(os.path.dirname(os.path.dirname(_HERE)), "grammar", "harn.lark")
+
+#: Origin, length, builder, and the choice among the symbols' values; a builder of None hands one on.
+Rule = tuple[str, int, Callable[..., Any] | None, Callable[[list[Any]], Any] | None]
+
+
+class Table:
+    """``actions[state][kind]`` is the state to shift to, -1 - rule to reduce by, or 0 to accept."""
+
+    def __init__(self, data: tuple[Any, ...]) -> None:
+        _, actions, gotos, rules, starts, roles = data
+        self.actions: list[dict[str, int]] = actions
+        self.gotos: list[dict[str, int]] = gotos
+        self.starts: dict[str, int] = starts
+        self.roles: list[tuple[str, ...]] = roles
+        self.rules: list[Rule] = [_rule(*rule) for rule in rules]
+        #: The action of the first rule that only hands on its value; those of the others are below it.
+        self.first_unit = -1 - next(i for i, rule in enumerate(rules) if rule[1:] == (1, "", None))
+        self._climbs: dict[tuple[int, int, str], int] = {}
+
+    def climb(self, below: int, state: int, kind: str) -> int:
+        """Where a chain of such rules leads from ``state``, which stands on ``below``.
+
+        An operand passes through a rule for each level of precedence. The way depends only on these
+        three, so it is gone once.
+        """
+        key = below, state, kind
+        found = self._climbs.get(key)
+        if found is None:
+            action = self.actions[state].get(kind, 0)
+            while action <= self.first_unit:
+                state = self.gotos[below][self.rules[-1 - action][0]]
+                action = self.actions[state].get(kind, 0)
+            found = self._climbs[key] = state
+        return found
+
+    def accepts(self, states: list[int], kind: str) -> bool:
+        """Whether a parser with this stack can take a token of ``kind``."""
+        states = states.copy()
+        while True:
+            action = self.actions[states[-1]].get(kind)
+            if action is None:
+                return False
+            if action >= 0:
+                return True
+            origin, size, _, _ = self.rules[-1 - action]
+            if size:
+                del states[-size:]
+            states.append(self.gotos[states[-1]][origin])
+
+
+def _rule(origin: str, size: int, name: str, picks: tuple[int, ...] | None) -> Rule:
+    make = builder(name) if name else None
+    if picks is None:
+        return origin, size, make, None
+    return origin, size, make, _chooser(picks)
+
+
+def _chooser(picks: tuple[int, ...]) -> Callable[[list[Any]], Any]:
+    """The values at ``picks``, of a list that ends in an added None."""
+    if len(picks) > 1:
+        return itemgetter(*picks)
+    if picks:
+        return lambda values: (values[picks[0]],)
+    return lambda values: ()
+
+
+@cache
+def load() -> Table:
+    """The shipped table; in a source checkout the one of its grammar, built when the grammar is newer."""
+    try:
+        with open(TABLE_PATH, "rb") as file:
+            data = marshal.loads(file.read())
+    except FileNotFoundError:
+        data = (None,)
+    try:
+        with open(GRAMMAR_PATH, "rb") as file:
+            grammar = file.read()
+    except FileNotFoundError:
+        return Table(data)
+    if data[0] != grammar_key(grammar):
+        built = build(grammar)
+        with suppress(OSError):  # a read-only checkout works too, it only builds the table every time
+            save(built, TABLE_PATH)
+        data = marshal.loads(built)
+    return Table(data)

@@ -1,0 +1,24 @@
+"""Builds the parse table from the grammar, so that an installed package needs neither of lark and time."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+
+class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]
+    """Writes harnpy/syntax/harn.table and ships it, although git ignores it."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        sys.path.insert(0, self.root)
+        try:
+            from harnpy.syntax.build import build, save
+        finally:
+            sys.path.remove(self.root)
+        root = Path(self.root)
+        table = build((root / "grammar" / "harn.lark").read_bytes())
+        save(table, root / "harnpy" / "syntax" / "harn.table")
+        build_data["artifacts"].append("/harnpy/syntax/harn.table")

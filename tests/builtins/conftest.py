@@ -1,0 +1,120 @@
+"""A Vm that has just what builtins use, so that they are tested without the language around them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from harnpy.builtins import catalog
+from harnpy.vm import iterators
+from harnpy.vm.errors import VmError
+from harnpy.vm.values import Builtin, Fn
+
+
+class FakeHost:
+    """Effects as plain attributes: what was written, what is there to read, the clock."""
+
+    def __init__(self) -> None:
+        self.errors = ""
+        self.input = ""
+        self.variables: dict[str, str] = {}
+        self.terminals: set[str] = set()
+        self.time = 1_700_000_000.25
+        self.random = random.Random(7)
+        self.ids = 0
+
+    def write_err(self, text: str) -> None:
+        self.errors += text
+
+    def read_line(self) -> str | None:
+        if not self.input:
+            return None
+        line, _, self.input = self.input.partition("\n")
+        return line
+
+    def read_all(self) -> str:
+        text, self.input = self.input, ""
+        return text
+
+    def now(self) -> float:
+        return self.time
+
+    def env(self, name: str) -> str | None:
+        return self.variables.get(name)
+
+    def uuid7(self) -> str:
+        self.ids += 1
+        return f"018f0000-0000-7000-8000-{self.ids:012x}"
+
+    def isatty(self, stream: str) -> bool:
+        return stream in self.terminals
+
+
+class FakeTasks:
+    """``slept`` has the seconds of every sleep; nobody waits."""
+
+    def __init__(self) -> None:
+        self.slept: list[float] = []
+        self.while_asleep: Callable[[], None] = lambda: None
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.while_asleep()
+
+
+class FakeVm:
+    def __init__(self) -> None:
+        self.out = ""
+        self.host = FakeHost()
+        self.tasks = FakeTasks()
+        self._states: dict[type, Any] = {}
+
+    def write(self, text: str) -> None:
+        self.out += text
+
+    def state(self, cls: type) -> Any:
+        return self._states.setdefault(cls, cls())
+
+    def callback(self, value: Any, n: int) -> Callable[..., Any] | None:
+        if type(value) is Builtin:
+            return lambda depth, *args: value.call(self, *args[: value.max_args])
+        return value.call if type(value) is Fn else None
+
+    def iterate(self, value: Any) -> Iterator[Any]:
+        return iterators.iterate(value)
+
+    def run(self, name: str, *args: Any) -> Any:
+        """Call the builtin ``name`` as generated code would."""
+        declaration = catalog.find(name)
+        assert declaration is not None, f"no builtin {name}"
+        bound = declaration.bind()
+        return bound.call(self, *args[: bound.max_args])
+
+    def failure(self, name: str, *args: Any) -> Any:
+        """What `catch` would see of a failing call: the thrown value, or the text."""
+        try:
+            result = self.run(name, *args)
+        except VmError.Thrown as error:
+            return error.value
+        except VmError as error:
+            return error.text
+        raise AssertionError(f"{name} did not fail but returned {result!r}")
+
+
+@pytest.fixture
+def vm() -> FakeVm:
+    return FakeVm()
+
+
+def make_fn(function: Callable[..., Any]) -> Fn:
+    """A Harn closure that runs a Python function."""
+    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    return Fn(None, names, lambda depth, *args: function(*args))
+
+
+@pytest.fixture
+def fn() -> Callable[[Callable[..., Any]], Fn]:
+    return make_fn

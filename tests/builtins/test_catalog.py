@@ -1,0 +1,200 @@
+"""The table of builtins: complete, unambiguous, and true to the functions behind it."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harnpy.builtins import catalog
+from harnpy.builtins.counted import CountedDeclaration
+from harnpy.vm.builtin import Declaration
+
+SOURCES = Path(catalog.__file__).parent
+
+#: The families that belong to the general builtins, but for what other modules or issues bring.
+EXPECTED = """
+    abs acos addr_of asin assert assert_eq assert_ne atan atan2 basename bold camel_to_kebab camel_to_pascal
+    camel_to_snake capture_stderr_start capture_stderr_take ceil chunk color contains cos dedup_by dim
+    dirname ends_with entries eprint eprintln error_category exp extname flat_map floor format group_by
+    hash_value is_err is_infinite is_nan is_ok is_rate_limited is_same is_stderr_tty is_stdin_tty
+    is_stdout_tty is_timeout iter join json_parse json_stringify kebab_to_camel kebab_to_snake keys len ln
+    log log10 log2 log_debug log_error log_info log_json log_set_level log_warn lowercase lowercase_first
+    max mean median min mock_stdin mock_tty pair partition pascal_to_camel pascal_to_snake percentile pow
+    print println progress prompt_user random random_choice random_int random_shuffle range read_line
+    read_stdin regex_captures regex_match regex_replace regex_replace_all regex_split replace rng_seed round
+    set set_add set_color_mode set_contains set_difference set_intersect set_is_disjoint set_is_subset
+    set_is_superset set_remove set_symmetric_difference set_union sign sin snake_to_camel snake_to_kebab
+    snake_to_pascal split sqrt starts_with stddev str_pad substring tan throw_error title_case to_float
+    to_int to_list to_string trim type_of unicode_graphemes unicode_normalize unmock_stdin unmock_tty
+    unreachable unwrap unwrap_err unwrap_or uppercase uppercase_first uuid uuid_nil uuid_parse uuid_v5
+    uuid_v7 values variance window Ok Err
+    stream.map stream.filter stream.tap stream.scan stream.take stream.take_until stream.zip stream.merge
+    stream.interleave stream.race stream.broadcast stream.throttle stream.debounce stream.collect
+    stream.fold stream.first
+""".split()
+
+DECLARATIONS = catalog.all_declarations()
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_every_general_builtin_is_there(name: str) -> None:
+    found = catalog.find(name)
+    assert found is not None
+    assert found.name == name
+
+
+def test_the_index_holds_just_what_importing_the_modules_declares() -> None:
+    assert [found.name for found in DECLARATIONS] == sorted(catalog.names())
+
+
+@pytest.mark.parametrize("declaration", DECLARATIONS, ids=lambda found: found.name)
+def test_parameters_are_called_the_same_in_signature_and_function(declaration: Declaration) -> None:
+    declared = declaration.signature().parameters
+    _, *actual = inspect.signature(declaration.function).parameters.values()
+    assert [p.name for p in actual if p.name != "surplus"] == [p.name for p in declared]
+    assert [p.kind == p.VAR_POSITIONAL for p in actual if p.name != "surplus"] == [p.rest for p in declared]
+
+
+@pytest.mark.parametrize("declaration", DECLARATIONS, ids=lambda found: found.name)
+def test_every_builtin_says_in_a_sentence_what_it_does(declaration: Declaration) -> None:
+    assert declaration.summary
+
+
+@pytest.mark.parametrize("declaration", DECLARATIONS, ids=lambda found: found.name)
+def test_every_builtin_binds(declaration: Declaration) -> None:
+    bound = declaration.bind()
+    assert bound.name == declaration.name
+    count = len(declaration.signature().parameters)
+    if declaration.signature().rest:
+        assert bound.max_args is None
+    else:
+        assert bound.max_args in ((count, None) if isinstance(declaration, CountedDeclaration) else (count,))
+
+
+def test_counted_declarations_default_every_parameter() -> None:
+    for declaration in DECLARATIONS:
+        if isinstance(declaration, CountedDeclaration):
+            _, *actual = inspect.signature(declaration.function).parameters.values()
+            assert all(p.default is not p.empty for p in actual if p.kind != p.VAR_POSITIONAL), (
+                declaration.name
+            )
+
+
+def test_families_are_those_of_the_reference() -> None:
+    families = {found.name: found.family for found in DECLARATIONS}
+    for name, family in {
+        "println": "io",
+        "uuid": "io",
+        "type_of": "types",
+        "Ok": "types",
+        "regex_match": "strings",
+        "chunk": "collections",
+        "range": "math",
+        "assert_eq": "testing",
+        "json_parse": "json_schema",
+        "hash_value": "crypto",
+    }.items():
+        assert families[name] == family
+
+
+def test_unknown_names_are_not_found() -> None:
+    assert catalog.find("no_such_builtin") is None
+    assert catalog.find("") is None
+
+
+def test_description_is_json_and_complete() -> None:
+    found = catalog.find("str_pad")
+    assert found is not None
+    description = json.loads(json.dumps(catalog.describe(found)))
+    assert description["name"] == "str_pad"
+    assert description["family"] == "strings"
+    assert description["returns"] == "string"
+    assert description["params"][2] == {
+        "name": "fill",
+        "type": "string",
+        "optional": True,
+        "rest": False,
+        "default": " ",
+    }
+    assert description["doc"].startswith("`s` padded")
+    assert all(catalog.describe(declaration) for declaration in DECLARATIONS)
+
+
+def test_globals() -> None:
+    values = catalog.globals_of(None)  # type: ignore[arg-type]
+    assert values["pi"] == 3.141592653589793
+    assert values["e"] == 2.718281828459045
+    assert sorted(values) == sorted(catalog.global_names())
+    assert values["stream"]["take_until"].name == "stream.take_until"
+
+
+def test_a_name_declared_twice_is_refused(tmp_path: Path) -> None:
+    modules = []
+    for module in ("one", "two"):
+        path = tmp_path / f"{module}.py"
+        path.write_text('\n@builtin("same(x: any) -> nil", family="io")\n')
+        modules.append((module, str(path)))
+    with pytest.raises(ValueError, match="`same` is declared in one and in two"):
+        catalog._index(modules)
+
+
+def test_printing_a_line_imports_nothing_heavy() -> None:
+    heavy = "re json dataclasses typing enum functools contextlib pathlib asyncio uuid6 msgspec lark regex"
+    code = (
+        "import sys; from harnpy.builtins import catalog; import harnpy.builtins.io;"
+        f"print(sorted(set('{heavy}'.split()) & set(sys.modules)))"
+    )
+    run = subprocess.run(
+        [
+            sys.executable,
+            "-I",
+            "-S",
+            "-c",
+            f"import sys; sys.path.insert(0, {str(SOURCES.parents[1])!r}); " + code,
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert run.stdout == "[]\n"
+
+
+def test_the_reference_family_names_every_builtin_we_declare() -> None:
+    """Where the project's reference stands beside the checkout, our families are its families."""
+    table = SOURCES.parents[2] / "shared" / "reference" / "builtins.tsv"
+    if not table.exists():
+        pytest.skip("the reference is not here")
+    known = dict(line.split("\t")[1::-1] for line in table.read_text().splitlines()[1:])
+    for found in DECLARATIONS:
+        if found.name in known:
+            assert found.family == known[found.name], found.name
+
+
+def test_the_index_is_read_again_when_a_module_changes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(catalog, "_DIRECTORY", str(tmp_path / "builtins"))
+    module = tmp_path / "builtins" / "inner" / "odd.py"
+    module.parent.mkdir(parents=True)
+
+    def read() -> tuple[str, dict[str, str]]:
+        monkeypatch.setattr(catalog._Table, "stamps", None)
+        monkeypatch.setattr(catalog._Table, "modules", None)
+        return catalog.fingerprint(), dict(catalog.names())
+
+    module.write_text('\n@builtin("one() -> nil", family="io")\n')
+    first = read()
+    assert first[1] == {"one": "harnpy.builtins.inner.odd"}
+    assert read() == first
+    module.write_text(
+        '\n@builtin(\n    "another(a: int) -> nil",\n    family="io",\n)\n@counted("more() -> nil"\n'
+    )
+    changed = read()
+    assert changed[0] != first[0]
+    assert list(changed[1]) == ["another", "more"]

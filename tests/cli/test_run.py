@@ -1,0 +1,275 @@
+"""`harnpy run`: sources, arguments, streams, exit statuses. Spec: 09 §1–2, 02 §10.5."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support import ROOT, Command
+
+
+@pytest.fixture
+def script(tmp_path: Path):
+    """Write a program into the working directory and answer its name."""
+
+    def write(text: str, name: str = "demo.harn") -> str:
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        return name
+
+    return write
+
+
+def test_runs_a_file(harnpy: Command, script) -> None:
+    done = harnpy("run", script('println("hi")'))
+    assert (done.stdout, done.stderr, done.returncode) == ("hi\n", "", 0)
+
+
+def test_a_bare_file_is_run(harnpy: Command, script) -> None:
+    assert harnpy(script('println("hi")')).stdout == "hi\n"
+
+
+def test_arguments_after_two_dashes_are_argv(harnpy: Command, script) -> None:
+    done = harnpy("run", script("println(argv)"), "--", "one", "--two", "--", "x.harn")
+    assert done.stdout == "[one, --two, --, x.harn]\n"
+
+
+def test_argv_is_empty_without_arguments(harnpy: Command, script) -> None:
+    assert harnpy("run", script("println(argv)")).stdout == "[]\n"
+
+
+def test_inline_code_is_the_body_of_a_pipeline(harnpy: Command) -> None:
+    done = harnpy("run", "-e", "println(6 * 7)\n3")
+    assert (done.stdout, done.returncode) == ("42\n", 3)
+
+
+def test_inline_code_takes_arguments(harnpy: Command) -> None:
+    assert harnpy("run", "-e", "println(argv)", "--", "a").stdout == "[a]\n"
+
+
+def test_inline_code_names_a_temporary_file_in_diagnostics(harnpy: Command, tmp_path: Path) -> None:
+    done = harnpy("run", "-e", "throw 1")
+    place = next(line for line in done.stderr.splitlines() if "-->" in line).split("--> ")[1]
+    assert place.partition(".harn:")[1]
+    assert not place.startswith(str(tmp_path))
+
+
+def test_a_dash_reads_the_program_from_stdin(harnpy: Command) -> None:
+    assert harnpy("run", "-", stdin="println(1 + 1)").stdout == "2\n"
+
+
+def test_an_error_in_a_program_from_stdin_has_a_place(harnpy: Command) -> None:
+    done = harnpy("run", "-", stdin="let a = 1\nthrow a")
+    assert done.stderr.startswith("error: Thrown: 1\n  --> <stdin>:2:1\n")
+
+
+def test_stdin_is_the_programs(harnpy: Command, script) -> None:
+    assert harnpy("run", script("println(read_line())"), stdin="typed\n").stdout == "typed\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ("3", 3),
+        ("return 7", 7),
+        ("300", 255),
+        ("-4", 0),
+        ("0", 0),
+        ("true", 0),
+        ('"text"', 0),
+        ("nil", 0),
+        ("2.5", 0),
+        ("[1]", 0),
+        ("Ok(5)", 0),
+        ("Err(5)", 1),
+        ("exit(9)", 9),
+        ("exit()", 0),
+    ],
+)
+def test_exit_status_of_the_entrys_value(harnpy: Command, script, body: str, status: int) -> None:
+    done = harnpy("run", script(f"pipeline main(task) {{\n{body}\n}}"))
+    assert (done.returncode, done.stdout) == (status, "")
+
+
+def test_script_mode_gives_zero(harnpy: Command, script) -> None:
+    assert harnpy("run", script("let x = 3\nx")).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [('Err("bad")', "bad\n"), ('Err("")', "error\n"), ('Err("a\\n")', "a\n")]
+)
+def test_an_err_is_shown_on_stderr(harnpy: Command, script, value: str, shown: str) -> None:
+    done = harnpy("run", script(f"pipeline main(task) {{ {value} }}"))
+    assert (done.stdout, done.stderr, done.returncode) == ("", shown, 1)
+
+
+def test_exit_keeps_the_output_written_before(harnpy: Command, script) -> None:
+    done = harnpy("run", script('println("first")\nexit(4)\nprintln("never")'))
+    assert (done.stdout, done.returncode) == ("first\n", 4)
+
+
+def test_an_uncaught_error_is_rendered(harnpy: Command, script) -> None:
+    program = (
+        "fn half(n) {\n  let q = n / 0\n  return q\n}\n"
+        'pipeline main(task) {\n  println("before")\n  let x = half(1)\n  println(x)\n}\n'
+    )
+    done = harnpy("run", script(program))
+    assert done.stdout == "before\n"
+    assert done.stderr == (
+        "error: Runtime error: Division by zero (line 2)\n"
+        "  --> demo.harn:2:11\n"
+        "   |\n"
+        " 2 |   let q = n / 0\n"
+        "   |           ^\n"
+        "  = note: called from pipeline at demo.harn:7\n"
+    )
+    assert done.returncode == 1
+
+
+def test_a_thrown_value_is_rendered_without_a_line(harnpy: Command, script) -> None:
+    done = harnpy("run", script('throw {category: "timeout", message: "slow"}'))
+    assert done.stderr.startswith("error: Thrown: {category: timeout, message: slow}\n")
+
+
+def test_every_syntax_error_is_printed(harnpy: Command, script) -> None:
+    done = harnpy("run", script("let a = )\nlet b = 1\nlet c = ]\n"))
+    assert done.stderr.count("error: expected expression, found ") == 2
+    assert (done.stdout, done.returncode) == ("", 1)
+
+
+def test_a_compile_error_is_named_as_such(harnpy: Command, script) -> None:
+    done = harnpy("run", script("let a = 1\nbreak\n"))
+    assert done.stderr.startswith("error: compile error: Compile error at line 2: ")
+    assert done.returncode == 1
+
+
+def test_stderr_builtins_do_not_reach_stdout(harnpy: Command, script) -> None:
+    done = harnpy("run", script('eprintln("aside")\nprintln("text")'))
+    assert (done.stdout, done.stderr) == ("text\n", "aside\n")
+
+
+def test_a_denied_builtin_fails(harnpy: Command, script) -> None:
+    done = harnpy("run", "--deny", "upper,to_int", script('println(to_int("1"))'))
+    assert done.stderr.startswith("error: Error [tool_rejected]: Tool 'to_int' is not permitted.\n")
+    assert done.returncode == 1
+
+
+def test_a_denied_builtin_is_denied_as_a_value_and_in_tasks(harnpy: Command, script) -> None:
+    program = 'println(try { ["1"].map(to_int) })\nprintln(try { await(spawn { to_int("1") }) })'
+    done = harnpy("run", "--deny=to_int", script(program))
+    assert done.stdout.count("Error [tool_rejected]: Tool 'to_int' is not permitted.") == 2
+
+
+def test_allow_denies_all_but_the_listed_and_the_core_set(harnpy: Command, script) -> None:
+    program = 'println(abs(-1))\nprintln(len("ab"))\nprintln(try { uuid() })'
+    done = harnpy("run", "--allow", "abs", script(program))
+    assert done.stdout.startswith("1\n2\nResult.Err(Error [tool_rejected]: Tool 'uuid' is not permitted.)\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "`harnpy run` requires either `-e <code>` or `<file.harn>`"),
+        (["-e", "1", "x.harn"], "`harnpy run` accepts either `-e <code>` or `<file.harn>`, not both"),
+        (["--nope", "x.harn"], "unexpected argument '--nope' found"),
+        (["a.harn", "b.harn"], "unexpected argument 'b.harn' found"),
+        (["-e"], "a value is required for '-e' but none was supplied"),
+        (["--allow", "a", "--deny", "b", "x.harn"], "the argument '--deny' cannot be used with '--allow'"),
+        (["--attest", "x.harn"], "`--attest` is not supported by this version of harnpy"),
+        (["--llm-mock=f", "x.harn"], "`--llm-mock` is not supported by this version of harnpy"),
+    ],
+)
+def test_wrong_usage(harnpy: Command, arguments: list[str], message: str) -> None:
+    done = harnpy("run", *arguments)
+    assert done.stderr.startswith(f"error: {message}\n\nUsage: harnpy run ")
+    assert done.stderr.endswith("try '--help'.\n")
+    assert (done.stdout, done.returncode) == ("", 2)
+
+
+def test_help_is_on_stdout(harnpy: Command) -> None:
+    done = harnpy("run", "--help")
+    assert "--deny" in done.stdout
+    assert (done.stderr, done.returncode) == ("", 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"), [("gone.harn", "No such file or directory"), ("folder.harn", "Is a directory")]
+)
+def test_an_unreadable_file(harnpy: Command, tmp_path: Path, name: str, problem: str) -> None:
+    (tmp_path / "folder.harn").mkdir()
+    done = harnpy("run", name)
+    assert (done.stderr, done.returncode) == (f"Error reading {name}: {problem}\n", 1)
+
+
+def test_a_file_that_is_not_text(harnpy: Command, tmp_path: Path) -> None:
+    (tmp_path / "bytes.harn").write_bytes(b"println(\xff\xfe)")
+    done = harnpy("run", "bytes.harn")
+    assert done.stderr.startswith("error: Unexpected character '\ufffd' at 1:9\n  --> bytes.harn:1:9\n")
+    assert done.returncode == 1
+
+
+def test_trace_lists_the_model_calls(harnpy: Command, script) -> None:
+    call = 'llm_call("hello", nil, {provider: "mock"})\n'
+    done = harnpy("run", "--trace", script(f"{call}{call}println(1)"))
+    blank, heading, first, second, total = done.stderr.splitlines()
+    assert (done.stdout, blank, heading) == ("1\n", "", "─── LLM trace ───")
+    assert re.fullmatch(r"  #1: \S+ \| \d+ in \+ \d+ out tokens \| \d+ ms", first)
+    assert second.startswith("  #2: ")
+    assert re.fullmatch(r"  2 calls, \d+ tokens \(\d+in \+ \d+out\), \d+ ms, ~\$0\.\d{4}", total)
+
+
+def test_trace_is_silent_without_calls(harnpy: Command, script) -> None:
+    assert harnpy("run", "--trace", script("println(1)")).stderr == ""
+
+
+def test_debug_shows_the_python_traceback(harnpy: Command, script) -> None:
+    name = script("throw 1")
+    assert "Traceback" not in harnpy("run", name).stderr
+    assert "Traceback" in harnpy("run", "--debug", name).stderr
+
+
+def test_a_reader_that_leaves_is_no_error(tmp_path: Path, script) -> None:
+    name = script("for i in 0 to 200000 { println(i) }")
+    command = f"'{sys.executable}' -m harnpy run {name} | head -n 1"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, env=environment)
+    assert (done.stdout, done.stderr) == ("0\n", "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_run_with_124(tmp_path: Path, script, number: signal.Signals) -> None:
+    name = script('println("ready")\nwhile true { sleep(5ms) }')
+    process = subprocess.Popen(
+        [sys.executable, "-m", "harnpy", "run", name],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(number)
+    out, err = process.communicate(timeout=10)
+    assert (out, err, process.returncode) == ("", "[harn] signal received, flushing state...\n", 124)
+
+
+def test_a_program_that_ignores_the_signal_is_ended(tmp_path: Path, script) -> None:
+    name = script('try { println("ready")\n while true { } } finally { while true { } }')
+    process = subprocess.Popen(
+        [sys.executable, "-m", "harnpy", "run", name],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout.readline() == "ready\n"
+    start = time.monotonic()
+    process.terminate()
+    assert process.wait(timeout=10) == 124
+    assert time.monotonic() - start < 5

@@ -1,0 +1,145 @@
+"""`harnpy check`, `bench` and `builtins`. Spec: 09 §4.1, §6.5."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support import Command
+
+
+@pytest.fixture
+def program(tmp_path: Path):
+    def write(name: str, text: str) -> str:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return name
+
+    return write
+
+
+def test_check_says_ok(harnpy: Command, program) -> None:
+    program("src/b.harn", "let b = 1")
+    program("src/a/a.harn", "let a = 1")
+    done = harnpy("check", "src", "src/b.harn")
+    assert (done.stdout, done.stderr, done.returncode) == ("src/a/a.harn: ok\nsrc/b.harn: ok\n", "", 0)
+
+
+def test_check_runs_nothing(harnpy: Command, program) -> None:
+    assert harnpy("check", program("a.harn", 'println("ran")')).stdout == "a.harn: ok\n"
+
+
+def test_check_ends_at_a_syntax_error(harnpy: Command, program) -> None:
+    program("a.harn", "let a =")
+    program("b.harn", "let b = 1")
+    done = harnpy("check", ".")
+    assert done.stderr.startswith("error: unexpected end of file, expected expression\n")
+    assert (done.stdout, done.returncode) == ("", 1)
+
+
+def test_check_finds_undefined_calls_and_goes_on(harnpy: Command, program) -> None:
+    program("a.harn", "let a = 1\nprintn(a)")
+    program("b.harn", "let b = 1")
+    done = harnpy("check", ".")
+    assert done.stderr == (
+        "error: call target `printn` is not defined or imported — did you mean `print`?\n"
+        "  --> a.harn:2:1\n"
+        "   |\n"
+        " 2 | printn(a)\n"
+    )
+    assert (done.stdout, done.returncode) == ("b.harn: ok\n", 1)
+
+
+def test_check_finds_structure_errors(harnpy: Command, program) -> None:
+    done = harnpy("check", program("a.harn", "break"))
+    assert "Compile error at line 1: " in done.stderr
+    assert done.returncode == 1
+
+
+def test_check_without_programs(harnpy: Command, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    done = harnpy("check", "empty")
+    assert (done.stderr, done.returncode) == ("no .harn files found under the given target(s)\n", 1)
+
+
+def test_check_of_a_missing_file(harnpy: Command) -> None:
+    done = harnpy("check", "gone.harn")
+    assert (done.stderr, done.returncode) == ("Error reading gone.harn: No such file or directory\n", 1)
+
+
+def test_check_wants_a_target(harnpy: Command) -> None:
+    done = harnpy("check")
+    message = (
+        "`harnpy check` requires at least one target path, or `--workspace` with `[workspace].pipelines`"
+    )
+    assert done.stderr.startswith(f"error: {message}\n")
+    assert done.returncode == 2
+
+
+def test_check_refuses_what_comes_later(harnpy: Command) -> None:
+    done = harnpy("check", "--workspace", "x.harn")
+    assert done.stderr.startswith("error: `--workspace` is not supported by this version of harnpy\n")
+    assert done.returncode == 2
+
+
+def test_bench_report(harnpy: Command, program) -> None:
+    done = harnpy("bench", program("a.harn", 'println("noise")'), "-n", "3")
+    assert re.sub(r"\d+\.\d\d ms", "T ms", done.stdout) == (
+        "Benchmark: a.harn\n"
+        "Iterations: 3\n"
+        "Wall time: min T ms | avg T ms | max T ms | total T ms\n"
+        "LLM time: total 0 ms | avg T ms/run\n"
+        "LLM calls: total 0 | avg 0.00/run\n"
+        "Input tokens: total 0 | avg 0.00/run\n"
+        "Output tokens: total 0 | avg 0.00/run\n"
+        "Cost: total $0.0000 | avg $0.0000/run\n"
+    )
+    assert (done.stderr, done.returncode) == ("", 0)
+
+
+def test_bench_counts_model_calls(harnpy: Command, program) -> None:
+    name = program("a.harn", 'pipeline main(t) { llm_call("hello", nil, {provider: "mock"}) }')
+    out = harnpy("bench", name, "--iterations", "2").stdout
+    assert "LLM calls: total 2 | avg 1.00/run\n" in out
+
+
+def test_bench_wants_an_iteration(harnpy: Command, program) -> None:
+    done = harnpy("bench", program("a.harn", ""), "-n", "0")
+    assert (done.stderr, done.returncode) == ("error: `harnpy bench` requires at least one iteration\n", 1)
+
+
+def test_bench_of_a_failing_program(harnpy: Command, program) -> None:
+    done = harnpy("bench", program("a.harn", "throw 1"))
+    assert done.stderr.startswith("error: Thrown: 1\n")
+    assert done.stderr.endswith("benchmark aborted on iteration 1\n")
+    assert (done.stdout, done.returncode) == ("", 1)
+
+
+def test_builtins_as_json(harnpy: Command) -> None:
+    table = json.loads(harnpy("builtins", "--json").stdout)
+    entry = next(entry for entry in table if entry["name"] == "println")
+    assert entry["family"] == "io"
+    assert entry["signature"] == "println(msg: string) -> nil"
+    assert entry["doc"]
+    assert len({entry["name"] for entry in table}) == len(table)
+
+
+def test_builtins_by_family(harnpy: Command) -> None:
+    lines = harnpy("builtins").stdout.splitlines()
+    assert lines.index("io:") < lines.index("  println(msg: string) -> nil") < lines.index("list methods:")
+
+
+def test_one_builtin_and_its_namesakes(harnpy: Command) -> None:
+    out = harnpy("builtins", "println").stdout
+    assert out.startswith("println(msg: string) -> nil  [io]\n\n  Write `msg` and a newline")
+    assert "list.map(" in harnpy("builtins", "map").stdout
+
+
+def test_an_unknown_builtin(harnpy: Command) -> None:
+    done = harnpy("builtins", "prntln")
+    assert done.stderr == "error: no builtin is called `prntln` (did you mean `println`?)\n"
+    assert (done.stdout, done.returncode) == ("", 1)

@@ -1,0 +1,57 @@
+"""A pytest plugin: every conformance program is a test, run in this process by the CLI's own rules.
+
+`pytest conformance/values` runs a directory of them, `pytest conformance/a/b.harn` one. A failure
+shows the program's diff or error, with a path that an editor can follow, and no Python traceback.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harnpy.cli.conformance import run_case
+from harnpy.cli.suite import Case, case_of
+
+ROOT = Path(__file__).parent.parent / "conformance"
+TIMEOUT_MS = 10_000
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.File | None:
+    if file_path.suffix != ".harn" or ROOT not in file_path.parents:
+        return None
+    return ProgramFile.from_parent(parent, path=file_path)
+
+
+class ProgramFile(pytest.File):
+    """A `.harn` file of the suite; helpers without an expectation have no test."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        case = case_of(ROOT, self.path)
+        if case is not None and case.kind != "skip":
+            yield Program.from_parent(self, name=self.path.stem, case=case)
+
+
+class Program(pytest.Item):
+    def __init__(self, *, case: Case, **rest: Any) -> None:
+        super().__init__(**rest)
+        self.case = case
+
+    def runtest(self) -> None:
+        result = run_case(self.case, TIMEOUT_MS)
+        if result.status == "fail":
+            raise ProgramFailed(result.detail)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        if isinstance(excinfo.value, ProgramFailed):
+            return f"conformance/{excinfo.value}"
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        return self.path, 0, self.case.name
+
+
+class ProgramFailed(Exception):
+    """The program did not do what its expectation says; the message is the story."""

@@ -1,0 +1,33 @@
+"""What all tests share: the `harnpy` command as a real process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support import ROOT, Command
+
+
+@pytest.fixture
+def harnpy(tmp_path: Path) -> Command:
+    """Run `harnpy ARGS` in `tmp_path`, as a user would; answers the finished process."""
+
+    def run(*args: str | Path, stdin: str = "", **env: str) -> subprocess.CompletedProcess[str]:
+        # The user's own cache of parsed programs serves here too; everything else of HOME is the test's.
+        cache = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
+        home = {"HOME": str(tmp_path), "XDG_CACHE_HOME": cache, "PYTHONPATH": str(ROOT)}
+        return subprocess.run(
+            [sys.executable, "-m", "harnpy", *map(str, args)],
+            cwd=tmp_path,
+            input=stdin,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=60,
+            env={**os.environ, **home, **env},
+        )
+
+    return run

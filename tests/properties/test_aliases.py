@@ -1,0 +1,120 @@
+"""An alias never changes: in-place updates happen only where nobody else can see. Spec: 02 §8, notes §4.
+
+Random straight-line programs over three variables are run and compared with a model that copies always.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harnpy import Vm
+from harnpy.vm.host import Host
+from harnpy.vm.values import display
+
+NAMES = st.sampled_from(["x", "y", "z"])
+NUMBERS = st.integers(0, 9)
+Step = tuple[Any, ...]
+STEPS = st.one_of(
+    st.tuples(st.just("alias"), NAMES, NAMES),
+    st.tuples(st.just("push"), NAMES, NUMBERS),
+    st.tuples(st.just("concat"), NAMES, NUMBERS),
+    st.tuples(st.just("extend"), NAMES, NAMES),
+    st.tuples(st.just("set"), NAMES, st.integers(0, 2), NUMBERS),
+    st.tuples(st.just("set_to"), NAMES, st.integers(0, 2), NAMES),
+    st.tuples(st.just("nested"), NAMES, st.integers(0, 2), NUMBERS),
+    st.tuples(st.just("key"), NAMES, st.sampled_from(["k", "m"]), NUMBERS),
+    st.tuples(st.just("wrap"), NAMES, NAMES),
+    st.tuples(st.just("closure"), NAMES, NUMBERS),
+    st.tuples(st.just("call"), NAMES, NUMBERS),
+    st.tuples(st.just("loop"), NAMES, NUMBERS),
+)
+
+PRELUDE = """\
+var x = [[1], [2], [3]]
+var y = [[4], [5], [6]]
+var z = {k: [7], m: [8]}
+fn change(v, n) { var mine = v
+  mine[0] = n
+  mine = mine + [n]
+  return mine }
+fn is_list(v) { return type_of(v) == "list" }
+"""
+
+
+def harn(step: Step) -> str:
+    """The step as a statement; those that don't fit the variable's kind are skipped by both sides."""
+    match step:
+        case ("alias", a, b):
+            return f"{a} = {b}"
+        case ("push", a, n):
+            return f"if is_list({a}) {{ {a} = {a}.push([{n}]) }}"
+        case ("concat", a, n):
+            return f"if is_list({a}) {{ {a} = {a} + [[{n}]] }}"
+        case ("extend", a, b):
+            return f"if is_list({a}) && is_list({b}) && len({a}) < 20 {{ {a} += {b} }}"
+        case ("set", a, i, n):
+            return f"if is_list({a}) {{ {a}[{i}] = [{n}] }}"
+        case ("set_to", a, i, b):
+            return f"if is_list({a}) && len(to_string({b})) < 500 {{ {a}[{i}] = {b} }}"
+        case ("nested", a, i, n):
+            return f"if is_list({a}) && is_list({a}[{i}]) {{ {a}[{i}][0] = {n} }}"
+        case ("key", a, k, n):
+            return f"if !is_list({a}) {{ {a}.{k} = [{n}] }}"
+        case ("wrap", a, b):
+            return f"if len(to_string({b})) < 500 {{ {a} = [{b}, {b}, {b}] }}"
+        case ("closure", a, n):
+            return f"if is_list({a}) {{ let f = {{ -> {a}[0] = {n} }}\n f() }}"
+        case ("call", a, n):
+            return f"if is_list({a}) {{ change({a}, {n}) }}"
+        case ("loop", a, n):
+            return f"if is_list({a}) {{ for item in {a} {{ {a}[0] = {n} }} }}"
+    raise AssertionError(step)
+
+
+def model(variables: dict[str, Any], step: Step) -> None:
+    kind, a, *rest = step
+    value = copy.deepcopy(variables[a])
+    is_list = isinstance(value, list)
+    if kind == "alias":
+        value = copy.deepcopy(variables[rest[0]])
+    elif kind in ("push", "concat") and is_list:
+        value.append([rest[0]])
+    elif kind == "extend" and is_list and isinstance(variables[rest[0]], list) and len(value) < 20:
+        value = value + copy.deepcopy(variables[rest[0]])
+    elif kind == "set" and is_list:
+        value[rest[0]] = [rest[1]]
+    elif kind == "set_to" and is_list and len(display(variables[rest[1]])) < 500:
+        value[rest[0]] = copy.deepcopy(variables[rest[1]])
+    elif kind == "nested" and is_list and isinstance(value[rest[0]], list):
+        value[rest[0]][0] = rest[1]
+    elif kind == "key" and not is_list:
+        value[rest[0]] = [rest[1]]
+    elif kind == "wrap" and len(display(variables[rest[0]])) < 500:
+        value = [copy.deepcopy(variables[rest[0]]) for _ in range(3)]
+    elif kind == "loop" and is_list:
+        value[0] = rest[0]
+    variables[a] = value
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(STEPS, max_size=12))
+def test_programs_agree_with_a_model_that_always_copies(steps: list[Step]) -> None:
+    show = "println([x, y, z])\n"
+    body = "".join(harn(step) + "\n" + show for step in steps)
+    for source in (
+        PRELUDE + body,
+        PRELUDE + "fn main() {\nvar x = [[1], [2], [3]]\nvar y = [[4], [5], [6]]\nvar z = {k: [7], m: [8]}\n"
+        f"defer {{ println(x) }}\n{body}}}\nmain()\n",
+    ):
+        out: list[str] = []
+        Vm(Host(stdout=out.append)).run_source(source)
+        variables: dict[str, Any] = {"x": [[1], [2], [3]], "y": [[4], [5], [6]], "z": {"k": [7], "m": [8]}}
+        expected = []
+        for step in steps:
+            model(variables, step)
+            expected.append(display([variables["x"], variables["y"], variables["z"]]))
+        assert "".join(out).splitlines()[: len(steps)] == expected

@@ -1,0 +1,43 @@
+"""Parse and print are inverse: text → tree → text. Spec: reference 01 §12, issue 2."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from harnpy.syntax import ast
+from harnpy.syntax.pack import pack, unpack
+from harnpy.syntax.parser import parse
+from harnpy.syntax.printer import print_program
+from tests.strategies import EXPRESSIONS, PROGRAMS
+
+_SETTINGS = settings(
+    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+
+
+@_SETTINGS
+@given(PROGRAMS, st.sampled_from([20, 100]))
+def test_a_printed_program_parses_to_the_same_tree(program: ast.Program, width: int) -> None:
+    text = print_program(program, line_width=width)
+    assert parse(text) == program
+
+
+@_SETTINGS
+@given(EXPRESSIONS, st.sampled_from([20, 100]))
+def test_so_does_a_printed_expression(value: ast.Node, width: int) -> None:
+    program = ast.Program(0, 0, (value,))
+    assert parse(print_program(program, line_width=width)) == program
+
+
+@_SETTINGS
+@given(PROGRAMS)
+def test_canonical_text_prints_as_itself(program: ast.Program) -> None:
+    text = print_program(program)
+    assert print_program(parse(text)) == text
+
+
+@_SETTINGS
+@given(PROGRAMS)
+def test_a_packed_tree_unpacks_to_itself(program: ast.Program) -> None:
+    assert unpack(pack(program)) == program

@@ -1,0 +1,81 @@
+"""The documentation is true: its snippets run and print what it says.
+
+In README.md and docs/*.md a `harn` block is a whole program. The `python` blocks of a page are one
+script, cut into pieces. A `text` block straight after either is what it prints.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harnpy.cli.sandbox import run_program
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$(?:\s*^```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Snippet:
+    """A code block, the line it starts on, and the output that follows it (None: not stated)."""
+
+    language: str
+    code: str
+    line: int
+    output: str | None
+
+
+def snippets(page: Path) -> list[Snippet]:
+    text = page.read_text(encoding="utf-8")
+    return [
+        Snippet(match[1], match[2], text.count("\n", 0, match.start(2)) + 1, match[3])
+        for match in _BLOCK.finditer(text)
+    ]
+
+
+PROGRAMS = [
+    pytest.param(snippet, id=f"{page.name}:{snippet.line}")
+    for page in PAGES
+    for snippet in snippets(page)
+    if snippet.language == "harn"
+]
+PYTHON_PAGES = [page for page in PAGES if any(s.language == "python" for s in snippets(page))]
+
+
+@pytest.mark.parametrize("snippet", PROGRAMS)
+def test_harn_snippet(snippet: Snippet, tmp_path: Path) -> None:
+    program = tmp_path / "snippet.harn"
+    program.write_text(snippet.code, encoding="utf-8")
+    outcome = run_program(program)
+    assert outcome.error is None, outcome.report
+    if snippet.output is not None:
+        assert outcome.output == snippet.output
+
+
+@pytest.mark.parametrize("page", PYTHON_PAGES, ids=lambda page: page.name)
+def test_python_snippets(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, Any] = {"__name__": page.stem}
+    for snippet in snippets(page):
+        if snippet.language != "python":
+            continue
+        # Blank lines in front make the line numbers of a traceback those of the page.
+        exec(compile("\n" * (snippet.line - 1) + snippet.code, str(page), "exec"), namespace)  # noqa: S102
+        printed = capsys.readouterr().out
+        if snippet.output is not None:
+            assert printed == snippet.output, f"{page.name}:{snippet.line}"
+
+
+def test_the_readme_promises_two_commands() -> None:
+    commands = [s.code for s in snippets(ROOT / "README.md") if s.language == "sh"]
+    assert len(commands) == 2
+    assert commands[0].endswith("harnpy run examples/quick_tour.harn\n")
+    assert "pytest" in commands[1]

@@ -1,0 +1,19 @@
+"""Every example runs, against the mock model where it wants one."""
+
+from pathlib import Path
+
+import pytest
+
+from harnpy.cli.sandbox import run_program
+
+EXAMPLES = sorted((Path(__file__).parent.parent / "examples").rglob("*.harn"))
+
+
+def test_there_are_examples() -> None:
+    assert {"quick_tour", "sessions_v1"} <= {path.stem for path in EXAMPLES}
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_example_runs(path: Path) -> None:
+    outcome = run_program(path)
+    assert (outcome.error, outcome.exit_code) == (None, 0), outcome.report

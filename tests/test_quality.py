@@ -1,0 +1,53 @@
+"""The code keeps its own rules: style, types, layers, and a wheel that has all it needs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+_SCRIPTS = Path(sys.executable).parent
+
+
+def check(*command: str | Path) -> None:
+    """Run a tool in the repository; its complaints are the failure."""
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", check=False)
+    if done.returncode:
+        pytest.fail(done.stdout + done.stderr, pytrace=False)
+
+
+def test_ruff_check() -> None:
+    check(sys.executable, "-m", "ruff", "check", ".")
+
+
+def test_ruff_format() -> None:
+    check(sys.executable, "-m", "ruff", "format", "--check", ".")
+
+
+def test_mypy_strict() -> None:
+    check(sys.executable, "-m", "mypy", "--strict", "harnpy")
+
+
+def test_import_contracts() -> None:
+    check(_SCRIPTS / "lint-imports")
+
+
+def test_modules_are_in_proportion() -> None:
+    long = {
+        str(path.relative_to(ROOT)): lines
+        for path in (ROOT / "harnpy").rglob("*.py")
+        if (lines := len(path.read_text(encoding="utf-8").splitlines())) > 500
+    }
+    assert long.keys() <= {"harnpy/syntax/ast.py"}  # a long list of short classes: one idea
+
+
+def test_the_wheel_carries_grammar_and_library(tmp_path: Path) -> None:
+    check(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path))
+    (wheel,) = tmp_path.glob("*.whl")
+    names = set(ZipFile(wheel).namelist())
+    assert {"harnpy/grammar/harn.lark", "harnpy/py.typed", "harnpy/cli/main.py"} <= names
+    assert any(name.startswith("harnpy/stdlib/") for name in names)
