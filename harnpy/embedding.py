@@ -37,11 +37,13 @@ class Vm(machine.Vm):
 
             vm.register("word_count(text: string) -> int", lambda text: len(text.split()))
 
-        What it raises as VmError the script can catch; any other exception ends the run.
+        A coroutine function may wait: the calling task is suspended, others go on. What it raises as
+        VmError the script can catch; any other exception ends the run.
         """
 
         def call(vm: machine.Vm, *args: Any) -> Any:
-            return function(*args)
+            result = function(*args)
+            return vm.tasks.await_coroutine(result) if hasattr(result, "__await__") else result
 
         call.__doc__ = function.__doc__
         self.builtins.register(Declaration(signature, "host", call, False, None))

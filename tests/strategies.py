@@ -6,6 +6,7 @@ whose function type is not last, a `for` over the name `not`. Positions are 0 th
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 from hypothesis import strategies as st
@@ -13,18 +14,13 @@ from hypothesis import strategies as st
 from harnpy.syntax import ast
 from harnpy.syntax.ast import Block, Node
 from harnpy.syntax.layout import MEMBER_WORDS
-from harnpy.syntax.lexer import CONTEXTUAL, RESERVED
+from harnpy.syntax.lexer import CONTEXTUAL
 
 Strategy = st.SearchStrategy[Any]
 
-_PLAIN_NAMES = st.from_regex(r"[a-zA-Z_][a-z0-9_]{0,5}", fullmatch=True).filter(
-    lambda name: name not in RESERVED
-)
-NAMES = st.one_of(
-    _PLAIN_NAMES, st.sampled_from(sorted(CONTEXTUAL)), st.sampled_from(["é_1", "Ω", "_", "r", "Foo", "self"])
-)
+NAMES = st.sampled_from(["x", "xs", "item", "a_1", "é_1", "Ω", "_", "r", "Foo", "self", *sorted(CONTEXTUAL)])
 TYPE_NAMES = st.sampled_from(["Foo", "Point", "Ünit"])
-MEMBERS = st.one_of(NAMES, st.sampled_from(sorted(MEMBER_WORDS)))
+MEMBERS = NAMES | st.sampled_from(sorted(MEMBER_WORDS))
 TEXTS = st.text(
     st.one_of(st.sampled_from(list("\"\\${}\n\tnr '")), st.characters(exclude_categories=["Cs"])), max_size=12
 )
@@ -84,7 +80,7 @@ _LITERALS = st.one_of(
     node(ast.Nil),
     _STRINGS,
 )
-_BINARY_OPS = "+ - * / % ** == != < > <= >= && || ??".split() + ["in", "not in"]
+_BINARY_OPS = [*"+ - * / % ** == != < > <= >= && || ??".split(), "in", "not in"]
 
 
 def _param(default: Strategy, **known: Any) -> Strategy:
@@ -98,7 +94,7 @@ def params(expression: Strategy) -> Strategy:
         st.lists(_param(expression), max_size=1),
         st.lists(_param(st.none(), rest=True), max_size=1),
     )
-    return groups.map(lambda found: tuple(sum(found, [])))
+    return groups.map(lambda found: tuple(chain(*found)))
 
 
 def _balanced(value: Node) -> bool:

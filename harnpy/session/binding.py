@@ -176,11 +176,11 @@ class Binding(Conversation):
         return [lifecycle_value(event) for event in self._noted]
 
     def _in_step(self, session: Session) -> bool:
-        return session.view.window is self._seen and len(session) == self._count
+        return session.view.window is self._seen and session.length == self._count
 
     def _mark(self, session: Session) -> None:
         self._seen = session.view.window
-        self._count = len(session)
+        self._count = session.length
         self._shuffled = False
 
     def _reorder(self, session: Session) -> None:

@@ -108,8 +108,6 @@ class Session:
         ]
         events = self.append(*messages, *news)
         window = former.with_entries(events[: len(messages)])
-        for event in events[len(messages) :]:
-            window.asides.append((len(messages), event))
         window.summary = transcript.get("summary")
         window.state = transcript.get("state")
         window.metadata = transcript.get("metadata", former.metadata)
@@ -118,7 +116,8 @@ class Session:
 
     # Reading.
 
-    def __len__(self) -> int:
+    @property
+    def length(self) -> int:
         """The number of messages in the window."""
         return len(self.view.window)
 

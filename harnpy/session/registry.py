@@ -100,7 +100,7 @@ class SessionStore:
 
     def length(self, id: str) -> int:
         """The number of messages."""
-        return len(self._known("agent_session_length", id).session)
+        return self._known("agent_session_length", id).session.length
 
     def snapshot(self, id: str) -> Snapshot | None:
         """The session as it stands, None when there is none."""
@@ -155,7 +155,7 @@ class SessionStore:
         _not_negative(verb, "keep_last", keep_last)
         session = self._touched(verb, id).session
         session.shrink("trim", session.view.window.trimmed(keep_last))
-        return len(session)
+        return session.length
 
     def inject(self, id: str, message: Dict) -> None:
         """Append a message."""

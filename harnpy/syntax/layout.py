@@ -28,7 +28,7 @@ _EXPECTS_MORE = OPEN_BRACES | frozenset(
 _TERNARY_FOLLOWS = frozenset("IDENT INT FLOAT STRING INTERP true false nil ( { ! - fn".split())
 #: What an operand or a type can end with.
 _OPERAND_ENDS = frozenset(
-    "IDENT INT FLOAT DURATION STRING INTERP RAW_STRING true false nil ) ] } > Q_TRY".split()
+    "IDENT INT FLOAT DURATION STRING INTERP RAW_STRING true false nil ) ] } > Q_TRY exclusive".split()
 )
 
 

@@ -308,13 +308,13 @@ def rest_param(start: int, end: int, name: str, type: Node | None, default: Node
 
 
 def expression_statement(start: int, end: int, value: Node) -> Node:
-    leftmost = value
-    while not isinstance(leftmost, ast.FnExpr):
-        child = next(leftmost.children(), None)
-        if child is None or child.start != start:
-            return value
-        leftmost = child
-    raise Reject("function name", start, skip=1)
+    """At the beginning of a statement `fn` is a declaration, which needs a name."""
+    leftmost: Node | None = value
+    while leftmost is not None and leftmost.start == start:
+        if isinstance(leftmost, ast.FnExpr):
+            raise Reject("function name", start, skip=1)
+        leftmost = next(leftmost.children(), None)
+    return value
 
 
 def target(start: int, end: int, value: Node) -> Node:

@@ -7,7 +7,7 @@ of the sequence, which makes the text of a node independent of where it stands.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from harnpy.syntax import ast
 from harnpy.syntax.ast import Block, Node
@@ -35,9 +35,6 @@ class Printer(Expressions):
         return "".join(line + "\n" for line in out)
 
     def statement(self, node: Node) -> str:
-        visit: Callable[[Node], str] | None = getattr(self, "visit_" + type(node).__name__, None)
-        if visit is not None:
-            return visit(node)
         # At the beginning of a statement `fn` is always a declaration.
         return self.expression(node, 1 if isinstance(node, ast.FnExpr) else 0)
 
@@ -126,10 +123,17 @@ class Printer(Expressions):
         return "".join(f"{self.attribute(attr)}\n" for attr in attrs) + _pub(node)
 
     def attribute(self, node: ast.Attribute) -> str:
-        args = (
-            ("" if arg.name is None else f"{arg.name}: ") + self.expression(arg.value) for arg in node.args
+        args = ", ".join(
+            ("" if arg.name is None else f"{arg.name}: ") + self.attribute_value(arg.value)
+            for arg in node.args
         )
-        return f"@{node.name}({', '.join(args)})" if node.args else f"@{node.name}"
+        return f"@{node.name}({args})" if args else f"@{node.name}"
+
+    def attribute_value(self, node: Node) -> str:
+        """A literal, or a name as it is: parentheses don't exist here."""
+        if isinstance(node, ast.List):
+            return f"[{', '.join(map(self.attribute_value, node.items))}]"
+        return node.name if isinstance(node, ast.Name) else self.expression(node)
 
     # --- statements -------------------------------------------------------------------------------
 

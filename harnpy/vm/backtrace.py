@@ -12,7 +12,7 @@ from harnpy.vm.errors import PlainFault, Thrown, VmError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from types import FrameType, TracebackType
     from typing import Any
 
@@ -81,14 +81,16 @@ def _contexts(trace: TracebackType | None) -> list[int]:
 def describe(error: BaseException, skip: int) -> str:
     """The error's text with a suffix for each context it has left; ``skip`` outer ones are not left."""
     if not isinstance(error, VmError):
-        error = PlainFault(OVERFLOW).with_traceback(error.__traceback__)
+        text = "Out of memory" if isinstance(error, MemoryError) else OVERFLOW
+        error = PlainFault(text).with_traceback(error.__traceback__)
     text = error.text
     if not error.takes_line:
         return text
     left = _contexts(error.__traceback__)[skip:]
     if left and isinstance(error, PlainFault):
         text = "Runtime error: " + text
-    return text + "".join(f" (line {line})" for line in reversed(left))
+    suffixes = [f" (line {line})" for line in reversed(left)]
+    return text + "".join(_shortened(suffixes, 4, 1, lambda n: f" … {n} more …"))
 
 
 def caught(error: BaseException) -> Any:
@@ -119,8 +121,15 @@ def render(error: VmError, colour: bool = False) -> str:
     if text is not None:
         carets = "^" * _token_length(text, top.column - 1)
         out += [f"{pad} |", f"{top.line:>{len(pad)}} | {text}", f"{pad} | {' ' * (top.column - 1)}{carets}"]
-    out += [f"  = note: called from {frame.name} at {frame.file}:{frame.line}" for frame in outer]
+    notes = [f"  = note: called from {frame.name} at {frame.file}:{frame.line}" for frame in outer]
+    out += _shortened(notes, 12, 4, lambda n: f"  = note: … {n} more calls …")
     return "\n".join(out) + "\n"
+
+
+def _shortened(items: list[str], first: int, last: int, between: Callable[[int], str]) -> list[str]:
+    """A long list with its middle said in one item: runaway recursion has hundreds of frames."""
+    left_out = len(items) - first - last
+    return items if left_out < 4 else [*items[:first], between(left_out), *items[-last:]]
 
 
 def _token_length(line: str, start: int) -> int:

@@ -138,7 +138,7 @@ def _denied(name: str) -> Builtin:
 
 
 def builtin(signature: str, *, family: str, strict: bool = False) -> Callable[[F], F]:
-    """Declare a builtin function ``(vm, *args)``."""
+    """Declare a builtin function ``(vm, *args)``; an `async def` suspends the calling task while it waits."""
     return _declare(signature, family, strict, None)
 
 
@@ -157,6 +157,9 @@ def _declare(signature: str, family: str, strict: bool, receiver: str | None) ->
     return attach
 
 
+_COROUTINE = 0x80
+"""`inspect.CO_COROUTINE`: set in the code of an `async def`."""
+
 _ARTICLES = {"string": "a string", "int": "an int", "dict": "a dict", "list": "a list", "bool": "a bool"}
 _PYTHON = {"string": str, "int": int, "dict": dict, "list": list, "bool": bool}
 
@@ -165,7 +168,7 @@ def _binder(declaration: Declaration) -> tuple[Callable[..., Any], int | None]:
     """The function's lenient form and the number of arguments it takes (None: any)."""
     signature = declaration.signature()
     function = declaration.function
-    space: dict[str, Any] = {"fn": function, "display": display, "reject": _reject}
+    space: dict[str, Any] = {"fn": _waiting(function), "display": display, "reject": _reject}
     heads, passed = [], []
     receiver = "self, " if declaration.receiver else ""
     for i, p in enumerate(signature.parameters):
@@ -178,11 +181,19 @@ def _binder(declaration: Declaration) -> tuple[Callable[..., Any], int | None]:
         heads.append(f"{p.name}=d{i}")
         passed.append(_argument(declaration, p.name, p.type, p.optional, i, space))
     count = None if signature.rest else len(signature.parameters)
-    if passed == [head.partition("=")[0] for head in heads]:
+    if passed == [head.partition("=")[0] for head in heads] and space["fn"] is function:
         return _with_defaults(function, [p.default for p in signature.parameters if not p.rest]), count
     text = f"def bound(vm, {receiver}{', '.join(heads)}):\n    return fn(vm, {receiver}{', '.join(passed)})\n"
     exec(compile(text, f"<binder of {declaration.name}>", "exec"), space)  # noqa: S102
     return space["bound"], count
+
+
+def _waiting(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A coroutine function as one that suspends the calling task until its result is there."""
+    code = getattr(function, "__code__", None)
+    if code is None or not code.co_flags & _COROUTINE:
+        return function
+    return lambda vm, *args: vm.tasks.await_coroutine(function(vm, *args))
 
 
 def _with_defaults(function: Callable[..., Any], defaults: list[Any]) -> Callable[..., Any]:

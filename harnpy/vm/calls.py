@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     Value = Any
 
-#: What a program's `catch` catches: its own errors, and calls nested beyond what the host can hold.
-FAILURES = (VmError, RecursionError)
+#: What a program's `catch` catches: its own errors, and what is too deep or too large for the host.
+FAILURES = (VmError, RecursionError, MemoryError)
 
 #: Where a `Late` binding has no value yet, and where an argument was not passed.
 UNSET = Builtin("unset", lambda vm: None, 0)

@@ -69,9 +69,9 @@ class Host:
         """Seconds on a clock that never goes back."""
         return time.monotonic()
 
-    def sleep(self, seconds: float) -> None:
-        """Block the whole thread."""
-        time.sleep(seconds)
+    def sleep(self, seconds: float | None) -> None:
+        """Block the whole thread; None is for ever, or until a signal."""
+        time.sleep(1e9 if seconds is None else seconds)
 
     def env(self, name: str) -> str | None:
         return os.environ.get(name)

@@ -83,6 +83,7 @@ class Vm:
         self.enter = _big_frame(66_000)
         self.enter_worker = _big_frame(17_000)
         self.source_dir: str | None = None
+        self._running = False
         self._tasks: Scheduler | None = None
         self._given: dict[str, Value] = {"argv": []}
         self._states: dict[type, Any] = {}
@@ -122,11 +123,13 @@ class Vm:
         """Run ``body`` as the root task; errors leave in their final form."""
         if sys.getrecursionlimit() < _RECURSION_LIMIT:
             sys.setrecursionlimit(_RECURSION_LIMIT)
+        self._running = True
         try:
             return self.enter(body)
         except FAILURES as error:
             raise finish(error) from error.__cause__
         finally:
+            self._running = False
             if self._tasks:
                 self._tasks.shut_down()
 
@@ -134,37 +137,11 @@ class Vm:
         self, source: str, *, file: str = "<script>", args: Sequence[str] = (), entry: str | None = None
     ) -> Value:
         """Like `run_source`, inside the running asyncio loop: while the program waits, the loop goes on."""
-        import asyncio
+        from harnpy.vm.aio import run_inside
 
-        from greenlet import getcurrent, greenlet
-
-        outside = getcurrent()
-        idle, self.tasks.idle = self.tasks.idle, outside.switch
-        self.tasks.new_hub()
-
-        def run() -> Value:
-            return self.run_source(source, file=file, args=args, entry=entry)
-
-        runner = greenlet(lambda: self._outcome(run))
-        try:
-            answer = runner.switch()
-            while not runner.dead:
-                await asyncio.sleep(answer)
-                answer = runner.switch()
-        finally:
-            self.tasks.idle = idle
-            self.tasks.new_hub()
-        value, error = answer
-        if error:
-            raise error
-        return value
-
-    @staticmethod
-    def _outcome(run: Callable[[], Value]) -> tuple[Value, BaseException | None]:
-        try:
-            return run(), None
-        except BaseException as error:
-            return None, error
+        return await run_inside(
+            self.tasks, lambda: self.run_source(source, file=file, args=args, entry=entry)
+        )
 
     @property
     def tasks(self) -> Scheduler:
@@ -187,8 +164,10 @@ class Vm:
     # --- calling ----------------------------------------------------------------------------------
 
     def call(self, function: Value, *args: Value) -> Value:
-        """Call a callable Harn value."""
-        return self.calls.call(function, 1, args)
+        """Call a callable Harn value. Raises VmError when it fails or is not callable."""
+        if self._running:
+            return self.calls.call(function, 1, args)
+        return self._run(lambda: self.calls.call(function, 1, args))
 
     def callback(self, function: Value, count: int) -> Callable[..., Value] | None:
         """``function`` as a Python callable ``g(0, *args)`` for ``count`` arguments; None if it isn't one."""

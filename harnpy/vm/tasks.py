@@ -13,22 +13,25 @@ from __future__ import annotations
 from collections import deque
 from heapq import heappop, heappush
 
-from harnpy.vm.backtrace import describe
+from harnpy.vm.backtrace import OVERFLOW, describe
 from harnpy.vm.calls import FAILURES, TaskAborted, err
-from harnpy.vm.errors import RuntimeFault, Thrown, TypeFault, VmError
+from harnpy.vm.errors import PlainFault, RuntimeFault, Thrown, TypeFault, VmError
 from harnpy.vm.values import Duration, EnumValue, Stream, TaskHandle, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Awaitable, Callable, Iterator
     from typing import Any
 
+    from harnpy.vm.aio import Bridge
     from harnpy.vm.machine import Vm
 
     Value = Any
 
 CANCELLED = "kind:cancelled:VM cancelled by host"
 DEADLINE = "Deadline exceeded"
+#: Tasks in tasks in tasks: the same limit as for calls, since a task starts a call stack of its own.
+MOST_NESTED = 512
 _FORCED = "cancel_graceful: timeout, task forcefully aborted"
 
 
@@ -38,6 +41,7 @@ class Task:
     def __init__(self, body: Callable[[], Value] | None, parent: Task | None) -> None:
         self.body = body
         self.parent = parent
+        self.nesting: int = parent.nesting + 1 if parent else 0
         self.output: list[str] | None = None if parent is None else []
         self.result: Value = None
         self.error: BaseException | None = None
@@ -80,7 +84,10 @@ class Scheduler:
         self.sequence = 0
         self.pool: list[Any] = []
         self.hub: Any = None
-        self.idle: Callable[[float], None] = vm.host.sleep
+        self.idle: Callable[[float | None], object] = vm.host.sleep
+        self.bridge: Bridge | None = None
+        self.abroad = 0
+        """Coroutines that asyncio is running for tasks of ours."""
 
     def new_hub(self) -> None:
         """Forget the greenlets made under another root: a run begins or ends somewhere else."""
@@ -109,9 +116,10 @@ class Scheduler:
         while True:
             self.fire_timers()
             if not self.ready:
-                if not self.timers:
+                if not self.timers and not self.abroad:
                     raise RuntimeFault("deadlock: every task is waiting for another")
-                self.idle(max(self.timers[0][0] - self.vm.host.monotonic(), 0))
+                now = self.vm.host.monotonic()
+                self.idle(max(self.timers[0][0] - now, 0) if self.timers else None)
                 continue
             task = self.ready.popleft()
             if task is self.root:
@@ -159,6 +167,14 @@ class Scheduler:
         while not met():
             self.suspend()
 
+    def await_coroutine(self, awaitable: Awaitable[Value]) -> Value:
+        """The result of a coroutine; other tasks run meanwhile."""
+        if self.bridge is None:
+            from harnpy.vm.aio import own_loop
+
+            self.bridge = own_loop(self)
+        return self.bridge.wait_for(awaitable)
+
     # --- deadlines and cancellation ---------------------------------------------------------------
 
     def refresh(self) -> None:
@@ -195,6 +211,8 @@ class Scheduler:
 
     def create(self, body: Callable[[int], Value]) -> Task:
         """A child of the current task, queued: it starts when the current one gives way."""
+        if self.current.nesting >= MOST_NESTED:
+            raise PlainFault(OVERFLOW)
         task = Task(lambda: body(1), self.current)
         task.session_stack = self.vm.branch_stack(self.current.session_stack)
         self.current.children.append(task)

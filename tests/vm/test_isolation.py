@@ -57,8 +57,8 @@ def test_what_is_registered_in_one_vm_is_unknown_in_the_other() -> None:
 
 def test_a_second_run_on_one_vm_starts_with_fresh_bindings_and_keeps_sessions() -> None:
     vm = Vm()
-    vm.run_source('let kept = 1\nagent_session_open("s")')
-    assert vm.run_source('return [agent_session_exists("s"), try { kept } catch (e) { e }]') == [
+    vm.run_source('let zqzq = 1\nagent_session_open("s")')
+    assert vm.run_source('return [agent_session_exists("s"), try { zqzq } catch (e) { e }]') == [
         True,
-        "Undefined variable: kept",
+        "Undefined variable: zqzq",
     ]

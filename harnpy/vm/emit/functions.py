@@ -213,12 +213,11 @@ def generator_lines(
     stream: bool,
 ) -> list[Line]:
     """Arguments are bound and checked at the call; the body runs as items are asked for (02 §18)."""
-    names = ", ".join(binding.python for binding in e.function.params)
+    names = ", ".join(["e", *(binding.python for binding in e.function.params)])
     kind = "Stream" if stream else "Generator"
-    depth = [Line(2, "e = 1", start)] if e.uses_depth else []
+    depth = [Line(2, "if d > 512: overflow()", start), Line(2, "e = d + 1", start)]
     return [
         Line(1, f"def {name}_items({names}):", start),
-        *depth,
         *(Line(2, text, start) for text in private),
         Line(2, "if 0: yield", start),
         *main,

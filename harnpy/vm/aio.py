@@ -1,0 +1,89 @@
+"""Waiting for asyncio: how a Harn task awaits a coroutine, and how a program runs inside a loop.
+
+Loaded when the first coroutine is awaited or `Vm.run_async` is called. Programs stay synchronous: the task
+that awaits is suspended, the others go on, and while all of them wait the asyncio loop runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from greenlet import getcurrent, greenlet
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from typing import Any
+
+    from harnpy.vm.tasks import Scheduler, Task
+
+
+class Bridge:
+    """Between one scheduler and one asyncio loop."""
+
+    def __init__(self, scheduler: Scheduler, loop: asyncio.AbstractEventLoop) -> None:
+        self.scheduler = scheduler
+        self.loop = loop
+        self.news = asyncio.Event()
+
+    def wait_for(self, awaitable: Awaitable[Any]) -> Any:
+        """The result of ``awaitable``; the current task is suspended until it is there."""
+        task = self.scheduler.current
+        future = asyncio.ensure_future(awaitable, loop=self.loop)
+        future.add_done_callback(lambda _: self.arrived(task))
+        self.scheduler.abroad += 1
+        try:
+            while not future.done():
+                self.scheduler.suspend()
+        finally:
+            self.scheduler.abroad -= 1
+            future.cancel()
+        return future.result()
+
+    def arrived(self, task: Task) -> None:
+        self.scheduler.resume(task)
+        self.news.set()
+
+    async def rest(self, seconds: float | None) -> None:
+        """Let the loop run for ``seconds``, or until a result arrives."""
+        self.news.clear()
+        waiting = asyncio.ensure_future(self.news.wait())
+        await asyncio.wait([waiting], timeout=seconds)
+        waiting.cancel()
+
+
+def own_loop(scheduler: Scheduler) -> Bridge:
+    """A loop of the scheduler's own, which runs while every task waits."""
+    loop = asyncio.new_event_loop()
+    bridge = Bridge(scheduler, loop)
+    scheduler.idle = lambda seconds: loop.run_until_complete(bridge.rest(seconds))
+    return bridge
+
+
+async def run_inside(scheduler: Scheduler, run: Callable[[], Any]) -> Any:
+    """``run()`` in a greenlet of its own; where it would block, the running loop goes on instead."""
+    outside = getcurrent()
+    before = scheduler.idle, scheduler.bridge
+    bridge = Bridge(scheduler, asyncio.get_running_loop())
+    scheduler.idle, scheduler.bridge = outside.switch, bridge
+    scheduler.new_hub()
+    runner = greenlet(lambda: _outcome(run))
+    try:
+        answer = runner.switch()
+        while not runner.dead:
+            await bridge.rest(answer)
+            answer = runner.switch()
+    finally:
+        scheduler.idle, scheduler.bridge = before
+        scheduler.new_hub()
+    value, error = answer
+    if error:
+        raise error
+    return value
+
+
+def _outcome(run: Callable[[], Any]) -> tuple[Any, BaseException | None]:
+    try:
+        return run(), None
+    except BaseException as error:
+        return None, error

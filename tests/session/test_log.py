@@ -1,0 +1,194 @@
+"""Sessions as event logs: which verb is which event, and what a fork's log says (10 §C3, §C9)."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import pytest
+
+from harnpy.session import (
+    Effects,
+    EventDraft,
+    InvalidArgument,
+    Session,
+    SessionConflict,
+    SessionError,
+    SessionExists,
+    SessionNotFound,
+    SessionStore,
+)
+from harnpy.session.views import replay
+
+
+def said(text: str) -> dict[str, Any]:
+    return {"role": "user", "content": text}
+
+
+def session_of(store: SessionStore, id: str) -> Session:
+    session = store.session(id)
+    assert session
+    return session
+
+
+@pytest.fixture
+def store() -> SessionStore:
+    store = SessionStore()
+    store.open("s")
+    store.inject("s", said("a"))
+    store.inject("s", said("b"))
+    return store
+
+
+def test_each_verb_is_an_event(store: SessionStore) -> None:
+    store.append_event("s", {"kind": "note"})
+    store.trim("s", 1)
+    store.reset("s")
+    store.open("s", {"workspace_policy": {}})
+    events = session_of(store, "s").events()
+    assert [event.type for event in events] == [
+        "session_created",
+        "message_added",
+        "message_added",
+        "transcript_event",
+        "compaction_triggered",
+        "history_replaced",
+        "register_set",
+        "transcript_event",
+    ]
+    assert [event.seq for event in events] == list(range(1, 9))
+    assert events[0].data == {"depth": 0}
+    assert events[1].data == said("a")
+    entries = [{"event_id": events[2].id, "event_type": "message_added", "message": said("b")}]
+    assert events[4].data == {"strategy": "trim", "cutoff_event_id": events[3].id, "entries": entries}
+    assert events[5].data == {"messages": [], "reason": "reset"}
+    assert events[6].data == {
+        "key": "settings.workspace_policy",
+        "value": {"default_mount_mode": "read_only"},
+        "version": 1,
+    }
+
+
+def test_nothing_is_lost_by_trim_or_reset(store: SessionStore) -> None:
+    store.trim("s", 0)
+    store.reset("s")
+    added = [event.data for event in session_of(store, "s").events() if event.type == "message_added"]
+    assert added == [said("a"), said("b")]
+
+
+def test_ids_and_time_stamps_are_made_when_looked_at() -> None:
+    minted: list[str] = []
+
+    def new_id() -> str:
+        minted.append(f"id-{len(minted)}")
+        return minted[-1]
+
+    store = SessionStore(effects=Effects(now=lambda: 1767225600.123456, new_id=new_id))
+    store.open("s")
+    store.inject("s", said("a"))
+    store.fork("s", "t")
+    assert minted == []
+    event = session_of(store, "s").event(2)
+    assert (event.id, event.id, minted) == ("id-0", "id-0", ["id-0"])
+    assert event.timestamp == "2026-01-01T00:00:00.123456Z"
+
+
+def test_an_appended_draft_keeps_its_metadata_and_cost(store: SessionStore) -> None:
+    session = session_of(store, "s")
+    draft = EventDraft("custom", {"x": 1}, metadata={"client": "cli"}, cost=0.5)
+    (event,) = session.append(draft, expected_version=3)
+    assert (event.seq, event.metadata, event.cost, event.session_id) == (4, {"client": "cli"}, 0.5, "s")
+    assert (session.event(2).metadata, session.event(2).cost) == ({}, 0.0)
+
+
+def test_an_append_at_another_version_is_a_conflict_and_leaves_no_trace(store: SessionStore) -> None:
+    session = session_of(store, "s")
+    with pytest.raises(SessionConflict, match=r"Version conflict for session 's': expected 1, found 3"):
+        session.append(EventDraft("message_added", said("x")), expected_version=1)
+    assert (session.version, session.length, len(session.events())) == (3, 2, 3)
+
+
+def test_types_that_mean_nothing_to_a_view_are_legal(store: SessionStore) -> None:
+    session = session_of(store, "s")
+    session.append(EventDraft("from_the_future", {"x": 1}))
+    assert session.length == 2
+
+
+def test_a_forks_log_is_its_own_and_says_where_it_came_from(store: SessionStore) -> None:
+    store.fork("s", "t")
+    store.inject("t", said("c"))
+    parent, child = session_of(store, "s"), session_of(store, "t")
+    events = child.events()
+    assert events[0].data == {
+        "depth": 1,
+        "parent_session_id": "s",
+        "fork_point_event_id": parent.event(3).id,
+        "fork_point_seq": 3,
+    }
+    assert {event.session_id for event in events} == {"t"}
+    assert [event.seq for event in events] == [1, 2, 3, 4]
+    assert events[1].metadata == {"fork_origin": {"session_id": "s", "event_id": parent.event(2).id}}
+    assert events[1].timestamp == parent.event(2).timestamp
+    assert {event.id for event in events}.isdisjoint(event.id for event in parent.events())
+    assert [event.id for event in child.events()] == [event.id for event in events]
+
+
+def test_the_origin_of_a_forks_fork_is_its_direct_parent(store: SessionStore) -> None:
+    store.fork("s", "t")
+    store.fork("t", "u")
+    grandchild = session_of(store, "u").event(2)
+    assert grandchild.metadata["fork_origin"] == {
+        "session_id": "t",
+        "event_id": session_of(store, "t").event(2).id,
+    }
+    assert grandchild.first is session_of(store, "s").event(2)
+
+
+def test_transcript_events_keep_their_ids_in_a_fork(store: SessionStore) -> None:
+    store.fork("s", "t")
+    store.fork("t", "u")
+    assert (store.snapshot("u") or {})["events"] == (store.snapshot("s") or {})["events"]
+
+
+def test_forks_of_forks_may_go_a_thousand_deep() -> None:
+    store = SessionStore(cap=4)
+    id = store.open("0")
+    for depth in range(1, 1500):
+        store.inject(id, said(str(depth)))
+        id = store.fork(id, str(depth))
+    session = session_of(store, id)
+    assert session.length == 1499
+    assert session.event(1).data["depth"] == 1499
+    assert [event.data["content"] for event in session.events(1)] == [str(d) for d in range(1, 1500)]
+    assert replay(session.events()).window.messages() == session.messages()
+
+
+def test_a_replayed_fork_shows_its_parent_until_it_is_reset(store: SessionStore) -> None:
+    store.reset("s")
+    store.inject("s", said("c"))
+    store.fork("s", "t")
+    child = session_of(store, "t")
+    assert replay(child.events()).metadata() == {"parent_session_id": "s"}
+    store.reset("t")
+    assert replay(child.events()).metadata() is None
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (SessionError("x", "s"), "session"),
+        (SessionNotFound("s"), "not_found"),
+        (SessionNotFound("s", "agent_session_trim"), "not_found"),
+        (SessionConflict("s", 1, 2), "version_conflict"),
+        (SessionExists("s", 2), "exists"),
+        (InvalidArgument("agent_session_trim", "`keep_last` must be >= 0"), "invalid"),
+    ],
+)
+def test_errors_have_a_stable_code_and_pickle(error: SessionError, code: str) -> None:
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again), again.code, again.__dict__) == (
+        type(error),
+        str(error),
+        code,
+        error.__dict__,
+    )
