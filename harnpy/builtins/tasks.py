@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harnpy.vm.builtin import builtin
-from harnpy.vm.errors import RuntimeFault, TypeFault, VmError
+from harnpy.vm.errors import RuntimeFault, TypeFault
 from harnpy.vm.host import ExitRequest
 from harnpy.vm.tasks import applied
 from harnpy.vm.values import Duration, EnumValue, display, type_name
@@ -80,9 +80,7 @@ def _cap(options: Value) -> int:
 def _failure(task: Task) -> str | None:
     """Why a call failed; None when it succeeded."""
     if task.error:
-        if not isinstance(task.error, VmError):
-            raise task.error
-        return task.error.text
+        return task.error_text()
     result = task.result
     if type(result) is EnumValue and result.enum == "Result" and result.variant == "Err":
         return display(result.fields[0] if result.fields else None)

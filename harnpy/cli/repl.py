@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 
 import click
 
@@ -35,12 +36,9 @@ def _converse(shell: Shell) -> None:
     print(f"Harn REPL v{__version__}")
     print("Type expressions or statements. Ctrl+C or Ctrl+D to exit.")
     ask = prompter(shell)
-    while not shell.done:
-        try:
-            text = ask()
-        except (EOFError, KeyboardInterrupt):
-            break
-        shell.feed(text)
+    with suppress(EOFError, KeyboardInterrupt):
+        while not shell.done:
+            shell.feed(ask())
     print("Goodbye!")
 
 

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 #: Modules whose frames belong to the call they make.
 _TRANSPARENT = frozenset(["harnpy.vm.calls", "harnpy.vm.tasks"])
 
+#: The function that a task's body runs in: an error that gets here leaves the task (05 §2).
+_TASK = "run_task"
+
 OVERFLOW = "Stack overflow: too many nested calls"
 
 
@@ -73,7 +76,7 @@ def _contexts(trace: TracebackType | None) -> list[int]:
             else:
                 lines[-1] = line
             outside = False
-        elif frame.f_globals.get("__name__") not in _TRANSPARENT:
+        elif frame.f_globals.get("__name__") not in _TRANSPARENT or frame.f_code.co_name == _TASK:
             outside = True
     return lines
 

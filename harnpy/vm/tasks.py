@@ -15,7 +15,7 @@ from heapq import heappop, heappush
 
 from harnpy.vm.backtrace import OVERFLOW, describe
 from harnpy.vm.calls import FAILURES, TaskAborted, err
-from harnpy.vm.errors import PlainFault, RuntimeFault, Thrown, TypeFault, VmError
+from harnpy.vm.errors import PlainFault, RuntimeFault, Thrown, TypeFault
 from harnpy.vm.values import Duration, EnumValue, Stream, TaskHandle, type_name
 
 TYPE_CHECKING = False
@@ -62,8 +62,10 @@ class Task:
         self.session_stack: Any = None
 
     def error_text(self) -> str:
-        assert self.error
-        return self.error.text if isinstance(self.error, VmError) else str(self.error)
+        """The failed task's error as text, with the line it failed at."""
+        if not isinstance(self.error, FAILURES):
+            raise self.error or AssertionError("the task did not fail")
+        return describe(self.error, 0)
 
 
 def applied(body: Callable[..., Value], item: Value) -> Callable[[int], Value]:
@@ -250,10 +252,6 @@ class Scheduler:
             task.result = task.body()
         except TaskAborted:
             task.consumed = True
-        except Thrown as error:
-            task.error = error
-        except FAILURES as error:
-            task.error = VmError(describe(error, 0))
         except BaseException as error:
             task.error = error
         self.finish(task)

@@ -454,7 +454,10 @@ def test_a_snapshot_stands_still(store: SessionStore) -> None:
 
 
 def test_open_takes_a_workspace(store: SessionStore) -> None:
-    anchor = {"primary": "src/./lib/..", "additional_roots": [{"path": "//x//", "mount_mode": "read_write"}, "y"]}
+    anchor = {
+        "primary": "src/./lib/..",
+        "additional_roots": [{"path": "//x//", "mount_mode": "read_write"}, "y"],
+    }
     store.open("w", {"workspace_anchor": anchor, "workspace_policy": {"default_mount_mode": "read_only"}})
     snapshot = store.snapshot("w") or {}
     stamp = "2026-01-01T00:00:00.042Z"
