@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 _PACKAGE = "harnpy.builtins"
 _DIRECTORY = os.path.dirname(__file__)
-_DECORATORS = ("builtin", "counted")
 
 #: Names whose part before the dot is a global: a dict of builtins.
 _NAMESPACES = ("stream",)
@@ -172,5 +171,5 @@ def _names_in(text: str) -> Iterator[str]:
     """The names that the decorator lines of a module declare: its text between quote and bracket."""
     for piece in text.split("\n@")[1:]:
         decorator, _, rest = piece.partition("(")
-        if decorator in _DECORATORS:
+        if decorator == "builtin":
             yield rest.lstrip()[1:].partition("(")[0]

@@ -5,11 +5,11 @@ The list functions do what the methods of the same name do, on a first argument 
 
 from __future__ import annotations
 
-from harnpy.builtins.counted import ABSENT, counted
-from harnpy.vm.builtin import builtin
+from harnpy.vm.builtin import ABSENT, builtin
+from harnpy.vm.equality import structural_key
 from harnpy.vm.errors import RuntimeFault, TypeFault
 from harnpy.vm.methods import lists
-from harnpy.vm.values import Iter, Pair, Range, structural_key, type_name
+from harnpy.vm.values import Iter, Pair, Range, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,19 +37,19 @@ def entries(vm: Vm, d: Value) -> list[Value]:
     return [{"key": key, "value": d[key]} for key in keys(vm, d)]
 
 
-@counted("chunk(items: list, size: int = 1) -> list", family="collections")
+@builtin("chunk(items: list, size: int = 1) -> list", family="collections", counted=True)
 def chunk(vm: Vm, items: Value = ABSENT, size: Value = 1) -> list[Value]:
     """Lists of `size` items each; the last may be shorter."""
     return lists.chunk(vm, _list("chunk", items), _int(size, 1))
 
 
-@counted("window(items: list, size: int = 2, step: int = 1) -> list", family="collections")
+@builtin("window(items: list, size: int = 2, step: int = 1) -> list", family="collections", counted=True)
 def window(vm: Vm, items: Value = ABSENT, size: Value = 2, step: Value = 1) -> list[Value]:
     """Lists of `size` neighbours, each beginning `step` items after the one before."""
     return lists.window(vm, _list("window", items), _int(size, 2), _int(step, 1))
 
 
-@counted("group_by(items: list, f: callable) -> dict", family="collections")
+@builtin("group_by(items: list, f: callable) -> dict", family="collections", counted=True)
 def group_by(vm: Vm, items: Value = ABSENT, f: Value = ABSENT) -> dict[str, Value] | None:
     """Lists of the items with the same text of `f(item)`, by that text."""
     _list("group_by", items)
@@ -57,7 +57,7 @@ def group_by(vm: Vm, items: Value = ABSENT, f: Value = ABSENT) -> dict[str, Valu
     return lists.group_by(vm, items, f)
 
 
-@counted("partition(items: list, f: callable) -> dict", family="collections")
+@builtin("partition(items: list, f: callable) -> dict", family="collections", counted=True)
 def partition(vm: Vm, items: Value = ABSENT, f: Value = ABSENT) -> dict[str, list[Value]]:
     """`{match, no_match}`: the items for which `f(item)` is truthy, and the others.
 
@@ -71,7 +71,7 @@ def partition(vm: Vm, items: Value = ABSENT, f: Value = ABSENT) -> dict[str, lis
     return sides
 
 
-@counted("dedup_by(items: list, f: callable) -> list", family="collections")
+@builtin("dedup_by(items: list, f: callable) -> list", family="collections", counted=True)
 def dedup_by(vm: Vm, items: Value = ABSENT, f: Value = ABSENT) -> list[Value]:
     """The first item for each distinct `f(item)`; an int and a float are distinct."""
     _list("dedup_by", items)
@@ -82,7 +82,7 @@ def dedup_by(vm: Vm, items: Value = ABSENT, f: Value = ABSENT) -> list[Value]:
     return list(firsts.values())
 
 
-@counted("flat_map(items: list, f: callable) -> list", family="collections")
+@builtin("flat_map(items: list, f: callable) -> list", family="collections", counted=True)
 def flat_map(vm: Vm, items: Value = ABSENT, f: Value = ABSENT) -> list[Value] | None:
     """`f(item)` of every item; results that are lists are spliced in, one level deep."""
     _list("flat_map", items)
@@ -90,7 +90,7 @@ def flat_map(vm: Vm, items: Value = ABSENT, f: Value = ABSENT) -> list[Value] | 
     return lists.flat_map(vm, items, f)
 
 
-@counted("iter(source: any) -> iter", family="collections")
+@builtin("iter(source: any) -> iter", family="collections", counted=True)
 def lift(vm: Vm, source: Value = ABSENT) -> Iter:
     """A lazy iterator over a list, set, dict (pairs), string, range, generator or stream.
 
@@ -101,7 +101,7 @@ def lift(vm: Vm, source: Value = ABSENT) -> Iter:
     return source if type(source) is Iter else Iter(vm.iterate(source))
 
 
-@counted("pair(first: any, second: any) -> pair", family="collections")
+@builtin("pair(first: any, second: any) -> pair", family="collections", counted=True)
 def pair(vm: Vm, first: Value = ABSENT, second: Value = ABSENT, *surplus: Value) -> Pair:
     """Two values as one."""
     if second is ABSENT or surplus:
@@ -110,7 +110,7 @@ def pair(vm: Vm, first: Value = ABSENT, second: Value = ABSENT, *surplus: Value)
     return Pair(first, second)
 
 
-@counted("range(a: int, b?: int) -> range", family="math")
+@builtin("range(a: int, b?: int) -> range", family="math", counted=True)
 def int_range(vm: Vm, a: Value = ABSENT, b: Value = ABSENT, *surplus: Value) -> Range:
     """The ints from 0 up to but not including `a`, or from `a` up to but not including `b`."""
     if a is ABSENT or surplus:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 import uuid
 
-from harnpy.builtins.counted import ABSENT, counted
-from harnpy.vm.builtin import builtin
+from harnpy.vm.builtin import ABSENT, builtin
 from harnpy.vm.errors import RuntimeFault
 from harnpy.vm.values import display
 
@@ -43,7 +42,7 @@ def uuid_v7(vm: Vm) -> str:
     return str(vm.host.uuid7())
 
 
-@counted("uuid_v5(namespace: string, name: string) -> string", family="io")
+@builtin("uuid_v5(namespace: string, name: string) -> string", family="io", counted=True)
 def uuid_v5(vm: Vm, namespace: Value = ABSENT, name: Value = ABSENT) -> str:
     """The UUID of `name` within `namespace`: a UUID, or `dns`, `url`, `oid`, `x500`."""
     if name is ABSENT:

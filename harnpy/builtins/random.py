@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import random
 
-from harnpy.builtins.counted import ABSENT, counted
-from harnpy.vm.builtin import builtin
+from harnpy.vm.builtin import ABSENT, builtin
 from harnpy.vm.errors import TypeFault
 from harnpy.vm.values import Rng
 
@@ -39,7 +38,7 @@ def random_float(vm: Vm, rng: Value) -> float:
     return _source(vm, rng)[0].random()
 
 
-@counted("random_int(rng?: rng, min: int, max: int) -> int", family="math")
+@builtin("random_int(rng?: rng, min: int, max: int) -> int", family="math", counted=True)
 def random_int(vm: Vm, rng: Value = ABSENT, min: Value = ABSENT, max: Value = ABSENT) -> int | None:
     """An int from `min` to `max`, both included; nil if there is none between them."""
     source, (low, high, *_) = _source(vm, rng, min, max)
@@ -51,14 +50,14 @@ def random_int(vm: Vm, rng: Value = ABSENT, min: Value = ABSENT, max: Value = AB
     return source.randint(low, high) if low <= high else None
 
 
-@counted("random_choice(rng?: rng, items: list) -> any", family="math")
+@builtin("random_choice(rng?: rng, items: list) -> any", family="math", counted=True)
 def random_choice(vm: Vm, rng: Value = ABSENT, items: Value = ABSENT) -> Value:
     """One of the items; nil of an empty list or of what is none."""
     source, (choices, *_) = _source(vm, rng, items)
     return source.choice(choices) if type(choices) is list and choices else None
 
 
-@counted("random_shuffle(rng?: rng, items: list) -> list", family="math")
+@builtin("random_shuffle(rng?: rng, items: list) -> list", family="math", counted=True)
 def random_shuffle(vm: Vm, rng: Value = ABSENT, items: Value = ABSENT) -> list[Value] | None:
     """The items in a random order, as a new list; nil of what is no list."""
     source, (ordered, *_) = _source(vm, rng, items)

@@ -6,9 +6,10 @@ Members are told apart by structural key, so `1` and `1.0` are two; the methods 
 from __future__ import annotations
 
 from harnpy.vm.builtin import builtin
+from harnpy.vm.equality import structural_key
 from harnpy.vm.errors import Thrown
 from harnpy.vm.methods.lists import unique
-from harnpy.vm.values import Set, structural_key
+from harnpy.vm.values import Set
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from harnpy.vm.builtin import builtin
+from harnpy.vm.equality import contains_value
 from harnpy.vm.methods.strings import WHITESPACE
-from harnpy.vm.values import contains_value, display
+from harnpy.vm.values import display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from harnpy.builtins.counted import ABSENT, counted
-from harnpy.vm.builtin import builtin
+from harnpy.vm.builtin import ABSENT, builtin
+from harnpy.vm.equality import equal
 from harnpy.vm.errors import Thrown
-from harnpy.vm.values import display, equal
+from harnpy.vm.values import display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def assert_true(vm: Vm, cond: Value, msg: str | None) -> None:
         raise Thrown("Assertion failed" if msg is None else msg)
 
 
-@counted("assert_eq(actual: any, expected: any, msg?: string) -> nil", family="testing")
+@builtin("assert_eq(actual: any, expected: any, msg?: string) -> nil", family="testing", counted=True)
 def assert_eq(vm: Vm, actual: Value = ABSENT, expected: Value = ABSENT, msg: Value = None) -> None:
     """Throw `msg` unless `actual == expected`."""
     if expected is ABSENT:
@@ -30,7 +30,7 @@ def assert_eq(vm: Vm, actual: Value = ABSENT, expected: Value = ABSENT, msg: Val
         raise Thrown(text if msg is None else display(msg))
 
 
-@counted("assert_ne(a: any, b: any, msg?: string) -> nil", family="testing")
+@builtin("assert_ne(a: any, b: any, msg?: string) -> nil", family="testing", counted=True)
 def assert_ne(vm: Vm, a: Value = ABSENT, b: Value = ABSENT, msg: Value = None) -> None:
     """Throw `msg` if `a == b`."""
     if b is ABSENT:

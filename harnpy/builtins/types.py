@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from harnpy.builtins.counted import ABSENT, counted
-from harnpy.vm.builtin import builtin
+from harnpy.vm.builtin import ABSENT, builtin
+from harnpy.vm.equality import equal, structural_key
 from harnpy.vm.errors import RuntimeFault
-from harnpy.vm.values import Builtin, Fn, Pair, Range, Set, display, equal, structural_key, type_name
+from harnpy.vm.values import Builtin, Fn, Pair, Range, Set, display, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def _key_text(key: Value) -> str:
     return key.__qualname__ if isinstance(key, type) else repr(key)
 
 
-@counted("unreachable(value?: any) -> never", family="types")
+@builtin("unreachable(value?: any) -> never", family="types", counted=True)
 def unreachable(vm: Vm, value: Value = ABSENT) -> NoReturn:
     """Fail: the program came where it never should."""
     detail = "" if value is ABSENT else f": {display(value)}"

@@ -42,8 +42,9 @@ class TestHost(Host):
 
     __test__ = False
 
-    def __init__(self, out: Callable[[str], object]) -> None:
+    def __init__(self, out: Callable[[str], object], default_provider: str | None = None) -> None:
         super().__init__(stdout=out, stderr=lambda text: None, stdin=StringIO())
+        self._default_provider = default_provider
 
     def isatty(self, stream: str) -> bool:
         return False
@@ -52,16 +53,25 @@ class TestHost(Host):
         if name == "HARN_LLM_CALLS_DISABLED":
             return "1"
         if name == "HARN_LLM_PROVIDER":
-            return super().env(name) or "mock"
+            return super().env(name) or self._default_provider
         return super().env(name)
 
 
 def run_program(
-    path: Path, *, timeout_ms: float = DEFAULT_TIMEOUT, entry: str | None = None, shown: Path | None = None
+    path: Path,
+    *,
+    timeout_ms: float = DEFAULT_TIMEOUT,
+    entry: str | None = None,
+    shown: Path | None = None,
+    default_provider: str | None = None,
 ) -> Outcome:
-    """Run `path`, or only its pipeline `entry`, as a program of its own; messages call it `shown`."""
+    """Run `path` as a program of its own.
+
+    `entry` is the pipeline to run instead of the usual one, `shown` what messages call the file, and
+    `default_provider` the value of HARN_LLM_PROVIDER where it is not set.
+    """
     written: list[str] = []
-    vm = Vm(host=TestHost(written.append))
+    vm = Vm(host=TestHost(written.append, default_provider))
     start = perf_counter()
     try:
         with time_limit(timeout_ms):

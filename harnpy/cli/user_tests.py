@@ -72,14 +72,14 @@ def run_tests(file: TestFile, timeout_ms: float) -> list[Result]:
 
 
 def _run_test(path: Path, shown: Path, test: str, timeout_ms: float) -> Result:
-    outcome = run_program(path, timeout_ms=timeout_ms, entry=test, shown=shown)
+    outcome = run_program(path, timeout_ms=timeout_ms, entry=test, shown=shown, default_provider="mock")
     failure = _failure(outcome)
     return Result(test, "fail" if failure else "pass", outcome.ms, failure)
 
 
 def _failure(outcome: Outcome) -> str:
     if outcome.error is not None:
-        return outcome.report.rstrip("\n")
+        return outcome.report.rstrip("\n").replace("error: compile error: ", "Compile error: ", 1)
     return f"exit({outcome.exit_code})" if outcome.exit_code else ""
 
 

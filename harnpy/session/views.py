@@ -263,6 +263,7 @@ def _turn_started(view: View, event: Event) -> None:
 
 def _turn_completed(view: View, event: Event) -> None:
     if "error" not in event.payload:
+        view.window.floor = len(view.window.entries)
         done = event.payload["turn_stop_reason"] == "completed"
         view.window.state = "active" if done else "paused"
 

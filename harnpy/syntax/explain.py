@@ -156,25 +156,40 @@ class Explainer:
             if "DURATION" in viable:
                 heredoc = kinds[at : at + 3] == ["<", "<", "IDENT"]
                 return _HEREDOC if heredoc else "expression"
-            name = self._name(viable, states[-1])
+            name = self._name(viable, states)
             if name:
                 return name
         if ";" in viable and "NL" in viable:
             return self._separator(tokens, at, states, viable)
         return next((text for kind, text in _PUNCTUATION.items() if kind in viable), "expression")
 
-    def _name(self, viable: set[str], state: int) -> str:
+    def _name(self, viable: set[str], states: list[int]) -> str:
         if "eval_pack" in viable and "let" not in viable:
             return _AFTER_PUB
-        roles = self.table.roles[state]
-        if "IDENT" in viable:
+        taken = self.table.trial(states, "IDENT")
+        if taken is not None:
+            roles = self.table.roles[taken[0][-1]]
             return next((text for role, text in _ROLES.items() if role in roles), "")
         return "number after '-' in attribute argument" if viable == {"INT", "FLOAT"} else ""
 
     def _separator(self, tokens: Tokens, at: int, states: list[int], viable: set[str]) -> str:
         if "$END" in viable:
             return TOP_SEPARATOR
-        return "statement separator (`;` or newline)"
+        return f"{self._separated(tokens, at, states)} separator (`;` or newline)"
+
+    def _separated(self, tokens: Tokens, at: int, states: list[int]) -> str:
+        """What stands before the token that should have been a separator."""
+        if tokens.kinds[at - 2 : at] == ["DESCRIPTION", "STRING"]:
+            return "tool body item"
+        taken = self.table.trial(states, "NL")
+        completed = taken[1] if taken is not None else set()
+        if "skill_field" in completed:
+            return "skill field"
+        if "eval_field" in completed:
+            return "eval_pack field"
+        if "summary" in completed:
+            return "eval_pack item"
+        return "eval_pack body statement" if "eval_items" in completed else "statement"
 
 
 def _shown(tokens: Tokens, at: int, expected: str) -> str:
@@ -199,7 +214,7 @@ def _shown(tokens: Tokens, at: int, expected: str) -> str:
     if kind in RESERVED:
         plain_name = expected in _ROLES.values() and expected not in _NOT_PLAIN_NAMES
         return f"'{kind}' (reserved keyword)" if plain_name else kind
-    if kind.isupper() and value[:1].isidentifier():
+    if kind == "IDENT" or value.isidentifier():
         return f"id({value})"
     return str(value)
 

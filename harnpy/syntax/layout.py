@@ -85,10 +85,26 @@ class _Layout:
 
     def before(self, i: int) -> str:
         """The kind of the last token kept before ``i``; ``""`` at the beginning."""
+        i = self.previous(i)
+        return self.kinds[i] if i >= 0 else ""
+
+    def starts_line(self, i: int) -> bool:
+        """Whether token ``i`` begins a statement, field or item of a body."""
+        before = self.before(i)
+        return before in OPEN_BRACES or before in ("NL", ";")
+
+    def previous(self, i: int) -> int:
         i -= 1
         while i >= 0 and not self.kinds[i]:
             i -= 1
-        return self.kinds[i] if i >= 0 else ""
+        return i
+
+    def declares(self, word: str) -> bool:
+        """Whether the innermost bracket is the body of a ``word NAME`` or ``word NAME "id"``."""
+        if not self.open:
+            return False
+        name = self.previous(self.open[-1])
+        return word in (self.before(name), self.before(self.previous(name)))
 
     def after(self, i: int) -> int:
         """The next token after ``i`` that is no line break."""
@@ -129,13 +145,17 @@ class _Layout:
     def brace_class(self, i: int) -> str:
         first = self.after(i)
         kind = self.kinds[first]
-        if i and self.kinds[i - 1] == "IDENT" and self.values[i - 1][0].isupper():
+        if i and self.kinds[i - 1] == "IDENT" and self.may_name_struct(i - 1):
             key = kind == "STRING" or is_identifier(kind)
             if kind == "}" or (key and self.kinds[self.after(first)] == ":"):
                 return "LB_STRUCT"
         if is_identifier(kind) and self.kinds[self.after(first)] == "->":
             return "LB_ARROW1"
         return "LB"
+
+    def may_name_struct(self, i: int) -> bool:
+        # The name of a skill's field is no operand: its value begins with the brace.
+        return self.values[i][0].isupper() and not (self.starts_line(i) and self.declares("skill"))
 
     def arrow(self, i: int) -> None:
         if self.open and self.kinds[self.open[-1]] == "LB":
@@ -198,11 +218,12 @@ class _Layout:
         self.decide(i, listed and is_identifier(self.kinds[i + 1]), "OUT")
 
     def description(self, i: int) -> None:
-        self.decide(i, self.before(i) in OPEN_BRACES and self.kinds[i + 1] == "STRING", "DESCRIPTION")
+        begins = self.before(i) in OPEN_BRACES and self.kinds[i + 1] == "STRING"
+        self.decide(i, begins and not self.declares("skill"), "DESCRIPTION")
 
     def summarize(self, i: int) -> None:
-        starts = self.before(i) in OPEN_BRACES or self.before(i) in ("NL", ";")
-        self.decide(i, starts and self.kinds[self.after(i)] == "{", "SUMMARIZE")
+        block = self.starts_line(i) and self.kinds[self.after(i)] == "{"
+        self.decide(i, block and self.declares("eval_pack"), "SUMMARIZE")
 
     def case(self, i: int) -> None:
         in_select = bool(self.open) and self.before(self.open[-1]) == "select"

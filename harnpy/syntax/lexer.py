@@ -113,7 +113,7 @@ def lex(source: str, start: int, end: int) -> Tokens:
             begin = found.start(_INT)
             kind, value = _number(found[_INT], found[_FLOAT], found[_DURATION])
         elif group == _ELLIPSIS:
-            kind = value = "ELLIPSIS"
+            kind, value = "ELLIPSIS", "."
         elif group == _FOREIGN_WORD and text[0].isalpha():
             kind, value = "IDENT", text
         else:

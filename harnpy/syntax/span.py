@@ -5,8 +5,6 @@ Offsets, lines and columns count characters (Unicode scalars); lines and columns
 
 from __future__ import annotations
 
-from bisect import bisect_right
-
 
 class Span:
     """``source[start:end]``, with the position of its first character."""
@@ -33,24 +31,18 @@ class Span:
 
 
 class Lines:
-    """The lines of one source text."""
+    """The lines of one source text. Counts when asked; nothing is prepared."""
 
     def __init__(self, source: str) -> None:
         self.source = source
-        self._starts = [0]
-        at = source.find("\n")
-        while at >= 0:
-            self._starts.append(at + 1)
-            at = source.find("\n", at + 1)
 
     def line(self, offset: int) -> int:
-        return bisect_right(self._starts, offset)
+        return self.source.count("\n", 0, offset) + 1
 
     def locate(self, offset: int) -> tuple[int, int]:
         """The line and column of ``offset``; an offset past the end is just past the last character."""
         offset = min(offset, len(self.source))
-        line = self.line(offset)
-        return line, offset - self._starts[line - 1] + 1
+        return self.line(offset), offset - self.source.rfind("\n", 0, offset)
 
     def span(self, start: int, end: int) -> Span:
         return Span(start, end, *self.locate(start))
@@ -60,10 +52,11 @@ class Lines:
 
         A final line feed ends the last line, it does not begin another.
         """
-        if not 1 <= line <= len(self._starts):
-            return None
-        start = self._starts[line - 1]
+        start = 0
+        for _ in range(line - 1):
+            start = self.source.find("\n", start) + 1
+            if start == 0:
+                return None
         if start == len(self.source) and line > 1:
             return None
-        end = self.source.find("\n", start)
-        return self.source[start:] if end < 0 else self.source[start:end]
+        return self.source[start:].partition("\n")[0]

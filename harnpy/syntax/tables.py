@@ -52,19 +52,25 @@ class Table:
             found = self._climbs[key] = state
         return found
 
-    def accepts(self, states: list[int], kind: str) -> bool:
-        """Whether a parser with this stack can take a token of ``kind``."""
-        states = states.copy()
+    def trial(self, states: list[int], kind: str) -> tuple[list[int], set[str]] | None:
+        """What a parser with this stack would do for a token of ``kind``: the stack from which it would
+        take it, and the rules it would complete before. None when it would not take it.
+        """
+        states, completed = states.copy(), set()
         while True:
             action = self.actions[states[-1]].get(kind)
             if action is None:
-                return False
+                return None
             if action >= 0:
-                return True
+                return states, completed
             origin, size, _, _ = self.rules[-1 - action]
             if size:
                 del states[-size:]
             states.append(self.gotos[states[-1]][origin])
+            completed.add(origin)
+
+    def accepts(self, states: list[int], kind: str) -> bool:
+        return self.trial(states, kind) is not None
 
 
 def _rule(origin: str, size: int, name: str, picks: tuple[int, ...] | None) -> Rule:

@@ -8,7 +8,7 @@ two Harn frames is a builtin that called back, which is where an error takes a `
 
 from __future__ import annotations
 
-from harnpy.vm.errors import PlainFault, Thrown, VmError
+from harnpy.vm.errors import OVERFLOW, PlainFault, Thrown, VmError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,8 +23,6 @@ _TRANSPARENT = frozenset(["harnpy.vm.calls", "harnpy.vm.tasks"])
 
 #: The function that a task's body runs in: an error that gets here leaves the task (05 §2).
 _TASK = "run_task"
-
-OVERFLOW = "Stack overflow: too many nested calls"
 
 
 class Frame:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from harnpy.vm.backtrace import OVERFLOW, caught
-from harnpy.vm.errors import PlainFault, RuntimeFault, Thrown, TypeFault, VmError
+from harnpy.vm.errors import OVERFLOW, PlainFault, RuntimeFault, Thrown, TypeFault, VmError
 from harnpy.vm.values import Builtin, EnumValue, Fn, Struct, display, type_name
 
 TYPE_CHECKING = False
@@ -248,6 +247,8 @@ def alive() -> bool:
 
 def again(error: BaseException) -> Thrown:
     """The error to throw once more after the last attempt of a `retry` (05 §10)."""
+    from harnpy.vm.backtrace import caught
+
     return error if isinstance(error, Thrown) else Thrown(caught(error))
 
 

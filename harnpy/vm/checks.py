@@ -10,8 +10,9 @@ writes out:
 
 from __future__ import annotations
 
+from harnpy.vm.equality import equal
 from harnpy.vm.errors import RuntimeFault, TypeFault, VmError
-from harnpy.vm.values import Fn, Set, Struct, display, equal, type_name
+from harnpy.vm.values import Fn, Set, Struct, display, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,8 +7,6 @@ Python functions only, never through `repr`: that costs no C stack, whatever the
 
 from __future__ import annotations
 
-import math
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,7 +47,7 @@ def display_items(items: list[Value] | tuple[Value, ...]) -> str:
 
 def _float(x: float) -> str:
     """Shortest digits that read back the same, never with an exponent."""
-    if not math.isfinite(x):
+    if x - x != 0:  # not finite; `math` would cost every start its import
         return "NaN" if x != x else str(x)
     text = repr(x)
     if "e" in text:

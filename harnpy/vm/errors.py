@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from harnpy.vm.backtrace import Frame
 
 
+OVERFLOW = "Stack overflow: too many nested calls"
+
+
 class VmError(Exception):
     """A Harn program failed. ``VmError.Thrown`` is the case of a thrown value."""
 

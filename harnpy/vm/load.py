@@ -15,21 +15,25 @@ if TYPE_CHECKING:
 
     from harnpy.syntax import ast
     from harnpy.syntax.span import Lines
-    from harnpy.vm.builtin import BuiltinTable
     from harnpy.vm.scopes import Binding, Resolution
+    from harnpy.vm.table import BuiltinTable
+
+
+#: The parts of a unit that are kept, in the order of its parameters.
+_KEPT = ("code", "offsets", "shown", "called", "valued", "globals", "methods", "helpers")
 
 
 class Unit:
     """Generated code and what belongs to it.
 
     ``offsets``: the source offset of each line of the generated text. ``shown``: the names of generated
-    functions in backtraces. ``builtins``, ``globals``, ``methods``, ``helpers``: what the code refers to
-    outside itself.
+    functions in backtraces. ``called`` and ``valued`` (builtins), ``globals``, ``methods``, ``helpers``:
+    what the code refers to outside itself.
     """
 
     __slots__ = (
         "_lines",
-        "builtins",
+        "called",
         "code",
         "file",
         "globals",
@@ -38,6 +42,7 @@ class Unit:
         "offsets",
         "shown",
         "source",
+        "valued",
     )
 
     def __init__(
@@ -47,7 +52,8 @@ class Unit:
         code: CodeType,
         offsets: list[int],
         shown: dict[str, str],
-        builtins: list[str],
+        called: list[str],
+        valued: list[str],
         globals: list[str],
         methods: list[tuple[str, int]],
         helpers: list[str],
@@ -57,7 +63,8 @@ class Unit:
         self.code = code
         self.offsets = offsets
         self.shown = shown
-        self.builtins = builtins
+        self.called = called
+        self.valued = valued
         self.globals = globals
         self.methods = methods
         self.helpers = helpers
@@ -79,10 +86,10 @@ def load(source: str, file: str, entry: str | None, table: BuiltinTable) -> Unit
     """
     key = f"{entry or ''}\0{table.fingerprint()}\0{source}"
     kept = cache.load("unit", key)
-    if isinstance(kept, tuple) and len(kept) == 7:
+    if isinstance(kept, tuple) and len(kept) == len(_KEPT):
         return Unit(file, source, *kept)
     unit = compile_program(source, file, entry, table)
-    kept = (unit.code, unit.offsets, unit.shown, unit.builtins, unit.globals, unit.methods, unit.helpers)
+    kept = tuple(getattr(unit, field) for field in _KEPT)
     cache.store("unit", key, kept)
     return unit
 
@@ -127,7 +134,7 @@ def parsed(source: str, file: str) -> ast.Program:
 def _emitter(program: ast.Program, resolution: Resolution, table: BuiltinTable) -> Any:
     from harnpy.vm.emit.unit import UnitEmitter
 
-    return UnitEmitter(program, resolution, table.is_builtin, table.arity)
+    return UnitEmitter(program, resolution, table)
 
 
 def _written(write: Any, source: str, file: str) -> tuple[str, list[int]]:
@@ -166,7 +173,8 @@ def _unit(emitter: Any, text: str, offsets: list[int], source: str, file: str) -
         code,
         offsets,
         emitter.shown,
-        sorted(emitter.builtins),
+        sorted(emitter.called),
+        sorted(emitter.valued),
         sorted(emitter.globals),
         sorted(emitter.methods),
         helpers_used(code),

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import sys
 
-from harnpy.vm.backtrace import finish
-from harnpy.vm.builtin import BuiltinTable
 from harnpy.vm.calls import FAILURES, Calls
 from harnpy.vm.host import Host
 from harnpy.vm.load import compile_input, load
 from harnpy.vm.namespace import namespace
+from harnpy.vm.table import BuiltinTable
 from harnpy.vm.values import Builtin, Fn
 
 TYPE_CHECKING = False
@@ -21,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any, TypeVar
 
-    from harnpy.vm.builtin import Catalog
     from harnpy.vm.load import Unit
     from harnpy.vm.scopes import Binding
+    from harnpy.vm.table import Catalog
     from harnpy.vm.tasks import Scheduler
 
     Value = Any
@@ -127,6 +126,8 @@ class Vm:
         try:
             return self.enter(body)
         except FAILURES as error:
+            from harnpy.vm.backtrace import finish
+
             raise finish(error) from error.__cause__
         finally:
             self._running = False

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _HELPERS = {
     "values": "Builtin Duration EnumValue Fn Generator Stream Struct display",
     "errors": "Thrown",
+    "binding": "reject",
     "backtrace": "caught",
     "checks": "check_parameter",
     "update": "SOLE read_path store_path",
@@ -62,11 +63,10 @@ def namespace(vm: Vm, unit: Unit, impls: dict[str, dict[str, Fn]]) -> dict[str, 
     space: dict[str, Any] = {"vm": vm, "UNIT": unit, "getrefcount": sys.getrefcount}
     for name in unit.helpers:
         space[name] = _helper(vm, name)
-    for name in unit.builtins:
-        bound = vm.builtins.bound(name)
-        plain = name.replace(".", "__")
-        space[f"b_{plain}_"] = bound.call
-        space[f"v_{plain}_"] = bound
+    for name in unit.called:
+        space[f"b_{name.replace('.', '__')}_"] = vm.builtins.direct(name)
+    for name in unit.valued:
+        space[f"v_{name.replace('.', '__')}_"] = vm.builtins.bound(name)
     for name in unit.globals:
         space[f"g_{name}_"] = vm.global_value(name)
     if unit.methods:

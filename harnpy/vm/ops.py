@@ -8,19 +8,9 @@ from __future__ import annotations
 
 import math
 
+from harnpy.vm.equality import compare, contains_value, equal
 from harnpy.vm.errors import PlainFault, RuntimeFault, TypeFault
-from harnpy.vm.values import (
-    EnumValue,
-    Pair,
-    Range,
-    Set,
-    Struct,
-    compare,
-    contains_value,
-    display,
-    equal,
-    type_name,
-)
+from harnpy.vm.values import EnumValue, Pair, Range, Set, Struct, display, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections import deque
 from heapq import heappop, heappush
 
-from harnpy.vm.backtrace import OVERFLOW, describe
+from harnpy.vm.backtrace import describe
 from harnpy.vm.calls import FAILURES, TaskAborted, err
-from harnpy.vm.errors import PlainFault, RuntimeFault, Thrown, TypeFault
+from harnpy.vm.errors import OVERFLOW, PlainFault, RuntimeFault, Thrown, TypeFault
 from harnpy.vm.values import Duration, EnumValue, Stream, TaskHandle, type_name
 
 TYPE_CHECKING = False

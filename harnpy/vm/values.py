@@ -10,7 +10,7 @@ are the rest. Two invariants keep evaluated code fast:
 
 Lists and dicts are shared freely and never changed once two places can see them.
 
-`display`, `type_name`, `equal`, `compare`, `structural_key` and `contains_value` take any value. A
+`display` and `type_name` take any value; so do `equal`, `compare` and their like in `equality`. A
 value class, here or elsewhere, plugs into them and into `for` with these members:
 
     type_name: str            what `type_of` answers
@@ -25,7 +25,6 @@ value class, here or elsewhere, plugs into them and into `for` with these member
 from __future__ import annotations
 
 from harnpy.vm.display import display, display_fields, display_items, type_name
-from harnpy.vm.equality import compare, contains_value, equal, structural_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,11 +48,7 @@ __all__ = [
     "Stream",
     "Struct",
     "TaskHandle",
-    "compare",
-    "contains_value",
     "display",
-    "equal",
-    "structural_key",
     "type_name",
 ]
 
@@ -129,7 +124,7 @@ class Duration:
         return (self.ms,)
 
     def compares(self, other: Duration) -> int:
-        return compare(self.ms, other.ms)
+        return (self.ms > other.ms) - (self.ms < other.ms)
 
 
 class EnumValue:
@@ -205,6 +200,8 @@ class Pair:
         return self.first, self.second
 
     def compares(self, other: Pair) -> int:
+        from harnpy.vm.equality import compare
+
         return compare(self.first, other.first) or compare(self.second, other.second)
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from harnpy.builtins import catalog
-from harnpy.builtins.counted import CountedDeclaration
 from harnpy.vm.builtin import Declaration
 
 SOURCES = Path(catalog.__file__).parent
@@ -73,12 +72,12 @@ def test_every_builtin_binds(declaration: Declaration) -> None:
     if declaration.signature().rest:
         assert bound.max_args is None
     else:
-        assert bound.max_args in ((count, None) if isinstance(declaration, CountedDeclaration) else (count,))
+        assert bound.max_args in ((count, None) if declaration.counted else (count,))
 
 
 def test_counted_declarations_default_every_parameter() -> None:
     for declaration in DECLARATIONS:
-        if isinstance(declaration, CountedDeclaration):
+        if declaration.counted:
             _, *actual = inspect.signature(declaration.function).parameters.values()
             assert all(p.default is not p.empty for p in actual if p.kind != p.VAR_POSITIONAL), (
                 declaration.name
@@ -193,7 +192,8 @@ def test_the_index_is_read_again_when_a_module_changes(
     assert first[1] == {"one": "harnpy.builtins.inner.odd"}
     assert read() == first
     module.write_text(
-        '\n@builtin(\n    "another(a: int) -> nil",\n    family="io",\n)\n@counted("more() -> nil"\n'
+        '\n@builtin(\n    "another(a: int) -> nil",\n    family="io",\n)\n'
+        '@builtin("more() -> nil", family="io", counted=True)\n'
     )
     changed = read()
     assert changed[0] != first[0]

@@ -41,6 +41,11 @@ class Terminal:
     def type(self, text: str) -> None:
         os.write(self.master, text.encode())
 
+    def submit(self, line: str) -> None:
+        """Type a line at the prompt and wait until it was taken: what is typed earlier goes astray."""
+        self.type(line + "\r")
+        self.expect(line + "\n")
+
     def expect(self, text: str, seconds: float = 20) -> None:
         """Wait until `text` shows after what was expected before; colours and movements don't count."""
         deadline = time.monotonic() + seconds
@@ -96,26 +101,27 @@ def test_a_conversation(terminal) -> None:
     repl = terminal("repl")
     repl.expect("Type expressions or statements. Ctrl+C or Ctrl+D to exit.")
     repl.expect("harn〉")
-    repl.type("fn twice(n) {\r")
+    repl.submit("fn twice(n) {")
     repl.expect(":::")
-    repl.type("return n * 2 }\r")
-    repl.type("twice(21)\r")
-    repl.expect("\n42\n")
+    repl.submit("return n * 2 }")
     repl.expect("harn〉")
-    repl.type('let s = agent_session_open("talk")\r')
+    repl.submit("twice(21)")
+    repl.expect("42\n")
     repl.expect("harn〉")
-    repl.type('agent_session_inject(s, {role: "user", content: "hi"})\r')
-    repl.expect("\nnil\n")
+    repl.submit('let s = agent_session_open("talk")')
     repl.expect("harn〉")
-    repl.type("let b = agent_session_fork(s)\r")
+    repl.submit('agent_session_inject(s, {role: "user", content: "hi"})')
+    repl.expect("nil\n")
     repl.expect("harn〉")
-    repl.type("throw agent_session_length(b)\r")
+    repl.submit("let b = agent_session_fork(s)")
+    repl.expect("harn〉")
+    repl.submit("throw agent_session_length(b)")
     repl.expect("Error: Thrown: 1\n")
     repl.expect("| throw agent_session_length(b)\n")
     repl.expect("| ^^^^^\n")
     repl.expect("harn〉")
-    repl.type("agent_session_length(b) + 1\r")
-    repl.expect("\n2\n")
+    repl.submit("agent_session_length(b) + 1")
+    repl.expect("2\n")
     repl.expect("harn〉")
     repl.type("\x04")
     repl.expect("Goodbye!")
@@ -126,24 +132,24 @@ def test_a_conversation(terminal) -> None:
 def test_completion_knows_builtins_and_live_names(terminal) -> None:
     repl = terminal("repl")
     repl.expect("harn〉")
-    repl.type("let my_long_name = 7\r")
+    repl.submit("let my_long_name = 7")
     repl.expect("harn〉")
     repl.type("my_lo\t")
-    repl.expect("my_long_name ")
+    repl.expect("my_long_name")
     repl.type("\r")
     repl.expect("\n7\n")
     repl.expect("harn〉")
     repl.type("type_o\t")
-    repl.expect("type_of ")
-    repl.type("(1)\r")
-    repl.expect("\nint\n")
+    repl.expect("type_of")
+    repl.submit("(1)")
+    repl.expect("int\n")
 
 
 def test_history_is_kept_for_the_next_session(terminal, tmp_path: Path) -> None:
     first = terminal("repl")
     first.expect("harn〉")
-    first.type("40 + 2\r")
-    first.expect("\n42\n")
+    first.submit("40 + 2")
+    first.expect("42\n")
     first.expect("harn〉")
     first.type("\x03")
     first.expect("Goodbye!")
@@ -152,19 +158,19 @@ def test_history_is_kept_for_the_next_session(terminal, tmp_path: Path) -> None:
     second = terminal("repl")
     second.expect("harn〉")
     second.type("\x1b[A\r")
-    second.expect("\n42\n")
+    second.expect("42\n")
 
 
 def test_an_interrupted_input_costs_only_itself(terminal) -> None:
     repl = terminal("repl")
     repl.expect("harn〉")
-    repl.type('if true { println("going"); while true { } }\r')
-    repl.expect("\ngoing\n")
+    repl.submit('if true { println("going"); while true { } }')
+    repl.expect("going\n")
     repl.type("\x03")
     repl.expect("Error: interrupted\n")
     repl.expect("harn〉")
-    repl.type("1 + 1\r")
-    repl.expect("\n2\n")
+    repl.submit("1 + 1")
+    repl.expect("2\n")
 
 
 def test_diagnostics_have_colour_on_a_terminal(terminal, tmp_path: Path) -> None:

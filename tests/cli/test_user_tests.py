@@ -116,7 +116,7 @@ def test_a_broken_file_is_one_failure(harnpy: Command, project) -> None:
 def test_a_compile_error_fails_its_tests(harnpy: Command, project) -> None:
     project({"x.harn": "fn f() { break }\npipeline test_y(t) { 1 }"})
     done = harnpy("test", "x.harn")
-    assert "Compile error at line 1: " in done.stdout
+    assert "  FAIL  test_y [x.harn]\n        Compile error: Compile error at line 1: " in done.stdout
     assert done.returncode == 1
 
 
@@ -139,7 +139,7 @@ def test_an_err_is_not_an_error(harnpy: Command, project) -> None:
 
 def test_models_that_cost_money_are_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HARN_LLM_PROVIDER", raising=False)
-    host = TestHost(print)
+    host = TestHost(print, "mock")
     assert (host.env("HARN_LLM_CALLS_DISABLED"), host.env("HARN_LLM_PROVIDER")) == ("1", "mock")
     monkeypatch.setenv("HARN_LLM_PROVIDER", "other")
     assert host.env("HARN_LLM_PROVIDER") == "other"

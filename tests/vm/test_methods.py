@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from harnpy.syntax.signature import Signature
 from harnpy.vm import methods
+from harnpy.vm.equality import equal
 from harnpy.vm.errors import Thrown, TypeFault
 from harnpy.vm.iterators import iterate
-from harnpy.vm.values import Duration, Generator, Iter, Pair, Range, Set, Stream, Struct, display, equal
+from harnpy.vm.values import Duration, Generator, Iter, Pair, Range, Set, Stream, Struct, display
 
 
 class FakeVm:

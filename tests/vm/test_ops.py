@@ -11,8 +11,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harnpy.vm import ops
+from harnpy.vm.equality import equal
 from harnpy.vm.errors import PlainFault, RuntimeFault, TypeFault, VmError
-from harnpy.vm.values import Duration, EnumValue, Generator, Iter, Pair, Range, Set, Struct, equal
+from harnpy.vm.values import Duration, EnumValue, Generator, Iter, Pair, Range, Set, Struct
 
 MIN, MAX = -(2**63), 2**63 - 1
 INTS = st.integers(MIN, MAX) | st.integers(-5, 5) | st.sampled_from([MIN, MAX])

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harnpy.vm.equality import compare, contains_value, equal, structural_key
 from harnpy.vm.values import (
     Atomic,
     Builtin,
@@ -28,11 +29,7 @@ from harnpy.vm.values import (
     Stream,
     Struct,
     TaskHandle,
-    compare,
-    contains_value,
     display,
-    equal,
-    structural_key,
     type_name,
 )
 

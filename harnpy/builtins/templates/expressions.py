@@ -10,7 +10,7 @@ import re
 from harnpy.builtins.templates.errors import TemplateFault
 from harnpy.builtins.templates.filters import apply, truthy
 from harnpy.vm import ops
-from harnpy.vm.values import equal
+from harnpy.vm.equality import equal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

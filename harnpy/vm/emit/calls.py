@@ -7,6 +7,7 @@ evaluated and dropped here, missing ones are Python defaults. Spec: reference 02
 from __future__ import annotations
 
 from harnpy.syntax import ast
+from harnpy.vm.binding import conversion, most_arguments, needs_value
 from harnpy.vm.emit.access import enum_reference, read
 from harnpy.vm.emit.emitter import is_constant
 from harnpy.vm.emit.literals import sequence
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
     from harnpy.vm.emit.emitter import Emitter
     from harnpy.vm.scopes import Ref
+
+#: What the types of signatures are to `infer`.
+_KINDS = {"string": "str", "int": "int", "bool": "bool", "list": "list"}
 
 _TASK_HELPERS = {
     "await": "await_task",
@@ -134,24 +138,47 @@ def spread_call(e: Emitter, node: ast.Node, ref: Ref, args: Sequence[ast.Node]) 
 
 
 def builtin_call(e: Emitter, node: ast.Node, name: str, args: Sequence[ast.Node]) -> str:
-    function = e.unit.builtin_function(name)
     if has_spread(args):
         return e.mark(node, f"call_builtin({e.unit.builtin_value(name)}, {sequence(e, args)})")
     texts = e.operands(args)
     if name == "len" and len(texts) == 1:
-        return length(e, node, args[0], texts[0], function)
-    most = e.unit.builtin_arity(name)
+        return length(e, node, args[0], texts[0])
+    given = converted(e, name, texts, [e.kind(arg) for arg in args])
+    return e.mark(node, f"{e.unit.builtin_function(name)}({', '.join(['vm', *given])})")
+
+
+def converted(e: Emitter, name: str, texts: list[str], kinds: list[str]) -> list[str]:
+    """The arguments as the builtin's Python function wants them (04 §0.1); a known kind needs nothing."""
+    declaration = e.unit.table.declaration(name)
+    most = most_arguments(declaration)
     if most is not None and len(texts) > most:
         texts = [e.settle(text) for text in texts][:most]
-    return e.mark(node, f"{function}({', '.join(['vm', *texts])})")
+    if declaration.counted:
+        return texts
+    plain = [p for p in declaration.signature().parameters if not p.rest]
+    unsure = [
+        kind != _KINDS.get(p.type) and conversion(declaration, p, "x") != "x"
+        for p, kind in zip(plain, kinds, strict=False)
+    ]
+    if any(unsure):
+        # All arguments are evaluated before the first is looked at.
+        texts = [e.settle(text) for text in texts]
+    given = [
+        conversion(declaration, p, text) if look else text
+        for p, text, look in zip(plain, texts, unsure, strict=False)
+    ]
+    for p in plain[len(given) :]:
+        if needs_value(declaration, p):
+            given.append(conversion(declaration, p, "None"))
+    return [*given, *texts[len(plain) :]]
 
 
-def length(e: Emitter, node: ast.Node, arg: ast.Node, text: str, function: str) -> str:
+def length(e: Emitter, node: ast.Node, arg: ast.Node, text: str) -> str:
     """`len` of what is a string or list: Python's own."""
     if e.kind(arg) in ("str", "list"):
         return f"len({text})"
     atom = e.settle(text)
-    slow = e.mark(node, f"{function}(vm, {atom})")
+    slow = e.mark(node, f"{e.unit.builtin_function('len')}(vm, {atom})")
     return f"(len({atom}) if type({atom}) is list or type({atom}) is str else {slow})"
 
 
@@ -182,7 +209,7 @@ def namespaced(e: Emitter, node: ast.MethodCall) -> str | None:
     if isinstance(node.object, ast.Name):
         ref = e.refs[id(node.object)]
         qualified = f"{node.object.name}.{node.name}"
-        if ref.kind == "global" and e.unit.is_builtin(qualified):
+        if ref.kind == "global" and e.unit.table.is_builtin(qualified):
             return qualified
     return None
 
@@ -198,9 +225,9 @@ def pipe(e: Emitter, node: ast.Pipe, into: str | None) -> str:
         return e.expr(node.right)
     if isinstance(node.right, ast.Name):
         ref = e.refs[id(node.right)]
-        left = e.atom(node.left)
         if ref.kind == "builtin":
-            return e.mark(node, f"{e.unit.builtin_function(ref.name)}(vm, {left})")
+            return builtin_call(e, node, ref.name, [node.left])
+        left = e.atom(node.left)
         return e.mark(node, f"pipe({left}, {read(e, node.right, ref)}, {e.depth()})")
     left, right = e.operands([node.left, node.right])
     return e.mark(node, f"pipe({left}, {right}, {e.depth()})")

@@ -15,28 +15,28 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from harnpy.vm.scopes import Binding, Function, Resolution
+    from harnpy.vm.table import BuiltinTable
 
 _CALLS = (ast.Call, ast.MethodCall, ast.Pipe, ast.Spawn, ast.Parallel)
 
 
 class UnitEmitter:
-    """Writes one resolved program. ``arity`` answers a builtin's number of parameters (None: any)."""
+    """Writes one resolved program against a table of builtins."""
 
     def __init__(
         self,
         program: ast.Program,
         resolution: Resolution,
-        is_builtin: Callable[[str], bool],
-        arity: Callable[[str], int | None],
+        table: BuiltinTable,
     ) -> None:
         self.program = program
         self.resolution = resolution
-        self.is_builtin = is_builtin
-        self.builtin_arity = arity
+        self.table = table
         self.kinds = Kinds(resolution)
         self.makers: list[Line] = []
         self.shown: dict[str, str] = {}
-        self.builtins: set[str] = set()
+        self.called: set[str] = set()
+        self.valued: set[str] = set()
         self.globals: set[str] = set()
         self.methods: set[tuple[str, int]] = set()
         self.count = 0
@@ -45,13 +45,13 @@ class UnitEmitter:
     # --- what emitters ask for --------------------------------------------------------------------
 
     def builtin_function(self, name: str) -> str:
-        """The Python function behind a builtin: called as ``(vm, *args)``."""
-        self.builtins.add(name)
+        """The Python function behind a builtin: called as ``(vm, *args)``, arguments converted."""
+        self.called.add(name)
         return f"b_{name.replace('.', '__')}_"
 
     def builtin_value(self, name: str) -> str:
         """The builtin as a first-class value."""
-        self.builtins.add(name)
+        self.valued.add(name)
         return f"v_{name.replace('.', '__')}_"
 
     def global_value(self, name: str) -> str:

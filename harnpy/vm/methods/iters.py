@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from harnpy.vm import iterators
 from harnpy.vm.builtin import method
-from harnpy.vm.equality import Members
+from harnpy.vm.equality import Members, compare
 from harnpy.vm.errors import TypeFault
 from harnpy.vm.iterators import visit
 from harnpy.vm.ops import add
-from harnpy.vm.values import Generator, Iter, Pair, Set, compare, type_name
+from harnpy.vm.values import Generator, Iter, Pair, Set, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

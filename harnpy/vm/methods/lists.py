@@ -6,8 +6,9 @@ A callback-taking method given no callable answers its neutral result (02 §14.4
 from __future__ import annotations
 
 from harnpy.vm.builtin import method
+from harnpy.vm.equality import contains_value, equal, structural_key
 from harnpy.vm.methods.ordering import first_extreme, in_order, sum_of
-from harnpy.vm.values import Iter, contains_value, display, equal, structural_key
+from harnpy.vm.values import Iter, display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from harnpy.vm.equality import compare
 from harnpy.vm.ops import add
-from harnpy.vm.values import compare
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

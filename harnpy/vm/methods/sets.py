@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from harnpy.vm.builtin import method
-from harnpy.vm.equality import Members
+from harnpy.vm.equality import Members, contains_value
 from harnpy.vm.methods import lists
-from harnpy.vm.values import Iter, Set, contains_value
+from harnpy.vm.values import Iter, Set
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,0 +1,230 @@
+"""A loop's hold on its session: what is stored when, and in which order (08 §1.5, §1.11)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harnpy.session import SessionStore
+from harnpy.session.binding import Binding, Conversation
+from harnpy.session.effects import Effects
+from harnpy.session.transcript import lifecycle_event
+from harnpy.session.views import replay
+
+
+def said(text: str) -> dict[str, Any]:
+    return {"role": "user", "content": text}
+
+
+def texts(messages: list[dict[str, Any]]) -> list[str]:
+    return [message["content"] for message in messages]
+
+
+@pytest.fixture
+def store() -> SessionStore:
+    store = SessionStore()
+    store.open("s")
+    store.inject("s", said("before"))
+    return store
+
+
+def bound(store: SessionStore, id: str = "s") -> Binding:
+    binding = Binding(id, store)
+    binding.begin("sys", "text")
+    return binding
+
+
+def test_a_loop_starts_from_the_sessions_messages(store: SessionStore) -> None:
+    binding = bound(store)
+    assert texts(binding.messages) == ["before"]
+    snapshot = store.snapshot("s") or {}
+    assert (snapshot["system_prompt"], snapshot["tool_format"], snapshot["state"]) == ("sys", "text", "active")
+
+
+def test_what_the_loop_adds_is_in_the_session_once_it_is_stored(store: SessionStore) -> None:
+    binding = bound(store)
+    binding.add(said("a"))
+    assert store.length("s") == 1
+    binding.store()
+    assert texts(store.messages("s")) == ["before", "a"]
+    version = store.session("s").version  # type: ignore[union-attr]
+    binding.store()
+    assert store.session("s").version == version  # type: ignore[union-attr]
+
+
+def test_lifecycle_events_follow_the_messages(store: SessionStore) -> None:
+    store.append_event("s", {"kind": "early"})
+    binding = bound(store)
+    for text in ("a", "b"):
+        binding.add(said(text))
+        binding.note(lifecycle_event("provider_payload"))
+        binding.store()
+    binding.end("completed")
+    kinds = [event["kind"] for event in (store.snapshot("s") or {})["events"]]
+    assert kinds == ["message", "message", "message", "early", "provider_payload", "provider_payload"]
+
+
+def test_the_log_tells_the_turns_story(store: SessionStore) -> None:
+    binding = bound(store)
+    binding.add(said("a"))
+    binding.store()
+    binding.end("budget_exhausted", steps=1)
+    session = store.session("s")
+    assert session
+    events = session.events(2)
+    assert [event.type for event in events] == [
+        "turn_started",
+        "register_set",
+        "register_set",
+        "message_added",
+        "turn_completed",
+    ]
+    assert events[3].turn_id == events[4].turn_id == events[0].id
+    assert events[4].data == {"agent_id": "agent_loop", "turn_stop_reason": "budget_exhausted", "steps": 1}
+    assert (store.snapshot("s") or {})["state"] == "paused"
+
+
+def test_a_second_turn_with_the_same_prompt_sets_no_register_again(store: SessionStore) -> None:
+    bound(store).end("completed")
+    session = store.session("s")
+    assert session
+    version = session.version
+    bound(store).end("completed")
+    assert session.version == version + 2
+
+
+def test_an_injected_message_is_seen_at_once_and_joins_the_loop_at_the_next_boundary(
+    store: SessionStore,
+) -> None:
+    binding = bound(store)
+    binding.add(said("prompt"))
+    binding.store()
+    store.inject("s", said("injected"))
+    assert texts(store.messages("s")) == ["before", "prompt", "injected"]
+    binding.add(said("answer"))
+    binding.store()
+    assert texts(store.messages("s")) == ["before", "prompt", "answer", "injected"]
+    assert texts(binding.arrivals()) == ["injected"]
+    assert binding.arrivals() == []
+    binding.add(said("answer 2"))
+    binding.end("completed")
+    assert texts(store.messages("s")) == ["before", "prompt", "answer", "injected", "answer 2"]
+
+
+def test_the_same_message_may_stand_there_twice(store: SessionStore) -> None:
+    binding = bound(store)
+    message = said("twice")
+    store.adopt("s", message)
+    binding.add(said("a"))
+    store.adopt("s", message)
+    binding.store()
+    snapshot = store.snapshot("s") or {}
+    assert texts(snapshot["messages"]) == ["before", "a", "twice", "twice"]
+    assert len({event["id"] for event in snapshot["events"]}) == 4
+
+
+def test_the_loops_write_wins_over_a_reset_meanwhile(store: SessionStore) -> None:
+    binding = bound(store)
+    binding.add(said("a"))
+    binding.store()
+    store.reset("s")
+    binding.add(said("b"))
+    binding.end("completed")
+    assert texts(store.messages("s")) == ["before", "a", "b"]
+
+
+def test_storing_into_a_closed_session_does_nothing(store: SessionStore) -> None:
+    binding = bound(store)
+    binding.add(said("a"))
+    store.close("s")
+    binding.end("completed")
+    assert not store.exists("s")
+    assert texts(binding.transcript("active")["messages"]) == ["before", "a"]
+
+
+def test_a_failed_loop_leaves_what_was_stored(store: SessionStore) -> None:
+    binding = bound(store)
+    binding.add(said("a"))
+    binding.store()
+    binding.add(said("lost"))
+    binding.fail("no model")
+    assert texts(store.messages("s")) == ["before", "a"]
+    session = store.session("s")
+    assert session
+    assert session.events()[-1].data == {"agent_id": "agent_loop", "error": "no model"}
+    store.inject("s", said("after"))
+    assert binding.arrivals() == []
+
+
+def test_a_summary_comes_first_and_stays(store: SessionStore) -> None:
+    store.store_transcript("s", {"messages": [said("x")], "summary": "sum"})
+    binding = bound(store)
+    assert (texts(binding.messages), binding.summary) == (["sum", "x"], "sum")
+    binding.end("completed")
+    assert texts(store.messages("s")) == ["sum", "x"]
+    assert (store.snapshot("s") or {})["summary"] == "sum"
+
+
+def test_the_result_shows_this_runs_lifecycle_events_only(store: SessionStore) -> None:
+    for run in ("one", "two"):
+        binding = bound(store)
+        binding.add(said(run))
+        binding.note(lifecycle_event("provider_payload", run))
+        binding.end("completed")
+    transcript = binding.transcript("active")
+    assert [event["text"] for event in transcript["events"]] == ["before", "one", "two", "two"]
+    assert "metadata" not in transcript
+
+
+def test_an_anonymous_conversation_has_the_same_shape(store: SessionStore) -> None:
+    conversation = Conversation("agent_session_1", Effects())
+    conversation.begin(None, "text")
+    conversation.add(said("a"))
+    conversation.note(lifecycle_event("provider_payload"))
+    conversation.store()
+    transcript = conversation.transcript("paused")
+    assert [event["kind"] for event in transcript["events"]] == ["message", "provider_payload"]
+    assert (transcript["id"], transcript["state"]) == ("agent_session_1", "paused")
+    assert store.ids() == ["s"]
+
+
+STEPS = st.lists(st.sampled_from(["add", "inject", "boundary", "store", "note", "trim", "outside"]), max_size=30)
+
+
+@given(STEPS)
+def test_the_session_ends_as_the_loops_messages_and_then_what_came_too_late(steps: list[str]) -> None:
+    store = SessionStore()
+    binding = bound(store)
+    wanted: list[str] = []
+    waiting: list[str] = []
+    for number, step in enumerate(steps):
+        text = f"m{number}"
+        if step == "add":
+            binding.add(said(text))
+            wanted.append(text)
+        elif step == "inject":
+            store.inject("s", said(text))
+            waiting.append(text)
+        elif step == "boundary":
+            assert texts(binding.arrivals()) == waiting
+            wanted += waiting
+            waiting = []
+        elif step == "store":
+            binding.store()
+            assert texts(store.messages("s")) == wanted + waiting
+        elif step == "note":
+            binding.note(lifecycle_event("note", text))
+        elif step == "trim":
+            store.trim("s", 1)
+        else:
+            store.append_event("s", {"kind": "outside", "text": text})
+    binding.end("completed")
+    session = store.session("s")
+    assert session
+    assert texts(session.messages()) == texts(binding.messages) + waiting == wanted + waiting
+    assert replay(session.events()).transcript("s") == session.view.transcript("s")
+    kinds = [event["kind"] for event in session.view.window.events()]
+    assert kinds == sorted(kinds, key=lambda kind: kind != "message")
