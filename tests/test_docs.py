@@ -1,19 +1,24 @@
 """The documentation is true: its snippets run and print what it says.
 
 In README.md and docs/*.md a `harn` block is a whole program. The `python` blocks of a page are one
-script, cut into pieces. A `text` block straight after either is what it prints.
+script, cut into pieces. A `text` block straight after either is what it prints. A `console` block that
+begins with the REPL's prompt is a conversation with it.
 """
 
 from __future__ import annotations
 
 import re
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from harnpy.cli.highlight import is_unfinished
 from harnpy.cli.sandbox import run_program
+from harnpy.cli.shell import Shell
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -39,12 +44,12 @@ def snippets(page: Path) -> list[Snippet]:
     ]
 
 
-PROGRAMS = [
-    pytest.param(snippet, id=f"{page.name}:{snippet.line}")
-    for page in PAGES
-    for snippet in snippets(page)
-    if snippet.language == "harn"
+PROMPTS = ("harn〉", "::: ")
+ALL = [
+    pytest.param(snippet, id=f"{page.name}:{snippet.line}") for page in PAGES for snippet in snippets(page)
 ]
+PROGRAMS = [each for each in ALL if each.values[0].language == "harn"]
+CONVERSATIONS = [each for each in ALL if each.values[0].code.startswith(PROMPTS)]
 PYTHON_PAGES = [page for page in PAGES if any(s.language == "python" for s in snippets(page))]
 
 
@@ -74,8 +79,25 @@ def test_python_snippets(
             assert printed == snippet.output, f"{page.name}:{snippet.line}"
 
 
+@pytest.mark.parametrize("snippet", CONVERSATIONS)
+def test_conversation(snippet: Snippet) -> None:
+    shell, screen, text = Shell(), StringIO(), ""
+    with redirect_stdout(screen), redirect_stderr(screen):
+        for line in snippet.code.splitlines(keepends=True):
+            if not line.startswith(PROMPTS):
+                continue
+            screen.write(line)
+            text += line.removeprefix(PROMPTS[0]).removeprefix(PROMPTS[1])
+            if not is_unfinished(text):
+                shell.feed(text)
+                text = ""
+    assert screen.getvalue() == snippet.code
+
+
 def test_the_readme_promises_two_commands() -> None:
     commands = [s.code for s in snippets(ROOT / "README.md") if s.language == "sh"]
     assert len(commands) == 2
     assert commands[0].endswith("harnpy run examples/quick_tour.harn\n")
-    assert "pytest" in commands[1]
+    # `.ci/run` runs the first line of the page that names pytest.
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert commands[1] == next(line for line in page.splitlines(keepends=True) if "pytest" in line)

@@ -9,7 +9,7 @@ from importlib import import_module
 import click
 
 from harnpy import __version__
-from harnpy.cli import run
+from harnpy.cli import faults, run
 from harnpy.cli.console import FAILED, INTERRUPTED, USAGE, complain, usage_error
 
 #: Command name to the module whose `command` it is.
@@ -62,6 +62,11 @@ def main(argv: Sequence[str]) -> int:
         return usage_error(_sentence(error.format_message()), usage)
     except click.ClickException as error:
         complain(f"error: {error.format_message()}")
+        return FAILED
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        complain(f"error: {faults.text(error)}")
         return FAILED
     except (click.Abort, KeyboardInterrupt):
         sys.stdout.flush()

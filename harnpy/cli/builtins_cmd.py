@@ -16,8 +16,8 @@ from harnpy.vm import methods
 if TYPE_CHECKING:
     from harnpy.vm.builtin import Declaration
 
-#: The values that have methods; generators and streams have those of `iter`.
-_RECEIVERS = ("string", "list", "dict", "set", "range", "iter")
+#: The kinds of values that have methods.
+_RECEIVERS = ("string", "list", "dict", "set", "range", "iter", "generator", "stream")
 
 
 @click.command("builtins", short_help="Show the builtin functions and methods.")

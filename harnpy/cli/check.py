@@ -40,13 +40,10 @@ def command(context: click.Context, targets: tuple[Path, ...]) -> int:
     for file in files:
         try:
             _check(file)
-        except OSError as error:
-            complain(f"Error reading {file}: {error.strerror}")
+        except (OSError, SourceFault) as error:
+            sys.stderr.write(faults.render(error, sys.stderr))
             status = FAILED
-        except SourceFault as fault:
-            sys.stderr.write(faults.render(fault, sys.stderr))
-            status = FAILED
-            if isinstance(fault, SyntaxFault):
+            if isinstance(error, SyntaxFault):
                 break
         else:
             print(f"{file}: ok")

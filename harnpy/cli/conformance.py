@@ -79,15 +79,14 @@ def _in_full(case: Case, outcome: Outcome) -> str:
 
 def _run_all(cases: list[Case], options: Options) -> list[Result]:
     results = []
-    ran = sum(case.kind != "skip" for case in cases)
-    with _mapper(options.jobs) as mapper, report.progress(ran) as count:
+    with _mapper(options.jobs) as mapper, report.progress(len(cases)) as count:
         for result in mapper(partial(run_case, timeout_ms=options.timeout_ms), cases):
             results.append(result)
             if options.json:
                 sys.stdout.write(result.as_json() + "\n")
             elif result.status != "skip":
                 report.say(report.status_line(result, timed=options.timing or options.verbose))
-                count(result)
+            count(result)
     return results
 
 

@@ -28,7 +28,9 @@ def render(error: Exception, stream: TextIO | None = None) -> str:
         return error.render(colour=_coloured(stream))
     if isinstance(error, VmError):
         return backtrace.render(error)
-    return f"error: {text(error)}\n"
+    if isinstance(error, OSError) and error.filename:
+        return f"Error reading {text(error)}\n"
+    return f"error: {text(error)}\n  = help: this is a mistake in harnpy itself; `run --debug` shows where\n"
 
 
 def render_for_repl(error: Exception) -> str:

@@ -223,9 +223,6 @@ def exit_status(value: Any) -> int:
 
 
 def _failed(error: Exception, options: Options) -> int:
-    if isinstance(error, OSError) and error.filename == options.file:
-        complain(f"Error reading {options.file}: {error.strerror}")
-        return FAILED
     from harnpy.cli import faults
 
     sys.stderr.write(faults.render(error, sys.stderr))

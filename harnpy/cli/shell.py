@@ -22,13 +22,17 @@ from harnpy.vm.values import display, type_name
 if TYPE_CHECKING:
     from harnpy.vm.machine import ReplSession
 
-DEFINITIONS = frozenset("fn struct enum type pub import".split())
+#: The first words of inputs that show no value. The reference lists fewer and takes the others, such as
+#: `impl`, for expressions, which they can't be.
+DEFINITIONS = frozenset(
+    "fn struct enum type pub import impl interface pipeline override tool skill eval_pack".split()
+)
 STATEMENTS = frozenset(
     "let var if for while return break continue match try throw log print println assert assert_eq "
-    "assert_ne spawn guard deadline retry parallel defer mutex".split()
+    "assert_ne spawn guard require deadline retry parallel defer mutex select emit yield".split()
 )
 
-_FIRST_WORD = re.compile(r"[^\W\d]\w*")
+_FIRST_WORD = re.compile(r"(?:gen\s+(?=fn\b))?([^\W\d]\w*)")
 _COMPARISON = re.compile(r"[=!<>]=")
 
 _HELP = """\
@@ -130,7 +134,7 @@ class Shell:
 def is_expression(source: str) -> bool:
     """True for an input whose value is shown: no definition, statement or assignment. Spec: 09 §5."""
     first = _FIRST_WORD.match(source.lstrip())
-    if first and first.group() in DEFINITIONS | STATEMENTS:
+    if first and first[1] in DEFINITIONS | STATEMENTS:
         return False
     # Text in strings and comments is no assignment, though the reference takes it for one.
     code = "".join(piece for kind, piece in pieces(source) if kind not in ("string", "comment"))

@@ -52,7 +52,7 @@ class Snapshot(Mapping[str, Any]):
 
 
 def snapshot_value(id: str, view: View, child_ids: Iterable[str]) -> dict[str, Any]:
-    """The same as a dict that shares the session's values, for readers that never change one."""
+    """The same as a dict that shares its values with the session, for readers that change none."""
     return {**view.transcript(id), **session_fields(view, child_ids)}
 
 

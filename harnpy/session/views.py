@@ -33,7 +33,7 @@ class Window:
     loop moves all lifecycle events behind its messages (08 §1.12), and so it does without touching them.
     """
 
-    __slots__ = ("_columns", "asides", "assets", "entries", "floor", "metadata", "state", "summary")
+    __slots__ = ("_columns", "_lists", "asides", "assets", "entries", "floor", "metadata", "state", "summary")
 
     def __init__(
         self,
@@ -44,6 +44,7 @@ class Window:
         self.entries: Spine[Event] = Spine() if entries is None else entries
         self.asides: Spine[Aside] = Spine() if asides is None else asides
         self._columns: dict[Callable[[Any], Any], list[Any]] = {}
+        self._lists: tuple[tuple[int, int, int], list[Message], list[dict[str, Any]]] | None = None
         self.floor = 0
         if like is None:
             self.summary: str | None = None
@@ -76,6 +77,14 @@ class Window:
         """``convert(message)`` of every message."""
         return self._column(convert, self.messages())
 
+    def lists(self) -> tuple[list[Message], list[dict[str, Any]]]:
+        """The messages and the events in lists that nobody changes any more: the same ones until
+        something is added."""
+        stand = (len(self.entries), len(self.asides), self.floor)
+        if self._lists is None or self._lists[0] != stand:
+            self._lists = stand, list(self.messages()), self.events()
+        return self._lists[1:]
+
     def events(self) -> list[dict[str, Any]]:
         """The transcript's events, messages and lifecycle in order. A new list."""
         shown = self.message_events()
@@ -87,7 +96,7 @@ class Window:
             merged += shown[done:position]
             merged.append(event)
             done = position
-        return merged + shown[done:]
+        return merged + shown[done:] if merged else list(shown)
 
     def branch_index(self, keep_first: int) -> int:
         """The number of events up to and including message number ``keep_first`` (08 §1.4)."""
@@ -178,13 +187,14 @@ class View:
         return {**(metadata if isinstance(metadata, dict) else {}), "parent_session_id": self.parent_id}
 
     def transcript(self, id: str) -> dict[str, Any]:
-        """The transcript value, in new lists."""
+        """The transcript value; it shares its lists with the next one."""
         window = self.window
+        messages, events = window.lists()
         return transcript(
             id,
-            list(window.messages()),
-            window.events(),
-            list(window.assets),
+            messages,
+            events,
+            window.assets,
             summary=window.summary,
             metadata=self.metadata(),
             state=window.state,

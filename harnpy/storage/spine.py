@@ -7,7 +7,6 @@ the branch; one that is never looked at never pays for it.
 
 from __future__ import annotations
 
-from itertools import chain
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
@@ -55,6 +54,8 @@ class Spine(Generic[T]):
                 pieces.append(spine._own[: stop - spine._start])
                 stop = spine._start
             spine = spine._source
-        self._own = list(chain.from_iterable(reversed(pieces)))
+        self._own = pieces.pop() if pieces else []
+        while pieces:
+            self._own += pieces.pop()
         self._source = None
         self._start = 0

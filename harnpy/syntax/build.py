@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 STARTS = ("program", "interpolation")
 #: Part of a table's key; a change in what this module writes needs a new number.
-FORMAT = 3
+FORMAT = 4
 
 
 def grammar_key(grammar: bytes) -> int:
@@ -139,7 +139,7 @@ def _roles(state: Any) -> tuple[str, ...]:
             {
                 str(item.rule.origin.name)
                 for item in state
-                if not item.is_satisfied and item.next.name == "IDENT"
+                if not item.is_satisfied and item.next.name in ("IDENT", "key")
             }
         )
     )

@@ -78,13 +78,15 @@ _STATEMENT_STARTS = frozenset(
     """let var if for while match retry return throw fn pub try select pipeline import parallel enum eval_pack
     struct interface emit guard require deadline yield mutex defer break continue tool skill impl""".split()
 )
-#: Required punctuation, the closest to the offending token first.
-_PUNCTUATION = (
-    {kind: kind for kind in ") ] }".split()}
-    | {"LB": "{", "LB_ARROW1": "{"}
-    | {kind: kind for kind in "-> = in else from ( > : , fn".split()}
-    | {"STRING": "import path string", "STREAM": "`stream` after `parallel each ... as`"}
-)
+#: Required tokens by what they are called; the closest to the offending token first.
+_REQUIRED = {
+    **{kind: kind for kind in ") ] }".split()},
+    "STRING": "import path string",
+    "LB": "{",
+    "LB_ARROW1": "{",
+    **{kind: kind for kind in "-> = in else from ( > : , fn".split()},
+    "STREAM": "`stream` after `parallel each ... as`",
+}
 
 
 class Failure(Exception):
@@ -161,15 +163,15 @@ class Explainer:
                 return name
         if ";" in viable and "NL" in viable:
             return self._separator(tokens, at, states, viable)
-        return next((text for kind, text in _PUNCTUATION.items() if kind in viable), "expression")
+        return next((text for kind, text in _REQUIRED.items() if kind in viable), "expression")
 
     def _name(self, viable: set[str], states: list[int]) -> str:
-        if "eval_pack" in viable and "let" not in viable:
-            return _AFTER_PUB
         taken = self.table.trial(states, "IDENT")
         if taken is not None:
             roles = self.table.roles[taken[0][-1]]
             return next((text for role, text in _ROLES.items() if role in roles), "")
+        if "fn" in viable:
+            return _AFTER_PUB if "eval_pack" in viable else "fn"
         return "number after '-' in attribute argument" if viable == {"INT", "FLOAT"} else ""
 
     def _separator(self, tokens: Tokens, at: int, states: list[int], viable: set[str]) -> str:

@@ -35,11 +35,11 @@ _OPERAND_ENDS = frozenset(
 def arrange(tokens: Tokens) -> None:
     """Classify and drop tokens, in place. Raises `LexError` where brackets nest too deep."""
     layout = _Layout(tokens)
-    decide = layout.decisions.get
+    decision = _DECISIONS.get
     for i, kind in enumerate(tokens.kinds):
-        handler = decide(kind)
-        if handler is not None:
-            handler(i)
+        decide = decision(kind)
+        if decide is not None:
+            decide(layout, i)
     tokens.drop_empty()
 
 
@@ -53,33 +53,6 @@ class _Layout:
         self.values = tokens.values
         self.tokens = tokens
         self.open: list[int] = []
-        self.decisions: dict[str, Callable[[int], None]] = {
-            "NL": self.line_break,
-            "{": self.brace,
-            "(": self.bracket,
-            "[": self.bracket,
-            ")": self.close,
-            "]": self.close,
-            "}": self.close_brace,
-            "->": self.arrow,
-            ".": self.dot,
-            "?.": self.dot,
-            "<": self.less,
-            "?": self.question,
-            "~gen": self.gen,
-            "~each": self.mode,
-            "~settle": self.mode,
-            "~with": self.with_,
-            "~as": self.as_,
-            "~stream": self.stream,
-            "~not": self.not_,
-            "~where": self.where,
-            "~out": self.out,
-            "~description": self.description,
-            "~summarize": self.summarize,
-            "~timeout": self.case,
-            "~default": self.case,
-        }
 
     # Neighbours. ``before`` sees decided tokens only, ``after`` undecided ones.
 
@@ -126,9 +99,6 @@ class _Layout:
         if len(self.open) == MAX_NESTING:
             raise too_deep(self.tokens.starts[i])
         self.open.append(i)
-
-    def bracket(self, i: int) -> None:
-        self.push(i)
 
     def close(self, i: int) -> None:
         if self.open and self.kinds[self.open[-1]] in ("(", "["):
@@ -229,3 +199,32 @@ class _Layout:
         in_select = bool(self.open) and self.before(self.open[-1]) == "select"
         starts = self.before(i) in OPEN_BRACES or self.before(i) in ("NL", "}")
         self.decide(i, in_select and starts, self.kinds[i][1:].upper())
+
+
+_DECISIONS: dict[str, Callable[[_Layout, int], None]] = {
+    "NL": _Layout.line_break,
+    "{": _Layout.brace,
+    "(": _Layout.push,
+    "[": _Layout.push,
+    ")": _Layout.close,
+    "]": _Layout.close,
+    "}": _Layout.close_brace,
+    "->": _Layout.arrow,
+    ".": _Layout.dot,
+    "?.": _Layout.dot,
+    "<": _Layout.less,
+    "?": _Layout.question,
+    "~gen": _Layout.gen,
+    "~each": _Layout.mode,
+    "~settle": _Layout.mode,
+    "~with": _Layout.with_,
+    "~as": _Layout.as_,
+    "~stream": _Layout.stream,
+    "~not": _Layout.not_,
+    "~where": _Layout.where,
+    "~out": _Layout.out,
+    "~description": _Layout.description,
+    "~summarize": _Layout.summarize,
+    "~timeout": _Layout.case,
+    "~default": _Layout.case,
+}

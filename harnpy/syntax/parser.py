@@ -11,7 +11,7 @@ from typing import Any
 from harnpy.syntax import ast, cache
 from harnpy.syntax.explain import Explainer, Failure
 from harnpy.syntax.layout import arrange
-from harnpy.syntax.lexer import Tokens, lex
+from harnpy.syntax.lexer import RESERVED, Tokens, lex
 from harnpy.syntax.literals import MAX_NESTING, LexError, too_deep
 from harnpy.syntax.nodes import Reject
 from harnpy.syntax.pack import pack, unpack
@@ -104,6 +104,10 @@ class Parser:
 
     def _interpolation(self, source: str, start: int, end: int, depth: int) -> ast.Node | None:
         """The expression in ``source[start:end]``; its text when it does not parse (01 §4.7)."""
+        text = source[start:end]
+        if text.isascii() and text.isidentifier() and text not in RESERVED:
+            # Most are a name, which needs no parser.
+            return ast.Name(start, end, text)
         try:
             tokens = self._tokens(source, start, end, depth)
         except LexError as error:
@@ -115,7 +119,7 @@ class Parser:
         try:
             node: ast.Node = self.run(tokens, 0, "interpolation")
         except Failure:
-            return ast.Str(start, end, source[start:end], False)
+            return ast.Str(start, end, text, False)
         return node
 
     def run(self, tokens: Tokens, i: int, start: str) -> Any:
@@ -178,7 +182,8 @@ class Parser:
                 return -1
             kinds[i] = "$END"
             return i
-        if kinds[i] == "}" and accepts(states, "$END"):
+        if kinds[i] in ("}", "NL") and accepts(states, "$END"):
+            # A stray `}` between items is skipped, and so is the line break behind it.
             return i + 1
         # Statements on different lines need no separator, even where the line break is in a comment or
         # joined away (01 §3 rule 2). The token already parsed makes room for one.

@@ -56,7 +56,8 @@ class Table:
         """What a parser with this stack would do for a token of ``kind``: the stack from which it would
         take it, and the rules it would complete before. None when it would not take it.
         """
-        states, completed = states.copy(), set()
+        states = states.copy()
+        completed: set[str] = set()
         while True:
             action = self.actions[states[-1]].get(kind)
             if action is None:

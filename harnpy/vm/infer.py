@@ -32,7 +32,10 @@ class Kinds:
 
     def __init__(self, resolution: Resolution) -> None:
         self.refs = resolution.refs
+        self.known: dict[int, str] = {}
+        self.settled = False
         self.settle(resolution)
+        self.settled = True
 
     def settle(self, resolution: Resolution) -> None:
         bindings = set(resolution.bindings.values())
@@ -65,7 +68,11 @@ class Kinds:
         return kind
 
     def kind(self, node: ast.Node) -> str:
-        return self.kind_or_none(node) or "any"
+        """The kind of ``node``, once the bindings are settled; remembered, for chains are asked often."""
+        kind = self.known.get(id(node))
+        if kind is None:
+            kind = self.known[id(node)] = self.kind_or_none(node) or "any"
+        return kind
 
     def kind_or_none(self, node: ast.Node) -> str | None:
         """The kind, or None for what depends on bindings that have no kind yet."""
@@ -90,7 +97,8 @@ class Kinds:
         return "any"
 
     def ring(self, node: ast.Binary) -> str | None:
-        left, right = self.kind_or_none(node.left), self.kind_or_none(node.right)
+        ask = self.kind if self.settled else self.kind_or_none
+        left, right = ask(node.left), ask(node.right)
         if left is None or right is None:
             return right if left is None else left
         if left in ("int", "num") and right in ("int", "num"):

@@ -144,7 +144,7 @@ def _written(write: Any, source: str, file: str) -> tuple[str, list[int]]:
     try:
         text: tuple[str, list[int]] = write()
     except TooDeep as deep:
-        raise _too_deep(deep.node.start, source, file) from None
+        raise _too_deep(deep.offset, source, file) from None
     return text
 
 
@@ -155,7 +155,7 @@ def _too_deep(offset: int, source: str, file: str) -> Exception:
 
     lines = Lines(source)
     text = "blocks are nested too deeply; move the inner ones into a function"
-    found = Diagnostic("error", text, lines.span(offset, offset + 1), "in this function")
+    found = Diagnostic("error", text, lines.span(offset, offset + 1), "too deep here")
     return CompileFault(lines.line(offset), text, [found], source, file)
 
 

@@ -29,7 +29,12 @@ if TYPE_CHECKING:
     State = TypeVar("State")
 
 #: Python frames are cheap in CPython 3.11 (no C stack), and 512 Harn frames with callbacks need many.
-_RECURSION_LIMIT = 60_000
+_RECURSION_LIMIT = 200_000
+
+
+def _allow_deep_recursion() -> None:
+    if sys.getrecursionlimit() < _RECURSION_LIMIT:
+        sys.setrecursionlimit(_RECURSION_LIMIT)
 
 
 class Signal:
@@ -101,6 +106,7 @@ class Vm:
         self._given["argv"] = list(args)
         # Mocks, colour mode and their like belong to one program (04 §0.9); services to the Vm.
         self._states.clear()
+        _allow_deep_recursion()
         unit = load(source, file, entry, self.builtins)
         return self._run_unit(unit, namespace(self, unit, {}))
 
@@ -120,8 +126,7 @@ class Vm:
 
     def _run(self, body: Callable[[], Value]) -> Value:
         """Run ``body`` as the root task; errors leave in their final form."""
-        if sys.getrecursionlimit() < _RECURSION_LIMIT:
-            sys.setrecursionlimit(_RECURSION_LIMIT)
+        _allow_deep_recursion()
         self._running = True
         try:
             return self.enter(body)
@@ -258,6 +263,7 @@ class ReplSession:
 
     def run(self, source: str, file: str | None = None) -> Value:
         """Run one input; the value of its last expression, else nil. A failed input binds nothing new."""
+        _allow_deep_recursion()
         self.inputs += 1
         bindings, values = dict(self.bindings), dict(self.values)
         unit = compile_input(source, file or f"<repl:{self.inputs}>", bindings, self.vm.builtins)

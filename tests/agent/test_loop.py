@@ -11,7 +11,7 @@ from harnpy.llm.call import Models
 from harnpy.llm.errors import CallError, LlmError, MisuseError, OptionError
 from harnpy.session import SessionStore
 
-NUDGE = "<runtime_feedback kind=\"nudge\">\nContinue — make progress in your reply.\n</runtime_feedback>"
+NUDGE = '<runtime_feedback kind="nudge">\nContinue — make progress in your reply.\n</runtime_feedback>'
 
 
 class Program:
@@ -294,7 +294,9 @@ def test_two_loops_on_one_session_leave_four_messages() -> None:
     kinds = [event["kind"] for event in snapshot["events"]]
     assert kinds == ["message"] * 4 + ["provider_payload"] * 2
     assert snapshot["state"] == "active"
-    assert [event["kind"] for event in second["transcript"]["events"]] == ["message"] * 4 + ["provider_payload"]
+    assert [event["kind"] for event in second["transcript"]["events"]] == ["message"] * 4 + [
+        "provider_payload"
+    ]
 
 
 def test_the_session_remembers_the_callers_system_prompt() -> None:

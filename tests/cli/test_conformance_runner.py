@@ -123,6 +123,12 @@ def test_junit(harnpy: Command, suite, tmp_path: Path) -> None:
     assert "+ <&>\"'" in (bad.text or "")
 
 
+def test_junit_that_cannot_be_written(harnpy: Command, suite) -> None:
+    suite(MIXED)
+    done = harnpy("test", "conformance", "--junit", "gone/report.xml")
+    assert (done.stderr, done.returncode) == ("error: gone/report.xml: No such file or directory\n", 1)
+
+
 def test_timing_statistics(harnpy: Command, suite) -> None:
     suite(MIXED)
     lines = harnpy("test", "conformance", "--timing").stdout.splitlines()

@@ -112,6 +112,12 @@ def test_bench_wants_an_iteration(harnpy: Command, program) -> None:
     assert (done.stderr, done.returncode) == ("error: `harnpy bench` requires at least one iteration\n", 1)
 
 
+def test_bench_of_a_missing_file(harnpy: Command) -> None:
+    done = harnpy("bench", "gone.harn")
+    assert done.stderr.startswith("Error reading gone.harn: No such file or directory\n")
+    assert done.returncode == 1
+
+
 def test_bench_of_a_failing_program(harnpy: Command, program) -> None:
     done = harnpy("bench", program("a.harn", "throw 1"))
     assert done.stderr.startswith("error: Thrown: 1\n")

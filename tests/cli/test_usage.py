@@ -56,6 +56,12 @@ def test_wrong_usage(harnpy: Command, arguments: list[str]) -> None:
     assert (done.stdout, done.returncode) == ("", 2)
 
 
+def test_a_reader_that_leaves_is_no_error(tmp_path) -> None:
+    command = f"'{sys.executable}' -m harnpy builtins | head -n 1"
+    done = subprocess.run(command, shell=True, cwd=ROOT, capture_output=True, text=True)
+    assert done.stderr == ""
+
+
 def test_the_run_path_imports_no_command_line_framework() -> None:
     code = (
         "import sys; from harnpy.cli.main import main; status = main(['run', '-e', 'println(1)']);"

@@ -41,7 +41,11 @@ def test_a_loop_starts_from_the_sessions_messages(store: SessionStore) -> None:
     binding = bound(store)
     assert texts(binding.messages) == ["before"]
     snapshot = store.snapshot("s") or {}
-    assert (snapshot["system_prompt"], snapshot["tool_format"], snapshot["state"]) == ("sys", "text", "active")
+    assert (snapshot["system_prompt"], snapshot["tool_format"], snapshot["state"]) == (
+        "sys",
+        "text",
+        "active",
+    )
 
 
 def test_what_the_loop_adds_is_in_the_session_once_it_is_stored(store: SessionStore) -> None:
@@ -191,10 +195,12 @@ def test_an_anonymous_conversation_has_the_same_shape(store: SessionStore) -> No
     assert store.ids() == ["s"]
 
 
-STEPS = st.lists(st.sampled_from(["add", "inject", "boundary", "store", "note", "trim", "outside"]), max_size=30)
+STEPS = st.lists(
+    st.sampled_from(["add", "inject", "boundary", "store", "note", "trim", "outside"]), max_size=30
+)
 
 
-@given(STEPS)
+@given(st.lists(STEPS, max_size=30))
 def test_the_session_ends_as_the_loops_messages_and_then_what_came_too_late(steps: list[str]) -> None:
     store = SessionStore()
     binding = bound(store)

@@ -28,16 +28,17 @@ DISCARD = "discard"
 #: Python's own limits on nested blocks (20) and indentation (100), with room for what we add.
 _MAX_INDENT = 90
 
-#: Nodes whose evaluation can assign to a local of the function they stand in.
-_ASSIGNING = (ast.If, ast.Match, ast.Try, ast.Retry, ast.Deadline)
+
+#: From this length on an expression is put into a variable before it grows further.
+_LONG = 1000
 
 
 class TooDeep(Exception):
-    """Blocks nested deeper than Python can express; ``node`` is where."""
+    """Blocks nested deeper than Python can express, at the source offset ``offset``."""
 
-    def __init__(self, node: ast.Node) -> None:
+    def __init__(self, offset: int) -> None:
         super().__init__("blocks are nested too deeply")
-        self.node = node
+        self.offset = offset
 
 
 class Emitter:
@@ -75,7 +76,7 @@ class Emitter:
         before = len(self.lines)
         self.indent += 1
         if self.indent > _MAX_INDENT:
-            raise TooDeep(self.function.node)
+            raise TooDeep(self.offset)
         body()
         if len(self.lines) == before:
             self.line("pass")
@@ -115,7 +116,11 @@ class Emitter:
             variable = into or self.temp()
             FORMS[kind](self, node, variable)
             return variable
-        return EXPRESSIONS[kind](self, node, into)
+        return self.short(EXPRESSIONS[kind](self, node, into))
+
+    def short(self, text: str) -> str:
+        """``text``, or a variable that holds it once it is long: Python nests parentheses 200 deep."""
+        return text if len(text) < _LONG else self.settle(text)
 
     def atom(self, node: ast.Node) -> str:
         """The value of ``node`` as a variable or a constant."""
@@ -142,7 +147,7 @@ class Emitter:
             before = len(self.lines)
             text = self.expr(node)
             if len(self.lines) > before:
-                disturbs = assigns_locals(node)
+                disturbs = self.unit.assigns_locals(node)
                 for i, earlier in enumerate(texts):
                     if not is_atom(earlier) or (disturbs and not is_fixed(earlier)):
                         texts[i] = variable = self.temp()
@@ -267,15 +272,3 @@ def is_constant(text: str) -> bool:
 def is_fixed(text: str) -> bool:
     """Whether nothing that runs in between can change what ``text`` reads."""
     return is_temp(text) or is_constant(text)
-
-
-def assigns_locals(node: ast.Node) -> bool:
-    """Whether evaluating ``node`` can assign to a variable of the function around it."""
-    stack = [node]
-    while stack:
-        top = stack.pop()
-        if isinstance(top, _ASSIGNING):
-            return True
-        if not isinstance(top, ast.Closure | ast.FnExpr | ast.Spawn):
-            stack.extend(top.children())
-    return False

@@ -56,11 +56,12 @@ def binary(e: Emitter, node: ast.Binary, into: str | None) -> str:
 
 def ring(e: Emitter, node: ast.Binary, into: str | None) -> str:
     leaves: list[ast.Node] = []
-    collect(node, leaves)
+    ops: set[str] = set()
+    collect(node, leaves, ops)
     kinds = [e.kind(leaf) for leaf in leaves]
     texts = e.operands(leaves)
     atoms = texts if all(k in _NUMBERS for k in kinds) else [e.settle(text) for text in texts]
-    wanted, test = ring_of(node, kinds)
+    wanted, test = ring_of(ops, kinds)
     unknown = [a for a, k in zip(atoms, kinds, strict=True) if k not in wanted and not a.isdigit()]
     hopeless = any(k not in (*wanted, "any") for k in kinds)
     slow = slow_tree(e, node, iter(atoms))
@@ -84,10 +85,10 @@ def ring(e: Emitter, node: ast.Binary, into: str | None) -> str:
     return variable
 
 
-def ring_of(node: ast.Binary, kinds: list[str]) -> tuple[tuple[str, ...], str]:
+def ring_of(ops: set[str], kinds: list[str]) -> tuple[tuple[str, ...], str]:
     """The kinds that the fast way is for, and the Python type that unknown leaves are tested for."""
     for kind in ("str", "list"):
-        if kind in kinds and only_plus(node):
+        if kind in kinds and ops == {"+"}:
             return (kind,), kind
     return _NUMBERS, "int"
 
@@ -104,12 +105,16 @@ def wrap_line(e: Emitter, node: ast.Binary, variable: str, pad: str) -> None:
     e.line(f"{pad}if {test}: {variable} = wrap({variable})")
 
 
-def collect(node: ast.Node, leaves: list[ast.Node]) -> None:
-    """The leaves of a ring tree, in order; a subtree whose errors must come first stays one leaf."""
+def collect(node: ast.Node, leaves: list[ast.Node], ops: set[str]) -> None:
+    """The leaves of a ring tree, in order, and its operators.
+
+    A subtree whose errors must come first stays one leaf.
+    """
     assert isinstance(node, ast.Binary)
+    ops.add(node.op)
     for side in (node.left, node.right):
         if is_ring(side) and fuses(node, side):
-            collect(side, leaves)
+            collect(side, leaves, ops)
         else:
             leaves.append(side)
 
@@ -145,12 +150,6 @@ def all_simple(node: ast.Node) -> bool:
     if isinstance(node, ast.Binary) and node.op in RING:
         return all_simple(node.left) and all_simple(node.right)
     return isinstance(node, ast.Name | ast.Int | ast.Float | ast.Str)
-
-
-def only_plus(node: ast.Node) -> bool:
-    if isinstance(node, ast.Binary) and node.op in RING:
-        return node.op == "+" and only_plus(node.left) and only_plus(node.right)
-    return True
 
 
 def fast_tree(node: ast.Binary, atoms: Iterator[str]) -> str:
@@ -240,9 +239,9 @@ def range_to(e: Emitter, node: ast.RangeTo, into: str | None) -> str:
 def condition(e: Emitter, node: ast.Node) -> str:
     """Text whose Python truth is the Harn truth of ``node``."""
     if isinstance(node, ast.Binary) and node.op in ("&&", "||"):
-        return logic(e, node)
+        return e.short(logic(e, node))
     if isinstance(node, ast.Unary) and node.op == "!":
-        return f"(not {condition(e, node.operand)})"
+        return e.short(f"(not {condition(e, node.operand)})")
     return e.expr(node)
 
 

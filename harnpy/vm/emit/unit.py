@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from harnpy.vm.scopes import Binding, Function, Resolution
     from harnpy.vm.table import BuiltinTable
 
+#: Nodes whose evaluation can assign to a local of the function they stand in …
+_ASSIGNING = (ast.If, ast.Match, ast.Try, ast.Retry, ast.Deadline)
+#: … and those that are functions of their own.
+_FUNCTIONS = (ast.Closure, ast.FnExpr, ast.Spawn)
 _CALLS = (ast.Call, ast.MethodCall, ast.Pipe, ast.Spawn, ast.Parallel)
 
 
@@ -41,6 +45,7 @@ class UnitEmitter:
         self.methods: set[tuple[str, int]] = set()
         self.count = 0
         self.leaves: dict[int, bool] = {}
+        self.assigning: dict[int, bool] = {}
 
     # --- what emitters ask for --------------------------------------------------------------------
 
@@ -87,6 +92,17 @@ class UnitEmitter:
         quick = check.quick(variable)
         text = f"check_parameter({param.name!r}, {variable}, {check.spec!r})"
         e.line(f"if {quick}: {text}" if quick else text)
+
+    def assigns_locals(self, node: ast.Node) -> bool:
+        """Whether evaluating ``node`` can assign to a variable of the function around it."""
+        known = self.assigning.get(id(node))
+        if known is None:
+            below = () if isinstance(node, _FUNCTIONS) else node.children()
+            # A list, not a generator: that would recurse through C.
+            inside = [self.assigns_locals(child) for child in below]
+            known = isinstance(node, _ASSIGNING) or True in inside
+            self.assigning[id(node)] = known
+        return known
 
     def function(
         self, function: Function, shown: str, body: ast.Block, params: tuple[ast.Param, ...]
