@@ -11,6 +11,8 @@ import marshal
 import os
 import sys
 import zlib
+from collections.abc import Callable
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
 STARTS = ("program", "interpolation")
 #: Part of a table's key; a change in what this module writes needs a new number.
-FORMAT = 4
+FORMAT = 5
 
 
 def grammar_key(grammar: bytes) -> int:
@@ -30,39 +32,52 @@ def grammar_key(grammar: bytes) -> int:
 def build(grammar: bytes) -> bytes:
     """The table of a grammar, marshalled. Raises lark's GrammarError when it is not LALR(1)."""
     analysis, kinds = _analyse(grammar.decode())
-    # A start state comes first: nothing shifts to it, which leaves 0 to mean "accept".
-    table_starts = list(analysis.parse_table.start_states.values())
-    states = table_starts + [state for state in analysis.parse_table.states if state not in table_starts]
+    table = analysis.parse_table
+    starts = [table.start_states[start] for start in STARTS]
+    ends = [table.end_states[start] for start in STARTS]
+    states = _ordered(table.states, starts)
     numbers = {state: i for i, state in enumerate(states)}
-    rules = _rules(analysis)
-    numbers_of_rules = {rule: i for i, rule in enumerate(rules)}
+    rules = _rules(table.states)
+    rule_numbers = {rule: i for i, rule in enumerate(rules)}
     actions: list[dict[str, int]] = []
     gotos: list[dict[str, int]] = []
     for state in states:
-        row: dict[str, int] = {}
+        row: dict[str, int] = {"$END": 0} if state in ends else {}
         jumps: dict[str, int] = {}
-        for symbol, (_, target) in analysis.parse_table.states[state].items():
-            if target.__class__.__name__ == "Rule":
-                row[kinds.get(symbol, symbol.removeprefix("_"))] = -1 - numbers_of_rules[target]
-            elif symbol.islower() or (symbol[0] == "_" and symbol[1:].islower()):
+        for symbol, target in _targets(table.states[state]):
+            if target in rule_numbers:
+                row[kinds(symbol)] = -1 - rule_numbers[target]
+            elif symbol.lower() == symbol:
                 jumps[symbol] = numbers[target]
-            elif not symbol.startswith("$END"):
-                row[kinds.get(symbol, symbol.removeprefix("_"))] = numbers[target]
+            else:
+                row[kinds(symbol)] = numbers[target]
         actions.append(row)
         gotos.append(jumps)
-    starts = {start: numbers[analysis.parse_table.start_states[start]] for start in STARTS}
-    for end in analysis.parse_table.end_states.values():
-        actions[numbers[end]]["$END"] = 0
+    described = [_described(rule) for rule in rules]
+    numbered_starts = {start: i for i, start in enumerate(STARTS)}
     roles = [_roles(state) for state in states]
-    table = (
-        grammar_key(grammar),
-        _share(actions),
-        _share(gotos),
-        [_described(rule) for rule in rules],
-        starts,
-        roles,
-    )
-    return marshal.dumps(_intern(table))
+    parts = (grammar_key(grammar), _share(actions), _share(gotos), described, numbered_starts, roles)
+    return marshal.dumps(_intern(parts))
+
+
+def _targets(row: dict[str, tuple[Any, Any]]) -> list[tuple[str, Any]]:
+    """Symbol and target (a state or a rule) of each action, in an order that does not vary."""
+    return sorted(((str(symbol), target) for symbol, (_, target) in row.items()), key=itemgetter(0))
+
+
+def _ordered(states: dict[Any, dict[str, tuple[Any, Any]]], starts: list[Any]) -> list[Any]:
+    """The states in the order in which they are reached, which does not vary; Lark's own does.
+
+    The start states come first: nothing shifts to those, which leaves action 0 to mean "accept".
+    """
+    order = dict.fromkeys(starts)
+    reached = list(starts)
+    for state in reached:
+        for _, target in _targets(states[state]):
+            if target in states and target not in order:
+                order[target] = None
+                reached.append(target)
+    return reached
 
 
 def save(table: bytes, path: str | os.PathLike[str]) -> None:
@@ -73,8 +88,8 @@ def save(table: bytes, path: str | os.PathLike[str]) -> None:
     os.replace(partial, path)
 
 
-def _analyse(grammar: str) -> tuple[LALR_Analyzer, dict[str, str]]:
-    """The automaton, and the token kind that each terminal stands for."""
+def _analyse(grammar: str) -> tuple[LALR_Analyzer, Callable[[str], str]]:
+    """The automaton, and what turns the name of a terminal into the token kind."""
     from lark.common import ParserConf
     from lark.load_grammar import load_grammar
     from lark.parsers.lalr_analysis import LALR_Analyzer
@@ -83,21 +98,19 @@ def _analyse(grammar: str) -> tuple[LALR_Analyzer, dict[str, str]]:
     terminals, rules, _ = compiled.compile(list(STARTS), "*")
     analysis = LALR_Analyzer(ParserConf(rules, {}, list(STARTS)), debug=True)
     analysis.compute_lalr()  # type: ignore[no-untyped-call]
-    kinds = {terminal.name: str(terminal.pattern.value) for terminal in terminals}
-    return analysis, kinds
+    texts = {terminal.name: str(terminal.pattern.value) for terminal in terminals}
+    return analysis, lambda name: texts.get(name, name.removeprefix("_"))
 
 
-def _rules(analysis: LALR_Analyzer) -> list[Rule]:
+def _rules(states: dict[Any, dict[str, tuple[Any, Any]]]) -> list[Rule]:
     """The rules that the automaton reduces by; those that only hand on their one value come last."""
-    used = {
-        target
-        for row in analysis.parse_table.states.values()
-        for _, target in row.values()
-        if target.__class__.__name__ == "Rule"
-    }
-    return sorted(
-        used, key=lambda rule: (_described(rule)[1:] == (1, "", None), rule.origin.name, rule.order)
-    )
+    targets = {target for row in states.values() for _, target in row.values()}
+    rules = [target for target in targets if target not in states]
+    return sorted(rules, key=lambda rule: (_is_unit(rule), rule.origin.name, rule.order, str(rule)))
+
+
+def _is_unit(rule: Rule) -> bool:
+    return _described(rule)[1:] == (1, "", None)
 
 
 def _described(rule: Rule) -> tuple[str, int, str, tuple[int, ...] | None]:

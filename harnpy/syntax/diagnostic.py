@@ -12,7 +12,8 @@ class Diagnostic:
     """What is wrong, where, and what to do about it.
 
     ``severity`` is ``"error"``, ``"warning"`` or ``"note"``. Without a ``span`` only the headline, the
-    help and the notes are printed; without a ``label`` there is no caret line.
+    help and the notes are printed; without a ``label`` there is no caret line. There is a caret for each
+    character of the span that stands on its first line, one at least.
     """
 
     __slots__ = ("help", "label", "message", "notes", "severity", "span")
@@ -47,21 +48,17 @@ class Diagnostic:
             out.append(f"{margin}{paint(_BLUE, '-->')} {file}:{self.span.line}:{self.span.column}")
             bar = paint(_BLUE, "|")
             out.append(f"{margin} {bar}")
-            text = lines.text(self.span.line)
-            if text is not None:
+            shown = lines.excerpt(self.span.line, self.span.column)
+            if shown is not None:
+                text, column = shown
                 out.append(f"{self.span.line:>{len(margin)}} {bar} {text}")
-            if text is not None and self.label is not None:
-                carets, indent = _carets(self.span, text), " " * (self.span.column - 1)
-                out.append(f"{margin} {bar} {indent}{paint(tint, carets)} {self.label}")
+                if self.label is not None:
+                    carets = "^" * max(1, min(self.span.end - self.span.start, len(text) - column + 1))
+                    out.append(f"{margin} {bar} {' ' * (column - 1)}{paint(tint, carets)} {self.label}")
         if self.help is not None:
             out.append(f"{margin} = {paint(_CYAN, 'help')}: {self.help}")
         out += [f"{margin} = {paint(_MAGENTA, 'note')}: {note}" for note in self.notes]
         return "\n".join(out) + "\n"
-
-
-def _carets(span: Span, text: str) -> str:
-    """A caret for each character of the span that stands on its first line, one at least."""
-    return "^" * max(1, min(span.end - span.start, len(text) - span.column + 1))
 
 
 def _paint(code: str, text: str) -> str:

@@ -20,7 +20,7 @@ _CONTINUES = frozenset(
 )
 #: Nor is one after these. ``>`` is missing: it also ends a type, and the grammar deals with it.
 _EXPECTS_MORE = OPEN_BRACES | frozenset(
-    """( [ , ; : = += -= *= /= %= |> || && == != < <= >= ?? + - * / % ** . ?. -> | in NOT_IN ELLIPSIS
+    """( LP_WHILE [ , ; : = += -= *= /= %= |> || && == != < <= >= ?? + - * / % ** . ?. -> | in NOT_IN ELLIPSIS
     LT_GEN EACH SETTLE
     if while for match guard throw emit require let var fn spawn try parallel mutex defer select pub
     pipeline override tool skill eval_pack enum struct interface impl type extends""".split()
@@ -30,6 +30,9 @@ _TERNARY_FOLLOWS = frozenset("IDENT INT FLOAT STRING INTERP true false nil ( { !
 _OPERAND_ENDS = frozenset(
     "IDENT INT FLOAT DURATION STRING INTERP RAW_STRING true false nil ) ] } > Q_TRY exclusive".split()
 )
+
+
+_PLAIN_OPENERS = ("(", "[", "LP_WHILE")
 
 
 def arrange(tokens: Tokens) -> None:
@@ -90,8 +93,14 @@ class _Layout:
 
     def line_break(self, i: int) -> None:
         before = self.before(i)
-        if not before or before in _EXPECTS_MORE or self.kinds[i + 1] in _CONTINUES:
+        if not before or self.kinds[i + 1] in _CONTINUES:
             self.kinds[i] = ""
+        elif before in _EXPECTS_MORE and not self.negates(self.previous(i)):
+            self.kinds[i] = ""
+
+    def negates(self, i: int) -> bool:
+        """Whether token ``i`` is a sign; its operand must stand on the same line."""
+        return self.kinds[i] == "-" and self.before(i) not in _OPERAND_ENDS
 
     # Brackets
 
@@ -100,12 +109,18 @@ class _Layout:
             raise too_deep(self.tokens.starts[i])
         self.open.append(i)
 
+    def parenthesis(self, i: int) -> None:
+        self.push(i)
+        if self.before(i) == "while":
+            # The condition ends where this one closes (01 §7.6).
+            self.kinds[i] = "LP_WHILE"
+
     def close(self, i: int) -> None:
-        if self.open and self.kinds[self.open[-1]] in ("(", "["):
+        if self.open and self.kinds[self.open[-1]] in _PLAIN_OPENERS:
             self.open.pop()
 
     def close_brace(self, i: int) -> None:
-        while self.open and self.kinds[self.open.pop()] in ("(", "["):
+        while self.open and self.kinds[self.open.pop()] in _PLAIN_OPENERS:
             pass
 
     def brace(self, i: int) -> None:
@@ -204,7 +219,7 @@ class _Layout:
 _DECISIONS: dict[str, Callable[[_Layout, int], None]] = {
     "NL": _Layout.line_break,
     "{": _Layout.brace,
-    "(": _Layout.push,
+    "(": _Layout.parenthesis,
     "[": _Layout.push,
     ")": _Layout.close,
     "]": _Layout.close,

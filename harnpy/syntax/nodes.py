@@ -289,11 +289,21 @@ def params(start: int, end: int, items: list[Param] | None) -> tuple[Param, ...]
 
 
 def more_params(start: int, end: int, items: list[Param], item: Param) -> list[Param]:
-    if items[-1].rest:
-        raise Reject("Rest parameter must be the last parameter")
+    _refuse_rest(items[-1])
     if items[-1].default is not None and item.default is None and not item.rest:
         raise Reject("Required parameter cannot follow a parameter with a default value")
     return more(start, end, items, item)
+
+
+def params_comma(start: int, end: int, items: list[Param]) -> tuple[Param, ...]:
+    _refuse_rest(items[-1])
+    return tuple(items)
+
+
+def _refuse_rest(last: Param) -> None:
+    """Nothing may follow a rest parameter, not even a comma."""
+    if last.rest:
+        raise Reject("Rest parameter must be the last parameter", last.end)
 
 
 def param(start: int, end: int, name: str, type: Node | None, default: Node | None) -> Param:

@@ -5,6 +5,9 @@ Offsets, lines and columns count characters (Unicode scalars); lines and columns
 
 from __future__ import annotations
 
+#: Longer source lines are shown in part, in characters.
+_LONGEST_LINE = 240
+
 
 class Span:
     """``source[start:end]``, with the position of its first character."""
@@ -59,4 +62,18 @@ class Lines:
                 return None
         if start == len(self.source) and line > 1:
             return None
-        return self.source[start:].partition("\n")[0]
+        end = self.source.find("\n", start)
+        return self.source[start:] if end < 0 else self.source[start:end]
+
+    def excerpt(self, line: int, column: int) -> tuple[str, int] | None:
+        """The line to show for a position, and the column in what is shown.
+
+        All of it, unless it is so long that nobody would find the place: then what is around it.
+        """
+        text = self.text(line)
+        if text is None or len(text) <= _LONGEST_LINE:
+            return None if text is None else (text, column)
+        first = max(column - 1 - _LONGEST_LINE // 2, 0)
+        last = min(first + _LONGEST_LINE, len(text))
+        head, tail = "…" if first else "", "…" if last < len(text) else ""
+        return f"{head}{text[first:last]}{tail}", column - first + len(head)

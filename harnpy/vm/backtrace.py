@@ -118,10 +118,11 @@ def render(error: VmError, colour: bool = False) -> str:
     top, *outer = error.frames
     pad = " " * (len(str(top.line)) + 1)
     out = [f"error: {error.text}", f"{pad}--> {top.file}:{top.line}:{top.column}"]
-    text = top.unit.lines.text(top.line)
-    if text is not None:
-        carets = "^" * _token_length(text, top.column - 1)
-        out += [f"{pad} |", f"{top.line:>{len(pad)}} | {text}", f"{pad} | {' ' * (top.column - 1)}{carets}"]
+    shown = top.unit.lines.excerpt(top.line, top.column)
+    if shown is not None:
+        text, column = shown
+        carets = "^" * _token_length(text, column - 1)
+        out += [f"{pad} |", f"{top.line:>{len(pad)}} | {text}", f"{pad} | {' ' * (column - 1)}{carets}"]
     notes = [f"  = note: called from {frame.name} at {frame.file}:{frame.line}" for frame in outer]
     out += _shortened(notes, 12, 4, lambda n: f"  = note: … {n} more calls …")
     return "\n".join(out) + "\n"

@@ -29,6 +29,7 @@ fn g() {
   for (l, m) in n { continue }
   while a not in b || !c && -d ** 2 ?? 3 { break }
   guard x else { return }
+  if a { 1.5 } else { 2 }
   require y, "z"
   defer { 1 }
   mutex { 2 }

@@ -125,7 +125,10 @@ def fault(source: str) -> SyntaxFault:
         ),
         ("@a let x = 1", ATTRIBUTE + "1:4"),
         ("@a\n@b\nf()", ATTRIBUTE + "3:1"),
-        ("@a(1s) fn f() {}", "Expected attribute argument value (literal or identifier), got duration(1000ms) at 1:4"),
+        (
+            "@a(1s) fn f() {}",
+            "Expected attribute argument value (literal or identifier), got duration(1000ms) at 1:4",
+        ),
         ("@a(-x) fn f() {}", "Expected number after '-' in attribute argument, got id(x) at 1:5"),
         ("pub let x = 1", f"Expected {PUB}, got let at 1:5"),
         (

@@ -141,7 +141,7 @@ def test_but_after_a_word_that_may_stand_alone(word: str) -> None:
         ("if a\n{\n}\nelse\n{\n}", "if a {} else {}"),
         ("try {\n}\ncatch (e) {\n}\nfinally {\n}", "try {} catch (e) {} finally {}"),
         ("c ? a\n: b", "c ? a : b"),
-        ("import {\n a\n b,\n}\nfrom \"x\"", 'import {a, b} from "x"'),
+        ('import {\n a\n b,\n}\nfrom "x"', 'import {a, b} from "x"'),
         ("return\n1", "return; 1"),
         ("f(\n a,\n\n b\n)", "f(a, b)"),
         ("let a = 1;\n\n\nlet b = 2;", "let a = 1\nlet b = 2"),
@@ -240,7 +240,7 @@ def test_readings(text: str, same: str) -> None:
         "struct S { label: string? }",
         "enum E { A = 1 }",
         "(\na\n- b)",
-        "import\n\"x\"",
+        'import\n"x"',
     ],
 )
 def test_not_harn(text: str) -> None:
