@@ -15,7 +15,7 @@ FAILED = 1
 USAGE = 2
 INTERRUPTED = 124
 
-_CODES = {"red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36", "bold": "1", "dim": "2"}
+_CODES = {"red": "31", "green": "32", "bold": "1", "dim": "2"}
 
 
 def has_colour(stream: TextIO) -> bool:

@@ -317,9 +317,6 @@ class SessionStore:
     def _opened(self, id: str | None) -> Resident:
         if id is None:
             id = self.effects.new_id()
-        if id not in self._residents:
-            self._make_room()
-        # Asked again, because a subscriber of the session that made room may have opened it.
         resident = self._residents.get(id)
         if resident is None:
             return self._admit(Session.create(id, self._backend, self.effects))
@@ -327,17 +324,24 @@ class SessionStore:
         return resident
 
     def _admit(self, session: Session) -> Resident:
+        """Take a new session in; the least recently used one goes, if the registry was full.
+
+        It goes last, for its subscribers hear of it and may do anything: also use the new one.
+        """
+        victim = self._victim()
         resident = self._residents[session.id] = Resident(session)
+        if victim is not None:
+            self._close(victim, "lru_evicted", {"reason": "lru_evicted"})
         return resident
 
-    def _make_room(self) -> None:
-        """Remove the least recently used session that nobody drives, if the registry is full."""
+    def _victim(self) -> Resident | None:
+        """Who has to make room: the least recently used session that nobody drives."""
         if len(self._residents) < self._cap:
-            return
+            return None
         for id, resident in self._residents.items():
             if id not in self._running and not resident.closing:
-                self._close(resident, "lru_evicted", {"reason": "lru_evicted"})
-                return
+                return resident
+        return None
 
     def _close(self, resident: Resident, reason: str | None, status: Dict | None) -> None:
         id = resident.session.id
@@ -359,8 +363,6 @@ class SessionStore:
         self._residents.move_to_end(src)
         if dst is None:
             dst = self.effects.new_id()
-        if dst not in self._residents:
-            self._make_room()
         child = self._residents.get(dst)
         if child is None:
             child = self._admit(source.session.fork(dst, self._backend))

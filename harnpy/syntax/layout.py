@@ -93,9 +93,8 @@ class _Layout:
 
     def line_break(self, i: int) -> None:
         before = self.before(i)
-        if not before or self.kinds[i + 1] in _CONTINUES:
-            self.kinds[i] = ""
-        elif before in _EXPECTS_MORE and not self.negates(self.previous(i)):
+        expects_more = before in _EXPECTS_MORE and not self.negates(self.previous(i))
+        if not before or expects_more or self.kinds[i + 1] in _CONTINUES:
             self.kinds[i] = ""
 
     def negates(self, i: int) -> bool:

@@ -149,7 +149,9 @@ class Printer(Expressions):
         return self.header(f"for {self.pattern(node.pattern)} in", node.iterable, node.body)
 
     def visit_While(self, node: ast.While) -> str:
-        return self.header("while", node.cond, node.body)
+        cond = self.head(node.cond, node.body)
+        # A condition that begins with a parenthesis ends at the one that closes it.
+        return f"while {f'({cond})' if cond.startswith('(') else cond} {self.block(node.body)}"
 
     def visit_Return(self, node: ast.Return) -> str:
         return "return" if node.value is None else f"return {self.expression(node.value)}"

@@ -242,34 +242,34 @@ def test_a_reader_that_leaves_is_no_error(tmp_path: Path, script) -> None:
     assert (done.stdout, done.stderr) == ("0\n", "")
 
 
+@pytest.fixture
+def running(tmp_path: Path, script):
+    """Start a program that first prints a line, and answer its process once it has."""
+
+    def start(program: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "harnpy", "run", script(f'println("ready")\n{program}')]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        process = subprocess.Popen(command, cwd=tmp_path, env=environment, text=True, **pipes)
+        assert process.stdout.readline() == "ready\n"
+        return process
+
+    return start
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_the_run_with_124(tmp_path: Path, script, number: signal.Signals) -> None:
-    name = script('println("ready")\nwhile true { sleep(5ms) }')
-    process = subprocess.Popen(
-        [sys.executable, "-m", "harnpy", "run", name],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout.readline() == "ready\n"
+@pytest.mark.parametrize("program", ["while true { sleep(5ms) }", "await(spawn { while true { } })"])
+def test_a_signal_ends_the_run_with_124(running, number: signal.Signals, program: str) -> None:
+    process = running(program)
     process.send_signal(number)
     out, err = process.communicate(timeout=10)
     assert (out, err, process.returncode) == ("", "[harn] signal received, flushing state...\n", 124)
 
 
-def test_a_program_that_ignores_the_signal_is_ended(tmp_path: Path, script) -> None:
-    name = script('try { println("ready")\n while true { } } finally { while true { } }')
-    process = subprocess.Popen(
-        [sys.executable, "-m", "harnpy", "run", name],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout.readline() == "ready\n"
+def test_a_program_that_ignores_the_signal_is_ended(running) -> None:
+    process = running("try { while true { } } finally { while true { } }")
     start = time.monotonic()
     process.terminate()
-    assert process.wait(timeout=10) == 124
+    process.communicate(timeout=10)
+    assert process.returncode == 124
     assert time.monotonic() - start < 5

@@ -195,4 +195,4 @@ def test_watch_runs_again_after_a_change(project, tmp_path: Path) -> None:
         assert next(line for line in lines if "total" in line).startswith("0 passed, 1 failed")
     finally:
         process.terminate()
-        process.wait(timeout=10)
+        process.communicate(timeout=10)

@@ -376,6 +376,17 @@ def test_with_cap_one_a_fork_outlives_its_parent() -> None:
     assert store.ancestry("b") == {"parent_id": "a", "child_ids": [], "root_id": "a"}
 
 
+def test_a_fork_that_evicts_its_source_has_the_transcript_from_before() -> None:
+    store = SessionStore(cap=2)
+    store.open("driven")
+    store.open("a")
+    store.inject("a", USER)
+    with store.enter("driven"):
+        store.fork("a", "b")
+    assert store.ids() == ["driven", "b"]
+    assert [event["kind"] for event in (store.snapshot("b") or {})["events"]] == ["message"]
+
+
 def test_a_lower_cap_takes_effect_as_sessions_come() -> None:
     store = SessionStore()
     for id in "abc":

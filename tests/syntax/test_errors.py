@@ -116,7 +116,10 @@ def fault(source: str) -> SyntaxFault:
             "fn f(a = 1, b) {}",
             "Expected Required parameter cannot follow a parameter with a default value, got ) at 1:14",
         ),
-        ("fn f(...a, b) {}", "Expected Rest parameter must be the last parameter, got ) at 1:13"),
+        ("fn f(...a, b) {}", "Expected Rest parameter must be the last parameter, got , at 1:10"),
+        ("fn f(...a,) {}", "Expected Rest parameter must be the last parameter, got , at 1:10"),
+        ("let x = -\n1", "Expected expression, got \\n at 1:10"),
+        ("while (a) && b {}", "Expected {, got && at 1:11"),
         ("select { }\na()", "Expected at least one select case, got \\n at 1:11"),
         ("select { }", "Unexpected end of file, expected at least one select case"),
         (
@@ -133,7 +136,8 @@ def fault(source: str) -> SyntaxFault:
         ("pub let x = 1", f"Expected {PUB}, got let at 1:5"),
         (
             "parallel each xs with { foo: 1 } { }",
-            f"Expected known option (only `max_concurrent` is supported in {OPTION}; got `foo`), got foo at 1:25",
+            f"Expected known option (only `max_concurrent` is supported in {OPTION}; "
+            "got `foo`), got foo at 1:25",
         ),
         ("parallel each xs with { 1 } { }", f"Expected option name in {OPTION} block, got int(1) at 1:25"),
         (
@@ -150,8 +154,9 @@ def fault(source: str) -> SyntaxFault:
         ),
         (
             "let x = <<EOF\nabc",
-            "Expected an expression — heredocs are only valid inside LLM tool-call argument JSON; for multiline "
-            'strings in source code use triple-quoted `"""..."""`, got `<<` heredoc-like syntax at 1:9',
+            "Expected an expression — heredocs are only valid inside LLM tool-call argument JSON; for "
+            'multiline strings in source code use triple-quoted `"""..."""`, '
+            "got `<<` heredoc-like syntax at 1:9",
         ),
         # tokens
         ("let x = 1 2.0", f"Expected {ITEM}, got float(2) at 1:11"),

@@ -1,0 +1,118 @@
+"""The cache on disk never fails a run. Spec: issue 2, notes §7."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harnpy.syntax import cache
+from tests.support import ROOT
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("HARNPY_NO_CACHE", raising=False)
+    return tmp_path
+
+
+def entries(home: Path) -> list[Path]:
+    return [path for path in home.rglob("*") if path.is_file()]
+
+
+def test_what_is_stored_is_loaded() -> None:
+    cache.store("ast", "key", (1, "two", [3.0, None]))
+    assert cache.load("ast", "key") == (1, "two", [3.0, None])
+    assert cache.load("ast", "other") is None
+    assert cache.load("code", "key") is None
+
+
+def test_code_objects_too() -> None:
+    cache.store("code", "key", compile("6 * 7", "x", "eval"))
+    code = cache.load("code", "key")
+    assert code is not None
+    assert eval(code) == 42
+
+
+@pytest.mark.parametrize("data", [b"", b"junk", b"\0" * 100])
+def test_a_foreign_entry_is_none(home: Path, data: bytes) -> None:
+    cache.store("ast", "key", 1)
+    (entry,) = entries(home)
+    entry.write_bytes(data)
+    assert cache.load("ast", "key") is None
+
+
+def test_nor_is_one_with_any_byte_changed(home: Path) -> None:
+    cache.store("ast", "key", ("value", 12345))
+    (entry,) = entries(home)
+    sound = entry.read_bytes()
+    for at in range(len(sound)):
+        entry.write_bytes(sound[:at] + bytes([sound[at] ^ 1]) + sound[at + 1 :])
+        assert cache.load("ast", "key") is None
+        entry.write_bytes(sound[:at])
+        assert cache.load("ast", "key") is None
+
+
+def test_a_colliding_key_is_a_miss(home: Path) -> None:
+    cache.store("ast", "one", 1)
+    cache.store("ast", "two", 2)
+    first, second = entries(home)
+    first.write_bytes(second.read_bytes())
+    second.write_bytes(first.read_bytes())
+    assert {cache.load("ast", "one"), cache.load("ast", "two")} <= {None, 1, 2}
+    assert cache.load("ast", "one") in (None, 1)
+    assert cache.load("ast", "two") in (None, 2)
+
+
+def test_a_changed_implementation_makes_entries_stale(monkeypatch: pytest.MonkeyPatch) -> None:
+    cache.store("ast", "key", 1)
+    monkeypatch.setattr(cache, "_stamp", lambda: "another version")
+    assert cache.load("ast", "key") is None
+
+
+def test_it_can_be_turned_off(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache.store("ast", "key", 1)
+    monkeypatch.setenv("HARNPY_NO_CACHE", "1")
+    assert cache.load("ast", "key") is None
+    cache.store("ast", "more", 1)
+    assert len(entries(home)) == 1
+
+
+def test_a_place_that_cannot_be_written_keeps_nothing(home: Path) -> None:
+    (home / "harnpy").write_text("a file where the directory should be")
+    cache.store("ast", "key", 1)
+    assert cache.load("ast", "key") is None
+
+
+def test_values_that_cannot_be_written_are_not_kept(home: Path) -> None:
+    deep: tuple[object, ...] = ()
+    for _ in range(10_000):
+        deep = (deep,)
+    cache.store("ast", "deep", deep)
+    cache.store("ast", "object", object())
+    assert entries(home) == []
+
+
+def test_old_entries_are_pruned(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "MAX_ENTRIES", 10)
+    for i in range(25):
+        cache.store("ast", f"key {i}", i)
+    assert len(entries(home)) <= 11
+    assert cache.load("ast", "key 24") == 24
+
+
+def test_loading_imports_nothing(home: Path) -> None:
+    cache.store("ast", "key", 1)
+    script = "import sys; from harnpy.syntax import cache; cache.load('ast', 'key'); print(*sys.modules)"
+    run = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r}); {script}"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "XDG_CACHE_HOME": str(home)},
+    )
+    assert not {"re", "hashlib", "pathlib", "tempfile", "json", "typing"} & set(run.stdout.split())
