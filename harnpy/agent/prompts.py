@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from html import escape
 from typing import TYPE_CHECKING, Any
-from xml.sax.saxutils import quoteattr
 
 if TYPE_CHECKING:
     from harnpy.agent.options import LoopOptions
@@ -28,7 +28,8 @@ def system_prompt(caller: str | None, options: LoopOptions) -> str | None:
 
 def feedback(kind: str, text: str) -> dict[str, Any]:
     """A message from the runtime to the model."""
-    content = f"<runtime_feedback kind={quoteattr(kind)}>\n{text.strip()}\n</runtime_feedback>"
+    kind = escape(kind, quote=True)
+    content = f'<runtime_feedback kind="{kind}">\n{text.strip()}\n</runtime_feedback>'
     return {"role": "user", "content": content}
 
 

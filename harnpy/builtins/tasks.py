@@ -18,6 +18,34 @@ if TYPE_CHECKING:
     Value = Any
 
 
+# Calls of these four are recognised before any user function and go to the scheduler straight away (05 §2);
+# as values, in help and in completion they are builtins like the others.
+
+
+@builtin("await(handle: any) -> any", family="concurrency")
+def await_(vm: Vm, handle: Value) -> Value:
+    """Wait for a task: its value, its output, or its error. Anything else is answered as it is. Spec: 05 §2."""
+    return vm.tasks.await_task(handle)
+
+
+@builtin("cancel(handle: task_handle) -> nil", family="concurrency")
+def cancel(vm: Vm, handle: Value) -> None:
+    """Abort a task at once; none of its code runs again. Spec: 05 §2."""
+    vm.tasks.cancel_task(handle)
+
+
+@builtin("cancel_graceful(handle: task_handle, timeout: any = 5000) -> Result", family="concurrency")
+def cancel_graceful(vm: Vm, handle: Value, timeout: Value) -> Value:
+    """Ask a task to end, and abort it when it has not within `timeout` (ms or duration). Spec: 05 §2."""
+    return vm.tasks.cancel_gracefully(handle, timeout)
+
+
+@builtin("is_cancelled() -> bool", family="concurrency")
+def is_cancelled(vm: Vm) -> bool:
+    """Whether the running task was asked to end. Spec: 05 §2."""
+    return vm.tasks.is_cancelled()
+
+
 @builtin("sleep(d: any) -> nil", family="concurrency")
 def sleep(vm: Vm, d: Value) -> None:
     """Wait for a duration, or an int of milliseconds; other tasks run meanwhile. Spec: 05 §13."""

@@ -41,7 +41,11 @@ _MEANS_NOTHING = ("text", "none", "off", "manual")
 
 @dataclass(slots=True)
 class Request:
-    """``messages`` and ``tools`` are as the provider gets them; ``sampling`` holds what the caller set."""
+    """``messages`` and ``tools`` are as the provider gets them; ``sampling`` holds what the caller set.
+
+    A request that is asked more than once only ever adds to its ``messages``; other messages come in
+    another list.
+    """
 
     messages: list[dict[str, Any]]
     system: str | None

@@ -166,7 +166,7 @@ class Binding(Conversation):
         if session is None or not self._in_step(session):
             return super().transcript(state)
         window = session.view.window
-        messages = [plain for plain in window.converted(plain_message) if plain is not None]
+        messages = list(window.converted(plain_message))
         return self._transcript(messages, list(window.message_events()), state)
 
     def _has_pending_messages(self) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.session import events as kinds
-from harnpy.session.errors import SessionConflict
+from harnpy.session.errors import SessionConflict, SessionError
 from harnpy.session.events import Created, Cut, Event, EventDraft
 from harnpy.session.views import View
 from harnpy.storage.contract import VersionConflict
@@ -98,6 +98,9 @@ class Session:
     def restore(self, transcript: dict[str, Any]) -> None:
         """Let the window be what ``transcript`` holds. Earlier lifecycle events stay, before its own;
         metadata and assets stay unless it brings some (08 §1.11)."""
+        for message in transcript.get("messages", []):
+            if not isinstance(message, dict) or not isinstance(message.get("role"), str):
+                raise SessionError("a transcript's messages must be dicts with a string `role`", self.id)
         former = self.view.window
         messages = [EventDraft(kinds.MESSAGE_ADDED, message) for message in transcript.get("messages", [])]
         known = {event["id"] for event in former.events()}

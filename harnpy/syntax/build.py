@@ -10,23 +10,17 @@ from __future__ import annotations
 import marshal
 import os
 import sys
-import zlib
 from collections.abc import Callable
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
+
+from harnpy.syntax.tables import grammar_key
 
 if TYPE_CHECKING:
     from lark.grammar import Rule, Symbol
     from lark.parsers.lalr_analysis import LALR_Analyzer
 
 STARTS = ("program", "interpolation")
-#: Part of a table's key; a change in what this module writes needs a new number.
-FORMAT = 5
-
-
-def grammar_key(grammar: bytes) -> int:
-    """Names the table of this grammar."""
-    return zlib.crc32(grammar, FORMAT)
 
 
 def build(grammar: bytes) -> bytes:

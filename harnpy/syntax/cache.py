@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 #: Entries per kind; the older half goes when there are more.
 MAX_ENTRIES = 1024
 _SEED = 0x6861726E
+#: The folders whose code decides what a cached value is.
+_COMPILING = ("syntax", "syntax/nodes", "vm", "vm/emit")
 _CHECKSUM_SIZE = 8
 
 
@@ -81,7 +83,7 @@ def _stamp() -> str:
 
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     latest = 0
-    for part in ("syntax", "vm"):
+    for part in _COMPILING:
         for entry in os.scandir(os.path.join(package, part)):
             if entry.name.endswith(".py"):
                 latest = max(latest, entry.stat().st_mtime_ns)

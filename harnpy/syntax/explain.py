@@ -12,7 +12,7 @@ from harnpy.syntax.diagnostic import Diagnostic
 from harnpy.syntax.errors import SyntaxFault
 from harnpy.syntax.lexer import RESERVED, Tokens
 from harnpy.syntax.literals import LexError
-from harnpy.syntax.nodes import SEPARATOR, Reject
+from harnpy.syntax.refusal import SEPARATOR, Failure
 from harnpy.syntax.span import Lines
 from harnpy.syntax.tables import Table
 
@@ -87,16 +87,6 @@ _REQUIRED = {
     **{kind: kind for kind in "-> = in else from ( > : , fn".split()},
     "STREAM": "`stream` after `parallel each ... as`",
 }
-
-
-class Failure(Exception):
-    """The parser cannot take token ``at``; or a builder rejected what stands before it."""
-
-    def __init__(self, at: int, states: list[int], reject: Reject | None = None) -> None:
-        super().__init__(at)
-        self.at = at
-        self.states = states
-        self.reject = reject
 
 
 class Explainer:

@@ -6,11 +6,14 @@ LALR(1); the parser sees only what is left.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from harnpy.syntax.lexer import RESERVED, Tokens
 from harnpy.syntax.literals import MAX_NESTING, too_deep
 from harnpy.syntax.typescan import closes_type_args
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 OPEN_BRACES = frozenset(["LB", "LB_ARROW", "LB_ARROW1", "LB_STRUCT"])
 MEMBER_WORDS = RESERVED - {"eval_pack", "finally", "require", "select", "skill"}
@@ -94,8 +97,13 @@ class _Layout:
     def line_break(self, i: int) -> None:
         before = self.before(i)
         expects_more = before in _EXPECTS_MORE and not self.negates(self.previous(i))
-        if not before or expects_more or self.kinds[i + 1] in _CONTINUES:
+        if not before or expects_more or self.kinds[i + 1] in _CONTINUES or self.ends_param(i):
             self.kinds[i] = ""
+
+    def ends_param(self, i: int) -> bool:
+        """Whether the one name of a closure stands before the line break ``i``, and its arrow behind."""
+        inside = self.kinds[self.open[-1]] if self.open else ""
+        return inside == "LB_ARROW1" and self.kinds[i + 1] == "->"
 
     def negates(self, i: int) -> bool:
         """Whether token ``i`` is a sign; its operand must stand on the same line."""

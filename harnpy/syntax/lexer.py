@@ -10,9 +10,13 @@ from __future__ import annotations
 
 import re
 from itertools import compress
-from typing import Any
 
 from harnpy.syntax.literals import LexError, Piece, scan_string, scan_triple, unescape
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 #: Reserved words (01 §2.1).
 RESERVED = frozenset(

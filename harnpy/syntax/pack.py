@@ -5,9 +5,12 @@ A node is ``(number of its class, start, end, field, …)``. No other tuple in a
 
 from __future__ import annotations
 
-from typing import Any
-
 from harnpy.syntax import ast
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 _CLASSES = [
     value

@@ -6,16 +6,21 @@ an error the parser goes on with the next top-level item, to report the others.
 
 from __future__ import annotations
 
-from typing import Any
-
 from harnpy.syntax import ast, cache
-from harnpy.syntax.explain import Explainer, Failure
 from harnpy.syntax.layout import arrange
 from harnpy.syntax.lexer import RESERVED, Tokens, lex
 from harnpy.syntax.literals import MAX_NESTING, LexError, too_deep
-from harnpy.syntax.nodes import Reject
 from harnpy.syntax.pack import pack, unpack
+from harnpy.syntax.refusal import Failure, Reject
 from harnpy.syntax.tables import Table, load
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from harnpy.syntax.errors import SyntaxFault
+    from harnpy.syntax.explain import Explainer
+
 
 #: Entries of the parser's stack. A level of brackets takes a few; chains that nest without brackets
 #: (``- - - x``, ``a ** b ** c``, ``else if``, ``list<list<…>>``) meet this limit first.
@@ -53,27 +58,38 @@ class Parser:
         self.table = table
 
     def parse(self, source: str, file: str) -> ast.Program:
-        explain = Explainer(self.table, source, file)
         try:
             tokens = self._tokens(source, 0, len(source), 0)
+            program: ast.Program = self.run(tokens, 0, "program")
         except LexError as error:
-            raise explain.lexical(error) from None
-        at = 0
-        while True:
-            try:
-                tree = self.run(tokens, at, "program")
-            except Failure as failure:
-                at = explain.add(tokens, failure)
-                if at < 0 or len(explain.diagnostics) >= MAX_ERRORS:
-                    break
-            except LexError as error:
-                raise explain.lexical(error) from None
-            else:
-                break
-        if explain.diagnostics:
-            raise explain.fault()
-        program: ast.Program = tree
+            raise self._explainer(source, file).lexical(error) from None
+        except Failure as failure:
+            raise self._all_errors(source, file, tokens, failure) from None
         return program
+
+    def _explainer(self, source: str, file: str) -> Explainer:
+        from harnpy.syntax.explain import Explainer
+
+        return Explainer(self.table, source, file)
+
+    def _all_errors(self, source: str, file: str, tokens: Tokens, first: Failure) -> SyntaxFault:
+        """The fault for this failure and those in the items behind it (01 §9.4)."""
+        explainer = self._explainer(source, file)
+        failure: Failure | None = first
+        while failure is not None and len(explainer.diagnostics) < MAX_ERRORS:
+            at = explainer.add(tokens, failure)
+            failure = self._failure_from(tokens, at) if at >= 0 else None
+        return explainer.fault()
+
+    def _failure_from(self, tokens: Tokens, at: int) -> Failure | None:
+        try:
+            self.run(tokens, at, "program")
+        except Failure as failure:
+            return failure
+        except LexError:
+            # Too deep: what was found before is enough to report.
+            return None
+        return None
 
     def _tokens(self, source: str, start: int, end: int, depth: int) -> Tokens:
         """The tokens of ``source[start:end]``, each `INTERP` with its parts as nodes."""

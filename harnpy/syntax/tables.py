@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import marshal
 import os
-from collections.abc import Callable
-from contextlib import suppress
+from _imp import source_hash
 from functools import cache
 from operator import itemgetter
-from typing import Any
 
-from harnpy.syntax.build import build, grammar_key, save
 from harnpy.syntax.nodes import builder
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    #: Origin, length, builder, and the choice among the symbols' values; without builder one is handed on.
+    Rule = tuple[str, int, Callable[..., Any] | None, Callable[[list[Any]], Any] | None]
+
+
+#: A change in what `harnpy.syntax.build` writes needs a new number.
+FORMAT = 6
 _HERE = os.path.dirname(os.path.abspath(__file__))
 TABLE_PATH = os.path.join(_HERE, "harn.table")
 #: Present in a source checkout only; an installed package has the table instead.
 GRAMMAR_PATH = os.path.join(os.path.dirname(os.path.dirname(_HERE)), "grammar", "harn.lark")
-
-#: Origin, length, builder, and the choice among the symbols' values; a builder of None hands one on.
-Rule = tuple[str, int, Callable[..., Any] | None, Callable[[list[Any]], Any] | None]
 
 
 class Table:
@@ -74,6 +79,11 @@ class Table:
         return self.trial(states, kind) is not None
 
 
+def grammar_key(grammar: bytes) -> bytes:
+    """Names the table of this grammar, in the format that `harnpy.syntax.build` writes now."""
+    return source_hash(FORMAT, grammar)
+
+
 def _rule(origin: str, size: int, name: str, picks: tuple[int, ...] | None) -> Rule:
     make = builder(name) if name else None
     if picks is None:
@@ -104,8 +114,13 @@ def load() -> Table:
     except FileNotFoundError:
         return Table(data)
     if data[0] != grammar_key(grammar):
+        from harnpy.syntax.build import build, save
+
         built = build(grammar)
-        with suppress(OSError):  # a read-only checkout works too, it only builds the table every time
+        try:
             save(built, TABLE_PATH)
+        except OSError:
+            # A read-only checkout works too, it only builds the table every time.
+            return Table(marshal.loads(built))
         data = marshal.loads(built)
     return Table(data)

@@ -44,6 +44,9 @@ class Bridge:
         self.scheduler.resume(task)
         self.news.set()
 
+    def close(self) -> None:
+        """The program has ended; the loop is somebody else's."""
+
     async def rest(self, seconds: float | None) -> None:
         """Let the loop run for ``seconds``, or until a result arrives."""
         self.news.clear()
@@ -52,12 +55,26 @@ class Bridge:
         waiting.cancel()
 
 
-def own_loop(scheduler: Scheduler) -> Bridge:
-    """A loop of the scheduler's own, which runs while every task waits."""
-    loop = asyncio.new_event_loop()
-    bridge = Bridge(scheduler, loop)
-    scheduler.idle = lambda seconds: loop.run_until_complete(bridge.rest(seconds))
-    return bridge
+class OwnLoop(Bridge):
+    """A loop of the scheduler's own, which runs while every task waits, until the program ends."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        super().__init__(scheduler, asyncio.new_event_loop())
+        self.blocking = scheduler.idle
+        scheduler.idle = lambda seconds: self.loop.run_until_complete(self.rest(seconds))
+
+    async def finish(self) -> None:
+        """Cancel what nobody waits for any more."""
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+        await self.loop.shutdown_asyncgens()
+
+    def close(self) -> None:
+        self.loop.run_until_complete(self.finish())
+        self.loop.close()
+        self.scheduler.idle, self.scheduler.bridge = self.blocking, None
 
 
 async def run_inside(scheduler: Scheduler, run: Callable[[], Any]) -> Any:

@@ -70,9 +70,11 @@ def reject(message: str) -> Never:
 
 def direct(declaration: Declaration) -> Callable[..., Any]:
     """The Python function for callers that convert the arguments themselves; missing ones have defaults."""
-    function = _waiting(declaration.function)
-    if declaration.counted or function is not declaration.function:
-        return function
+    function = declaration.function
+    if declaration.counted:
+        return _waiting(function)
+    if not _names_parameters(declaration):
+        return bind(declaration).call
     defaults = tuple(default(p) for p in declaration.signature().parameters if not p.rest)
     # `types.FunctionType` by another name: its module is not worth loading at every start.
     new: Any = type(direct)
@@ -83,21 +85,29 @@ def direct(declaration: Declaration) -> Callable[..., Any]:
     return bare
 
 
+def _names_parameters(declaration: Declaration) -> bool:
+    """Whether the Python function has the declared parameters, so that defaults can be put into it."""
+    code = declaration.function.__code__
+    named = code.co_argcount - (2 if declaration.receiver else 1)
+    declared = sum(not p.rest for p in declaration.signature().parameters)
+    return named == declared and not code.co_flags & _COROUTINE
+
+
 def most_arguments(declaration: Declaration) -> int | None:
     """How many arguments are passed on; None: all."""
-    code = getattr(declaration.function, "__code__", None)
-    if code is not None and code.co_flags & _COLLECTS_POSITIONALS:
-        return None
-    return len(declaration.signature().parameters)
+    signature = declaration.signature()
+    surplus = declaration.counted and declaration.function.__code__.co_flags & _COLLECTS_POSITIONALS
+    return None if signature.rest or surplus else len(signature.parameters)
 
 
 def bind(declaration: Declaration) -> Builtin:
     """The builtin as a value: a function that converts what it is given."""
     parameters = declaration.signature().parameters
     passed = [conversion(declaration, p, p.name) for p in parameters if not p.rest]
-    if declaration.counted or passed == [p.name for p in parameters if not p.rest]:
+    unchanged = passed == [p.name for p in parameters if not p.rest]
+    if declaration.counted or (unchanged and _names_parameters(declaration)):
         return Builtin(declaration.name, direct(declaration), most_arguments(declaration))
-    space: dict[str, Any] = {"fn": direct(declaration), "display": display, "reject": reject}
+    space: dict[str, Any] = {"fn": _waiting(declaration.function), "display": display, "reject": reject}
     heads = []
     for i, p in enumerate(parameters):
         space[f"d{i}"] = default(p)
@@ -112,7 +122,6 @@ def bind(declaration: Declaration) -> Builtin:
 
 def _waiting(function: Callable[..., Any]) -> Callable[..., Any]:
     """A coroutine function as one that suspends the calling task until its result is there."""
-    code = getattr(function, "__code__", None)
-    if code is None or not code.co_flags & _COROUTINE:
+    if not function.__code__.co_flags & _COROUTINE:
         return function
     return lambda vm, *args: vm.tasks.await_coroutine(function(vm, *args))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from harnpy.syntax import ast
     from harnpy.syntax.span import Lines
-    from harnpy.vm.scopes import Binding, Resolution
+    from harnpy.vm.scopes import Known, Resolution
     from harnpy.vm.table import BuiltinTable
 
 
@@ -79,22 +79,25 @@ class Unit:
         return self._lines
 
 
-def load(source: str, file: str, entry: str | None, table: BuiltinTable) -> Unit:
+def load(source: str, file: str, entry: str | None, table: BuiltinTable, checked: bool = True) -> Unit:
     """The unit for a program, from the cache if it is there.
 
-    Raises SourceFault (syntax, structure or an undefined call target), KeyError for an unknown entry.
+    Unless ``checked``, what only the static checks refuse is left to fail when it runs (09 §3.1). Raises
+    SourceFault (syntax, structure or an undefined call target), KeyError for an unknown entry.
     """
-    key = f"{entry or ''}\0{table.fingerprint()}\0{source}"
+    key = f"{entry or ''}\0{checked}\0{table.fingerprint()}\0{source}"
     kept = cache.load("unit", key)
     if isinstance(kept, tuple) and len(kept) == len(_KEPT):
         return Unit(file, source, *kept)
-    unit = compile_program(source, file, entry, table)
+    unit = compile_program(source, file, entry, table, checked)
     kept = tuple(getattr(unit, field) for field in _KEPT)
     cache.store("unit", key, kept)
     return unit
 
 
-def compile_program(source: str, file: str, entry: str | None, table: BuiltinTable) -> Unit:
+def compile_program(
+    source: str, file: str, entry: str | None, table: BuiltinTable, checked: bool = True
+) -> Unit:
     from harnpy.vm.resolve import Resolver, entry_pipeline
 
     program = parsed(source, file)
@@ -102,18 +105,19 @@ def compile_program(source: str, file: str, entry: str | None, table: BuiltinTab
     if entry is not None and pipeline is None:
         raise KeyError(entry)
     resolution = Resolver(table.is_builtin, table.is_global).program(program, pipeline)
-    refuse_static_faults(resolution, source, file, table)
+    if checked:
+        refuse_static_faults(resolution, source, file, table)
     emitter = _emitter(program, resolution, table)
     text, offsets = _written(lambda: emitter.program_text(pipeline), source, file)
     return _unit(emitter, text, offsets, source, file)
 
 
-def compile_input(source: str, file: str, names: dict[str, Binding], table: BuiltinTable) -> Unit:
-    """One input of a REPL: it reads and binds ``names``, and its last expression is its value."""
+def compile_input(source: str, file: str, known: Known, table: BuiltinTable) -> Unit:
+    """One input of a REPL: it reads and adds to what is ``known``; its last expression is its value."""
     from harnpy.vm.resolve import Resolver
 
     program = parsed(source, file)
-    resolution = Resolver(table.is_builtin, table.is_global, names).program(program, None)
+    resolution = Resolver(table.is_builtin, table.is_global, known).program(program, None)
     emitter = _emitter(program, resolution, table)
     text, offsets = _written(emitter.input_text, source, file)
     return _unit(emitter, text, offsets, source, file)

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from harnpy.vm.load import Unit
-    from harnpy.vm.scopes import Binding
     from harnpy.vm.table import Catalog
     from harnpy.vm.tasks import Scheduler
 
@@ -96,28 +95,37 @@ class Vm:
     # --- running ----------------------------------------------------------------------------------
 
     def run_source(
-        self, source: str, *, file: str = "<script>", args: Sequence[str] = (), entry: str | None = None
+        self,
+        source: str,
+        *,
+        file: str = "<script>",
+        args: Sequence[str] = (),
+        entry: str | None = None,
+        checked: bool = True,
     ) -> Value:
         """Run a program and answer its value (02 §10.5).
 
         ``file`` names it in messages, ``args`` become `argv`, ``entry`` is the pipeline to run instead
-        of the usual one. Raises SourceFault before it starts, VmError when it fails.
+        of the usual one; ``checked=False`` leaves out the static checks, as user tests do. Raises
+        SourceFault before it starts, VmError when it fails.
         """
         self._given["argv"] = list(args)
         # Mocks, colour mode and their like belong to one program (04 §0.9); services to the Vm.
         self._states.clear()
         _allow_deep_recursion()
-        unit = load(source, file, entry, self.builtins)
+        unit = load(source, file, entry, self.builtins, checked)
         return self._run_unit(unit, namespace(self, unit, {}))
 
-    def run_file(self, path: str, *, args: Sequence[str] = (), entry: str | None = None) -> Value:
+    def run_file(
+        self, path: str, *, args: Sequence[str] = (), entry: str | None = None, checked: bool = True
+    ) -> Value:
         """Run the program in the file ``path``. Raises OSError when it can't be read."""
         import os
 
         with open(path, encoding="utf-8", errors="replace", newline="") as file:
             source = file.read()
         self.source_dir = os.path.dirname(os.path.abspath(path))
-        return self.run_source(source, file=path, args=args, entry=entry)
+        return self.run_source(source, file=path, args=args, entry=entry, checked=checked)
 
     def _run_unit(self, unit: Unit, space: dict[str, Any]) -> Value:
         exec(unit.code, space)  # noqa: S102
@@ -255,8 +263,10 @@ class ReplSession:
     """Inputs that build on each other: each runs once, and what it binds stays (09 §5)."""
 
     def __init__(self, vm: Vm) -> None:
+        from harnpy.vm.scopes import Known
+
         self.vm = vm
-        self.bindings: dict[str, Binding] = {}
+        self.known = Known()
         self.values: dict[str, Value] = {}
         self.impls: dict[str, dict[str, Fn]] = {}
         self.inputs = 0
@@ -265,22 +275,22 @@ class ReplSession:
         """Run one input; the value of its last expression, else nil. A failed input binds nothing new."""
         _allow_deep_recursion()
         self.inputs += 1
-        bindings, values = dict(self.bindings), dict(self.values)
-        unit = compile_input(source, file or f"<repl:{self.inputs}>", bindings, self.vm.builtins)
+        known, values = self.known.copy(), dict(self.values)
+        unit = compile_input(source, file or f"<repl:{self.inputs}>", known, self.vm.builtins)
         space = namespace(self.vm, unit, self.impls)
         space["m"] = values
         value = self.vm._run_unit(unit, space)
-        self.bindings, self.values = bindings, values
+        self.known, self.values = known, values
         return value
 
     def bind(self, name: str, value: Value) -> None:
         """Bind ``name`` from outside, as a `let` would."""
         from harnpy.vm.scopes import Binding
 
-        self.bindings[name] = Binding(name, f"m[{name!r}]", False, "let")
-        self.bindings[name].opaque = True
+        binding = self.known.names[name] = Binding(name, f"m[{name!r}]", False, "let")
+        binding.opaque = True
         self.values[name] = value
 
     def names(self) -> list[str]:
         """The names bound so far."""
-        return sorted(self.bindings)
+        return sorted(self.known.names)

@@ -9,7 +9,7 @@ because calls are looked up when they happen. Builtins come last.
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.vm.scopes import Binding, Function, Ref, Resolution, Scope
+from harnpy.vm.scopes import Binding, Function, Known, Ref, Resolution, Scope
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,11 +91,12 @@ class Resolver:
         self,
         is_builtin: Callable[[str], bool],
         is_global: Callable[[str], bool],
-        session: dict[str, Binding] | None = None,
+        known: Known | None = None,
     ) -> None:
         self.is_builtin = is_builtin
         self.is_global = is_global
-        self.session = session
+        self.known = known
+        self.session = known.names if known else None
         self.out = Resolution()
         self.function: Function = None  # type: ignore[assignment]
         self.counter = 0
@@ -103,6 +104,10 @@ class Resolver:
     # --- entry points -----------------------------------------------------------------------------
 
     def program(self, program: ast.Program, entry: ast.Pipeline | None) -> Resolution:
+        if self.known:
+            self.out.structs, self.out.interfaces = self.known.structs, self.known.interfaces
+            self.known.enums.update(self.out.enums)
+            self.out.enums = self.known.enums
         self.collect_types(program)
         self.enter_function(program, None)
         if self.session is not None:
@@ -127,7 +132,7 @@ class Resolver:
         """Structs, enums and interfaces mean the same everywhere in the file (02 §15)."""
         for node in walk(program):
             if isinstance(node, ast.StructDecl):
-                self.out.structs.setdefault(node.name, node)
+                self.out.structs[node.name] = node
             elif isinstance(node, ast.EnumDecl):
                 self.out.enums[node.name] = node
             elif isinstance(node, ast.InterfaceDecl):

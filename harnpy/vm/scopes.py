@@ -124,6 +124,25 @@ class Ref:
         self.visible = visible
 
 
+class Known:
+    """What the inputs of a REPL session have declared so far."""
+
+    __slots__ = ("enums", "interfaces", "names", "structs")
+
+    def __init__(self) -> None:
+        self.names: dict[str, Binding] = {}
+        self.structs: dict[str, ast.StructDecl] = {}
+        self.enums: dict[str, ast.EnumDecl | None] = {}
+        self.interfaces: set[str] = set()
+
+    def copy(self) -> Known:
+        """A separate record, for an input that may fail."""
+        other = Known()
+        other.names, other.structs = dict(self.names), dict(self.structs)
+        other.enums, other.interfaces = dict(self.enums), set(self.interfaces)
+        return other
+
+
 class Resolution:
     """The result: side tables keyed by node identity (the tree itself is immutable and shared)."""
 

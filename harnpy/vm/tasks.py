@@ -172,9 +172,9 @@ class Scheduler:
     def await_coroutine(self, awaitable: Awaitable[Value]) -> Value:
         """The result of a coroutine; other tasks run meanwhile."""
         if self.bridge is None:
-            from harnpy.vm.aio import own_loop
+            from harnpy.vm.aio import OwnLoop
 
-            self.bridge = own_loop(self)
+            self.bridge = OwnLoop(self)
         return self.bridge.wait_for(awaitable)
 
     # --- deadlines and cancellation ---------------------------------------------------------------
@@ -313,6 +313,8 @@ class Scheduler:
         self.timers.clear()
         self.root.deadlines.clear()
         self.refresh()
+        if self.bridge:
+            self.bridge.close()
 
     # --- spawn, await, cancel ---------------------------------------------------------------------
 

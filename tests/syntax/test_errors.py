@@ -128,6 +128,8 @@ def fault(source: str) -> SyntaxFault:
         ),
         ("@a let x = 1", ATTRIBUTE + "1:4"),
         ("@a\n@b\nf()", ATTRIBUTE + "3:1"),
+        ('@a import "x"', ATTRIBUTE + "1:4"),
+        ("a[1\nlet b = 2", "Expected ], got let at 2:1"),
         (
             "@a(1s) fn f() {}",
             "Expected attribute argument value (literal or identifier), got duration(1000ms) at 1:4",

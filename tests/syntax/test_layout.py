@@ -30,7 +30,7 @@ def parses(text: str) -> bool:
         # 8.1 dict, closure, block
         ("{a: 1}", "LB IDENT : INT }"),
         ("{ x -> x }", "LB_ARROW1 IDENT -> IDENT }"),
-        ("{\n x\n -> x }", "LB_ARROW1 IDENT NL -> IDENT }"),
+        ("{\n x\n -> x }", "LB_ARROW1 IDENT -> IDENT }"),
         ("{ -> 5 }", "LB_ARROW -> INT }"),
         ("{ a, b -> a }", "LB_ARROW IDENT , IDENT -> IDENT }"),
         ("{ [a -> b] }", "LB [ IDENT -> IDENT ] }"),

@@ -58,7 +58,8 @@ class _Scope:
 
     def __init__(self) -> None:
         self.queue: list[Mock] = []
-        self.calls: list[dict[str, Any]] = []
+        # Each with the number of its messages: a request's list only grows, so nothing need be copied.
+        self.calls: list[tuple[dict[str, Any], int]] = []
         self.cached: set[str] = set()
 
 
@@ -80,7 +81,7 @@ class MockProvider:
 
     def calls(self) -> list[dict[str, Any]]:
         """The calls taken so far, as ``{messages, system, tools, thinking}``."""
-        return list(self._scope.calls)
+        return [{**call, "messages": call["messages"][:count]} for call, count in self._scope.calls]
 
     def clear(self) -> None:
         self._scope = _Scope()
@@ -102,14 +103,13 @@ class MockProvider:
         return provider == NAME or bool(self._scope.queue)
 
     def complete(self, request: Request) -> Reply:
-        self._scope.calls.append(
-            {
-                "messages": list(request.messages),
-                "system": request.system,
-                "tools": request.tools,
-                "thinking": request.thinking,
-            }
-        )
+        call = {
+            "messages": request.messages,
+            "system": request.system,
+            "tools": request.tools,
+            "thinking": request.thinking,
+        }
+        self._scope.calls.append((call, len(request.messages)))
         mock = self._next(request)
         reply = self._default(request) if mock is None else self._answer(mock, request)
         if request.cache and (mock is None or (mock.cache_read is None and mock.cache_write is None)):

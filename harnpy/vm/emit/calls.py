@@ -162,7 +162,7 @@ def converted(e: Emitter, name: str, texts: list[str], kinds: list[str]) -> list
     ]
     if any(unsure):
         # All arguments are evaluated before the first is looked at.
-        texts = [e.settle(text) for text in texts]
+        texts = [e.fresh(text) if is_constant(text) else e.settle(text) for text in texts]
     given = [
         conversion(declaration, p, text) if look else text
         for p, text, look in zip(plain, texts, unsure, strict=False)
