@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @builtin("await(handle: any) -> any", family="concurrency")
 def await_(vm: Vm, handle: Value) -> Value:
-    """Wait for a task: its value, its output, or its error. Anything else is answered as it is. Spec: 05 §2."""
+    """Wait for a task: its value or its error. Anything else is answered as it is. Spec: 05 §2."""
     return vm.tasks.await_task(handle)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import marshal
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -47,11 +48,37 @@ def build(grammar: bytes) -> bytes:
                 row[kinds(symbol)] = numbers[target]
         actions.append(row)
         gotos.append(jumps)
-    described = [_described(rule) for rule in rules]
-    numbered_starts = {start: i for i, start in enumerate(STARTS)}
-    roles = [_roles(state) for state in states]
-    parts = (grammar_key(grammar), _share(actions), _share(gotos), described, numbered_starts, roles)
+    lookaheads, rows = _packed(actions)
+    parts = (
+        grammar_key(grammar),
+        lookaheads,
+        rows,
+        _shared(gotos),
+        [_described(rule) for rule in rules],
+        sum(not _is_unit(rule) for rule in rules),
+        {start: i for i, start in enumerate(STARTS)},
+        [_roles(state) for state in states],
+    )
     return marshal.dumps(_intern(parts))
+
+
+def _packed(
+    actions: list[dict[str, int]],
+) -> tuple[list[tuple[str, ...]], list[tuple[int, int, dict[str, int]]]]:
+    """Each row as its commonest reduction, the number of the set of tokens it is for, and all else.
+
+    Most rows are little more than that, and few sets are different: a third of the size, and what no
+    program needs is never unpacked.
+    """
+    sets: dict[tuple[str, ...], int] = {}
+    rows = []
+    for row in actions:
+        reductions = Counter(action for action in row.values() if action < 0)
+        common = max(reductions, key=lambda action: (reductions[action], action), default=0)
+        tokens = tuple(kind for kind, action in row.items() if action == common and common < 0)
+        rest = {kind: action for kind, action in row.items() if kind not in tokens}
+        rows.append((common, sets.setdefault(tokens, len(sets)), rest))
+    return list(sets), rows
 
 
 def _targets(row: dict[str, tuple[Any, Any]]) -> list[tuple[str, Any]]:
@@ -152,10 +179,10 @@ def _roles(state: Any) -> tuple[str, ...]:
     )
 
 
-def _share(rows: list[dict[str, int]]) -> list[dict[str, int]]:
+def _shared(rows: list[dict[str, int]]) -> list[dict[str, int]]:
     """The same rows, equal ones being one object, which marshal writes once."""
     known: dict[tuple[tuple[str, int], ...], dict[str, int]] = {}
-    return [known.setdefault(tuple(sorted(row.items())), row) for row in rows]
+    return [known.setdefault(tuple(row.items()), row) for row in rows]
 
 
 def _intern(value: Any) -> Any:

@@ -138,7 +138,7 @@ class Explainer:
 
     def expected(self, tokens: Tokens, failure: Failure) -> str:
         kinds, at, states = tokens.kinds, failure.at, failure.states
-        viable = {kind for kind in self.table.actions[states[-1]] if self.table.accepts(states, kind)}
+        viable = {kind for kind in self.table.row(states[-1]) if self.table.accepts(states, kind)}
         after_item = "+" in viable or "," in viable
         if kinds[at] == "$END":
             for closer in ") ] }".split():

@@ -141,13 +141,14 @@ class Parser:
     def run(self, tokens: Tokens, i: int, start: str) -> Any:
         """Parse from token ``i`` on. Raises `Failure`."""
         kinds, token_values, starts, ends = tokens.kinds, tokens.values, tokens.starts, tokens.ends
-        actions, gotos, rules = self.table.actions, self.table.gotos, self.table.rules
-        first_unit, climb = self.table.first_unit, self.table.climb
-        state = self.table.starts[start]
+        table = self.table
+        actions, gotos, rules, row, rule = table.actions, table.gotos, table.rules, table.row, table.rule
+        first_unit, climb = table.first_unit, table.climb
+        state = table.starts[start]
         states, values, begins = [state], [], []
         last = starts[i]
         while True:
-            action = actions[state].get(kinds[i])
+            action = (actions[state] or row(state)).get(kinds[i])
             if action is None:
                 resumed = self._resume(tokens, i, states, start)
                 if resumed < 0:
@@ -165,7 +166,7 @@ class Parser:
             elif action <= first_unit:
                 state = states[-1] = climb(states[-2], state, kinds[i])
             elif action < 0:
-                origin, size, make, choose = rules[-1 - action]
+                origin, size, make, choose = rules[-1 - action] or rule(-1 - action)
                 if size:
                     args, begin, end = values[-size:], begins[-size], last
                 else:

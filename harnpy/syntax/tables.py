@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 #: A change in what `harnpy.syntax.build` writes needs a new number.
-FORMAT = 6
+FORMAT = 7
 _HERE = os.path.dirname(os.path.abspath(__file__))
 TABLE_PATH = os.path.join(_HERE, "harn.table")
 #: Present in a source checkout only; an installed package has the table instead.
@@ -28,18 +28,36 @@ GRAMMAR_PATH = os.path.join(os.path.dirname(os.path.dirname(_HERE)), "grammar", 
 
 
 class Table:
-    """``actions[state][kind]`` is the state to shift to, -1 - rule to reduce by, or 0 to accept."""
+    """``actions[state][kind]`` is the state to shift to, -1 - rule to reduce by, or 0 to accept.
+
+    Rows and rules are unpacked when first needed, by `row` and `rule`; until then they are None.
+    """
 
     def __init__(self, data: tuple[Any, ...]) -> None:
-        _, actions, gotos, rules, starts, roles = data
-        self.actions: list[dict[str, int]] = actions
+        _, self._lookaheads, self._rows, gotos, self._rules, units, starts, roles = data
+        self.actions: list[dict[str, int] | None] = [None] * len(self._rows)
         self.gotos: list[dict[str, int]] = gotos
+        self.rules: list[Rule | None] = [None] * len(self._rules)
+        #: The action of the first rule that only hands on its value; those of the others are below it.
+        self.first_unit: int = -1 - units
         self.starts: dict[str, int] = starts
         self.roles: list[tuple[str, ...]] = roles
-        self.rules: list[Rule] = [_rule(*rule) for rule in rules]
-        #: The action of the first rule that only hands on its value; those of the others are below it.
-        self.first_unit = -1 - next(i for i, rule in enumerate(rules) if rule[1:] == (1, "", None))
         self._climbs: dict[tuple[int, int, str], int] = {}
+
+    def row(self, state: int) -> dict[str, int]:
+        found = self.actions[state]
+        if found is None:
+            common, tokens, rest = self._rows[state]
+            found = self.actions[state] = {**dict.fromkeys(self._lookaheads[tokens], common), **rest}
+        return found
+
+    def rule(self, number: int) -> Rule:
+        found = self.rules[number]
+        if found is None:
+            origin, size, name, picks = self._rules[number]
+            choose = None if picks is None else _chooser(picks)
+            found = self.rules[number] = (origin, size, builder(name) if name else None, choose)
+        return found
 
     def climb(self, below: int, state: int, kind: str) -> int:
         """Where a chain of such rules leads from ``state``, which stands on ``below``.
@@ -50,10 +68,10 @@ class Table:
         key = below, state, kind
         found = self._climbs.get(key)
         if found is None:
-            action = self.actions[state].get(kind, 0)
+            action = self.row(state).get(kind, 0)
             while action <= self.first_unit:
-                state = self.gotos[below][self.rules[-1 - action][0]]
-                action = self.actions[state].get(kind, 0)
+                state = self.gotos[below][self._rules[-1 - action][0]]
+                action = self.row(state).get(kind, 0)
             found = self._climbs[key] = state
         return found
 
@@ -64,12 +82,12 @@ class Table:
         states = states.copy()
         completed: set[str] = set()
         while True:
-            action = self.actions[states[-1]].get(kind)
+            action = self.row(states[-1]).get(kind)
             if action is None:
                 return None
             if action >= 0:
                 return states, completed
-            origin, size, _, _ = self.rules[-1 - action]
+            origin, size, _, _ = self._rules[-1 - action]
             if size:
                 del states[-size:]
             states.append(self.gotos[states[-1]][origin])
@@ -82,13 +100,6 @@ class Table:
 def grammar_key(grammar: bytes) -> bytes:
     """Names the table of this grammar, in the format that `harnpy.syntax.build` writes now."""
     return source_hash(FORMAT, grammar)
-
-
-def _rule(origin: str, size: int, name: str, picks: tuple[int, ...] | None) -> Rule:
-    make = builder(name) if name else None
-    if picks is None:
-        return origin, size, make, None
-    return origin, size, make, _chooser(picks)
 
 
 def _chooser(picks: tuple[int, ...]) -> Callable[[list[Any]], Any]:
@@ -104,23 +115,31 @@ def _chooser(picks: tuple[int, ...]) -> Callable[[list[Any]], Any]:
 def load() -> Table:
     """The shipped table; in a source checkout the one of its grammar, built when the grammar is newer."""
     try:
-        with open(TABLE_PATH, "rb") as file:
-            data = marshal.loads(file.read())
-    except FileNotFoundError:
-        data = (None,)
-    try:
         with open(GRAMMAR_PATH, "rb") as file:
             grammar = file.read()
     except FileNotFoundError:
-        return Table(data)
-    if data[0] != grammar_key(grammar):
-        from harnpy.syntax.build import build, save
+        return Table(_read(TABLE_PATH))
+    try:
+        data = _read(TABLE_PATH)
+    except FileNotFoundError:
+        data = (b"",)
+    return Table(data if data[0] == grammar_key(grammar) else _build(grammar))
 
-        built = build(grammar)
-        try:
-            save(built, TABLE_PATH)
-        except OSError:
-            # A read-only checkout works too, it only builds the table every time.
-            return Table(marshal.loads(built))
-        data = marshal.loads(built)
-    return Table(data)
+
+def _read(path: str) -> tuple[Any, ...]:
+    with open(path, "rb") as file:
+        data: tuple[Any, ...] = marshal.loads(file.read())
+    return data
+
+
+def _build(grammar: bytes) -> tuple[Any, ...]:
+    from harnpy.syntax.build import build, save
+
+    built = build(grammar)
+    data: tuple[Any, ...] = marshal.loads(built)
+    try:
+        save(built, TABLE_PATH)
+    except OSError:
+        # A read-only checkout works too, it only builds the table every time.
+        return data
+    return data
