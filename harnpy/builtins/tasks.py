@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any, Never
 
     from harnpy.vm.machine import Vm
-    from harnpy.vm.tasks import Task
+    from harnpy.vm.scheduler import Task
 
     Value = Any
 

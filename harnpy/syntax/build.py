@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from lark.grammar import Rule, Symbol
     from lark.parsers.lalr_analysis import LALR_Analyzer
 
+#: The commonest reduction of a row, the number of the set of tokens it is for, the other actions.
+PackedRow = tuple[int, int, dict[str, int]]
 STARTS = ("program", "interpolation")
 
 
@@ -62,9 +64,7 @@ def build(grammar: bytes) -> bytes:
     return marshal.dumps(_intern(parts))
 
 
-def _packed(
-    actions: list[dict[str, int]],
-) -> tuple[list[tuple[str, ...]], list[tuple[int, int, dict[str, int]]]]:
+def _packed(actions: list[dict[str, int]]) -> tuple[list[tuple[str, ...]], list[PackedRow]]:
     """Each row as its commonest reduction, the number of the set of tokens it is for, and all else.
 
     Most rows are little more than that, and few sets are different: a third of the size, and what no

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from typing import Any
 
-    from harnpy.vm.tasks import Scheduler, Task
+    from harnpy.vm.scheduler import Scheduler, Task
 
 
 class Bridge:

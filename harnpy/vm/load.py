@@ -98,7 +98,8 @@ def load(source: str, file: str, entry: str | None, table: BuiltinTable, checked
 def compile_program(
     source: str, file: str, entry: str | None, table: BuiltinTable, checked: bool = True
 ) -> Unit:
-    from harnpy.vm.resolve import Resolver, entry_pipeline
+    from harnpy.vm.resolve import Resolver
+    from harnpy.vm.tree import entry_pipeline
 
     program = parsed(source, file)
     pipeline = entry_pipeline(program, entry)

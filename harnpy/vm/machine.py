@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from harnpy.vm.load import Unit
     from harnpy.vm.table import Catalog
-    from harnpy.vm.tasks import Scheduler
+    from harnpy.vm.tasks import Tasks
 
     Value = Any
     State = TypeVar("State")
@@ -87,7 +87,7 @@ class Vm:
         self.enter_worker = _big_frame(17_000)
         self.source_dir: str | None = None
         self._running = False
-        self._tasks: Scheduler | None = None
+        self._tasks: Tasks | None = None
         self._given: dict[str, Value] = {"argv": []}
         self._states: dict[type, Any] = {}
         self._services: dict[str, Any] = {}
@@ -158,12 +158,12 @@ class Vm:
         )
 
     @property
-    def tasks(self) -> Scheduler:
+    def tasks(self) -> Tasks:
         """The scheduler; from its first use on, output goes through the running task."""
         if self._tasks is None:
-            from harnpy.vm.tasks import Scheduler
+            from harnpy.vm.tasks import Tasks
 
-            self._tasks = Scheduler(self)
+            self._tasks = Tasks(self)
             self.write = self._tasks.write
         return self._tasks
 

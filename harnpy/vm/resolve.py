@@ -10,78 +10,22 @@ from __future__ import annotations
 
 from harnpy.syntax import ast
 from harnpy.vm.scopes import Binding, Function, Known, Ref, Resolution, Scope
+from harnpy.vm.tree import (
+    PLACEHOLDER_PARENTS,
+    lineage,
+    match_parts,
+    pattern_names,
+    placeholders,
+    setup_order,
+    walk,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
 #: Called like functions, and recognised before anything a user defines (05 §2).
 TASK_CALLS = frozenset({"await", "cancel", "cancel_graceful", "is_cancelled"})
-
-#: Declarations that a file with pipelines performs before the entry (02 §10.2).
-DECLARATIONS = (
-    ast.FnDecl,
-    ast.ToolDecl,
-    ast.SkillDecl,
-    ast.StructDecl,
-    ast.ImplDecl,
-    ast.EnumDecl,
-    ast.InterfaceDecl,
-    ast.TypeDecl,
-    ast.EvalPack,
-)
-
-
-def entry_pipeline(program: ast.Program, name: str | None = None) -> ast.Pipeline | None:
-    """The pipeline called ``name``, else ``default``, else the first. Spec: 02 §10.1."""
-    pipelines = [item for item in program.items if isinstance(item, ast.Pipeline)]
-    for wanted in (name,) if name else ("default",):
-        for pipeline in pipelines:
-            if pipeline.name == wanted:
-                return pipeline
-    return pipelines[0] if pipelines and name is None else None
-
-
-def lineage(program: ast.Program, entry: ast.Pipeline) -> list[ast.Pipeline]:
-    """``entry`` and the pipelines it extends, furthest ancestor first. Spec: 02 §10.4."""
-    by_name = {item.name: item for item in program.items if isinstance(item, ast.Pipeline)}
-    chain = [entry]
-    while (parent := by_name.get(chain[-1].extends or "")) and parent not in chain:
-        chain.append(parent)
-    return chain[::-1]
-
-
-def setup_order(program: ast.Program) -> list[ast.Node]:
-    """What a file with pipelines does before its entry: imports, lets, declarations (02 §10.2)."""
-    items = program.items
-    return [
-        *(item for item in items if isinstance(item, ast.Import)),
-        *(item for item in items if isinstance(item, ast.Let)),
-        *(item for item in items if isinstance(item, DECLARATIONS)),
-    ]
-
-
-def walk(node: ast.Node) -> Iterator[ast.Node]:
-    """``node`` and everything below it, each before its children."""
-    stack = [node]
-    while stack:
-        top = stack.pop()
-        yield top
-        stack.extend(reversed(list(top.children())))
-
-
-def pattern_names(pattern: ast.Node) -> list[str]:
-    """The names that a `let` or `for` pattern binds, in order; `_` binds nothing."""
-    match pattern:
-        case ast.NamePattern(name=name):
-            names = [name]
-        case ast.PairPattern(first=first, second=second):
-            names = [first, second]
-        case ast.DictPattern(entries=entries, rest=rest) | ast.ListPattern(entries=entries, rest=rest):
-            names = [entry.name for entry in entries] + ([rest] if rest else [])
-        case _:
-            names = []
-    return [name for name in names if name != "_"]
 
 
 class Resolver:
@@ -546,46 +490,3 @@ class Resolver:
     def visit_Import(self, node: ast.Import) -> None:
         for name in node.names or ():
             self.declare(node, name, False, "import").opaque = True
-
-
-#: Below these a pipe's `_` is seen; in anything else it is not a placeholder (02 §4.3).
-PLACEHOLDER_PARENTS = (
-    ast.Call,
-    ast.MethodCall,
-    ast.Binary,
-    ast.Unary,
-    ast.List,
-    ast.Member,
-    ast.Index,
-    ast.Spread,
-)
-
-
-def placeholders(node: ast.Node) -> Iterator[ast.Name]:
-    """The `_` names in ``node`` that stand for the piped value."""
-    if isinstance(node, ast.Name):
-        if node.name == "_":
-            yield node
-    elif isinstance(node, PLACEHOLDER_PARENTS) and not getattr(node, "optional", False):
-        for child in node.children():
-            yield from placeholders(child)
-
-
-def match_parts(pattern: ast.Node, enums: dict[str, ast.EnumDecl | None]) -> list[ast.Node]:
-    """The parts of a match pattern that bind (names) or are compared (all else)."""
-    if isinstance(pattern, ast.Dict):
-        return [entry.value for entry in pattern.entries if isinstance(entry, ast.DictEntry)]
-    if isinstance(pattern, ast.List):
-        return list(pattern.items)
-    variant = enum_variant(pattern, enums)
-    if variant:
-        return list(pattern.args) if isinstance(pattern, ast.MethodCall) else []
-    return [pattern]
-
-
-def enum_variant(node: ast.Node, enums: dict[str, ast.EnumDecl | None]) -> tuple[str, str] | None:
-    """``(enum, variant)`` when ``node`` is written as one: ``E.V`` or ``E.V(…)``."""
-    if isinstance(node, ast.Member | ast.MethodCall) and isinstance(node.object, ast.Name):
-        known = node.object.name in enums and not node.optional
-        return (node.object.name, node.name) if known else None
-    return None

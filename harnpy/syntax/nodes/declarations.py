@@ -26,6 +26,10 @@ def import_names(start: int, end: int, names: list[str] | None, path: str) -> as
     return ast.Import(start, end, tuple(names or ()), path, False)
 
 
+def import_decl(start: int, end: int, tail: ast.Import) -> Node:
+    return _replace(tail, start)
+
+
 def attribute(start: int, end: int, name: str, args: list[ast.AttrArg] | None) -> ast.Attribute:
     return ast.Attribute(start, end, name, tuple(args or ()))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.vm.resolve import enum_variant
+from harnpy.vm.tree import enum_variant
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from harnpy.vm.emit.emitter import DISCARD, RETURN, Emitter
 from harnpy.vm.emit.functions import FunctionText, with_defers, write_function
 from harnpy.vm.emit.writer import Line, render
 from harnpy.vm.infer import Kinds
-from harnpy.vm.resolve import lineage, setup_order, walk
+from harnpy.vm.tree import lineage, setup_order, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
