@@ -1,7 +1,8 @@
 """Hypothesis strategies for Harn programs: trees that some source text parses to.
 
 A tree that no text has is left out: an unbalanced brace in a string inside an interpolation, a union
-whose function type is not last, a `for` over the name `not`. Positions are 0 throughout; they take no part in equality.
+whose function type is not last, a `for` over the name `not`. Positions are 0 throughout; they take no
+part in equality.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def _type_of(inner: Strategy) -> Strategy:
     )
 
 
-TYPES = _types()
+TYPES = st.deferred(_types)
 TYPE_PARAMS = several(node(ast.TypeParam, NAMES, st.sampled_from(["", "in", "out"])), most=2)
 
 # --- expressions ----------------------------------------------------------------------------------
@@ -196,7 +197,7 @@ def blocks(expression: Strategy) -> Strategy:
     return node(Block, several(simple, most=2))
 
 
-EXPRESSIONS = _expressions()
+EXPRESSIONS = st.deferred(_expressions)
 
 # --- statements and declarations ------------------------------------------------------------------
 
@@ -310,7 +311,7 @@ def _declarations(block: Strategy) -> Strategy:
     )
 
 
-STATEMENTS = _statements()
+STATEMENTS = st.deferred(_statements)
 
 
 def _programs() -> Strategy:
@@ -322,4 +323,4 @@ def _programs() -> Strategy:
     return node(ast.Program, several(STATEMENTS | imports | pipeline, most=4))
 
 
-PROGRAMS = _programs()
+PROGRAMS = st.deferred(_programs)

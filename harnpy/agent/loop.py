@@ -17,7 +17,7 @@ from harnpy.llm.errors import BudgetExceeded, MisuseError
 from harnpy.llm.messages import request_message
 from harnpy.llm.protocol import TAGS, Parsed, parse_reply
 from harnpy.llm.visible import visible_text
-from harnpy.session.binding import Binding, Conversation
+from harnpy.session.binding import AGENT, Binding, Conversation
 from harnpy.session.events import STEP_COMPLETED
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ class Loop:
             self.conversation.note(event)
         usage = {"input_tokens": reply.input_tokens, "output_tokens": reply.output_tokens}
         usage["total_tokens"] = reply.input_tokens + reply.output_tokens
-        self.conversation.fact(STEP_COMPLETED, {"agent_id": "agent_loop", "usage": usage})
+        self.conversation.fact(STEP_COMPLETED, {"agent_id": AGENT, "usage": usage})
 
     # After the call.
 

@@ -52,7 +52,7 @@ def agent_session_exists(vm: Vm, id: str) -> bool:
     return _store(vm).exists(id)
 
 
-@builtin("agent_session_current_id() -> string?", family="agent_sessions", strict=True)
+@builtin("agent_session_current_id() -> string | nil", family="agent_sessions", strict=True)
 def agent_session_current_id(vm: Vm) -> str | None:
     """The id of the session whose loop is running, innermost first; nil outside any loop."""
     return _store(vm).current_id()
@@ -65,7 +65,7 @@ def agent_session_length(vm: Vm, id: str) -> int:
         return _store(vm).length(id)
 
 
-@builtin("agent_session_snapshot(id: string) -> dict?", family="agent_sessions", strict=True)
+@builtin("agent_session_snapshot(id: string) -> dict | nil", family="agent_sessions", strict=True)
 def agent_session_snapshot(vm: Vm, id: str) -> Dict | None:
     """The transcript and the state of a session as it stands; nil when there is no such session.
 
@@ -74,7 +74,7 @@ def agent_session_snapshot(vm: Vm, id: str) -> Dict | None:
     return _store(vm).snapshot_value(id)
 
 
-@builtin("agent_session_ancestry(id: string) -> dict?", family="agent_sessions", strict=True)
+@builtin("agent_session_ancestry(id: string) -> dict | nil", family="agent_sessions", strict=True)
 def agent_session_ancestry(vm: Vm, id: str) -> Dict | None:
     """`{parent_id, child_ids, root_id}` of a session; nil when there is no such session."""
     return _store(vm).ancestry(id)

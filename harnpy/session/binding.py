@@ -173,7 +173,9 @@ class Binding(Conversation):
         return any(draft.type == kinds.MESSAGE_ADDED for draft in self._pending)
 
     def _lifecycle_events(self) -> list[Dict]:
-        return [lifecycle_value(event) for event in self._noted]
+        waiting = [draft.data for draft in self._pending if draft.type == kinds.TRANSCRIPT_EVENT]
+        unstored = [{"id": self.effects.new_id(), **event} for event in waiting]
+        return [lifecycle_value(event) for event in self._noted] + unstored
 
     def _in_step(self, session: Session) -> bool:
         return session.view.window is self._seen and session.length == self._count

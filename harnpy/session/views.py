@@ -74,7 +74,7 @@ class Window:
         return self._column(_message_event, self.entries.items())
 
     def converted(self, convert: Callable[[Message], Any]) -> list[Any]:
-        """``convert(message)`` of every message."""
+        """``convert(message)`` of every message. Kept by function: give the same one each time."""
         return self._column(convert, self.messages())
 
     def lists(self) -> tuple[list[Message], list[dict[str, Any]]]:

@@ -149,15 +149,12 @@ def _described(rule: Rule) -> tuple[str, int, str, tuple[int, ...] | None]:
         if _has_value(symbol, rule.options.keep_all_tokens):
             picks.append(i)
     size = len(rule.expansion)
-    builder = rule.alias or "same"
-    if builder == "same" and len(picks) > 1:
+    builder = "" if rule.alias in (None, "same") else rule.alias
+    if not builder and len(picks) > 1:
         raise ValueError(f"{rule}: needs a builder")
-    return (
-        rule.origin.name,
-        size,
-        "" if builder == "same" else builder,
-        None if picks == list(range(size)) else tuple(picks),
-    )
+    # Where the one value is not wanted, nobody minds that it is handed on.
+    all_in_order = picks == list(range(size)) or (size == 1 and not builder)
+    return rule.origin.name, size, builder, None if all_in_order else tuple(picks)
 
 
 def _has_value(symbol: Symbol, keep: bool) -> bool:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 #: A change in what `harnpy.syntax.build` writes needs a new number.
-FORMAT = 7
+FORMAT = 8
 _HERE = os.path.dirname(os.path.abspath(__file__))
 TABLE_PATH = os.path.join(_HERE, "harn.table")
 #: Present in a source checkout only; an installed package has the table instead.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -11,8 +12,10 @@ from harnpy.syntax.parser import parse
 from harnpy.syntax.printer import print_program
 from tests.strategies import EXPRESSIONS, PROGRAMS
 
+#: Hypothesis prints strategies in some warnings of its own, and ours describe a language.
+pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
 _SETTINGS = settings(
-    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 
 

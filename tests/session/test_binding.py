@@ -143,10 +143,13 @@ def test_the_loops_write_wins_over_a_reset_meanwhile(store: SessionStore) -> Non
 def test_storing_into_a_closed_session_does_nothing(store: SessionStore) -> None:
     binding = bound(store)
     binding.add(said("a"))
+    binding.note(lifecycle_event("provider_payload"))
     store.close("s")
     binding.end("completed")
     assert not store.exists("s")
-    assert texts(binding.transcript("active")["messages"]) == ["before", "a"]
+    transcript = binding.transcript("active")
+    assert texts(transcript["messages"]) == ["before", "a"]
+    assert transcript["events"][-1]["kind"] == "provider_payload"
 
 
 def test_a_failed_loop_leaves_what_was_stored(store: SessionStore) -> None:

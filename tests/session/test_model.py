@@ -144,10 +144,6 @@ class Sessions(RuleBasedStateMachine):
     def listen(self, id: str) -> None:
         self.store.subscribe(id, lambda event: self.closed.append((event["session_id"], event["reason"])))
 
-    def text(self) -> str:
-        self.written += 1
-        return f"m{self.written}"
-
     def known(self, verb: str, id: str) -> bool:
         """Whether the verb may work; if not, that it says so and changes nothing."""
         if id in self.model.sessions:
@@ -169,21 +165,20 @@ class Sessions(RuleBasedStateMachine):
     def open(self, id: str) -> None:
         self.opened(id)
 
-    @rule(id=IDS, times=st.integers(1, 3))
-    def inject(self, id: str, times: int) -> None:
-        for _ in range(times if self.known("inject", id) else 0):
-            text = self.text()
-            self.store.inject(id, {"role": "user", "content": text})
+    @rule(id=IDS, kinds=st.lists(st.sampled_from(["message", "aside"]), min_size=1, max_size=5))
+    def write(self, id: str, kinds: list[str]) -> None:
+        if not (self.known("inject", id) and self.known("append_event", id)):
+            return
+        for kind in kinds:
+            self.written += 1
+            text = f"{kind} {self.written}"
             session = self.model.touch(id)
-            session.entries.append(("message", text))
-            session.ever.append(text)
-
-    @rule(id=IDS)
-    def append_event(self, id: str) -> None:
-        if self.known("append_event", id):
-            text = self.text()
-            self.store.append_event(id, {"kind": "note", "text": text})
-            self.model.touch(id).entries.append(("aside", text))
+            session.entries.append((kind, text))
+            if kind == "message":
+                self.store.inject(id, {"role": "user", "content": text})
+                session.ever.append(text)
+            else:
+                self.store.append_event(id, {"kind": "note", "text": text})
 
     @rule(id=IDS, keep=COUNTS)
     def trim(self, id: str, keep: int) -> None:
