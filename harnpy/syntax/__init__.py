@@ -1,5 +1,7 @@
 """Text to tree: lexing, parsing, diagnostics, canonical text. Knows no values; imports nothing of harnpy.
 
-`harnpy.syntax.parser` has the entry points: `parse`, `parse_cached`. Modules are imported by name, so
-that a run which finds its program in the cache pays for none of them.
+`parser.parse` and `parser.parse_cached` give the tree or raise `errors.SyntaxFault`;
+`structure.check_structure` lists what the tree breaks as `errors.CompileFault`;
+`printer.print_program` is the way back. Modules are imported by name: a run that finds its program in
+the cache pays for none of them.
 """

@@ -63,13 +63,13 @@ _ROLES = {
 }
 #: Where a reserved word is shown as what it is, not as a misplaced name.
 _NOT_PLAIN_NAMES = frozenset(["member name", "dict key", "attribute argument value (literal or identifier)"])
+_AFTER_PUB = "fn, tool, skill, eval_pack, struct, enum, pipeline, or import after pub"
 _HELPS = {
     "}": "add a closing `}` to finish this block",
     ")": "add a closing `)` to finish this expression or parameter list",
     "]": "add a closing `]` to finish this list or subscript",
-    "after pub": "use `pub fn`, `pub pipeline`, `pub enum`, or `pub struct`",
+    _AFTER_PUB: "use `pub fn`, `pub pipeline`, `pub enum`, or `pub struct`",
 }
-_AFTER_PUB = "fn, tool, skill, eval_pack, struct, enum, pipeline, or import after pub"
 _HEREDOC = (
     "an expression — heredocs are only valid inside LLM tool-call argument JSON; for multiline strings "
     'in source code use triple-quoted `"""..."""`'

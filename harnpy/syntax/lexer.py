@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from itertools import compress
 
-from harnpy.syntax.literals import LexError, Piece, scan_string, scan_triple, unescape
+from harnpy.syntax.literals import LexError, scan_string, scan_triple, unescape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -163,6 +163,3 @@ def _comment_end(source: str, at: int, end: int) -> int:
         if depth == 0:
             return found.end()
     raise LexError("Unterminated block comment", at)
-
-
-__all__ = ["CONTEXTUAL", "INT_MAX", "RESERVED", "LexError", "Piece", "Tokens", "lex"]
