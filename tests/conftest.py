@@ -8,8 +8,17 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
+from harnpy.vm.machine import RECURSION_LIMIT
 from tests.support import ROOT, Command
+
+# What the first Vm would do: hypothesis refuses a limit that changes under it.
+sys.setrecursionlimit(RECURSION_LIMIT)
+
+# Two cores shared by everything: how long one example takes says nothing about it.
+settings.register_profile("harnpy", deadline=None)
+settings.load_profile("harnpy")
 
 
 @pytest.fixture

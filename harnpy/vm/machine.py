@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     State = TypeVar("State")
 
 #: Python frames are cheap in CPython 3.11 (no C stack), and 512 Harn frames with callbacks need many.
-_RECURSION_LIMIT = 200_000
+RECURSION_LIMIT = 200_000
 
 
 def _allow_deep_recursion() -> None:
-    if sys.getrecursionlimit() < _RECURSION_LIMIT:
-        sys.setrecursionlimit(_RECURSION_LIMIT)
+    if sys.getrecursionlimit() < RECURSION_LIMIT:
+        sys.setrecursionlimit(RECURSION_LIMIT)
 
 
 class Signal:
@@ -221,10 +221,9 @@ class Vm:
 
     def suggest(self, name: str, candidates: Iterable[str]) -> str | None:
         """The nearest of ``candidates``, for "did you mean" (02 §9.3)."""
-        from harnpy.syntax.spell import nearest, runtime_limit
+        from harnpy.syntax.spell import nearest_at_run_time
 
-        shown = [candidate for candidate in candidates if not candidate.startswith("__")]
-        return nearest(name, shown, limit=runtime_limit(name))
+        return nearest_at_run_time(name, candidates)
 
     # --- what hangs off a Vm ----------------------------------------------------------------------
 

@@ -163,17 +163,6 @@ def test_printing_a_line_imports_nothing_heavy() -> None:
     assert run.stdout == "[]\n"
 
 
-def test_the_reference_family_names_every_builtin_we_declare() -> None:
-    """Where the project's reference stands beside the checkout, our families are its families."""
-    table = SOURCES.parents[2] / "shared" / "reference" / "builtins.tsv"
-    if not table.exists():
-        pytest.skip("the reference is not here")
-    known = dict(line.split("\t")[1::-1] for line in table.read_text().splitlines()[1:])
-    for found in DECLARATIONS:
-        if found.name in known:
-            assert found.family == known[found.name], found.name
-
-
 def test_the_index_is_read_again_when_a_module_changes(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
