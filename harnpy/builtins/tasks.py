@@ -5,6 +5,7 @@ from __future__ import annotations
 from harnpy.vm.builtin import builtin
 from harnpy.vm.errors import RuntimeFault, TypeFault
 from harnpy.vm.host import ExitRequest
+from harnpy.vm.scheduler import Batch
 from harnpy.vm.tasks import applied
 from harnpy.vm.values import Duration, EnumValue, display, type_name
 
@@ -74,23 +75,14 @@ def parallel_race(vm: Vm, items: Value, f: Value, options: Value) -> Value:
     cap = _cap(options)
     if not items:
         raise RuntimeFault("parallel_race: expected at least one item")
-    calls = [applied(call, item) for item in items]
-    waiting, running, failures = calls, [], []  # type: list[Any], list[Task], list[str]
-    limit = cap if cap > 0 else len(calls)
-    while waiting or running:
-        while waiting and len(running) < limit:
-            running.append(vm.tasks.create(waiting.pop(0)))
-        while not any(task.done for task in running):
-            vm.tasks.wait_for_any(running)
-        first = min((task for task in running if task.done), key=lambda task: task.finished_at)
-        running.remove(first)
-        vm.tasks.release(first)
-        vm.tasks.take_output(first)
-        failure = _failure(first)
+    batch = Batch(vm.tasks, [applied(call, item) for item in items], cap if cap > 0 else len(items))
+    failures = []
+    for task in batch:
+        vm.tasks.take_output(task)
+        failure = _failure(task)
         if failure is None:
-            for task in running:
-                vm.tasks.abort(task)
-            return _unwrapped(first.result)
+            batch.stop()
+            return _unwrapped(task.result)
         failures.append(failure)
     raise RuntimeFault(f"parallel_race: all {len(items)} task(s) failed: {'; '.join(failures)}")
 

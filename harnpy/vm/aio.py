@@ -24,7 +24,7 @@ class Bridge:
     def __init__(self, scheduler: Scheduler, loop: asyncio.AbstractEventLoop) -> None:
         self.scheduler = scheduler
         self.loop = loop
-        self.news = asyncio.Event()
+        self.resting: asyncio.Future[None] | None = None
 
     def wait_for(self, awaitable: Awaitable[Any]) -> Any:
         """The result of ``awaitable``; the current task is suspended until it is there."""
@@ -42,17 +42,22 @@ class Bridge:
 
     def arrived(self, task: Task) -> None:
         self.scheduler.resume(task)
-        self.news.set()
+        self.wake()
+
+    def wake(self) -> None:
+        if self.resting and not self.resting.done():
+            self.resting.set_result(None)
+
+    def rest(self, seconds: float | None) -> asyncio.Future[None]:
+        """Done after ``seconds``, or as soon as a result arrives."""
+        self.resting = self.loop.create_future()
+        if seconds is not None:
+            timer = self.loop.call_later(seconds, self.wake)
+            self.resting.add_done_callback(lambda _: timer.cancel())
+        return self.resting
 
     def close(self) -> None:
         """The program has ended; the loop is somebody else's."""
-
-    async def rest(self, seconds: float | None) -> None:
-        """Let the loop run for ``seconds``, or until a result arrives."""
-        self.news.clear()
-        waiting = asyncio.ensure_future(self.news.wait())
-        await asyncio.wait([waiting], timeout=seconds)
-        waiting.cancel()
 
 
 class OwnLoop(Bridge):
@@ -63,6 +68,11 @@ class OwnLoop(Bridge):
         self.blocking = scheduler.idle
         scheduler.idle = lambda seconds: self.loop.run_until_complete(self.rest(seconds))
 
+    def close(self) -> None:
+        self.loop.run_until_complete(self.finish())
+        self.loop.close()
+        self.scheduler.idle, self.scheduler.bridge = self.blocking, None
+
     async def finish(self) -> None:
         """Cancel what nobody waits for any more."""
         left = asyncio.all_tasks() - {asyncio.current_task()}
@@ -70,11 +80,6 @@ class OwnLoop(Bridge):
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
         await self.loop.shutdown_asyncgens()
-
-    def close(self) -> None:
-        self.loop.run_until_complete(self.finish())
-        self.loop.close()
-        self.scheduler.idle, self.scheduler.bridge = self.blocking, None
 
 
 async def run_inside(scheduler: Scheduler, run: Callable[[], Any]) -> Any:

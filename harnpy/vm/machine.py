@@ -253,10 +253,6 @@ class Vm:
             task.session_stack = self.services["session_stack"](self)
         return task.session_stack
 
-    def branch_stack(self, stack: Any) -> Any:
-        """What a child task starts with."""
-        return stack.branch() if stack is not None else None
-
 
 class ReplSession:
     """Inputs that build on each other: each runs once, and what it binds stays (09 §5)."""

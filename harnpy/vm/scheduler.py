@@ -20,7 +20,7 @@ from harnpy.vm.values import Duration
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterator, Sequence
     from typing import Any
 
     from harnpy.vm.aio import Bridge
@@ -35,36 +35,89 @@ MOST_NESTED = 512
 
 
 class Task:
-    """One task. ``output`` collects what it prints (None for the root, which prints at once)."""
+    """One task. What few tasks ever have is a class attribute until then: tasks are made by the thousand."""
 
-    def __init__(self, body: Callable[[], Value] | None, parent: Task | None) -> None:
+    result: Value = None
+    error: BaseException | None = None
+    done = False
+    started = False
+    consumed = False
+    cancel_requested = False
+    greenlet: Any = None
+    handles = 0
+    index = 0
+    #: What runs it together with others and hears of its end.
+    batch: Batch | None = None
+    session_stack: Any = None
+    #: The greenlet to go back to when the task was aborted from there.
+    aborter: Any = None
+    #: Counts resumptions, so that timers of an earlier wait are recognised as stale.
+    turn = 0
+    #: What it printed and nobody took yet; the root prints at once.
+    output = ""
+    #: The tasks that wait for it to end.
+    waiting: tuple[Task, ...] = ()
+    #: Its unawaited children, as the keys.
+    children: dict[Task, None] | None = None
+    #: When its `deadline` blocks end, innermost last.
+    deadlines: tuple[float, ...] = ()
+
+    def __init__(self, body: Callable[[int], Value] | None, parent: Task | None) -> None:
         self.body = body
         self.parent = parent
         self.nesting: int = parent.nesting + 1 if parent else 0
-        self.output: list[str] | None = None if parent is None else []
-        self.result: Value = None
-        self.error: BaseException | None = None
-        self.done = False
-        self.started = False
-        self.greenlet: Any = None
-        self.waiting_for_me: list[Task] = []
-        self.children: list[Task] = []
-        self.handles = 0
-        self.consumed = False
-        self.cancel_requested = False
-        self.deadlines: list[float] = []
-        self.turn = 0
-        """Counts resumptions, so that timers of an earlier wait are recognised as stale."""
-        self.finished_at = 0
-        self.aborter: Any = None
-        """The greenlet to go back to when the task was aborted from there."""
-        self.session_stack: Any = None
 
     def error_text(self) -> str:
         """The failed task's error as text, with the line it failed at."""
         if not isinstance(self.error, FAILURES):
             raise self.error or AssertionError("the task did not fail")
         return describe(self.error, 0)
+
+
+class Batch:
+    """Calls that run at the same time, at most ``limit`` of them, started in order; iterate for the tasks as
+    they end.
+
+    A task that ended keeps its slot until it is asked for.
+    """
+
+    def __init__(self, scheduler: Scheduler, calls: Sequence[Callable[[int], Value]], limit: int) -> None:
+        self.scheduler = scheduler
+        self.calls = calls
+        self.limit = limit
+        self.started = 0
+        self.running: dict[Task, None] = {}
+        self.ended: deque[Task] = deque()
+        self.reader: Task | None = None
+
+    def __iter__(self) -> Iterator[Task]:
+        while self.started < len(self.calls) or self.running:
+            while self.started < len(self.calls) and len(self.running) < self.limit:
+                self.start_next()
+            while not self.ended:
+                self.reader = self.scheduler.current
+                self.scheduler.suspend()
+            task = self.ended.popleft()
+            del self.running[task]
+            self.scheduler.release(task)
+            yield task
+
+    def start_next(self) -> None:
+        task = self.scheduler.create(self.calls[self.started])
+        task.index, task.batch = self.started, self
+        self.started += 1
+        self.running[task] = None
+
+    def hear(self, task: Task) -> None:
+        """``task`` has ended."""
+        self.ended.append(task)
+        if self.reader and not self.reader.done:
+            self.scheduler.resume(self.reader)
+
+    def stop(self) -> None:
+        """Abort what still runs."""
+        for task in self.running:
+            self.scheduler.abort(task)
 
 
 class Scheduler:
@@ -80,6 +133,7 @@ class Scheduler:
         self.sequence = 0
         self.pool: list[Any] = []
         self.hub: Any = None
+        self.root_is_next = False
         self.idle: Callable[[float | None], object] = vm.host.sleep
         self.bridge: Bridge | None = None
         self.abroad = 0
@@ -93,14 +147,14 @@ class Scheduler:
     # --- waiting ----------------------------------------------------------------------------------
 
     def suspend(self) -> None:
-        """Give way until `resume` is called for the current task."""
+        """Give way until `resume` is called for the current task; may return early, so look again."""
         task = self.current
         if task.deadlines:
             self.wake_at(task, task.deadlines[-1])
         if task is self.root:
             self.run_others()
         else:
-            self.hub.switch()
+            self.pass_on(task)
         self.current = task
         task.turn += 1
         self.refresh()
@@ -108,14 +162,13 @@ class Scheduler:
             self.poll()
 
     def run_others(self) -> None:
-        """As the hub: run whatever is ready until it is the root's turn."""
-        while True:
-            self.fire_timers()
+        """As the root: run whatever is ready until it is the root's turn."""
+        self.root_is_next = False
+        while not self.root_is_next:
+            if self.timers:
+                self.fire_timers()
             if not self.ready:
-                if not self.timers and not self.abroad:
-                    raise RuntimeFault("deadlock: every task is waiting for another")
-                now = self.vm.host.monotonic()
-                self.idle(max(self.timers[0][0] - now, 0) if self.timers else None)
+                self.rest()
                 continue
             task = self.ready.popleft()
             if task is self.root:
@@ -123,9 +176,37 @@ class Scheduler:
             if not task.done:
                 self.switch_to(task)
 
+    def pass_on(self, task: Task) -> None:
+        """As a child: switch to the next ready task straight away, or to the root."""
+        if self.timers:
+            self.fire_timers()
+        while self.ready:
+            following = self.ready.popleft()
+            if following is task:
+                return
+            if following is self.root:
+                self.root_is_next = True
+                break
+            if following.done:
+                continue
+            if not following.started and not self.pool:
+                # A greenlet's stack lies where it was made: made by one another, they would pile up.
+                self.ready.appendleft(following)
+                break
+            self.switch_to(following)
+            return
+        self.hub.switch()
+
+    def rest(self) -> None:
+        """Nothing is ready: wait for the first timer, or for news from asyncio."""
+        if not self.timers and not self.abroad:
+            raise RuntimeFault("deadlock: every task is waiting for another")
+        now = self.vm.host.monotonic()
+        self.idle(max(self.timers[0][0] - now, 0) if self.timers else None)
+
     def switch_to(self, task: Task) -> None:
         self.current = task
-        self.refresh()
+        self.signal.pending = task.cancel_requested or bool(task.deadlines)
         if task.started:
             task.greenlet.switch()
         else:
@@ -139,28 +220,24 @@ class Scheduler:
         heappush(self.timers, (when, self.sequence, task, task.turn))
 
     def fire_timers(self) -> None:
-        now = self.vm.host.monotonic() if self.timers else 0
+        """Make the tasks ready whose time has come."""
+        now = self.vm.host.monotonic()
         while self.timers:
             when, _, task, turn = self.timers[0]
-            if turn == task.turn and not task.done and when > now:
+            live = turn == task.turn and not task.done
+            if live and when > now:
                 return
             heappop(self.timers)
-            if turn == task.turn and not task.done and task not in self.ready:
+            if live:
                 self.ready.append(task)
 
     def sleep(self, seconds: float) -> None:
         """Suspend the current task for ``seconds``; zero or less returns at once."""
-        if seconds > 0:
-            until = self.vm.host.monotonic() + seconds
+        if seconds <= 0:
+            return
+        until = self.vm.host.monotonic() + seconds
+        while self.vm.host.monotonic() < until:
             self.wake_at(self.current, until)
-            self.suspend()
-            while self.vm.host.monotonic() < until:
-                self.wake_at(self.current, until)
-                self.suspend()
-
-    def wait_until(self, met: Callable[[], bool]) -> None:
-        """Suspend until ``met()``; whoever may change that must `resume` the task."""
-        while not met():
             self.suspend()
 
     def await_coroutine(self, awaitable: Awaitable[Value]) -> Value:
@@ -174,13 +251,13 @@ class Scheduler:
     # --- deadlines and cancellation ---------------------------------------------------------------
 
     def refresh(self) -> None:
-        self.signal.pending = bool(self.current.deadlines) or self.current.cancel_requested
+        self.signal.pending = self.current.cancel_requested or bool(self.current.deadlines)
 
     def poll(self) -> None:
         """Raise in the current task what is due there: an expired deadline, a cancellation."""
-        task = self.current
-        if task.deadlines and self.vm.host.monotonic() >= min(task.deadlines):
-            task.deadlines[:] = [d for d in task.deadlines if d > self.vm.host.monotonic()]
+        task, now = self.current, self.vm.host.monotonic()
+        if task.deadlines and now >= min(task.deadlines):
+            task.deadlines = tuple(when for when in task.deadlines if when > now)
             self.abort_children(task)
             raise Thrown(DEADLINE)
         if task.cancel_requested and task.parent is not None:
@@ -190,14 +267,14 @@ class Scheduler:
         """Start a `deadline` block; a duration or ms, anything else is 30 s (05 §9)."""
         ms = limit.ms if type(limit) is Duration else limit if type(limit) is int else 30_000
         when = self.vm.host.monotonic() + max(ms, 0) / 1000
-        self.current.deadlines.append(when)
+        self.current.deadlines += (when,)
         self.signal.pending = True
         return when
 
     def deadline_end(self, token: float) -> None:
         deadlines = self.current.deadlines
         if token in deadlines:
-            del deadlines[deadlines.index(token) :]
+            self.current.deadlines = deadlines[: deadlines.index(token)]
         self.refresh()
 
     def is_cancelled(self) -> bool:
@@ -207,43 +284,46 @@ class Scheduler:
 
     def create(self, body: Callable[[int], Value]) -> Task:
         """A child of the current task, queued: it starts when the current one gives way."""
-        if self.current.nesting >= MOST_NESTED:
+        parent = self.current
+        if parent.nesting >= MOST_NESTED:
             raise PlainFault(OVERFLOW)
-        task = Task(lambda: body(1), self.current)
-        task.session_stack = self.vm.branch_stack(self.current.session_stack)
-        self.current.children.append(task)
+        task = Task(body, parent)
+        if parent.session_stack is not None:
+            task.session_stack = parent.session_stack.branch()
+        if parent.children is None:
+            parent.children = {}
+        parent.children[task] = None
         self.ready.append(task)
         return task
 
     def start(self, task: Task) -> None:
         """Run ``task`` in a pooled greenlet until it first gives way."""
         task.started = True
-        if not self.pool:
+        if self.pool:
+            worker = self.pool.pop()
+        else:
             from greenlet import getcurrent, greenlet
 
             if self.hub is None:
                 self.hub = getcurrent()
-            worker = greenlet(self.vm.enter_worker, self.hub)
-            worker.switch(self.worker)
-            self.pool.append(worker)
-        task.greenlet = self.pool.pop()
-        task.greenlet.switch(task)
+            worker = greenlet(lambda first: self.vm.enter_worker(lambda: self.work(first)), self.hub)
+        task.greenlet = worker
+        worker.switch(task)
 
-    def worker(self) -> None:
-        """A pooled greenlet: runs one task after another."""
-        from greenlet import getcurrent
-
-        me = getcurrent()
-        task = self.hub.switch()
+    def work(self, task: Task) -> None:
+        """A pooled greenlet's life: one task after another."""
         while True:
+            me = task.greenlet
             self.run_task(task)
             self.pool.append(me)
-            task = (task.aborter or self.hub).switch()
+            back = task.aborter or self.hub
+            task.greenlet = None
+            task = back.switch()
 
     def run_task(self, task: Task) -> None:
         assert task.body
         try:
-            task.result = task.body()
+            task.result = task.body(1)
         except TaskAborted:
             task.consumed = True
         except BaseException as error:
@@ -251,18 +331,17 @@ class Scheduler:
         self.finish(task)
 
     def finish(self, task: Task) -> None:
-        self.sequence += 1
-        task.done, task.finished_at, task.body = True, self.sequence, None
-        self.abort_children(task)
-        for waiter in task.waiting_for_me:
-            self.resume(waiter)
-        task.waiting_for_me.clear()
+        task.done, task.body = True, None
+        if task.children:
+            self.abort_children(task)
+        self.ready.extend(task.waiting)
+        if task.batch:
+            task.batch.hear(task)
 
     def abort_children(self, task: Task) -> None:
-        children, task.children = task.children, []
+        children, task.children = task.children or (), None
         for child in children:
-            if not child.done and not child.consumed:
-                self.abort(child)
+            self.abort(child)
 
     def abort(self, task: Task) -> None:
         """Stop a task where it is: none of its code runs again (05 §2)."""
@@ -282,30 +361,36 @@ class Scheduler:
 
     def join(self, task: Task) -> None:
         """Suspend the current task until ``task`` is done."""
+        if not task.done:
+            task.waiting += (self.current,)
         while not task.done:
-            task.waiting_for_me.append(self.current)
             self.suspend()
+
+    def release(self, task: Task) -> None:
+        """The task's result is taken: its parent need not think of it any more."""
+        task.consumed = True
+        if task.parent and task.parent.children:
+            task.parent.children.pop(task, None)
 
     def write(self, text: str) -> None:
         """Program output of the current task."""
-        output = self.current.output
-        if output is None:
+        if self.current is self.root:
             self.vm.host.write_out(text)
         else:
-            output.append(text)
+            self.current.output += text
 
     def take_output(self, task: Task) -> None:
         """Append a finished child's output to the current task's."""
         if task.output:
-            self.write("".join(task.output))
-            task.output = []
+            self.write(task.output)
+            task.output = ""
 
     def shut_down(self) -> None:
         """At the program's end: its unawaited tasks stop without a trace."""
         self.abort_children(self.root)
         self.ready.clear()
         self.timers.clear()
-        self.root.deadlines.clear()
+        self.root.deadlines = ()
         self.refresh()
         if self.bridge:
             self.bridge.close()

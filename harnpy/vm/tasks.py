@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections import deque
-
 from harnpy.vm.calls import err
 from harnpy.vm.errors import TypeFault
-from harnpy.vm.scheduler import Scheduler, Task
+from harnpy.vm.scheduler import Batch, Scheduler, Task
 from harnpy.vm.values import Duration, EnumValue, Stream, TaskHandle, type_name
 
 TYPE_CHECKING = False
@@ -51,11 +49,6 @@ class Tasks(Scheduler):
         self.take_output(task)
         return task.result
 
-    def release(self, task: Task) -> None:
-        task.consumed = True
-        if task in self.current.children:
-            self.current.children.remove(task)
-
     def cancel_task(self, handle: Value = None, _: Value = None) -> None:
         task = self.own(handle)
         if task and not task.done:
@@ -74,7 +67,7 @@ class Tasks(Scheduler):
         task.cancel_requested = True
         if task.started and not task.done:
             self.resume(task)
-        task.waiting_for_me.append(self.current)
+        task.waiting += (self.current,)
         while not task.done and self.vm.host.monotonic() < until:
             self.wake_at(self.current, until)
             self.suspend()
@@ -104,31 +97,9 @@ class Tasks(Scheduler):
         calls = [applied(body, x) if takes else body for x in items]
         limit = cap if cap and cap > 0 else len(calls)
         if kind == "stream":
-            return Stream(self.completions(calls, limit))
-        tasks = self.run_all(calls, limit)
+            return Stream(self.completions(Batch(self, calls, limit)))
+        tasks = sorted(Batch(self, calls, limit), key=lambda task: task.index)
         return self.settled(tasks) if kind == "settle" else self.gathered(tasks)
-
-    def run_all(self, calls: list[Callable[[int], Value]], limit: int) -> list[Task]:
-        """Run every call to its end, at most ``limit`` at once, started in order."""
-        tasks: list[Task] = []
-        for call in calls:
-            while sum(not task.done for task in tasks) >= limit:
-                self.wait_for_any(tasks)
-            tasks.append(self.create(call))
-        for task in tasks:
-            self.join(task)
-            self.release(task)
-        return tasks
-
-    def wait_for_any(self, tasks: list[Task]) -> None:
-        """Suspend until one of the running tasks ends."""
-        running = [task for task in tasks if not task.done]
-        for task in running:
-            task.waiting_for_me.append(self.current)
-        self.suspend()
-        for task in running:
-            if self.current in task.waiting_for_me:
-                task.waiting_for_me.remove(self.current)
 
     def gathered(self, tasks: list[Task]) -> list[Value]:
         """All results in order, or the error of the first failing index (05 §3.4)."""
@@ -147,21 +118,11 @@ class Tasks(Scheduler):
         failed = sum(task.error is not None for task in tasks)
         return {"results": results, "succeeded": len(tasks) - failed, "failed": failed}
 
-    def completions(self, calls: list[Callable[[int], Value]], limit: int) -> Iterator[Value]:
-        """Results as tasks end; a finished task keeps its slot until its result is taken (05 §3.5)."""
-        waiting = deque(calls)
-        running: list[Task] = []
-        while waiting or running:
-            while waiting and len(running) < limit:
-                running.append(self.create(waiting.popleft()))
-            while not (finished := [task for task in running if task.done]):
-                self.wait_for_any(running)
-            first = min(finished, key=lambda task: task.finished_at)
-            running.remove(first)
-            self.release(first)
-            self.take_output(first)
-            if first.error:
-                for task in running:
-                    self.abort(task)
-                raise first.error
-            yield first.result
+    def completions(self, batch: Batch) -> Iterator[Value]:
+        """Results as tasks end; the first error ends them all (05 §3.5)."""
+        for task in batch:
+            self.take_output(task)
+            if task.error:
+                batch.stop()
+                raise task.error
+            yield task.result

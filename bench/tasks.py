@@ -1,0 +1,127 @@
+"""What does a Harn task cost beside an asyncio task?
+
+    python bench/tasks.py [--rounds N] [--check]
+
+Spawning and finishing an empty task, giving way and coming back, awaiting a coroutine, and memory of parked
+tasks. Both sides alternate in this process; a row is the median of the rounds' ratios.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+
+from harnpy import Vm
+from harnpy.vm.builtin import Declaration
+
+TASKS = 2_000
+
+
+async def _nothing() -> None:
+    """An empty task."""
+
+
+async def asyncio_spawn() -> None:
+    for _ in range(TASKS):
+        await asyncio.create_task(_nothing())
+
+
+async def _gives_way() -> None:
+    for _ in range(100):
+        await asyncio.sleep(0)
+
+
+async def asyncio_yield() -> None:
+    await asyncio.gather(*(_gives_way() for _ in range(20)))
+
+
+async def _answer(n: int) -> int:
+    await asyncio.sleep(0)
+    return n
+
+
+async def asyncio_await() -> None:
+    for i in range(500):
+        await asyncio.create_task(_answer(i))
+
+
+def asyncio_seconds(run: Callable[[], object]) -> float:
+    async def timed() -> float:
+        start = perf_counter()
+        await run()  # type: ignore[misc]
+        return perf_counter() - start
+
+    return asyncio.run(timed())
+
+
+def harn_seconds(vm: Vm, function: object) -> float:
+    start = perf_counter()
+    vm.call(function)
+    return perf_counter() - start
+
+
+SPAWN = f"fn bench() {{ for i in 0 to {TASKS} exclusive {{ await(spawn {{ nil }}) }} }}\nreturn bench"
+YIELD = "fn bench() { parallel 20 { _i -> for i in 0 to 100 exclusive { give_way() } } }\nreturn bench"
+AWAIT = "fn bench() { for i in 0 to 500 exclusive { answer(i) } }\nreturn bench"
+ROWS = [
+    ("spawn + await an empty task", SPAWN, asyncio_spawn, 0.25),
+    ("give way and come back", YIELD, asyncio_yield, 0.5),
+    ("await a coroutine that waits", AWAIT, asyncio_await, 3.5),
+]
+
+
+def give_way(vm: Vm) -> None:
+    tasks = vm.tasks
+    tasks.resume(tasks.current)
+    tasks.suspend()
+
+
+def parked_bytes(count: int) -> float:
+    """Resident memory of one parked task."""
+    vm = Vm()
+    seen: list[int] = []
+    vm.register("measure() -> nil", lambda: seen.append(resident()))
+    source = f"measure()\nlet all = parallel {count} {{ i -> sleep(400ms) }}\n"
+    watcher = f"spawn {{ sleep(200ms)\n measure() }}\n{source}"
+    vm.run_source(watcher)
+    return (seen[1] - seen[0]) / count
+
+
+def resident() -> int:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * 4096
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--check", action="store_true")
+    options = parser.parse_args()
+    vm = Vm()
+    vm.builtins.register(Declaration("give_way() -> nil", "bench", give_way))
+    vm.register("answer(n: int) -> int", _answer)
+    missed = 0
+    for name, source, native, budget in ROWS:
+        function = vm.run_source(source)
+        ratios = []
+        for _ in range(options.rounds):
+            native_seconds = asyncio_seconds(native)
+            ratios.append(harn_seconds(vm, function) / native_seconds)
+        found = median(ratios)
+        missed += found > budget
+        print(f"{name:30} {found:6.2f} x asyncio   must {budget}{'  over' if found > budget else ''}")
+    kib = parked_bytes(10_000) / 1024
+    missed += kib > 16
+    print(f"{'10,000 parked tasks':30} {kib:6.1f} KiB each   must 16{'  over' if kib > 16 else ''}")
+    return 1 if options.check and missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
