@@ -19,6 +19,9 @@ FLAGS = "imsx"
 #: Groups and classes inside each other; the library compiles them by recursion.
 _DEPTH_LIMIT = 100
 
+#: Atoms of a pattern with its counted repetitions written out, as the library does.
+_SIZE_LIMIT = 200_000
+
 #: Letters that stand for a class or an assertion, and ours for them.
 _CLASSES = frozenset("dDsSwWpP")
 _ASSERTIONS = {"A": r"\A", "z": r"\Z", "b": r"\b", "B": r"\B"}
@@ -73,6 +76,7 @@ class _Rewriter:
         self.pattern = pattern
         self.at = 0
         self.depth = 0
+        self.size = 0
         self.on = frozenset(flags)
         self.names: set[str] = set()
 
@@ -129,31 +133,44 @@ class _Rewriter:
 
     def quantified(self) -> str:
         """An atom and its quantifiers, of which a second one takes the first as its atom."""
+        size = self.size
         atom = self.atom()
+        self.size += 1
         is_quantified = False
         while True:
             self.skip_blanks()
-            quantifier = self.quantifier()
+            quantifier, copies = self.quantifier()
             if not quantifier:
                 return atom
             if not atom:
                 self.fail("repetition operator missing expression")
+            self.size = size + (self.size - size) * copies
+            if self.size > _SIZE_LIMIT:
+                self.fail("compiled pattern is too large")
             atom = (f"(?:{atom})" if is_quantified else atom) + quantifier
             is_quantified = True
 
-    def quantifier(self) -> str:
+    def quantifier(self) -> tuple[str, int]:
+        """The quantifier that comes next ("" if none does), and how many copies of its atom it makes."""
         if self.peek() and self.peek() in "*+?":
-            count = self.next()
+            sign, copies = self.next(), 1
         elif self.take("{"):
-            end = self.pattern.find("}", self.at)
-            least, comma, most = self.pattern[self.at : max(end, self.at)].replace(" ", "").partition(",")
-            if not (least + most).isdecimal() or not (least or comma):
-                self.fail("repetition quantifier expects a valid decimal")
-            self.at = end + 1
-            count = f"{{{least or 0}{comma}{most}}}"
+            sign, copies = self.counts()
         else:
-            return ""
-        return count + "?" if self.take("?") else count
+            return "", 1
+        return sign + "?" if self.take("?") else sign, copies
+
+    def counts(self) -> tuple[str, int]:
+        """Behind a quantifier's ``{``."""
+        end = self.pattern.find("}", self.at)
+        least, comma, most = self.pattern[self.at : max(end, self.at)].replace(" ", "").partition(",")
+        digits = least + most
+        if not (digits.isascii() and digits.isdecimal()) or not (least or comma):
+            self.fail("repetition quantifier expects a valid decimal")
+        self.at = end + 1
+        # Seven digits are over the limit already, and `int` refuses thousands.
+        copies = max(int(bound.lstrip("0")[:7] or 0) for bound in (least, most))
+        return f"{{{least or 0}{comma}{most}}}", max(copies, 1)
 
     def atom(self) -> str:
         character = self.next()

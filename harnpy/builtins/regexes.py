@@ -143,8 +143,7 @@ def _filled(part: tuple[str, str], match: Match) -> str:
     text, name = part
     if not name:
         return text
-    group: int | str = int(name) if name.isdecimal() else name
     try:
-        return text + (match[group] or "")
-    except IndexError:
+        return text + (match[int(name) if name.isascii() and name.isdecimal() else name] or "")
+    except (IndexError, ValueError):  # no such group, or thousands of digits
         return text

@@ -58,7 +58,7 @@ class Impatient(Host):
 
 def outcome(source: str) -> str:
     vm = Vm(Impatient(stdout=lambda text: None, stderr=lambda text: None, stdin=io.StringIO("line\n")))
-    vm.tasks.root.deadlines.append(time.monotonic() + SECONDS)
+    vm.tasks.root.deadlines = (time.monotonic() + SECONDS,)
     vm.tasks.refresh()
     try:
         vm.run_source(source, file="fuzz.harn")

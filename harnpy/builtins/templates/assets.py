@@ -30,7 +30,7 @@ def resolve(path: str, directory: str) -> str:
     if not _is_inside(rest):
         kind = "asset" if alias else "project-root asset"
         raise AssetError(f"invalid {kind} path '{path}'")
-    return os.path.join(root, _alias_target(root, alias) if alias else "", rest)
+    return os.path.normpath(os.path.join(root, _alias_target(root, alias) if alias else "", rest))
 
 
 def read(path: str) -> str:

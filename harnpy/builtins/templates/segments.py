@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 
 from harnpy.builtins.templates.errors import TemplateError
-from harnpy.syntax.span import Lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 _ENDRAW = re.compile(r"\{\{-?\s*endraw\s*(-?)\}\}")
 _PLAIN = re.compile(r"[^\"'}]*")
@@ -29,17 +28,17 @@ class Segment:
 
 def segments(source: str) -> Iterator[Segment]:
     """The template's pieces in order; comments are gone. Raises `TemplateError`."""
-    lines = Lines(source)
+    locate = _locator(source)
     at, trims_next = 0, False
     while True:
         start = source.find("{{", at)
         trims = start >= 0 and source.startswith("-", start + 2)
         text = _trimmed(source[at : start if start >= 0 else len(source)], trims_next, trims)
         if text:
-            yield Segment(text, lines.locate(at), False)
+            yield Segment(text, locate(at), False)
         if start < 0:
             return
-        here, inside = lines.locate(start), start + 2 + trims
+        here, inside = locate(start), start + 2 + trims
         if source.startswith("#", inside):
             at, trims_next = _found(source.find("#}}", inside), "unterminated comment", here) + 3, False
             continue
@@ -52,10 +51,24 @@ def segments(source: str) -> Iterator[Segment]:
             if closing is None:
                 raise TemplateError("unterminated `{{ raw }}` block", here)
             if at < closing.start():
-                yield Segment(source[at : closing.start()], lines.locate(at), False)
+                yield Segment(source[at : closing.start()], locate(at), False)
             at, trims_next = closing.end(), bool(closing[1])
         else:
             yield Segment(body, here, True)
+
+
+def _locator(source: str) -> Callable[[int], tuple[int, int]]:
+    """Line and column of offsets that never go back, so that every line is counted once."""
+    line, line_start, at = 1, 0, 0
+
+    def locate(offset: int) -> tuple[int, int]:
+        nonlocal line, line_start, at
+        line += source.count("\n", at, offset)
+        line_start = max(line_start, source.rfind("\n", at, offset) + 1)
+        at = offset
+        return line, offset - line_start + 1
+
+    return locate
 
 
 def _found(at: int, otherwise: str, here: tuple[int, int]) -> int:

@@ -248,8 +248,14 @@ def condition(e: Emitter, node: ast.Node) -> str:
 def logic_value(e: Emitter, node: ast.Binary) -> str:
     """`&&` and `||` give a bool (02 §4.2)."""
     text = logic(e, node)
-    boolean = e.kind(node.left) == "bool" and e.kind(node.right) == "bool"
-    return text if boolean else f"(True if {text} else False)"
+    return text if decides(e, node) else f"(True if {text} else False)"
+
+
+def decides(e: Emitter, node: ast.Node) -> bool:
+    """Whether `condition` answers a bool for ``node``, and not just something truthy or falsy."""
+    if isinstance(node, ast.Binary) and node.op in ("&&", "||"):
+        return decides(e, node.left) and decides(e, node.right)
+    return e.kind(node) == "bool"
 
 
 def logic(e: Emitter, node: ast.Binary) -> str:
