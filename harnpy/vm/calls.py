@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 
 from harnpy.vm.errors import OVERFLOW, PlainFault, RuntimeFault, Thrown, TypeFault, VmError
+from harnpy.vm.host import Leaving
 from harnpy.vm.values import Builtin, EnumValue, Fn, Struct, display, type_name
 
 TYPE_CHECKING = False
@@ -29,7 +30,7 @@ UNSET = Builtin("unset", lambda vm: None, 0)
 MISSING = Builtin("missing", lambda vm: None, 0)
 
 
-class TaskAborted(BaseException):
+class TaskAborted(Leaving):
     """Unwinds a task that is being aborted: none of the program's own code runs (05 §2)."""
 
 
@@ -61,22 +62,23 @@ class Calls:
     def call_builtin(self, builtin: Builtin, args: Sequence[Value]) -> Value:
         return builtin.call(self.vm, *args[: builtin.max_args])
 
-    def call_named(self, value: Value, name: str, depth: int, args: Sequence[Value], other: Value) -> Value:
-        """Call what a variable holds, or what the name means beyond it (02 §7.4)."""
-        if type(value) is Fn or type(value) is Builtin:
-            return self.call(value, depth, args)
-        if type(other) is Fn or type(other) is Builtin:
-            return self.call(other, depth, args)
+    def call_named(
+        self, value: Value, name: str, depth: int, args: Sequence[Value], others: Sequence[Value] = ()
+    ) -> Value:
+        """Call what a variable holds, or the first callable that its name means beyond it (02 §7.4)."""
+        for candidate in (value, *others):
+            if type(candidate) is Fn or type(candidate) is Builtin:
+                return self.call(candidate, depth, args)
         return self.undefined_builtin(name, args)
 
     call_late = call_named
 
     def call_dynamic(self, names: dict[str, Value], name: str, depth: int, args: Sequence[Value]) -> Value:
-        return self.call_named(names.get(name), name, depth, args, None)
+        return self.call_named(names.get(name), name, depth, args)
 
     def call_from_frames(self, name: str, depth: int, args: Sequence[Value]) -> Value:
         """Call a function that is no lexical neighbour, but bound in a calling frame (02 §7.4)."""
-        return self.call_named(in_calling_frames(name), name, depth, args, None)
+        return self.call_named(in_calling_frames(name), name, depth, args)
 
     def pipe(self, value: Value, target: Value, depth: int) -> Value:
         if type(target) is Fn or type(target) is Builtin:
@@ -91,12 +93,14 @@ class Calls:
         self.TAIL.args = args if fn.arity == len(args) else fit(fn, args)
         return self.TAIL
 
-    def tail_named(self, value: Value, name: str, depth: int, args: Sequence[Value], other: Value) -> Value:
+    def tail_named(
+        self, value: Value, name: str, depth: int, args: Sequence[Value], others: Sequence[Value]
+    ) -> Value:
         if type(value) is Fn:
             return self.tail(value, args)
-        return self.call_named(value, name, depth, args, other)
+        return self.call_named(value, name, depth, args, others)
 
-    def tail_pipe(self, value: Value, name: str, depth: int, args: Sequence[Value], other: Value) -> Value:
+    def tail_pipe(self, value: Value, depth: int, args: Sequence[Value]) -> Value:
         return self.tail(value, args) if type(value) is Fn else self.pipe(args[0], value, depth)
 
     def bouncing(
@@ -168,12 +172,15 @@ def in_calling_frames(name: str) -> Value:
 
     Generated locals are called after the program's names: ``name_N``, N counting declarations.
     """
+    from harnpy.vm.scopes import readable
+
     frame: FrameType | None = sys._getframe(1)
+    wanted = readable(name)
     while frame is not None:
         if "UNIT" in frame.f_globals:
             for variable in reversed(frame.f_locals):
                 head, _, number = variable.rpartition("_")
-                value = frame.f_locals[variable] if head == name and number.isdigit() else None
+                value = frame.f_locals[variable] if head == wanted and number.isdigit() else None
                 if type(value) is Fn:
                     return value
         frame = frame.f_back
@@ -242,7 +249,7 @@ def constructor(name: str, declared: tuple[str, ...]) -> Fn:
 
 def alive() -> bool:
     """Whether `finally` and `defer` blocks may run: not in what is being aborted or thrown away."""
-    return not isinstance(sys.exc_info()[1], TaskAborted | GeneratorExit)
+    return not isinstance(sys.exc_info()[1], Leaving | GeneratorExit)
 
 
 def again(error: BaseException) -> Thrown:

@@ -38,11 +38,13 @@ class MethodTable(dict):  # type: ignore[type-arg]
 
     def find(self, type_: type) -> Method:
         if type_ is Struct:
-            return self.of_struct
+            return (self.of_struct_0, self.of_struct_1, self.of_struct_2, self.of_struct)[min(self.count, 3)]
         declaration = methods.find(type_, self.name)
         if declaration is not None:
             return _taking(declaration.bind(), self.count)
-        return self.of_entry if type_ is dict else _nothing
+        if type_ is not dict:
+            return _nothing
+        return (self.of_entry_0, self.of_entry_1, self.of_entry_2, self.of_entry)[min(self.count, 3)]
 
     def of_struct(self, vm: Vm, receiver: Struct, *args: Value) -> Value:
         """A method from an `impl` block of the struct; unknown ones give nil (02 §15.3)."""
@@ -55,6 +57,33 @@ class MethodTable(dict):  # type: ignore[type-arg]
         if type(entry) is Fn or type(entry) is Builtin:
             return vm.calls.call(entry, 1, args)
         return None
+
+    # The same for few arguments, passed on one by one: `f(*args)` takes a piece of the C stack, and methods
+    # recurse.
+
+    def of_struct_0(self, vm: Vm, receiver: Struct) -> Value:
+        fn = self.impls.get(receiver.type, {}).get(self.name)
+        return fn.call(1, receiver) if fn and fn.arity == 1 else self.of_struct(vm, receiver)
+
+    def of_struct_1(self, vm: Vm, receiver: Struct, a: Value) -> Value:
+        fn = self.impls.get(receiver.type, {}).get(self.name)
+        return fn.call(1, receiver, a) if fn and fn.arity == 2 else self.of_struct(vm, receiver, a)
+
+    def of_struct_2(self, vm: Vm, receiver: Struct, a: Value, b: Value) -> Value:
+        fn = self.impls.get(receiver.type, {}).get(self.name)
+        return fn.call(1, receiver, a, b) if fn and fn.arity == 3 else self.of_struct(vm, receiver, a, b)
+
+    def of_entry_0(self, vm: Vm, receiver: dict[str, Value]) -> Value:
+        fn = receiver.get(self.name)
+        return fn.call(1) if type(fn) is Fn and fn.arity == 0 else self.of_entry(vm, receiver)
+
+    def of_entry_1(self, vm: Vm, receiver: dict[str, Value], a: Value) -> Value:
+        fn = receiver.get(self.name)
+        return fn.call(1, a) if type(fn) is Fn and fn.arity == 1 else self.of_entry(vm, receiver, a)
+
+    def of_entry_2(self, vm: Vm, receiver: dict[str, Value], a: Value, b: Value) -> Value:
+        fn = receiver.get(self.name)
+        return fn.call(1, a, b) if type(fn) is Fn and fn.arity == 2 else self.of_entry(vm, receiver, a, b)
 
 
 def _nothing(vm: Vm, receiver: Value, *args: Value) -> None:

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class ExitRequest(BaseException):
+class Leaving(BaseException):
+    """Unwinds a program or task that is over: none of its `finally` and `defer` blocks run any more."""
+
+
+class ExitRequest(Leaving):
     """The program called `exit(code)`."""
 
     def __init__(self, code: int) -> None:

@@ -107,8 +107,7 @@ class Resolver:
 
     def new_binding(self, name: str, mutable: bool, role: str) -> Binding:
         self.counter += 1
-        readable = name if name.isascii() else "u"
-        return Binding(name, f"{readable}_{self.counter}", mutable, role)
+        return Binding(name, self.counter, mutable, role)
 
     def predeclare(self, statements: Iterable[ast.Node]) -> None:
         """Note what this block will declare, for nested functions that are called later."""
@@ -128,7 +127,7 @@ class Resolver:
         scope = self.function.scopes[-1]
         old = scope.names.get(name)
         if old and not (old.mutable or mutable):
-            self.out.redeclared.add(id(node))
+            self.out.redeclared.add((id(node), name))
         pending = scope.pending.pop(name, None)
         matches = pending is not None and (pending.role == "fn") == (role == "fn")
         binding = pending if pending and matches and not old else self.new_binding(name, mutable, role)
@@ -141,8 +140,9 @@ class Resolver:
 
     # --- what a name means ------------------------------------------------------------------------
 
-    def lookup(self, name: str) -> Ref:
-        found = self.visible_bindings(name)
+    def lookup(self, name: str, called: bool = False) -> Ref:
+        """What ``name`` means; when it is ``called`` also what else it may mean (02 §7.4)."""
+        found = self.visible_bindings(name, called)
         if not found and (late := self.find_pending(self.function, name, own=False)):
             found = [late]
         ref = None
@@ -158,15 +158,16 @@ class Resolver:
             ref = Ref("local", name, binding, ref)
         return ref or Ref("undefined", name, visible=self.visible_names())
 
-    def visible_bindings(self, name: str) -> list[Binding]:
-        """The declared bindings of ``name``, innermost first (the first is captured, if need be)."""
+    def visible_bindings(self, name: str, all_: bool) -> list[Binding]:
+        """The declared bindings of ``name``, innermost first: all, or the first; captured, if need be."""
         depth, function, found = 0, self.function, []
         while function:
             for scope in reversed(function.scopes):
                 if name in scope.names:
                     found.append((depth, scope.names[name]))
             depth, function = depth + 1, function.parent  # type: ignore[assignment]
-        return [self.capture(self.function, depth, binding) for depth, binding in found[:3]]
+        wanted = found if all_ else found[:1]
+        return [self.capture(self.function, depth, binding) for depth, binding in wanted]
 
     def capture(self, function: Function, depth: int, binding: Binding, late: bool = False) -> Binding:
         """``binding`` of the function ``depth`` levels out, as ``function`` itself has it.
@@ -254,7 +255,7 @@ class Resolver:
         """What a call calls. A function declared anywhere in the file may be in reach at run time."""
         if node.name in TASK_CALLS:
             return
-        ref = self.out.refs[id(node)] = self.lookup(node.name)
+        ref = self.out.refs[id(node)] = self.lookup(node.name, called=True)
         known = node.name in self.out.enums or node.name in self.out.functions_anywhere
         if ref.kind == "undefined" and not known:
             self.out.undefined_calls.append((node, ref.visible))

@@ -13,8 +13,13 @@ if TYPE_CHECKING:
     from harnpy.syntax import ast
 
 
+def readable(name: str) -> str:
+    """The start of the Python variable for a Harn name. Python would fold some letters into others."""
+    return name if name.isascii() else "u" + name.encode().hex()
+
+
 class Binding:
-    """One declared name.
+    """One declared name. ``box`` is the variable that holds a late one's one-element list.
 
     ``python`` is the expression that reads it in generated code. ``values`` are the expressions ever
     assigned to it, for inference; ``opaque`` when some value comes from elsewhere. ``late`` names are
@@ -23,6 +28,7 @@ class Binding:
     """
 
     __slots__ = (
+        "box",
         "captured_from",
         "fn",
         "kind",
@@ -38,9 +44,10 @@ class Binding:
         "values",
     )
 
-    def __init__(self, name: str, python: str, mutable: bool, role: str) -> None:
+    def __init__(self, name: str, number: int, mutable: bool, role: str) -> None:
         self.name = name
-        self.python = python
+        self.python = f"{readable(name)}_{number}"
+        self.box = f"box{number}"
         self.mutable = mutable
         self.role = role
         self.values: list[ast.Node] = []
@@ -52,11 +59,6 @@ class Binding:
         self.fn: ast.FnDecl | None = None
         self.struct: ast.StructDecl | None = None
         self.captured_from: Binding | None = None
-
-    @property
-    def box(self) -> str:
-        """The variable that holds a late binding's one-element list."""
-        return self.python + "_box"
 
 
 class Scope:
@@ -151,7 +153,7 @@ class Resolution:
         self.functions: dict[int, Function] = {}
         self.scopes: dict[int, Scope] = {}
         self.bindings: dict[tuple[int, str], Binding] = {}
-        self.redeclared: set[int] = set()
+        self.redeclared: set[tuple[int, str]] = set()
         self.structs: dict[str, ast.StructDecl] = {}
         self.enums: dict[str, ast.EnumDecl | None] = {"Result": None}
         self.interfaces: set[str] = set()

@@ -78,7 +78,8 @@ class BuiltinTable:
 
     def fingerprint(self) -> str:
         """Changes whenever compiled programs may mean something else."""
-        extra = ",".join(sorted({*self.registered, *self.vm.global_names()}))
+        declared = (declaration.signature_text for declaration in self.registered.values())
+        extra = ",".join(sorted({*declared, *self.vm.global_names()}))
         return f"{self.catalog.fingerprint()};{extra}"
 
 

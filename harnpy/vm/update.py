@@ -51,14 +51,17 @@ _SOLE_ELEMENT = _element()
 
 def store_path(root: Any, path: Path, value: Any) -> Any:
     """``root`` with the place that ``path`` leads to set to ``value``; ``x = store_path(x, …)``."""
-    return _store(root, path, 0, value, getrefcount(root) == _SOLE_PASSED)
+    sole = getrefcount(root) == _SOLE_PASSED
+    return _store(root, path, 0, value, sole)
 
 
 def _store(holder: Any, path: Path, at: int, value: Any, sole: bool) -> Any:
     kind, key = path[at]
     if at < len(path) - 1:
         child = _read(holder, kind, key)
-        child_sole = sole and getrefcount(child) == _SOLE_ELEMENT
+        child_sole = getrefcount(child) == _SOLE_ELEMENT
+        # Only what is stored in the holder under this very key may change in it: `xs.first` is a copy.
+        child_sole = child_sole and sole and _plain(holder, kind, key)
         updated = _store(child, path, at + 1, value, child_sole)
         if updated is child:
             return holder

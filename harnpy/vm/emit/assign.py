@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 def let(e: Emitter, node: ast.Let) -> None:
     target = node.target
     if not isinstance(target, ast.NamePattern):
-        bind(e, target, e.atom(node.value))
+        bind(e, target, e.variable(node.value))
         return
     if target.name == "_":
         e.into(node.value, "discard")
         return
-    if id(target) in e.unit.resolution.redeclared:
+    if (id(target), target.name) in e.unit.resolution.redeclared:
         e.into(node.value, "discard")
         e.line(f"redeclared({target.name!r})")
         return
@@ -77,6 +77,8 @@ def entry_value(e: Emitter, pattern: ast.Node, entry: ast.PatternEntry, text: st
 
 
 def declared_name(e: Emitter, pattern: ast.Node, name: str) -> Binding | None:
+    if (id(pattern), name) in e.unit.resolution.redeclared:
+        e.line(f"redeclared({name!r})")
     return None if name == "_" else e.unit.resolution.bindings[id(pattern), name]
 
 
@@ -112,7 +114,9 @@ def assign(e: Emitter, node: ast.Assign) -> None:
 
 def set_name(e: Emitter, node: ast.Assign, binding: Binding) -> None:
     if not in_place(e, binding, node.value):
-        if binding.python.isidentifier():
+        # Not straight into the variable: a `finally` in the value still sees the old one.
+        direct = binding.python.isidentifier() and not isinstance(node.value, ast.Try)
+        if direct:
             e.into(node.value, binding.python)
         else:
             e.assign(binding.python, e.expr(node.value))
@@ -150,11 +154,15 @@ def extend(e: Emitter, binding: Binding, value: ast.Binary) -> bool:
     atoms = e.atoms(added)
     e.assigned(x)
     word = "if"
-    if len(atoms) == 1 and "str" not in kinds:
-        also = "" if "list" in kinds else f" and type({atoms[0]}) is list"
-        e.line(f"if type({x}) is list{also} and getrefcount({x}) == SOLE: {x} += {atoms[0]}")
+    if len(atoms) == 1 and kinds <= {"any", "dict"}:
+        also = "" if e.kind(added[0]) == "dict" else f" and type({atoms[0]}) is dict"
+        e.line(f"if type({x}) is dict{also} and getrefcount({x}) == SOLE: {x}.update({atoms[0]})")
         word = "elif"
-    if "list" not in kinds:
+    if len(atoms) == 1 and kinds <= {"any", "list"}:
+        also = "" if "list" in kinds else f" and type({atoms[0]}) is list"
+        e.line(f"{word} type({x}) is list{also} and getrefcount({x}) == SOLE: {x} += {atoms[0]}")
+        word = "elif"
+    if kinds <= {"any", "str"}:
         unsure = [a for a, node in zip(atoms, added, strict=True) if e.kind(node) != "str"]
         tests = " and ".join(f"type({a}) is str" for a in (x, *unsure))
         e.line(
@@ -230,7 +238,7 @@ def store_one(e: Emitter, node: ast.Assign, x: str, step: tuple[str, str], value
         e.line(f"if type({x}) is list and type({key}) is int and {sole} and 0 <= {key} < len({x}):")
         e.line(f" {x}[{key}] = {value}")
         word = "elif"
-    text_key = "" if word == "if" else f" and type({key}) is str"
-    e.line(f"{word} type({x}) is dict{text_key} and {sole}: {x}[{key}] = {value}")
+    key = key if word == "if" else f"{key} if type({key}) is str else display({key})"
+    e.line(f"{word} type({x}) is dict and {sole}: {x}[{key}] = {value}")
     setter = "set_prop" if kind == "prop" else "set_index"
-    e.line(f"else: {x} = " + e.mark(node, f"{setter}({x}, {key}, {value})"))
+    e.line(f"else: {x} = " + e.mark(node, f"{setter}({x}, {step[1]}, {value})"))

@@ -98,15 +98,18 @@ def value_call(e: Emitter, ref: Ref, args: list[str]) -> str:
 
 
 def fallback(e: Emitter, ref: Ref) -> str:
-    """The next callable that a call may mean when the nearest binding holds something else."""
+    """What else a call may mean when the nearest binding holds no callable, outwards: a tuple's text."""
+    others = []
     outer = ref.outer
     while outer is not None:
         if outer.kind == "builtin":
-            return e.unit.builtin_value(outer.name)
-        if outer.binding and not (outer.binding.late and outer.binding.captured_from):
-            return outer.binding.python
+            others.append(e.unit.builtin_value(outer.name))
+        elif outer.binding and outer.binding.late and outer.binding.captured_from:
+            others.append(f"{outer.binding.python}[0]")
+        elif outer.binding:
+            others.append(outer.binding.python)
         outer = outer.outer
-    return "None"
+    return tuple_text(others)
 
 
 def unbound_call(e: Emitter, ref: Ref, args: list[str]) -> str:
@@ -235,7 +238,7 @@ def pipe(e: Emitter, node: ast.Pipe, into: str | None) -> str:
 
 def tail_call(e: Emitter, node: ast.Node) -> bool:
     """Write ``return f(…)`` as a tail call, if it is one. Spec: 02 §9.4."""
-    if e.protected or e.generator or e.function.parent is None or e.function.defers or e.own is not None:
+    if e.protected or e.generator or e.function.defers or e.own is not None or not called_by_calls(e):
         return False
     if isinstance(node, ast.Pipe) and isinstance(node.right, ast.Name):
         if (id(node), "_") in e.unit.resolution.bindings:
@@ -258,12 +261,18 @@ def tail_call(e: Emitter, node: ast.Node) -> bool:
     if binding.fn is not None and binding.role == "fn":
         known_tail(e, binding.fn, binding.python, texts)
     else:
-        other = fallback(e, ref) if isinstance(node, ast.Call) else "None"
-        kind = "tail_named" if isinstance(node, ast.Call) else "tail_pipe"
-        target = binding.python
-        given = tuple_text(texts)
-        e.line("return " + e.mark(node, f"{kind}({target}, {ref.name!r}, {e.depth()}, {given}, {other})"))
+        target, given = binding.python, f"{e.depth()}, {tuple_text(texts)}"
+        if isinstance(node, ast.Call):
+            text = f"tail_named({target}, {ref.name!r}, {given}, {fallback(e, ref)})"
+        else:
+            text = f"tail_pipe({target}, {given})"
+        e.line("return " + e.mark(node, text))
     return True
+
+
+def called_by_calls(e: Emitter) -> bool:
+    """Whether the function being written is called in a way that goes on with a tail call."""
+    return e.function.parent is not None and not isinstance(e.function.node, ast.Spawn | ast.Parallel)
 
 
 def known_tail(e: Emitter, fn: ast.FnDecl, target: str, args: list[str]) -> None:

@@ -117,7 +117,6 @@ def retry(e: Emitter, node: ast.Retry, dest: Destination) -> None:
     last, error, signal = e.temp(), e.temp(), e.temp()
     attempt = e.temp()
     e.line(f"{last} = retry_count({e.expr(node.count)})")
-    e.line(f"{signal} = 0")
 
     def body() -> None:
         e.loops.append(signal)
@@ -128,6 +127,7 @@ def retry(e: Emitter, node: ast.Retry, dest: Destination) -> None:
         e.line("break")
 
     def attempts() -> None:
+        e.line(f"{signal} = 0")
         e.suite("try", body)
         e.suite(
             f"except FAILURES as {error}",

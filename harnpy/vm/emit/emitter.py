@@ -102,7 +102,8 @@ class Emitter:
 
     def assigned(self, variable: str) -> None:
         """Note the assignment, so that a nested Python function declares it nonlocal."""
-        if self.own is not None and variable not in self.own and not is_temp(variable):
+        ours = self.own is None or variable in self.own or is_temp(variable)
+        if not ours and variable.isidentifier():
             self.outer.add(variable)
 
     # --- expressions ------------------------------------------------------------------------------
@@ -182,7 +183,7 @@ class Emitter:
         """Write ``node`` so that its value ends up in ``dest``."""
         from harnpy.vm.emit.tables import EXPRESSIONS, FORMS, STATEMENTS
 
-        self.offset = node.start
+        before, self.offset = self.offset, node.start
         kind = type(node)
         if kind in FORMS:
             FORMS[kind](self, node, dest)
@@ -193,6 +194,7 @@ class Emitter:
         else:
             variable = dest if dest not in (RETURN, DISCARD) else None
             self.store(dest, EXPRESSIONS[kind](self, node, variable))
+        self.offset = before
 
     def store(self, dest: Destination, text: str) -> None:
         if dest == RETURN:

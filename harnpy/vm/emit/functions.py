@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def declaration(e: Emitter, node: ast.FnDecl) -> None:
     binding = e.unit.resolution.bindings[id(node), node.name]
-    if id(node) in e.unit.resolution.redeclared:
+    if (id(node), node.name) in e.unit.resolution.redeclared:
         e.line(f"redeclared({node.name!r})")
         return
     body, trampoline = make(e, node, node.name, node.body, node.params)
@@ -52,10 +52,9 @@ def make(
     """Text that makes the Python function of ``node``, and whether it may answer a tail call."""
     function = e.unit.resolution.functions[id(node)]
     inner = e.unit.function(function, shown, body, params)
-    captured = [outer.box if inner_.late else outer.python for outer, inner_ in function.captures.items()]
     captured = [
-        outer.python if inner_.late and outer.captured_from else text
-        for (outer, inner_), text in zip(function.captures.items(), captured, strict=True)
+        outer.python if not own.late or outer.captured_from else outer.box
+        for outer, own in function.captures.items()
     ]
     return f"{inner.maker}({', '.join(captured)})", inner.may_tail
 
@@ -144,9 +143,9 @@ def write_function(
         lines.append(Line(1, f"def {name}({signature(function, params)}):", start))
         lines.append(Line(2, "if d > 512: overflow()", start))
         if e.uses_depth:
+            lines.append(Line(2, "if signal.pending: poll()", start))
             lines.append(Line(2, "e = d + 1", start))
-        lines += [Line(2, text, start) for text in private]
-        inner = [*prologue, *main]
+        inner = [*(Line(2, text, start) for text in private), *prologue, *main]
         if e.self_tail:
             lines.append(Line(2, "while True:", start))
             lines.append(Line(3, "if signal.pending: poll()", start))

@@ -56,6 +56,9 @@ def require(e: Emitter, node: ast.Require) -> None:
 
 def struct(e: Emitter, node: ast.StructDecl) -> None:
     """The name is a constructor function too (02 §15.1)."""
+    if (id(node), node.name) in e.unit.resolution.redeclared:
+        e.line(f"redeclared({node.name!r})")
+        return
     binding = e.unit.resolution.bindings[id(node), node.name]
     names = tuple(field.name for field in node.fields)
     e.assign_new(binding, f"constructor({node.name!r}, {names!r})")
