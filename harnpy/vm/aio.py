@@ -10,6 +10,8 @@ import asyncio
 
 from greenlet import getcurrent, greenlet
 
+from harnpy.vm.host import Leaving
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -64,6 +66,8 @@ class OwnLoop(Bridge):
     """A loop of the scheduler's own, which runs while every task waits, until the program ends."""
 
     def __init__(self, scheduler: Scheduler) -> None:
+        if asyncio._get_running_loop():
+            raise RuntimeError("a program that awaits coroutines needs `run_async` inside a running loop")
         super().__init__(scheduler, asyncio.new_event_loop())
         self.blocking = scheduler.idle
         scheduler.idle = lambda seconds: self.loop.run_until_complete(self.rest(seconds))
@@ -96,6 +100,9 @@ async def run_inside(scheduler: Scheduler, run: Callable[[], Any]) -> Any:
             await bridge.rest(answer)
             answer = runner.switch()
     finally:
+        if not runner.dead:
+            # The coroutine was cancelled: the program ends where it waits.
+            runner.throw(Leaving())
         scheduler.idle, scheduler.bridge = before
         scheduler.new_hub()
     value, error = answer

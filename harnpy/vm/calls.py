@@ -10,11 +10,11 @@ import sys
 
 from harnpy.vm.errors import OVERFLOW, PlainFault, RuntimeFault, Thrown, TypeFault, VmError
 from harnpy.vm.host import Leaving
-from harnpy.vm.values import Builtin, EnumValue, Fn, Struct, display, type_name
+from harnpy.vm.values import Builtin, EnumValue, Fn, Generator, Struct, display, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from types import FrameType
     from typing import Any, Never
 
@@ -122,6 +122,15 @@ class Calls:
             return result
 
         return bounce
+
+    def generator(self, kind: type[Generator], items: Iterable[Value]) -> Generator:
+        """A generator or stream over what a body yields."""
+        handle = kind(items)
+        handle.wait = self.wait_a_little
+        return handle
+
+    def wait_a_little(self) -> None:
+        self.vm.tasks.sleep(0.001)
 
     def fill(self, shell: Fn, body: Callable[..., Value], bouncing: bool) -> None:
         """Give a function that was named before its declaration what it does."""

@@ -38,7 +38,7 @@ class MethodTable(dict):  # type: ignore[type-arg]
 
     def find(self, type_: type) -> Method:
         if type_ is Struct:
-            return (self.of_struct_0, self.of_struct_1, self.of_struct_2, self.of_struct)[min(self.count, 3)]
+            return self.of_struct
         declaration = methods.find(type_, self.name)
         if declaration is not None:
             return _taking(declaration.bind(), self.count)
@@ -46,10 +46,13 @@ class MethodTable(dict):  # type: ignore[type-arg]
             return _nothing
         return (self.of_entry_0, self.of_entry_1, self.of_entry_2, self.of_entry)[min(self.count, 3)]
 
-    def of_struct(self, vm: Vm, receiver: Struct, *args: Value) -> Value:
+    def own(self, vm: Vm, depth: int, receiver: Struct, *args: Value) -> Value:
         """A method from an `impl` block of the struct; unknown ones give nil (02 §15.3)."""
         fn = self.impls.get(receiver.type, {}).get(self.name)
-        return None if fn is None else vm.calls.call(fn, 1, (receiver, *args))
+        return None if fn is None else vm.calls.call(fn, depth, (receiver, *args))
+
+    def of_struct(self, vm: Vm, receiver: Struct, *args: Value) -> Value:
+        return self.own(vm, 1, receiver, *args)
 
     def of_entry(self, vm: Vm, receiver: dict[str, Value], *args: Value) -> Value:
         """A callable entry of a dict, called without the dict."""
@@ -58,20 +61,8 @@ class MethodTable(dict):  # type: ignore[type-arg]
             return vm.calls.call(entry, 1, args)
         return None
 
-    # The same for few arguments, passed on one by one: `f(*args)` takes a piece of the C stack, and methods
-    # recurse.
-
-    def of_struct_0(self, vm: Vm, receiver: Struct) -> Value:
-        fn = self.impls.get(receiver.type, {}).get(self.name)
-        return fn.call(1, receiver) if fn and fn.arity == 1 else self.of_struct(vm, receiver)
-
-    def of_struct_1(self, vm: Vm, receiver: Struct, a: Value) -> Value:
-        fn = self.impls.get(receiver.type, {}).get(self.name)
-        return fn.call(1, receiver, a) if fn and fn.arity == 2 else self.of_struct(vm, receiver, a)
-
-    def of_struct_2(self, vm: Vm, receiver: Struct, a: Value, b: Value) -> Value:
-        fn = self.impls.get(receiver.type, {}).get(self.name)
-        return fn.call(1, receiver, a, b) if fn and fn.arity == 3 else self.of_struct(vm, receiver, a, b)
+    # The same for few arguments, passed on one by one: `f(*args)` takes a piece of the C stack, and functions
+    # in dicts recurse.
 
     def of_entry_0(self, vm: Vm, receiver: dict[str, Value]) -> Value:
         fn = receiver.get(self.name)
@@ -99,6 +90,9 @@ def _taking(bound: Builtin, count: int) -> Method:
     return lambda vm, receiver, *args: call(vm, receiver, *args[:most])
 
 
-def call_method(vm: Vm, impls: Impls, receiver: Value, name: str, args: Sequence[Value]) -> Value:
+def call_method(vm: Vm, impls: Impls, depth: int, receiver: Value, name: str, args: Sequence[Value]) -> Value:
     """A method call whose number of arguments is known only now."""
-    return MethodTable(name, len(args), impls)[type(receiver)](vm, receiver, *args)
+    table = MethodTable(name, len(args), impls)
+    if type(receiver) is Struct:
+        return table.own(vm, depth, receiver, *args)
+    return table[type(receiver)](vm, receiver, *args)

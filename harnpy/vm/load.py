@@ -89,7 +89,10 @@ def load(source: str, file: str, entry: str | None, table: BuiltinTable, checked
     kept = cache.load("unit", key)
     if isinstance(kept, tuple) and len(kept) == len(_KEPT):
         return Unit(file, source, *kept)
-    unit = compile_program(source, file, entry, table, checked)
+    try:
+        unit = compile_program(source, file, entry, table, checked)
+    except RecursionError:
+        raise _too_deep(0, source, file) from None
     kept = tuple(getattr(unit, field) for field in _KEPT)
     cache.store("unit", key, kept)
     return unit
@@ -159,7 +162,7 @@ def _too_deep(offset: int, source: str, file: str) -> Exception:
     from harnpy.syntax.span import Lines
 
     lines = Lines(source)
-    text = "blocks are nested too deeply; move the inner ones into a function"
+    text = "nested too deeply; move the inner part into a function"
     found = Diagnostic("error", text, lines.span(offset, offset + 1), "too deep here")
     return CompileFault(lines.line(offset), text, [found], source, file)
 

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     Value = Any
     State = TypeVar("State")
 
-#: Python frames are cheap in CPython 3.11 (no C stack), and 512 Harn frames with callbacks need many.
-RECURSION_LIMIT = 200_000
+#: Python frames are cheap in CPython 3.11 (no C stack), and 512 Harn frames with callbacks need many. Some
+#: calls do take C stack: this many frames are as deep as the usual 8 MiB surely hold.
+RECURSION_LIMIT = 60_000
 
 
 def _allow_deep_recursion() -> None:
@@ -109,6 +110,8 @@ class Vm:
         of the usual one; ``checked=False`` leaves out the static checks, as user tests do. Raises
         SourceFault before it starts, VmError when it fails.
         """
+        if self._running:
+            self._begin()
         self._given["argv"] = list(args)
         # Mocks, colour mode and their like belong to one program (04 §0.9); services to the Vm.
         self._states.clear()
@@ -134,8 +137,7 @@ class Vm:
 
     def _run(self, body: Callable[[], Value]) -> Value:
         """Run ``body`` as the root task; errors leave in their final form."""
-        _allow_deep_recursion()
-        self._running = True
+        self._begin()
         try:
             return self.enter(body)
         except FAILURES as error:
@@ -170,6 +172,12 @@ class Vm:
     def poll(self) -> None:
         """Raise what is due in the running task; called when ``signal.pending``."""
         self.tasks.poll()
+
+    def _begin(self) -> None:
+        _allow_deep_recursion()
+        if self._running:
+            raise RuntimeError("this Vm is running a program already; use another Vm, or `call` a function")
+        self._running = True
 
     def repl(self) -> ReplSession:
         """A session that keeps what its inputs bind."""
@@ -270,22 +278,36 @@ class ReplSession:
         """Run one input; the value of its last expression, else nil. A failed input binds nothing new."""
         _allow_deep_recursion()
         self.inputs += 1
-        known, values = self.known.copy(), dict(self.values)
+        known = self.known.copy()
         unit = compile_input(source, file or f"<repl:{self.inputs}>", known, self.vm.builtins)
         space = namespace(self.vm, unit, self.impls)
-        space["m"] = values
-        value = self.vm._run_unit(unit, space)
-        self.known, self.values = known, values
+        space["m"] = self.values
+        # Functions of earlier inputs look names up in these very dicts: on failure they are put back.
+        values = dict(self.values)
+        impls = {struct: dict(methods) for struct, methods in self.impls.items()}
+        try:
+            value = self.vm._run_unit(unit, space)
+        except BaseException:
+            _restore(self.values, values)
+            _restore(self.impls, impls)
+            raise
+        self.known = known
         return value
 
     def bind(self, name: str, value: Value) -> None:
         """Bind ``name`` from outside, as a `let` would."""
         from harnpy.vm.scopes import Binding
 
-        binding = self.known.names[name] = Binding(name, f"m[{name!r}]", False, "let")
+        binding = self.known.names[name] = Binding(name, 0, False, "let")
+        binding.python = f"m[{name!r}]"
         binding.opaque = True
         self.values[name] = value
 
     def names(self) -> list[str]:
         """The names bound so far."""
         return sorted(self.known.names)
+
+
+def _restore(target: dict[str, Any], content: dict[str, Any]) -> None:
+    target.clear()
+    target.update(content)

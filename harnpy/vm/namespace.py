@@ -36,11 +36,12 @@ _HELPERS = {
         "immutable make_struct overflow payload redeclared retry_count run_defers unsupported"
     ),
     "vm.calls": (
-        "TAIL bouncing call call_builtin call_dynamic call_from_frames call_late call_named fill pipe "
-        "read_dynamic read_late shell tail tail_named tail_pipe undefined_builtin undefined_variable"
+        "TAIL bouncing call call_builtin call_dynamic call_from_frames call_late call_named fill generator "
+        "pipe read_dynamic read_late shell tail tail_named tail_pipe undefined_builtin undefined_variable"
     ),
     "vm.tasks": (
-        "await_task cancel_gracefully cancel_task deadline_begin deadline_end is_cancelled parallel spawn"
+        "await_task cancel_gracefully cancel_task deadline_begin deadline_end is_cancelled parallel "
+        "pause_deadlines resume_deadlines spawn"
     ),
     "vm": "poll signal",
 }
@@ -99,9 +100,9 @@ def _method_tables(unit: Unit, impls: dict[str, dict[str, Fn]]) -> dict[str, Any
 
 
 def _spread_method_call(vm: Vm, impls: dict[str, dict[str, Fn]]) -> Callable[..., Any]:
-    def call(receiver: Any, name: str, args: list[Any]) -> Any:
+    def call(depth: int, receiver: Any, name: str, args: list[Any]) -> Any:
         from harnpy.vm.dispatch import call_method
 
-        return call_method(vm, impls, receiver, name, args)
+        return call_method(vm, impls, depth, receiver, name, args)
 
     return call

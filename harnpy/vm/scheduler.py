@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 CANCELLED = "kind:cancelled:VM cancelled by host"
 DEADLINE = "Deadline exceeded"
+#: After a request to end: seconds that a wait may go on, turns of loops that code may go on (05 §11).
+GRACE = 0.25
+TURNS_AFTER_CANCEL = 1024
 #: Tasks in tasks in tasks: the same limit as for calls, since a task starts a call stack of its own.
 MOST_NESTED = 512
 
@@ -59,6 +62,9 @@ class Task:
     waiting: tuple[Task, ...] = ()
     #: Its unawaited children, as the keys.
     children: dict[Task, None] | None = None
+    #: When it was asked to end, and how many turns of loops it has left.
+    cancelled_at = 0.0
+    turns_left = 0
     #: When its `deadline` blocks end, innermost last.
     deadlines: tuple[float, ...] = ()
 
@@ -105,6 +111,8 @@ class Batch:
     def start_next(self) -> None:
         task = self.scheduler.create(self.calls[self.started])
         task.index, task.batch = self.started, self
+        if self.scheduler.current.cancel_requested:
+            self.scheduler.request_cancel(task)
         self.started += 1
         self.running[task] = None
 
@@ -134,6 +142,8 @@ class Scheduler:
         self.pool: list[Any] = []
         self.hub: Any = None
         self.root_is_next = False
+        self.fatal: BaseException | None = None
+        """What a child ended with that ends the run."""
         self.idle: Callable[[float | None], object] = vm.host.sleep
         self.bridge: Bridge | None = None
         self.abroad = 0
@@ -151,6 +161,8 @@ class Scheduler:
         task = self.current
         if task.deadlines:
             self.wake_at(task, task.deadlines[-1])
+        if task.cancel_requested:
+            self.wake_at(task, task.cancelled_at + GRACE)
         if task is self.root:
             self.run_others()
         else:
@@ -159,12 +171,15 @@ class Scheduler:
         task.turn += 1
         self.refresh()
         if self.signal.pending:
-            self.poll()
+            self.interrupt(task)
 
     def run_others(self) -> None:
         """As the root: run whatever is ready until it is the root's turn."""
         self.root_is_next = False
         while not self.root_is_next:
+            if self.fatal:
+                error, self.fatal = self.fatal, None
+                raise error
             if self.timers:
                 self.fire_timers()
             if not self.ready:
@@ -237,6 +252,8 @@ class Scheduler:
             return
         until = self.vm.host.monotonic() + seconds
         while self.vm.host.monotonic() < until:
+            if self.current.cancel_requested:
+                raise Thrown(CANCELLED)
             self.wake_at(self.current, until)
             self.suspend()
 
@@ -254,14 +271,56 @@ class Scheduler:
         self.signal.pending = self.current.cancel_requested or bool(self.current.deadlines)
 
     def poll(self) -> None:
-        """Raise in the current task what is due there: an expired deadline, a cancellation."""
-        task, now = self.current, self.vm.host.monotonic()
-        if task.deadlines and now >= min(task.deadlines):
+        """Between two turns of a loop, or entering a function: raise what is due in the current task.
+
+        After a request to end, code that does not wait has some turns left to do so (05 §11).
+        """
+        task = self.current
+        self.expire(task)
+        if task.cancel_requested:
+            task.turns_left -= 1
+            if task.turns_left < 0:
+                task.turns_left = TURNS_AFTER_CANCEL
+                raise Thrown(CANCELLED)
+
+    def interrupt(self, task: Task) -> None:
+        """The same after a wait, which has a time to end instead."""
+        self.expire(task)
+        if task.cancel_requested and self.vm.host.monotonic() >= task.cancelled_at + GRACE:
+            raise Thrown(CANCELLED)
+
+    def expire(self, task: Task) -> None:
+        if not task.deadlines:
+            return
+        now = self.vm.host.monotonic()
+        if now >= min(task.deadlines):
             task.deadlines = tuple(when for when in task.deadlines if when > now)
             self.abort_children(task)
             raise Thrown(DEADLINE)
-        if task.cancel_requested and task.parent is not None:
-            raise Thrown(CANCELLED)
+
+    def request_cancel(self, task: Task) -> None:
+        """Ask a task, and the parts of a `parallel` it waits for, to end."""
+        task.cancel_requested, task.cancelled_at = True, self.vm.host.monotonic()
+        task.turns_left = TURNS_AFTER_CANCEL
+        if task.started and not task.done:
+            self.resume(task)
+        for child in task.children or ():
+            if child.batch:
+                self.request_cancel(child)
+
+    def pause_deadlines(self, token: float) -> tuple[float, ...]:
+        """A generator that hands out an item takes its deadlines with it, from ``token`` on."""
+        deadlines = self.current.deadlines
+        at = deadlines.index(token) if token in deadlines else len(deadlines)
+        self.current.deadlines = deadlines[:at]
+        self.refresh()
+        return deadlines[at:]
+
+    def resume_deadlines(self, paused: tuple[float, ...]) -> None:
+        """… and brings them back when it is asked for the next."""
+        self.current.deadlines += paused
+        self.refresh()
+        self.expire(self.current)
 
     def deadline_begin(self, limit: Value) -> float:
         """Start a `deadline` block; a duration or ms, anything else is 30 s (05 §9)."""
@@ -326,8 +385,11 @@ class Scheduler:
             task.result = task.body(1)
         except TaskAborted:
             task.consumed = True
-        except BaseException as error:
+        except FAILURES as error:
             task.error = error
+        except BaseException as error:
+            # `exit`, Ctrl-C, a failure that is not the program's: the whole run is over.
+            self.fatal = error
         self.finish(task)
 
     def finish(self, task: Task) -> None:
@@ -392,5 +454,7 @@ class Scheduler:
         self.timers.clear()
         self.root.deadlines = ()
         self.refresh()
+        # The next run may begin elsewhere: in another thread, inside an asyncio loop.
+        self.new_hub()
         if self.bridge:
             self.bridge.close()

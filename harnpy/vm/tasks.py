@@ -64,9 +64,7 @@ class Tasks(Scheduler):
             return EnumValue("Result", "Ok", (None,))
         ms = timeout.ms if type(timeout) is Duration else timeout if type(timeout) is int else 5000
         until = self.vm.host.monotonic() + max(ms, 0) / 1000
-        task.cancel_requested = True
-        if task.started and not task.done:
-            self.resume(task)
+        self.request_cancel(task)
         task.waiting += (self.current,)
         while not task.done and self.vm.host.monotonic() < until:
             self.wake_at(self.current, until)
@@ -97,7 +95,7 @@ class Tasks(Scheduler):
         calls = [applied(body, x) if takes else body for x in items]
         limit = cap if cap and cap > 0 else len(calls)
         if kind == "stream":
-            return Stream(self.completions(Batch(self, calls, limit)))
+            return self.vm.calls.generator(Stream, self.completions(Batch(self, calls, limit)))
         tasks = sorted(Batch(self, calls, limit), key=lambda task: task.index)
         return self.settled(tasks) if kind == "settle" else self.gathered(tasks)
 

@@ -241,8 +241,24 @@ class Iter:
 class Generator(Iter):
     """What a `fn` with `yield` returns."""
 
-    __slots__ = ()
+    __slots__ = ("wait",)
     type_name = "generator"
+    #: Lets other tasks run: somebody else is pulling at this moment, and waits in the body.
+    wait: Callable[[], object]
+
+    def __next__(self) -> Value:
+        while True:
+            if self.done:
+                raise StopIteration
+            try:
+                return self.pull()
+            except StopIteration:
+                self.done = True
+                raise
+            except ValueError as error:
+                if "already executing" not in str(error):
+                    raise
+                self.wait()
 
     def display(self) -> str:
         return f"<{self.type_name} (done)>" if self.done else f"<{self.type_name}>"

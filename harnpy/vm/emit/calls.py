@@ -196,14 +196,19 @@ def method_call(e: Emitter, node: ast.MethodCall, into: str | None) -> str:
         return builtin_call(e, node, qualified, node.args)
     if has_spread(node.args):
         target, given = e.operands([node.object, ast.List(node.start, node.end, node.args)])
-        return e.mark(node, f"call_method({target}, {node.name!r}, {given})")
+        return e.mark(node, f"call_method({e.depth()}, {target}, {node.name!r}, {given})")
     target, *args = e.operands([node.object, *node.args])
     if not target.isidentifier() or is_constant(target):
         target, *args = [e.fresh(target), *map(e.settle, args)]
     if node.optional:
         args = [e.settle(text) for text in args]
     table = e.unit.method_table(node.name, len(args))
-    text = e.mark(node, f"{table}[type({target})]({', '.join(['vm', target, *args])})")
+    text = f"{table}[type({target})]({', '.join(['vm', target, *args])})"
+    if e.kind(node.object) == "any":
+        # A method of the program's own counts as a call (02 §9.4).
+        own = f"{table}.own({', '.join(['vm', e.depth(), target, *args])})"
+        text = f"({own} if type({target}) is Struct else {text})"
+    text = e.mark(node, text)
     return f"(None if {target} is None else {text})" if node.optional else text
 
 

@@ -157,5 +157,7 @@ def deadline(e: Emitter, node: ast.Deadline, dest: Destination) -> None:
     """Runs in place, under a clock (05 §9)."""
     token = e.temp()
     e.line(f"{token} = deadline_begin({e.expr(node.duration)})")
+    e.deadlines.append(token)
     e.suite("try", lambda: protected(e, node.body, dest))
+    e.deadlines.pop()
     e.suite("finally", lambda: e.line(f"deadline_end({token})"))

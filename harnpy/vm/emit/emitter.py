@@ -56,6 +56,8 @@ class Emitter:
         self.loops: list[str | None] = []
         """Python loops around the current place: a Harn loop (None) or our own (its signal variable)."""
         self.protected = 0
+        self.deadlines: list[str] = []
+        """The tokens of the `deadline` blocks around the current place."""
         self.uses_depth = False
         self.self_tail = False
         self.may_tail = False

@@ -223,5 +223,5 @@ def generator_lines(
         Line(1, f"def {name}({signature(e.function, params)}):", start),
         *depth,
         *prologue,
-        Line(2, f"return {kind}({name}_items({names}))", start),
+        Line(2, f"return generator({kind}, {name}_items({names}))", start),
     ]

@@ -1,4 +1,8 @@
-"""`match`: arms in order, the first that fits runs. Spec: reference 02 §12."""
+"""`match`: arms in order, the first that fits runs. Spec: reference 02 §12.
+
+A pattern is walked once, left to right: each part is compared, or bound for the parts after it, only while
+all before it fitted. So an expression in a pattern sees the names to its left, and is not evaluated in vain.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +11,14 @@ from harnpy.vm.tree import enum_variant
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from harnpy.vm.emit.emitter import Destination, Emitter
 
 
 def match(e: Emitter, node: ast.Match, dest: Destination) -> None:
-    value = e.temp()
+    value, done = e.temp(), e.temp()
     e.line(f"{value} = {e.expr(node.value)}")
-    done = e.temp()
     e.line(f"{done} = False")
     for i, arm in enumerate(node.arms):
         e.offset = arm.start
@@ -23,63 +28,88 @@ def match(e: Emitter, node: ast.Match, dest: Destination) -> None:
             one_arm(e, arm, value, done, dest)
     e.offset = node.start
     e.line(f"if not {done}: raise Thrown('No match arm matched the value')")
+    # Let go of the value, so that its variable is its only holder again.
+    e.line(f"{value} = None")
 
 
 def one_arm(e: Emitter, arm: ast.Arm, value: str, done: str, dest: Destination) -> None:
-    """Test, bind, guard, run; ``done`` is set as soon as the arm is chosen."""
+    """Test and bind, guard, run; ``done`` is set as soon as the arm is chosen."""
+
+    def run() -> None:
+        e.line(f"{done} = True")
+        e.block(arm.body, dest)
 
     def chosen() -> None:
-        e.open_scope(arm)
-        if len(arm.patterns) == 1:
-            bind_pattern(e, arm.patterns[0], value)
-
-        def body() -> None:
-            e.line(f"{done} = True")
-            e.block(arm.body, dest)
-
         if arm.guard is not None:
-            e.suite(f"if {e.cond(arm.guard)}", body)
+            e.suite(f"if {e.cond(arm.guard)}", run)
         else:
-            body()
+            run()
 
-    e.suite(f"if {test(e, arm, value)}", chosen)
-
-
-def test(e: Emitter, arm: ast.Arm, value: str) -> str:
-    """Text for "the pattern fits"."""
-    if len(arm.patterns) == 1:
-        return fits(e, arm.patterns[0], value)
-    tests = []
-    for pattern in arm.patterns:
-        wild = isinstance(pattern, ast.Name) and pattern.name == "_"
-        tests.append("True" if wild else equals(e, value, pattern))
-    return " or ".join(tests)
+    e.open_scope(arm)
+    fits = alternatives(e, arm.patterns, value) if len(arm.patterns) > 1 else one_pattern(e, arm, value)
+    if fits == "True":
+        chosen()
+    else:
+        e.suite(f"if {fits}", chosen)
 
 
-def fits(e: Emitter, pattern: ast.Node, value: str) -> str:
+def alternatives(e: Emitter, patterns: tuple[ast.Node, ...], value: str) -> str:
+    """``p1 | p2``: compared one after the other until one is equal."""
+    fits = e.temp()
+    for i, pattern in enumerate(patterns):
+        if isinstance(pattern, ast.Name) and pattern.name == "_":
+            e.line(f"{fits} = True")
+            break
+        text, lines = e.apart(lambda pattern=pattern: equals(e, value, pattern))  # type: ignore[misc]
+        e.line(f"if not {fits}:" if i else "if True:")
+        e.lines.extend(lines)
+        e.line(f" {fits} = {text}")
+    return fits
+
+
+def one_pattern(e: Emitter, arm: ast.Arm, value: str) -> str:
+    """Text for "the pattern fits"; binds its names on the way."""
+    pattern = arm.patterns[0]
     if isinstance(pattern, ast.Name):
+        give(e, pattern, value)
         return "True"
+    kind, parts = shape(e, pattern, value)
+    if kind is None:
+        return equals(e, value, pattern)
+    todo = [(part, text) for part, text in parts if not (isinstance(part, ast.Name) and part.name == "_")]
+    if not todo:
+        return kind
+    fits = e.temp()
+    e.line(f"{fits} = {kind}")
+    for part, text in todo:
+        if isinstance(part, ast.Name):
+            e.suite(f"if {fits}", lambda part=part, text=text: give(e, part, text))  # type: ignore[misc]
+        else:
+            compared, lines = e.apart(lambda part=part, text=text: equals(e, text, part))  # type: ignore[misc]
+            e.line(f"if {fits}:")
+            e.lines.extend(lines)
+            e.line(f" {fits} = {compared}")
+    return fits
+
+
+def shape(e: Emitter, pattern: ast.Node, value: str) -> tuple[str | None, Iterator[tuple[ast.Node, str]]]:
+    """What kind of value a container pattern wants (None: it is no container), and its parts with the text
+    of what each stands against."""
     if isinstance(pattern, ast.Dict):
-        tests = [f"type({value}) is dict"]
-        for entry in pattern.entries:
-            if isinstance(entry, ast.DictEntry) and not isinstance(entry.value, ast.Name):
-                tests.append(equals(e, f"{value}.get({key_text(entry)!a})", entry.value))
-        return " and ".join(tests)
+        entries = [entry for entry in pattern.entries if isinstance(entry, ast.DictEntry)]
+        parts = ((entry.value, f"{value}.get({key_text(entry)!a})") for entry in entries)
+        return f"type({value}) is dict", parts
     if isinstance(pattern, ast.List):
-        tests = [f"type({value}) is list and len({value}) >= {len(pattern.items)}"]
-        for i, item in enumerate(pattern.items):
-            if not isinstance(item, ast.Name):
-                tests.append(equals(e, f"{value}[{i}]", item))
-        return " and ".join(tests)
+        size = f"len({value}) >= {len(pattern.items)}"
+        return f"type({value}) is list and {size}", (
+            (p, f"{value}[{i}]") for i, p in enumerate(pattern.items)
+        )
     if variant := enum_variant(pattern, e.unit.resolution.enums):
         enum, name = variant
-        tests = [f"type({value}) is EnumValue and {value}.variant == {name!r} and {value}.enum == {enum!r}"]
-        if isinstance(pattern, ast.MethodCall):
-            for i, item in enumerate(pattern.args):
-                if not isinstance(item, ast.Name):
-                    tests.append(equals(e, f"field({value}, {i})", item))
-        return " and ".join(tests)
-    return equals(e, value, pattern)
+        kind = f"type({value}) is EnumValue and {value}.variant == {name!r} and {value}.enum == {enum!r}"
+        args = pattern.args if isinstance(pattern, ast.MethodCall) else ()
+        return kind, ((arg, f"field({value}, {i})") for i, arg in enumerate(args))
+    return None, iter(())
 
 
 def equals(e: Emitter, value: str, pattern: ast.Node) -> str:
@@ -96,24 +126,7 @@ def key_text(entry: ast.DictEntry) -> str:
     return entry.key.value
 
 
-def bind_pattern(e: Emitter, pattern: ast.Node, value: str) -> None:
-    """Give the pattern's names their values; what is absent is nil."""
-    if isinstance(pattern, ast.Name):
-        give(e, pattern, value)
-    elif isinstance(pattern, ast.Dict):
-        for entry in pattern.entries:
-            if isinstance(entry, ast.DictEntry) and isinstance(entry.value, ast.Name):
-                give(e, entry.value, f"{value}.get({key_text(entry)!a})")
-    elif isinstance(pattern, ast.List):
-        for i, item in enumerate(pattern.items):
-            if isinstance(item, ast.Name):
-                give(e, item, f"{value}[{i}]")
-    elif enum_variant(pattern, e.unit.resolution.enums) and isinstance(pattern, ast.MethodCall):
-        for i, item in enumerate(pattern.args):
-            if isinstance(item, ast.Name):
-                give(e, item, f"field({value}, {i})")
-
-
 def give(e: Emitter, name: ast.Name, text: str) -> None:
+    """Bind a name of a pattern; what is absent is nil."""
     if name.name != "_":
         e.assign_new(e.unit.resolution.bindings[id(name), name.name], text)

@@ -36,7 +36,14 @@ def throw(e: Emitter, node: ast.Throw) -> None:
 def yield_(e: Emitter, node: ast.Yield | ast.Emit) -> None:
     """Hand an item to the consumer; outside a generator it does nothing (02 §18)."""
     text = e.expr(node.value) if node.value else "None"
-    if e.generator:
+    if e.generator and e.deadlines:
+        # The consumer is another task (05 §1.1): this one's clock is not its own.
+        paused = e.temp()
+        text = e.settle(text)
+        e.line(f"{paused} = pause_deadlines({e.deadlines[0]})")
+        e.line(f"yield {text}")
+        e.line(f"resume_deadlines({paused})")
+    elif e.generator:
         e.line(f"yield {text}")
     elif not text.isidentifier():
         e.line(text)
