@@ -66,8 +66,6 @@ class OwnLoop(Bridge):
     """A loop of the scheduler's own, which runs while every task waits, until the program ends."""
 
     def __init__(self, scheduler: Scheduler) -> None:
-        if asyncio._get_running_loop():
-            raise RuntimeError("a program that awaits coroutines needs `run_async` inside a running loop")
         super().__init__(scheduler, asyncio.new_event_loop())
         self.blocking = scheduler.idle
         scheduler.idle = lambda seconds: self.loop.run_until_complete(self.rest(seconds))
@@ -84,6 +82,15 @@ class OwnLoop(Bridge):
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
         await self.loop.shutdown_asyncgens()
+
+
+def open_loop(scheduler: Scheduler, awaitable: Awaitable[Any]) -> OwnLoop:
+    """A loop to wait for ``awaitable`` in; where one is running already, `run` may not block it."""
+    if asyncio._get_running_loop():
+        if asyncio.iscoroutine(awaitable):
+            awaitable.close()
+        raise RuntimeError("a program that awaits coroutines needs `run_async` inside a running loop")
+    return OwnLoop(scheduler)
 
 
 async def run_inside(scheduler: Scheduler, run: Callable[[], Any]) -> Any:

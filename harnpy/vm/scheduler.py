@@ -163,11 +163,13 @@ class Scheduler:
             self.wake_at(task, task.deadlines[-1])
         if task.cancel_requested:
             self.wake_at(task, task.cancelled_at + GRACE)
-        if task is self.root:
-            self.run_others()
-        else:
-            self.pass_on(task)
-        self.current = task
+        try:
+            if task is self.root:
+                self.run_others()
+            else:
+                self.pass_on(task)
+        finally:
+            self.current = task
         task.turn += 1
         self.refresh()
         if self.signal.pending:
@@ -260,9 +262,9 @@ class Scheduler:
     def await_coroutine(self, awaitable: Awaitable[Value]) -> Value:
         """The result of a coroutine; other tasks run meanwhile."""
         if self.bridge is None:
-            from harnpy.vm.aio import OwnLoop
+            from harnpy.vm.aio import open_loop
 
-            self.bridge = OwnLoop(self)
+            self.bridge = open_loop(self, awaitable)
         return self.bridge.wait_for(awaitable)
 
     # --- deadlines and cancellation ---------------------------------------------------------------

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from threading import Thread
 
 import pytest
 
 from harnpy import Vm, VmError
+from harnpy.vm.host import ExitRequest, Host
 
 
 async def double_later(n: int) -> int:
@@ -92,3 +94,73 @@ def test_an_uncaught_throw_carries_its_value_and_place() -> None:
         ("<closure>", 2, 18),
         ("pipeline", 3, 3),
     ]
+
+
+def test_a_registered_signature_is_part_of_what_is_compiled() -> None:
+    one, other = Vm(), Vm()
+    one.register("f(a: string) -> any", lambda a: a)
+    other.register("f(a: int = 7, b: int = 9) -> any", lambda a, b: [a, b])
+    assert one.run_source("return f(1, 2)") == "1"
+    assert other.run_source("return f(1, 2)") == [1, 2]
+    assert other.run_source('return f("x")') == [7, 9]
+
+
+def test_a_vm_refuses_a_second_program_inside_the_first() -> None:
+    vm = Vm()
+    vm.register("nested() -> any", lambda: vm.run_source("return 1"))
+    with pytest.raises(RuntimeError, match="running a program already"):
+        vm.run_source("return nested()")
+    assert vm.run_source("return 2") == 2
+
+
+def test_a_builtin_may_call_back_what_it_was_given() -> None:
+    vm = Vm()
+    vm.register("twice(f: callable) -> any", lambda f: [vm.call(f, 1), vm.call(f, 2)])
+    assert vm.run_source("let t = spawn { 5 }\nlet r = twice({ x -> x + 1 })\nreturn [r, await(t)]") == [
+        [2, 3],
+        5,
+    ]
+
+
+def test_a_cancelled_run_leaves_its_vm_usable() -> None:
+    written: list[str] = []
+
+    async def main() -> list[int]:
+        vm = Vm(Host(stdout=written.append))
+        vm.register("later(n: int) -> int", double_later)
+        source = 'spawn { sleep(10000) }\ntry { sleep(10000) } finally { println("not reached") }'
+        running = asyncio.ensure_future(vm.run_async(source))
+        await asyncio.sleep(0.03)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        return await vm.run_async("sleep(1)\nlet t = spawn { later(4) }\nreturn [later(2), await(t)]")
+
+    assert asyncio.run(main()) == [4, 8]
+    assert written == []
+
+
+def test_awaiting_in_a_blocking_run_inside_a_loop_says_what_to_do() -> None:
+    async def main() -> None:
+        vm = Vm()
+        vm.register("later(n: int) -> int", double_later)
+        with pytest.raises(RuntimeError, match="run_async"):
+            vm.run_source("return later(1)")
+
+    asyncio.run(main())
+
+
+def test_a_vm_moves_between_threads_from_run_to_run() -> None:
+    vm = Vm()
+    program = "return parallel 3 { i -> sleep(1)\n i }"
+    results = [vm.run_source(program)]
+    thread = Thread(target=lambda: results.append(vm.run_source(program)))
+    thread.start()
+    thread.join()
+    assert results == [[0, 1, 2], [0, 1, 2]]
+
+
+def test_exit_from_a_task_reaches_the_embedder() -> None:
+    with pytest.raises(ExitRequest) as left:
+        Vm().run_source("spawn { exit(3) }\nsleep(50)")
+    assert left.value.code == 3
