@@ -11,6 +11,8 @@ import pytest
 from harnpy.builtins import catalog
 from harnpy.vm import iterators
 from harnpy.vm.errors import VmError
+from harnpy.vm.machine import Signal
+from harnpy.vm.tasks import Tasks
 from harnpy.vm.values import Builtin, Fn
 
 
@@ -42,6 +44,12 @@ class FakeHost:
     def now(self) -> float:
         return self.time
 
+    def monotonic(self) -> float:
+        return self.time
+
+    def sleep(self, seconds: float | None) -> None:
+        raise AssertionError("a builtin under test waited for something that never comes")
+
     def env(self, name: str) -> str | None:
         return self.variables.get(name)
 
@@ -53,10 +61,11 @@ class FakeHost:
         return stream in self.terminals
 
 
-class FakeTasks:
-    """``slept`` has the seconds of every sleep; nobody waits."""
+class FakeTasks(Tasks):
+    """The scheduler, but nobody waits: ``slept`` has the seconds of every sleep."""
 
-    def __init__(self) -> None:
+    def __init__(self, vm: Any) -> None:
+        super().__init__(vm)
         self.slept: list[float] = []
         self.while_asleep: Callable[[], None] = lambda: None
 
@@ -69,11 +78,15 @@ class FakeVm:
     def __init__(self) -> None:
         self.out = ""
         self.host = FakeHost()
-        self.tasks = FakeTasks()
+        self.signal = Signal()
+        self.tasks = FakeTasks(self)
         self._states: dict[type, Any] = {}
 
     def write(self, text: str) -> None:
         self.out += text
+
+    def enter_worker(self, body: Callable[[], None]) -> None:
+        body()
 
     def state(self, cls: type) -> Any:
         return self._states.setdefault(cls, cls())
