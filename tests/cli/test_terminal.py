@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -17,6 +18,12 @@ import pytest
 from tests.support import ROOT
 
 _ESCAPES = re.compile(r"\x1b(\[[0-9;?]*[A-Za-z]|[=>]|\][^\x07]*\x07)")
+
+
+def _at_terminal(slave: int) -> None:
+    """Ctrl+C becomes a signal that counts, even where the tests run as a shell's background job."""
+    os.login_tty(slave)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 class Terminal:
@@ -33,7 +40,7 @@ class Terminal:
             stdin=slave,
             stdout=slave,
             stderr=slave,
-            preexec_fn=lambda: os.login_tty(slave),  # Ctrl+C becomes a signal, as at a real terminal
+            preexec_fn=lambda: _at_terminal(slave),
         )
         os.close(slave)
         self.seen = ""
