@@ -359,7 +359,6 @@ class Scheduler:
 
     def start(self, task: Task) -> None:
         """Run ``task`` in a pooled greenlet until it first gives way."""
-        task.started = True
         if self.pool:
             worker = self.pool.pop()
         else:
@@ -384,6 +383,8 @@ class Scheduler:
     def run_task(self, task: Task) -> None:
         assert task.body
         try:
+            # Said here and not by `start`: a signal may come between the two.
+            task.started = True
             task.result = task.body(1)
         except TaskAborted:
             task.consumed = True
