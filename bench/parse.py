@@ -8,7 +8,6 @@ with parsing and compiling it.
 
 from __future__ import annotations
 
-import argparse
 import ast
 import os
 import sys
@@ -17,6 +16,7 @@ from collections.abc import Callable
 from statistics import median
 from time import perf_counter
 
+from options import parser
 from startup import thousand_lines
 
 from harnpy import Vm
@@ -44,12 +44,7 @@ def seconds(run: Callable[[], object]) -> float:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--check", action="store_true")
-    options = parser.parse_args()
+    options = parser(__doc__, rounds=9).parse_args()
     source = thousand_lines()
     python = "".join(PYTHON.format(n=n) for n in range(100))
     table = Vm().builtins

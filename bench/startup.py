@@ -12,7 +12,6 @@ imports `re`.
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 import subprocess
@@ -21,6 +20,8 @@ import tempfile
 from pathlib import Path
 from statistics import median
 from time import perf_counter
+
+from options import parser
 
 HELLO = 'println("hello")\n'
 #: What pip 25 and uv write for an entry point.
@@ -58,12 +59,7 @@ def once(command: list[str], env: dict[str, str]) -> float:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--rounds", type=int, default=31)
-    parser.add_argument("--check", action="store_true")
-    options = parser.parse_args()
+    options = parser(__doc__, rounds=31).parse_args()
     with tempfile.TemporaryDirectory() as directory:
         return measure(Path(directory), options.rounds, options.check)
 

@@ -8,13 +8,14 @@ tasks. Both sides alternate in this process; a row is the median of the rounds' 
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from time import perf_counter
+
+from options import parser
 
 from harnpy import Vm
 from harnpy.vm.builtin import Declaration
@@ -98,12 +99,7 @@ def resident() -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--check", action="store_true")
-    options = parser.parse_args()
+    options = parser(__doc__, rounds=7).parse_args()
     vm = Vm()
     vm.builtins.register(Declaration("give_way() -> nil", "bench", give_way))
     vm.register("answer(n: int) -> int", _answer)

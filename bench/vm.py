@@ -8,13 +8,13 @@ the median of the rounds' ratios. `--check` exits 1 when a *must* budget is miss
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Callable
 from statistics import median
 from time import perf_counter
 
 from fixtures import FIXTURES, Fixture
+from options import parser
 
 from harnpy import Vm
 
@@ -51,13 +51,9 @@ def ratio(vm: Vm, fixture: Fixture, rounds: int) -> float:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--check", action="store_true")
-    parser.add_argument("--only", default="")
-    options = parser.parse_args()
+    command = parser(__doc__, rounds=7)
+    command.add_argument("--only", default="", help="the fixtures with this in their names")
+    options = command.parse_args()
     vm = Vm()
     missed = 0
     print(f"{'fixture':34} {'x Python':>8} {'must':>6} {'stretch':>8}")

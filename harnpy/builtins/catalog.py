@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from harnpy.vm.builtin import Declaration
-    from harnpy.vm.machine import Vm
     from harnpy.vm.values import Value
 
 _PACKAGE = "harnpy.builtins"
@@ -111,11 +110,6 @@ def global_value(name: str) -> Value:
         for declaration in found
         if declaration is not None
     }
-
-
-def globals_of(vm: Vm) -> dict[str, Value]:
-    """Every global that is no function, by name."""
-    return {name: global_value(name) for name in global_names()}
 
 
 def _declared(module: str) -> Iterator[Declaration]:

@@ -20,7 +20,7 @@ from harnpy.cli.highlight import pieces
 from harnpy.vm.values import display, type_name
 
 if TYPE_CHECKING:
-    from harnpy.vm.machine import ReplSession
+    from harnpy.vm.inputs import ReplSession
 
 #: The first words of inputs that show no value. The reference lists fewer and takes the others, such as
 #: `impl`, for expressions, which they can't be.

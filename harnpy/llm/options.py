@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
 
 class Options:
@@ -50,7 +50,3 @@ class Options:
         """A list with its items displayed; an empty one is absent."""
         value = self.given.get(key)
         return [self.show(item) for item in value] if isinstance(value, list) and value else None
-
-    def first_given(self, keys: Iterable[str]) -> str | None:
-        """The first of ``keys`` with a value other than nil."""
-        return next((key for key in keys if self.given.get(key) is not None), None)

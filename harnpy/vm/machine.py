@@ -10,7 +10,7 @@ import sys
 
 from harnpy.vm.calls import FAILURES, Calls
 from harnpy.vm.host import Host
-from harnpy.vm.load import compile_input, load
+from harnpy.vm.load import load
 from harnpy.vm.namespace import namespace
 from harnpy.vm.table import BuiltinTable
 from harnpy.vm.values import Builtin, Fn
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any, TypeVar
 
+    from harnpy.vm.inputs import ReplSession
     from harnpy.vm.load import Unit
     from harnpy.vm.table import Catalog
     from harnpy.vm.tasks import Tasks
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 RECURSION_LIMIT = 60_000
 
 
-def _allow_deep_recursion() -> None:
+def allow_deep_recursion() -> None:
     if sys.getrecursionlimit() < RECURSION_LIMIT:
         sys.setrecursionlimit(RECURSION_LIMIT)
 
@@ -110,14 +111,13 @@ class Vm:
         of the usual one; ``checked=False`` leaves out the static checks, as user tests do. Raises
         SourceFault before it starts, VmError when it fails.
         """
-        if self._running:
-            self._begin()
+        self._refuse_when_running()
         self._given["argv"] = list(args)
         # Mocks, colour mode and their like belong to one program (04 §0.9); services to the Vm.
         self._states.clear()
-        _allow_deep_recursion()
+        allow_deep_recursion()
         unit = load(source, file, entry, self.builtins, checked)
-        return self._run_unit(unit, namespace(self, unit, {}))
+        return self.run_unit(unit, namespace(self, unit, {}))
 
     def run_file(
         self, path: str, *, args: Sequence[str] = (), entry: str | None = None, checked: bool = True
@@ -130,7 +130,8 @@ class Vm:
         self.source_dir = os.path.dirname(os.path.abspath(path))
         return self.run_source(source, file=path, args=args, entry=entry, checked=checked)
 
-    def _run_unit(self, unit: Unit, space: dict[str, Any]) -> Value:
+    def run_unit(self, unit: Unit, space: dict[str, Any]) -> Value:
+        """Run what `load` or `compile_input` made, with ``space`` as its global names."""
         exec(unit.code, space)  # noqa: S102
         main = space["main"]
         return self._run(lambda: main(1))
@@ -174,13 +175,18 @@ class Vm:
         self.tasks.poll()
 
     def _begin(self) -> None:
-        _allow_deep_recursion()
+        allow_deep_recursion()
+        self._refuse_when_running()
+        self._running = True
+
+    def _refuse_when_running(self) -> None:
         if self._running:
             raise RuntimeError("this Vm is running a program already; use another Vm, or `call` a function")
-        self._running = True
 
     def repl(self) -> ReplSession:
         """A session that keeps what its inputs bind."""
+        from harnpy.vm.inputs import ReplSession
+
         return ReplSession(self)
 
     # --- calling ----------------------------------------------------------------------------------
@@ -260,54 +266,3 @@ class Vm:
         if task.session_stack is None:
             task.session_stack = self.services["session_stack"](self)
         return task.session_stack
-
-
-class ReplSession:
-    """Inputs that build on each other: each runs once, and what it binds stays (09 §5)."""
-
-    def __init__(self, vm: Vm) -> None:
-        from harnpy.vm.scopes import Known
-
-        self.vm = vm
-        self.known = Known()
-        self.values: dict[str, Value] = {}
-        self.impls: dict[str, dict[str, Fn]] = {}
-        self.inputs = 0
-
-    def run(self, source: str, file: str | None = None) -> Value:
-        """Run one input; the value of its last expression, else nil. A failed input binds nothing new."""
-        _allow_deep_recursion()
-        self.inputs += 1
-        known = self.known.copy()
-        unit = compile_input(source, file or f"<repl:{self.inputs}>", known, self.vm.builtins)
-        space = namespace(self.vm, unit, self.impls)
-        space["m"] = self.values
-        # Functions of earlier inputs look names up in these very dicts: on failure they are put back.
-        values = dict(self.values)
-        impls = {struct: dict(methods) for struct, methods in self.impls.items()}
-        try:
-            value = self.vm._run_unit(unit, space)
-        except BaseException:
-            _restore(self.values, values)
-            _restore(self.impls, impls)
-            raise
-        self.known = known
-        return value
-
-    def bind(self, name: str, value: Value) -> None:
-        """Bind ``name`` from outside, as a `let` would."""
-        from harnpy.vm.scopes import Binding
-
-        binding = self.known.names[name] = Binding(name, 0, False, "let")
-        binding.python = f"m[{name!r}]"
-        binding.opaque = True
-        self.values[name] = value
-
-    def names(self) -> list[str]:
-        """The names bound so far."""
-        return sorted(self.known.names)
-
-
-def _restore(target: dict[str, Any], content: dict[str, Any]) -> None:
-    target.clear()
-    target.update(content)

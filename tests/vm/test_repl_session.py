@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harnpy import Vm, VmError
-from harnpy.vm.machine import ReplSession
+from harnpy.vm.inputs import ReplSession
 
 
 @pytest.fixture
