@@ -50,7 +50,7 @@ class Vm(machine.Vm):
 
 
 def _session_store(vm: machine.Vm) -> Any:
-    from harnpy.builtins.sessions import make_store
+    from harnpy.builtins.sessions.service import make_store
 
     return make_store(vm)
 

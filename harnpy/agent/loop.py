@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from harnpy.llm.call import Models
     from harnpy.llm.reply import Reply
     from harnpy.llm.request import Request
-    from harnpy.session.registry import SessionStore
+    from harnpy.session.store import SessionStore
 
     Dict = dict[str, Any]
 

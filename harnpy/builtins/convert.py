@@ -6,14 +6,14 @@
 | raised                                | becomes                             |
 |---------------------------------------|-------------------------------------|
 | `SessionError`, `OptionError`         | a thrown string                     |
-| `MisuseError`                         | a runtime error                     |
+| `ResizeError`, `MisuseError`          | a runtime error                     |
 | `CallError`                           | an error with the call's category   |
 """
 
 from __future__ import annotations
 
 from harnpy.llm.errors import CallError, MisuseError, OptionError
-from harnpy.session.errors import SessionError
+from harnpy.session.errors import ResizeError, SessionError
 from harnpy.vm.errors import CategorizedFault, RuntimeFault, Thrown
 
 TYPE_CHECKING = False
@@ -34,10 +34,10 @@ class _DomainErrors:
     ) -> None:
         if kind is None:
             return
+        if isinstance(error, ResizeError | MisuseError):
+            raise RuntimeFault(error.message) from error
         if isinstance(error, SessionError | OptionError):
             raise Thrown(str(error)) from error
-        if isinstance(error, MisuseError):
-            raise RuntimeFault(error.message) from error
         if isinstance(error, CallError):
             raise CategorizedFault(error.category, error.message) from error
 

@@ -7,6 +7,7 @@ The room knows streams (`harnpy.storage`) and nothing above: no model, no agent,
 from harnpy.session.effects import Effects
 from harnpy.session.errors import (
     InvalidArgument,
+    ResizeError,
     SessionConflict,
     SessionError,
     SessionExists,
@@ -14,15 +15,16 @@ from harnpy.session.errors import (
 )
 from harnpy.session.events import Event, EventDraft
 from harnpy.session.log import Session
-from harnpy.session.registry import SessionStore
 from harnpy.session.snapshot import Snapshot
 from harnpy.session.stack import SessionStack
+from harnpy.session.store import SessionStore
 
 __all__ = [
     "Effects",
     "Event",
     "EventDraft",
     "InvalidArgument",
+    "ResizeError",
     "Session",
     "SessionConflict",
     "SessionError",

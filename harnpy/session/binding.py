@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.session import events as kinds
 from harnpy.session.events import Event, EventDraft
+from harnpy.session.resize import merged_summary
 from harnpy.session.transcript import message_event, plain_message, transcript
 from harnpy.session.views import lifecycle_value
 
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 
     from harnpy.session.effects import Effects
     from harnpy.session.log import Session
-    from harnpy.session.registry import SessionStore
+    from harnpy.session.resize import Compaction
+    from harnpy.session.store import SessionStore
 
     Dict = dict[str, Any]
 
@@ -36,6 +38,8 @@ class Conversation:
         self.effects = effects
         self.messages: list[Dict] = []
         self.summary: str | None = None
+        #: Asks the loop's own model, for compactions of the session while the loop runs.
+        self.summarize: Callable[[str], str] | None = None
         self._lifecycle: list[Dict] = []
 
     def begin(self, system: str | None, tool_format: str) -> None:
@@ -54,6 +58,17 @@ class Conversation:
     def arrivals(self) -> list[Dict]:
         """The messages that somebody injected since the last call; they join the conversation now."""
         return []
+
+    def replaced(self) -> bool:
+        """Whether somebody else compacted the conversation since the last call: then `messages` is a new
+        list."""
+        return False
+
+    def compact(self, compaction: Compaction, note: Dict) -> None:
+        """Put a summary in the place of older messages; ``note`` is the transcript event that says so."""
+        self.messages = compaction.applied(self.messages)
+        self.summary = merged_summary(self.summary, compaction.text)
+        self.note(note)
 
     def converted(self, convert: Callable[[Dict], Any]) -> list[Any]:
         """``convert(message)`` of every message, in a new list."""
@@ -97,6 +112,8 @@ class Binding(Conversation):
         self._seen: object = None
         self._count = 0
         self._shuffled = False
+        self._overtaken = False
+        self._replaced = False
 
     def begin(self, system: str | None, tool_format: str) -> None:
         session = self._sessions.bind(self)
@@ -130,6 +147,27 @@ class Binding(Conversation):
             self.messages += arrived
         return arrived
 
+    def overtaken(self) -> None:
+        """Somebody else compacted the session while the loop runs."""
+        self._overtaken = True
+
+    def replaced(self) -> bool:
+        if self._overtaken:
+            self.store()
+        replaced, self._replaced = self._replaced, False
+        return replaced
+
+    def compact(self, compaction: Compaction, note: Dict) -> None:
+        self.store()
+        session = self._sessions.bound(self)
+        if session is None:
+            super().compact(compaction, note)
+            return
+        self._noted.append(session.resize(compaction, note))
+        self._mark(session)
+        self.messages = session.messages()[: self._count - len(self._arrived)]
+        self.summary = session.view.window.summary
+
     def converted(self, convert: Callable[[Dict], Any]) -> list[Any]:
         session = self._sessions.session(self.id)
         if session is None or self._pending or self._shuffled or not self._in_step(session):
@@ -146,7 +184,9 @@ class Binding(Conversation):
             events = session.append(*self._pending)
             self._noted += [event for event in events if event.type == kinds.TRANSCRIPT_EVENT]
             self._pending = []
-        if self._shuffled or overtaken or not in_step:
+        if self._overtaken:
+            self._adopt(session)
+        elif self._shuffled or overtaken or not in_step:
             self._reorder(session)
         self._mark(session)
 
@@ -185,10 +225,19 @@ class Binding(Conversation):
         self._count = session.length
         self._shuffled = False
 
+    def _adopt(self, session: Session) -> None:
+        """Go on from what the session holds."""
+        self.messages, self._arrived = session.messages(), []
+        self.summary = session.view.window.summary
+        self._overtaken, self._replaced = False, True
+
     def _reorder(self, session: Session) -> None:
-        """Give the session the loop's messages, and behind them those that it hasn't taken in yet."""
+        """Give the session the loop's messages, and behind them those that it hasn't taken in yet.
+
+        What the loop doesn't have stays in the history.
+        """
         entries: dict[int, list[Event]] = {}
-        for entry in session.view.window.entries.items():
+        for entry in session.view.window.kept():
             entries.setdefault(id(entry.payload), []).append(entry)
 
         def entry_of(message: Dict) -> Event:
@@ -198,4 +247,7 @@ class Binding(Conversation):
             return session.record(kinds.MESSAGE_ADDED, message, self._turn)
 
         wanted = [entry_of(message) for message in self.messages + self._arrived]
-        session.replace("set", session.view.window.with_entries(wanted))
+        window = session.view.window.with_entries(wanted)
+        left = [entry for written in entries.values() for entry in written]
+        window.past = (left, None) if left else None
+        session.replace("set", window)

@@ -27,11 +27,45 @@ def warn(topic: str, message: str) -> None:
     logging.getLogger(topic).warning("%s", message)
 
 
-class Effects:
-    """``now() -> epoch seconds``, ``new_id() -> UUIDv7 text``, ``show(value) -> its display text``,
-    ``warn(topic, message)``, ``cwd() -> absolute directory``."""
+def to_json(value: Any, pretty: bool = False) -> str:
+    """JSON with sorted keys: compact, or over several lines with two spaces to a level."""
+    import json
 
-    __slots__ = ("cwd", "new_id", "now", "show", "warn")
+    if pretty:
+        return json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, default=str)
+    return json.dumps(value, separators=(",", ":"), sort_keys=True, ensure_ascii=False, default=str)
+
+
+def parse_json(text: str) -> Any:
+    """The value of a JSON text. Raises ValueError."""
+    import json
+
+    return json.loads(text)
+
+
+def read_text(path: str) -> str:
+    """The text of a UTF-8 file as it is. Raises OSError and UnicodeDecodeError."""
+    with open(path, encoding="utf-8", newline="") as file:
+        return file.read()
+
+
+def write_text(path: str, text: str, append: bool = False) -> None:
+    """Write a UTF-8 file, or add to it; its directory is made if need be. Raises OSError."""
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    with open(path, "a" if append else "w", encoding="utf-8", errors="surrogatepass", newline="") as file:
+        file.write(text)
+
+
+class Effects:
+    """What the functions of this module do, or whatever the caller hands in instead.
+
+    Beside them: ``now() -> epoch seconds``, ``new_id() -> UUIDv7 text``, ``show(value) -> its display``,
+    ``warn(topic, message)``, ``cwd() -> absolute directory``, ``env(name) -> text or None``.
+    """
+
+    __slots__ = (
+        "cwd", "env", "new_id", "now", "parse_json", "read_text", "show", "to_json", "warn", "write_text"
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -40,12 +74,22 @@ class Effects:
         show: Callable[[Any], str] = str,
         warn: Callable[[str, str], None] = warn,
         cwd: Callable[[], str] = os.getcwd,
+        env: Callable[[str], str | None] = os.environ.get,
+        to_json: Callable[..., str] = to_json,
+        parse_json: Callable[[str], Any] = parse_json,
+        read_text: Callable[[str], str] = read_text,
+        write_text: Callable[..., None] = write_text,
     ) -> None:
         self.now = now
         self.new_id = new_id
         self.show = show
         self.warn = warn
         self.cwd = cwd
+        self.env = env
+        self.to_json = to_json
+        self.parse_json = parse_json
+        self.read_text = read_text
+        self.write_text = write_text
 
 
 def rfc3339(seconds: float, digits: int = 3) -> str:

@@ -4,7 +4,9 @@
     ├─ SessionNotFound [not_found]
     ├─ SessionConflict [version_conflict]      .expected, .found
     │  └─ SessionExists [exists]
-    └─ InvalidArgument [invalid]               .verb
+    ├─ InvalidArgument [invalid]               .verb
+    ├─ InvalidTranscript [invalid]
+    └─ ResizeError [resize]
 
 An error raised by a verb names the verb, as scripts see it. All of them pickle.
 """
@@ -80,6 +82,18 @@ class InvalidArgument(SessionError):
     def __init__(self, verb: str, problem: str, session_id: str | None = None) -> None:
         super().__init__(f"{verb}: {problem}", session_id)
         self.verb = verb
+
+
+class InvalidTranscript(SessionError):
+    """A value that should be a transcript, or a part of one, isn't."""
+
+    code = "invalid"
+
+
+class ResizeError(SessionError):
+    """A compaction can't be carried out as asked."""
+
+    code = "resize"
 
 
 def unknown_key(verb: str, what: str, key: str, expected: tuple[str, ...]) -> InvalidArgument:

@@ -27,6 +27,9 @@ TURN_STARTED = "turn_started"
 STEP_COMPLETED = "step_completed"
 TURN_COMPLETED = "turn_completed"
 
+#: Metadata of the events that change who is attached: ``{client_id: record, None when it is gone}``.
+LIVE_CLIENTS = "live_clients"
+
 
 _NOTHING: tuple[dict[str, Any], float] = ({}, 0.0)
 
@@ -152,6 +155,16 @@ class _Copy(Event):
         return self._original.first
 
 
+class Summary(Event):
+    """The message that a compaction puts in the place of ``archived``; it stands in the `Cut` alone."""
+
+    __slots__ = ("archived",)
+
+    def __init__(self, owner: Session, message: dict[str, Any], archived: list[Event], time: float) -> None:
+        super().__init__(owner, 0, MESSAGE_ADDED, message, time)
+        self.archived = archived
+
+
 class Created:
     """Payload of ``session_created``. A fork names its parent and the parent's version at the fork."""
 
@@ -203,8 +216,11 @@ class Cut:
         return {
             "strategy": self.reason,
             "cutoff_event_id": event.owner.event(event.seq - 1).id,
-            "entries": [
-                {"event_id": entry.id, "event_type": entry.type, "message": entry.payload}
-                for entry in self.window.entries.items()
-            ],
+            "entries": [_history_entry(entry) for entry in self.window.entries.items()],
         }
+
+
+def _history_entry(entry: Event) -> dict[str, Any]:
+    """A message of a window as a snapshot of it shows it (10 §A1.7)."""
+    shown = {"event_id": entry.id, "event_type": entry.type, "message": entry.payload}
+    return {**shown, "context_kind": "summary"} if isinstance(entry, Summary) else shown

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.session import events as kinds
 from harnpy.session.errors import SessionConflict, SessionError
-from harnpy.session.events import Created, Cut, Event, EventDraft
+from harnpy.session.events import Created, Cut, Event, EventDraft, Summary
+from harnpy.session.resize import merged_summary
 from harnpy.session.views import View
 from harnpy.storage.contract import VersionConflict
 
 if TYPE_CHECKING:
     from harnpy.session.effects import Effects
+    from harnpy.session.resize import Compaction
     from harnpy.session.views import Window
     from harnpy.storage.contract import Backend, Stream
 
@@ -91,9 +93,28 @@ class Session:
 
     def set(self, key: str, value: Any) -> int:
         """Set a register; its new version, counted from 1."""
-        version = self.view.registers.get(key, (0, None))[0] + 1
-        self.record(kinds.REGISTER_SET, {"key": key, "value": value, "version": version})
+        setting = self.setting(key, value)
+        self.append(setting)
+        version: int = setting.data["version"]
         return version
+
+    def setting(self, key: str, value: Any, **why: Any) -> EventDraft:
+        """The draft of the event that sets a register. ``why``: source, reason, metadata."""
+        version = self.view.registers.get(key, (0, None))[0] + 1
+        return EventDraft(kinds.REGISTER_SET, {"key": key, "value": value, "version": version, **why})
+
+    def resize(self, compaction: Compaction, note: dict[str, Any]) -> Event:
+        """Let a summary take the place of older messages; ``note`` is the transcript event that says so.
+
+        The messages stay readable behind it (`history`). Answers the event of the note.
+        """
+        former = self.view.window
+        archived = former.entries.items()[compaction.start : compaction.split]
+        summary = Summary(self, compaction.message, archived, self.effects.now())
+        window = former.compacted(compaction.start, compaction.split, summary)
+        window.summary = merged_summary(former.summary, compaction.text)
+        cut = EventDraft(kinds.COMPACTION_TRIGGERED, Cut(compaction.strategy, window))
+        return self.append(cut, EventDraft(kinds.TRANSCRIPT_EVENT, note))[1]
 
     def restore(self, transcript: dict[str, Any]) -> None:
         """Let the window be what ``transcript`` holds. Earlier lifecycle events stay, before its own;
@@ -115,6 +136,7 @@ class Session:
         window.state = transcript.get("state")
         window.metadata = transcript.get("metadata", former.metadata)
         window.assets = transcript.get("assets") or former.assets
+        window.past = None
         self.replace("set", window)
 
     # Reading.
@@ -139,6 +161,21 @@ class Session:
     def messages(self) -> list[dict[str, Any]]:
         """The window's messages, in a new list; the messages themselves are shared."""
         return list(self.view.window.messages())
+
+    def history(self) -> list[dict[str, Any]]:
+        """The messages behind the window since the last reset, as they were written."""
+        return [entry.payload for entry in self.view.window.history()]
+
+    def every_message(self) -> list[dict[str, Any]]:
+        """The messages of the whole log, those before a reset too. A fork onto this session counts as the
+        messages that it brought."""
+        found: list[dict[str, Any]] = []
+        for event in self.events():
+            if event.type == kinds.MESSAGE_ADDED:
+                found.append(event.payload)
+            elif isinstance(event.payload, Cut) and event.payload.parent_id is not None:
+                found += [entry.payload for entry in event.payload.window.history()]
+        return found
 
     def prompt_state(self) -> tuple[list[dict[str, Any]], str | None]:
         """What a loop starts from: the messages, led by the summary unless they begin with it, and the

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from harnpy.session.anchors import DEFAULT_POLICY
 from harnpy.session.effects import rfc3339
 from harnpy.session.values import detached
-from harnpy.session.workspace import DEFAULT_POLICY
 
 if TYPE_CHECKING:
     from harnpy.session.views import View
@@ -69,8 +69,8 @@ def session_fields(view: View, child_ids: Iterable[str]) -> dict[str, Any]:
         "parent_id": view.parent_id,
         "child_ids": list(child_ids),
         "branched_at_event_index": view.branched_at,
-        "live_clients": [],
-        "live_controller_id": None,
+        "live_clients": list(view.clients.values()),
+        "live_controller_id": view.controller_id(),
         "workspace_anchor": view.register("settings.workspace_anchor"),
         "workspace_policy": view.register("settings.workspace_policy", DEFAULT_POLICY),
     }

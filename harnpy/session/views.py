@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     Message = dict[str, Any]
     Aside = tuple[int, Event]
+    Past = tuple[list[Event], "Past | None"]
 
 
 class Window:
@@ -31,9 +32,12 @@ class Window:
     ``entries`` are the events of the messages. ``asides`` are lifecycle events, each with the number of
     messages before it. Those with less than ``floor`` count as if they had ``floor``: a turn of an agent
     loop moves all lifecycle events behind its messages (08 §1.12), and so it does without touching them.
+    ``past`` holds the entries that were trimmed away, newest first: (entries, what was before them).
     """
 
-    __slots__ = ("_columns", "_lists", "asides", "assets", "entries", "floor", "metadata", "state", "summary")
+    __slots__ = (
+        "_columns", "_lists", "asides", "assets", "entries", "floor", "metadata", "past", "state", "summary"
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -47,11 +51,13 @@ class Window:
         self._lists: tuple[tuple[int, int, int], list[Message], list[dict[str, Any]]] | None = None
         self.floor = 0
         if like is None:
+            self.past: Past | None = None
             self.summary: str | None = None
             self.metadata: Any = None
             self.assets: list[dict[str, Any]] = []
             self.state: str | None = None
         else:
+            self.past = like.past
             self.summary, self.metadata = like.summary, like.metadata
             self.assets, self.state = like.assets, like.state
 
@@ -98,6 +104,28 @@ class Window:
             done = position
         return merged + shown[done:] if merged else list(shown)
 
+    def kept(self) -> list[Event]:
+        """The entries that were trimmed away, and then the window's."""
+        pieces = [self.entries.items()]
+        past = self.past
+        while past is not None:
+            pieces.append(past[0])
+            past = past[1]
+        return [entry for piece in reversed(pieces) for entry in piece]
+
+    def history(self) -> list[Event]:
+        """The events of all messages behind the window, those trimmed away or summarised too, in order."""
+        waiting = self.kept()
+        waiting.reverse()
+        found: list[Event] = []
+        while waiting:
+            entry = waiting.pop()
+            if isinstance(entry, kinds.Summary):
+                waiting += reversed(entry.archived)
+            else:
+                found.append(entry)
+        return found
+
     def branch_index(self, keep_first: int) -> int:
         """The number of events up to and including message number ``keep_first`` (08 §1.4)."""
         if keep_first > len(self):
@@ -110,7 +138,25 @@ class Window:
         """The newest messages; lifecycle events stay between those that remain."""
         dropped = max(0, len(self) - keep_last)
         asides = [(max(0, position - dropped), event) for position, event in self._placed()]
-        return Window(Spine(self.entries.items()[dropped:]), Spine(asides), like=self)
+        entries = self.entries.items()
+        window = Window(Spine(entries[dropped:]), Spine(asides), like=self)
+        if dropped:
+            window.past = (entries[:dropped], self.past)
+        return window
+
+    def compacted(self, start: int, split: int, summary: Event) -> Window:
+        """``summary`` in the place of the messages from ``start`` up to ``split``; lifecycle events stay
+        between what remains."""
+        gone = split - start - 1
+
+        def place(position: int) -> int:
+            if position <= start:
+                return position
+            return start + 1 if position <= split else position - gone
+
+        entries = self.entries.items()
+        asides = [(place(position), event) for position, event in self._placed()]
+        return Window(Spine([*entries[:start], summary, *entries[split:]]), Spine(asides), like=self)
 
     def head(self, keep_first: int) -> Window:
         """The first messages, and the lifecycle events before the last of them."""
@@ -139,15 +185,19 @@ class Window:
 class View:
     """A session as its log tells it.
 
-    ``registers`` holds key → (version, value). ``parent_id`` is the session it was last forked from,
-    ``linked_at`` the last event that came from there, ``cleared_at`` the last reset.
+    ``registers`` holds key → (version, value), ``clients`` the records of the attached clients by id.
+    ``parent_id`` is the session it was last forked from, ``linked_at`` the last event that came from there,
+    ``cleared_at`` the last reset.
     """
 
-    __slots__ = ("branched_at", "cleared_at", "created", "linked_at", "parent_id", "registers", "window")
+    __slots__ = (
+        "branched_at", "cleared_at", "clients", "created", "linked_at", "parent_id", "registers", "window"
+    )  # fmt: skip
 
     def __init__(self, window: Window | None = None) -> None:
         self.window = Window() if window is None else window
         self.registers: dict[str, tuple[int, Any]] = {}
+        self.clients: dict[str, dict[str, Any]] = {}
         self.created = 0.0
         self.parent_id: str | None = None
         self.linked_at = 0
@@ -158,6 +208,7 @@ class View:
         """The same view, to go on from here on its own."""
         branch = View(self.window.branch())
         branch.registers = dict(self.registers)
+        branch.clients = self.clients
         branch.created, branch.parent_id = self.created, self.parent_id
         branch.linked_at, branch.cleared_at = self.linked_at, self.cleared_at
         branch.branched_at = self.branched_at
@@ -178,6 +229,10 @@ class View:
     def register(self, key: str, default: Any = None) -> Any:
         found = self.registers.get(key)
         return default if found is None else found[1]
+
+    def controller_id(self) -> str | None:
+        """The id of the client that controls the session."""
+        return next((id for id, client in self.clients.items() if client["mode"] == "controller"), None)
 
     def metadata(self) -> Any:
         """The transcript's metadata. A fork's names its parent, until a reset."""
@@ -239,6 +294,7 @@ def _created(view: View, event: Event) -> None:
     if payload.parent is not None:
         view.parent_id = payload.parent.id
         view.linked_at = payload.fork_seq
+        view.clients = {}
 
 
 def _cut(view: View, event: Event) -> None:
@@ -260,6 +316,10 @@ def _cut(view: View, event: Event) -> None:
 
 def _aside(view: View, event: Event) -> None:
     view.window.asides.append((len(view.window.entries), event))
+    changed = event.metadata.get(kinds.LIVE_CLIENTS)
+    if changed is not None and event.seq > view.linked_at:  # a parent's clients stay with the parent
+        records = {**view.clients, **changed}
+        view.clients = {id: record for id, record in records.items() if record is not None}
 
 
 def _register(view: View, event: Event) -> None:

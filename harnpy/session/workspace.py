@@ -1,94 +1,154 @@
-"""Workspace anchors and policies: reading what a caller gives. Spec: 08 §1.8.
-
-An anchor is ``{primary, additional_roots: [{path, mount_mode, mounted_at}], anchored_at}``, a policy
-``{default_mount_mode}``. Paths are absolute and lexically normal; nothing is looked up on disk.
-"""
+"""Workspaces: the directories that a session's agent works in. Spec: 08 §1.8."""
 
 from __future__ import annotations
 
-import os.path
 from typing import TYPE_CHECKING, Any
 
+from harnpy.session import events as kinds
+from harnpy.session.anchors import (
+    DEFAULT_POLICY,
+    anchor_kind,
+    mount_mode,
+    normal_path,
+    read_anchor,
+    read_policy,
+    root_kind,
+)
 from harnpy.session.effects import rfc3339
-from harnpy.session.errors import InvalidArgument, unknown_key
+from harnpy.session.errors import InvalidArgument
+from harnpy.session.events import EventDraft
+from harnpy.session.options import anything, check, mapping, not_blank, read_options
+from harnpy.session.registry import Registry
+from harnpy.session.transcript import lifecycle_event
+from harnpy.session.values import detached
 
 if TYPE_CHECKING:
-    from harnpy.session.effects import Effects
+    from harnpy.session.log import Session
 
     Dict = dict[str, Any]
 
-MOUNT_MODES = ("read_only", "read_write")
-DEFAULT_POLICY = {"default_mount_mode": "read_only"}
-
-_ANCHOR_KEYS = ("primary", "additional_roots", "anchored_at")
-_POLICY_KEYS = ("default_mount_mode",)
+_OPEN = dict.fromkeys(("store", "workspace_anchor", "workspace_policy"), anything)
+_ANCHOR, _POLICY = "settings.workspace_anchor", "settings.workspace_policy"
 
 
-def read_policy(verb: str, given: Any) -> Dict:
-    """The policy that ``given`` stands for."""
-    if not isinstance(given, dict):
-        raise InvalidArgument(verb, "`policy` must be a dict")
-    _known_keys(verb, "workspace policy key", given, _POLICY_KEYS)
-    if "default_mount_mode" not in given:
-        return dict(DEFAULT_POLICY)
-    return {"default_mount_mode": mount_mode(verb, "default_mount_mode", given["default_mount_mode"])}
+class Workspaces(Registry):
+    """See the module. An anchor is given as a dict, as a string (its primary) or as None (no anchor)."""
 
+    def open(self, id: str | None = None, opts: Dict | None = None) -> str:
+        """Open or create a session; its id. None mints one. ``opts``: workspace_anchor, workspace_policy."""
+        verb = "agent_session_open"
+        not_blank(verb, "id", id)
+        read_options(verb, opts, _OPEN)
+        opts = opts or {}
+        if opts.get("store"):
+            raise InvalidArgument(verb, "durable sessions (`store`) are not part of this release")
+        given = opts.get("workspace_policy")
+        policy = None if given is None else read_policy(verb, given)
+        known = self._residents.get(id) if id is not None else None
+        current = DEFAULT_POLICY if known is None else _policy(known.session)
+        anchor = read_anchor(verb, opts.get("workspace_anchor"), policy or current, self.effects)
 
-def read_anchor(verb: str, given: Any, policy: Dict, effects: Effects) -> Dict | None:
-    """The anchor that ``given`` stands for: a dict, a string (its primary) or None (no anchor)."""
-    if given is None:
-        return None
-    if isinstance(given, str):
-        given = {"primary": given}
-    if not isinstance(given, dict):
-        raise InvalidArgument(verb, "`anchor` must be a dict, string, or nil")
-    _known_keys(verb, "workspace anchor key", given, _ANCHOR_KEYS)
-    primary = given.get("primary")
-    if not isinstance(primary, str) or not primary:
-        raise InvalidArgument(verb, "`anchor.primary` must be a non-empty string")
-    anchored_at = given.get("anchored_at")
-    if anchored_at is not None and not isinstance(anchored_at, str):
-        raise InvalidArgument(verb, "`anchor.anchored_at` must be a string")
-    roots = given.get("additional_roots")
-    if roots is not None and not isinstance(roots, list):
-        raise InvalidArgument(verb, "`anchor.additional_roots` must be a list")
-    now = rfc3339(effects.now())
-    return {
-        "primary": normal_path(primary, effects),
-        "additional_roots": [_root(verb, root, policy, now, effects) for root in roots or []],
-        "anchored_at": now if anchored_at is None else anchored_at,
-    }
+        session = self._opened(id).session
+        if policy is not None:
+            self._set_policy(session, policy)
+        if "workspace_anchor" in opts:
+            self._set_anchor(session, anchor)
+        return session.id
 
+    def workspace_anchor(self, id: str) -> Dict | None:
+        anchor: Dict | None = detached(_anchor(self._known("agent_session_workspace_anchor", id).session))
+        return anchor
 
-def mount_mode(verb: str, key: str, given: Any) -> str:
-    if not isinstance(given, str):
-        raise InvalidArgument(verb, f"`{key}` must be a string")
-    if given not in MOUNT_MODES:
-        raise InvalidArgument(
-            verb, f"invalid mount mode '{given}' (expected one of: {', '.join(MOUNT_MODES)})"
+    def set_workspace_anchor(self, id: str, anchor: Dict | str | None) -> bool:
+        """Replace the anchor, its roots with it; True."""
+        verb = "agent_session_set_workspace_anchor"
+        anchor_kind(verb, anchor)
+        session = self._known(verb, id).session
+        self._set_anchor(session, read_anchor(verb, anchor, _policy(session), self.effects))
+        return True
+
+    def workspace_policy(self, id: str) -> Dict:
+        return dict(_policy(self._known("agent_session_workspace_policy", id).session))
+
+    def set_workspace_policy(self, id: str, policy: Dict) -> bool:
+        """Replace the policy; roots that are mounted keep their modes. True."""
+        verb = "agent_session_set_workspace_policy"
+        check(verb, "policy", policy, mapping)
+        session = self._known(verb, id).session
+        self._set_policy(session, read_policy(verb, policy))
+        return True
+
+    def add_root(self, id: str, root: str, opts: Dict | None = None) -> Dict:
+        """Mount another root: ``{ok, mounted_at?, error?}``. ``opts``: mount_mode."""
+        verb = "agent_session_add_root"
+        root_kind(verb, root)
+        session = self._known(verb, id).session
+        options = read_options(verb, opts, {"mount_mode": anything})
+        mode = mount_mode(
+            verb, "mount_mode", options.get("mount_mode", _policy(session)["default_mount_mode"])
         )
-    return given
+        anchor, path = _anchor(session), normal_path(root, self.effects)
+        if anchor is None:
+            return _refused("session has no workspace anchor")
+        if path == anchor["primary"]:
+            return _refused("root is the primary workspace root")
+        mounted = {"path": path, "mount_mode": mode, "mounted_at": rfc3339(self.effects.now())}
+        roots = list(anchor["additional_roots"])
+        place = next((i for i, known in enumerate(roots) if known["path"] == path), len(roots))
+        if place < len(roots) and roots[place]["mount_mode"] == mode:
+            return {"ok": True, "mounted_at": roots[place]["mounted_at"]}
+        roots[place : place + 1] = [mounted]
+        anchor = {**anchor, "additional_roots": roots}
+        self._set(session, _ANCHOR, anchor, "root_added", path=path, mount_mode=mode)
+        return {"ok": True, "mounted_at": mounted["mounted_at"]}
+
+    def remove_root(self, id: str, root: str) -> Dict:
+        """Unmount a root: ``{ok, error?}``."""
+        verb = "agent_session_remove_root"
+        root_kind(verb, root)
+        session = self._known(verb, id).session
+        anchor, path = _anchor(session), normal_path(root, self.effects)
+        if anchor is not None and path == anchor["primary"]:
+            return _refused("cannot remove the primary workspace root")
+        mounted = [] if anchor is None else anchor["additional_roots"]
+        left = [known for known in mounted if known["path"] != path]
+        if anchor is None or len(left) == len(mounted):
+            return _refused("root is not mounted")
+        self._set(session, _ANCHOR, {**anchor, "additional_roots": left}, "root_removed", path=path)
+        return {"ok": True}
+
+    def list_roots(self, id: str) -> Dict:
+        """``{primary, additional}``, in the order of mounting."""
+        anchor = _anchor(self._known("agent_session_list_roots", id).session)
+        if anchor is None:
+            return {"primary": None, "additional": []}
+        return {"primary": anchor["primary"], "additional": detached(anchor["additional_roots"])}
+
+    def _set_policy(self, session: Session, policy: Dict) -> None:
+        self._set(session, _POLICY, policy, "policy_set", **policy)
+
+    def _set_anchor(self, session: Session, anchor: Dict | None) -> None:
+        if anchor is None:
+            self._set(session, _ANCHOR, None, "anchor_cleared")
+        else:
+            self._set(session, _ANCHOR, anchor, "anchor_set", primary=anchor["primary"])
+
+    def _set(self, session: Session, key: str, value: Dict | None, action: str, **details: Any) -> None:
+        """Set a register, and leave a note of it in the transcript."""
+        event = lifecycle_event("session_workspace", action, metadata={"action": action, **details})
+        self._residents.move_to_end(session.id)
+        session.append(session.setting(key, value), EventDraft(kinds.TRANSCRIPT_EVENT, event))
 
 
-def normal_path(path: str, effects: Effects) -> str:
-    """Absolute, without ``.``, ``..``, doubled or trailing slashes; symlinks stay."""
-    return "/" + os.path.normpath(os.path.join(effects.cwd(), path)).lstrip("/")
+def _anchor(session: Session) -> Dict | None:
+    anchor: Dict | None = session.view.register(_ANCHOR)
+    return anchor
 
 
-def _root(verb: str, given: Any, policy: Dict, now: str, effects: Effects) -> Dict:
-    root = {"path": given} if isinstance(given, str) else given
-    path = root.get("path") if isinstance(root, dict) else None
-    if not isinstance(path, str) or not path:
-        raise InvalidArgument(verb, "`root` must be a non-empty string")
-    mode = root.get("mount_mode")
-    return {
-        "path": normal_path(path, effects),
-        "mount_mode": policy["default_mount_mode"] if mode is None else mount_mode(verb, "mount_mode", mode),
-        "mounted_at": root.get("mounted_at") or now,
-    }
+def _policy(session: Session) -> Dict:
+    policy: Dict = session.view.register(_POLICY, DEFAULT_POLICY)
+    return policy
 
 
-def _known_keys(verb: str, what: str, given: Dict, keys: tuple[str, ...]) -> None:
-    for key in sorted(given):
-        if key not in keys:
-            raise unknown_key(verb, what, key, keys)
+def _refused(error: str) -> Dict:
+    return {"ok": False, "error": error}

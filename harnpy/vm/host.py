@@ -63,6 +63,24 @@ class Host:
         target = self.stdin if stream == "stdin" else getattr(sys, stream)
         return bool(target) and bool(target.isatty())
 
+    # --- files -------------------------------------------------------------------------------------
+
+    def cwd(self) -> str:
+        """The working directory, absolute: what relative paths are relative to."""
+        return os.getcwd()
+
+    def read_text(self, path: str) -> str:
+        """The text of a UTF-8 file as it is. Raises OSError and UnicodeDecodeError."""
+        with open(path, encoding="utf-8", newline="") as file:
+            return file.read()
+
+    def write_text(self, path: str, text: str, append: bool = False) -> None:
+        """Write a UTF-8 file, or add to it; its directory is made if need be. Raises OSError."""
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        mode = "a" if append else "w"
+        with open(path, mode, encoding="utf-8", errors="surrogatepass", newline="") as file:
+            file.write(text)
+
     # --- time, environment, chance ----------------------------------------------------------------
 
     def now(self) -> float:

@@ -40,7 +40,7 @@ def render(vm: Vm, path: str, bindings: Value) -> str:
 @builtin("render_string(template: string, bindings?: dict) -> string", family="strings")
 def render_string(vm: Vm, template: str, bindings: Value) -> str:
     """The text of a template given as a string; its includes are relative to the executing module."""
-    return _rendered(template, _module_directory(vm), None, bindings).text
+    return rendered(template, module_directory(vm), None, bindings).text
 
 
 @builtin("render_with_provenance(path: string, bindings?: dict) -> dict", family="strings")
@@ -69,17 +69,17 @@ def prompt_mark_rendered(vm: Vm, prompt_id: Value) -> int:
 
 def _rendered_file(vm: Vm, path: str, bindings: Value, records: bool = False) -> tuple[str, Rendering]:
     try:
-        target = assets.resolve(path, _module_directory(vm))
+        target = assets.resolve(path, module_directory(vm))
     except assets.AssetError as error:
         raise Thrown(str(error)) from None
     try:
         source = assets.read(target)
     except assets.AssetError as error:
         raise Thrown(f"Failed to read template {target}: {error}") from None
-    return target, _rendered(source, os.path.dirname(target), target, bindings, records)
+    return target, rendered(source, os.path.dirname(target), target, bindings, records)
 
 
-def _rendered(
+def rendered(
     source: str, directory: str, path: str | None, bindings: Value, records: bool = False
 ) -> Rendering:
     run = Rendering(directory, parse, records)
@@ -90,7 +90,7 @@ def _rendered(
     return run
 
 
-def _module_directory(vm: Vm) -> str:
+def module_directory(vm: Vm) -> str:
     """The directory of the module whose code is executing; the working directory if it is no file."""
     frame = sys._getframe(1)
     while "UNIT" not in frame.f_globals and frame.f_back is not None:

@@ -1,0 +1,58 @@
+"""The Vm's session store, and how builtins reach it."""
+
+from __future__ import annotations
+
+from harnpy.builtins.json_reader import read
+from harnpy.builtins.json_writer import write, write_pretty
+from harnpy.session.effects import Effects
+from harnpy.session.store import SessionStore
+from harnpy.vm.values import Builtin, Fn, display
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from harnpy.vm.machine import Vm
+    from harnpy.vm.values import Value
+
+
+def make_store(vm: Vm) -> SessionStore:
+    """The session store of a Vm: its effects are the host's, its stack the running task's."""
+    host = vm.host
+
+    def warn(topic: str, message: str) -> None:
+        host.write_err(f"warning: {topic}: {message}\n")
+
+    effects = Effects(
+        now=host.now,
+        new_id=host.uuid7,
+        show=display,
+        warn=warn,
+        cwd=host.cwd,
+        env=host.env,
+        to_json=_to_json,
+        parse_json=read,
+        read_text=host.read_text,
+        write_text=host.write_text,
+    )
+    return SessionStore(effects=effects, stack=lambda: vm.session_stack)
+
+
+def store_of(vm: Vm) -> SessionStore:
+    store: SessionStore = vm.sessions
+    return store
+
+
+def with_callables(vm: Vm, options: Value, *keys: str) -> Value:
+    """The options with the functions under ``keys`` as Python ones; what is no function stays."""
+    if type(options) is not dict:
+        return options
+    return {**options, **{key: _callable(vm, options[key]) for key in keys if key in options}}
+
+
+def _callable(vm: Vm, value: Value) -> Any:
+    return (lambda *args: vm.call(value, *args)) if type(value) in (Fn, Builtin) else value
+
+
+def _to_json(value: Value, pretty: bool = False) -> str:
+    return write_pretty(value) if pretty else write(value)

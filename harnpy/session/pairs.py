@@ -1,0 +1,104 @@
+"""Which message answers which: tool calls and their results, in every shape that messages have.
+
+Calls are `tool_calls` or blocks of type ``tool_use`` or ``tool_call``; results are messages of role
+``tool`` or ``tool_result``, or user messages with ``tool_result`` blocks. They pair by id, and by position
+where a result has none. Spec: 10 §C5.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    Message = dict[str, Any]
+
+_RESULT_ID = ("tool_call_id", "tool_use_id", "tool_id")
+
+
+class Pairs:
+    """``spans[cut]`` is how many pairs a cut before message number ``cut`` would part; ``orphans`` are the
+    numbers of the results that answer no call."""
+
+    def __init__(self, messages: Sequence[Message]) -> None:
+        steps = [0] * (len(messages) + 2)
+        self.orphans: set[int] = set()
+        latest: int | None = None
+        by_id: dict[str, int] = {}
+        for number, message in enumerate(messages):
+            answered = _answered(message, by_id, latest)
+            if answered is not None:
+                for call in answered:
+                    steps[call + 1] += 1
+                    steps[number + 1] -= 1
+                if not answered:
+                    self.orphans.add(number)
+            calls = _calls(message)
+            if calls:
+                latest = number
+                by_id.update(dict.fromkeys(filter(None, calls), number))
+        self.spans: list[int] = []
+        open_pairs = 0
+        for step in steps[:-1]:
+            open_pairs += step
+            self.spans.append(open_pairs)
+
+    def whole_cut(self, cut: int, start: int) -> int:
+        """The cut next to ``cut`` that parts nobody: before the call, or behind the result where the
+        call isn't behind ``start``. Orphans at the cut go with what is before it."""
+        before = cut
+        while self.spans[before]:
+            before -= 1
+        cut = before if before > start else self.open_cut(cut)
+        while cut in self.orphans:
+            cut = self.open_cut(cut + 1)
+        return cut
+
+    def open_cut(self, cut: int) -> int:
+        """The first cut from ``cut`` on that parts nobody."""
+        while self.spans[cut]:
+            cut += 1
+        return cut
+
+
+def _answered(message: Message, by_id: dict[str, int], latest: int | None) -> list[int] | None:
+    """The numbers of the calls that a message answers; None when it is no result."""
+    ids = list(_result_ids(message))
+    if not ids:
+        return None
+    found = [latest if id is None else by_id.get(id) for id in ids]
+    return [number for number in found if number is not None]
+
+
+def _calls(message: Message) -> list[str | None]:
+    """The ids of the calls that a message makes; None for one without."""
+    return [
+        _text(call.get("id"))
+        for call in (*_dicts(message.get("tool_calls")), *_blocks(message, "tool_use", "tool_call"))
+    ]
+
+
+def _result_ids(message: Message) -> Iterator[str | None]:
+    role = message.get("role")
+    if role in ("tool", "tool_result"):
+        yield _id(message)
+    elif role == "user":
+        for block in _blocks(message, "tool_result"):
+            yield _id(block)
+
+
+def _id(result: Message) -> str | None:
+    return next((text for key in _RESULT_ID if (text := _text(result.get(key)))), None)
+
+
+def _blocks(message: Message, *types: str) -> list[Message]:
+    return [block for block in _dicts(message.get("content")) if block.get("type") in types]
+
+
+def _dicts(value: Any) -> list[Message]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None

@@ -1,0 +1,82 @@
+"""The scratchpad: a small dict that an agent keeps beside its transcript. Spec: 08 §1.9."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from harnpy.session import events as kinds
+from harnpy.session.errors import InvalidArgument
+from harnpy.session.events import EventDraft
+from harnpy.session.options import check, mapping, read_options, string
+from harnpy.session.registry import Registry
+from harnpy.session.transcript import lifecycle_event
+from harnpy.session.values import detached
+
+if TYPE_CHECKING:
+    from harnpy.session.log import Session
+
+    Dict = dict[str, Any]
+
+#: Bytes of compact JSON.
+SIZE_LIMIT = 65536
+
+_WHY = {"source": string, "reason": string, "metadata": mapping}
+_KEY = "scratchpad"
+
+
+class Scratchpads(Registry):
+    """See the module."""
+
+    def scratchpad(self, id: str) -> Dict | None:
+        """The scratchpad, None when there is none."""
+        session = self._known("agent_session_scratchpad", id).session
+        scratchpad: Dict | None = detached(session.view.register(_KEY))
+        return scratchpad
+
+    def set_scratchpad(self, id: str, scratchpad: Dict, opts: Dict | None = None) -> Dict:
+        """Replace the scratchpad: ``{ok, version, scratchpad}``. ``opts``: source, reason, metadata."""
+        verb = "agent_session_set_scratchpad"
+        check(verb, "scratchpad", scratchpad, mapping)
+        session = self._known(verb, id).session
+        if not _is_json(scratchpad):
+            raise InvalidArgument(verb, "`scratchpad` must be JSON-serializable")
+        size = len(self.effects.to_json(scratchpad).encode("utf-8", "surrogatepass"))
+        if size > SIZE_LIMIT:
+            raise InvalidArgument(verb, f"scratchpad is too large ({size} bytes, limit {SIZE_LIMIT})")
+        why = read_options(verb, opts, _WHY)
+        return self._write(session, "set", detached(scratchpad), why)
+
+    def clear_scratchpad(self, id: str, opts: Dict | None = None) -> Dict:
+        """Take the scratchpad away: ``{ok, version, scratchpad: None}``."""
+        verb = "agent_session_clear_scratchpad"
+        session = self._known(verb, id).session
+        return self._write(session, "clear", None, read_options(verb, opts, _WHY))
+
+    def _write(self, session: Session, action: str, value: Dict | None, why: Dict) -> Dict:
+        self._residents.move_to_end(session.id)
+        register = session.setting(_KEY, value, **why)
+        version = register.data["version"]
+        metadata = {"action": action, "version": version, **{key: why.get(key) for key in _WHY}}
+        text = "scratchpad set" if action == "set" else "scratchpad cleared"
+        note = lifecycle_event("session_scratchpad", text, metadata=metadata)
+        session.append(register, EventDraft(kinds.TRANSCRIPT_EVENT, note))
+        return {"ok": True, "version": version, "scratchpad": detached(value)}
+
+
+def _is_json(value: Any) -> bool:
+    """Whether JSON can say ``value`` without losing anything. Not recursive: values may be deep."""
+    waiting = [value]
+    while waiting:
+        value = waiting.pop()
+        kind = type(value)
+        if kind is dict:
+            waiting += value.values()
+        elif kind is list:
+            waiting += value
+        elif kind is float:
+            if not math.isfinite(value):
+                return False
+        elif value is not None and kind not in (str, int, bool):
+            return False
+    return True

@@ -1,0 +1,126 @@
+"""`seed_from_jsonl`: a new session that goes on where a recorded one stopped. Spec: 08 §3.4.
+
+What is wrong with the call raises; what is wrong with the file is answered, and no session is made.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.session import events as kinds
+from harnpy.session import sidecar
+from harnpy.session.events import EventDraft
+from harnpy.session.log import Session
+from harnpy.session.options import boolean, check, count, not_blank, read_options, string
+from harnpy.session.registry import Registry
+from harnpy.session.sidecar import SidecarError
+
+if TYPE_CHECKING:
+    from harnpy.session.sidecar import Source
+
+    Dict = dict[str, Any]
+
+_VERB = "agent_session_seed_from_jsonl"
+_OPTIONS = {
+    "truncate_to_last": count,
+    "drop_tool_calls": boolean,
+    "rename_session": string,
+    "validate": boolean,
+    "provider": string,
+    "model": string,
+}
+
+
+class Seeding(Registry):
+    """See the module."""
+
+    def seed_from_jsonl(self, jsonl_path: str, opts: Dict | None = None) -> Dict:
+        """Make a session of a sidecar's messages: ``{ok, session_id?, …, error?}``."""
+        check(_VERB, "jsonl_path", jsonl_path, string)
+        options = read_options(_VERB, opts, _OPTIONS)
+        not_blank(_VERB, "rename_session", options.get("rename_session"))
+        known: Dict = {}  # what a failure can tell beside its reason
+        try:
+            rows = sidecar.read_rows(self._text_of(jsonl_path), self.effects.parse_json)
+            if not rows.records:
+                raise SidecarError(f"'{jsonl_path}' contains no transcript records")
+            known["source_records"] = len(rows.records)
+            source = sidecar.reconstruct(rows.records)
+            if source.format is not None:
+                known["source_format"] = source.format
+            if options.get("validate", True):
+                _validate(source, options)
+            messages, truncated = _chosen(source, options)
+            id = self._new_id(options)
+        except SidecarError as error:
+            return {"ok": False, **known, "error": f"{_VERB}: {error}"}
+        seeded_from = {"path": jsonl_path, **known}
+        self._seed(id, source, messages, seeded_from)
+        return {
+            "ok": True,
+            **known,
+            "session_id": id,
+            "turns_loaded": sum(message.get("role") == "assistant" for message in messages),
+            "messages_loaded": len(messages),
+            "partial": rows.partial or source.format == sidecar.RESPONSES_ONLY,
+            "truncated": truncated,
+            "provider": source.provider,
+            "model": source.model,
+            "tool_format": source.tool_format,
+        }
+
+    def _text_of(self, path: str) -> str:
+        try:
+            return self.effects.read_text(path)
+        except OSError as error:
+            reason = f"{error.strerror} (os error {error.errno})"
+        except UnicodeDecodeError:
+            reason = "stream did not contain valid UTF-8"
+        except ValueError:
+            reason = "file name contained an unexpected NUL byte"
+        raise SidecarError(f"failed to read '{path}': {reason}")
+
+    def _new_id(self, options: Dict) -> str:
+        id: str = options.get("rename_session") or self.effects.new_id()
+        if id in self._residents:
+            raise SidecarError(f"session id '{id}' already exists")
+        return id
+
+    def _seed(self, id: str, source: Source, messages: list[Dict], seeded_from: Dict) -> None:
+        session = Session.create(id, self._backend, self.effects)
+        for key, value in (
+            ("system_prompt", source.system_prompt), ("settings.tool_format", source.tool_format)
+        ):  # fmt: skip
+            if value is not None:
+                session.set(key, value)
+        entries = session.append(*(EventDraft(kinds.MESSAGE_ADDED, message) for message in messages))
+        window = session.view.window.with_entries(entries)
+        window.metadata = {"seeded_from": seeded_from}
+        session.replace("import", window)
+        self._admit(session)
+
+
+def _validate(source: Source, options: Dict) -> None:
+    """Raise `SidecarError` unless the source is exact, and of the wanted provider and model."""
+    if source.format == sidecar.RESPONSES_ONLY:
+        raise SidecarError(
+            "source has only provider responses; pass validate: false for a best-effort import"
+        )
+    for key, found in (("provider", source.provider), ("model", source.model)):
+        wanted = options.get(key)
+        if wanted is not None and wanted != found:
+            shown = "nil" if found is None else found
+            raise SidecarError(f"{key} mismatch: expected '{wanted}', transcript has '{shown}'")
+
+
+def _chosen(source: Source, options: Dict) -> tuple[list[Dict], bool]:
+    """The messages to load, and whether some were cut away at the front."""
+    messages = [message for message in source.messages if isinstance(message.get("role"), str)]
+    if not messages:
+        raise SidecarError("no messages could be reconstructed")
+    if options.get("drop_tool_calls"):
+        messages = sidecar.without_tool_calls(messages)
+    limit = options.get("truncate_to_last")
+    if limit is None or limit >= len(messages):
+        return messages, False
+    return sidecar.last_messages(messages, limit), True

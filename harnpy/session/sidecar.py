@@ -1,0 +1,185 @@
+"""Reading a conversation back from an `llm_transcript.jsonl` sidecar. Spec: 08 §3.2–3.4.
+
+`read_rows` is about the lines, `reconstruct` about what they tell. Pure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from harnpy.session.pairs import Pairs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Dict = dict[str, Any]
+
+MESSAGE_EVENTS = "message_events"
+REQUEST_SNAPSHOTS = "request_snapshots"
+RESPONSES_ONLY = "provider_responses_only"
+
+_REQUESTS = ("provider_call_request", "request", "llm_request")
+_RESPONSES = ("provider_call_response", "response", "llm_response")
+_KEPT_WHEN_SET = ("tool_calls", "tool_call_id", "name", "tool_use_id")
+_TOOL_BLOCKS = ("tool_use", "tool_call", "tool_result")
+_RESULT_ROLES = ("tool", "tool_result")
+
+
+class SidecarError(Exception):
+    """The file can't be read as a sidecar. ``str()`` says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The records of a file; ``partial``: its last line was cut off and left out."""
+
+    records: list[Dict]
+    partial: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What the rows tell. Of the last request: provider, model and tool format."""
+
+    format: str | None
+    messages: list[Dict]
+    provider: str | None
+    model: str | None
+    tool_format: str | None
+    system_prompt: str | None
+
+
+def read_rows(text: str, parse: Callable[[str], Any]) -> Rows:
+    """The rows of a file. Raises `SidecarError` for a line that is no JSON, unless it is a torn last one."""
+    records: list[Dict] = []
+    lines = text.split("\n")
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            record = parse(line)
+        except ValueError:
+            if number == len(lines):  # no line end follows: the writer was cut off here
+                return Rows(records, partial=True)
+            raise SidecarError(f"invalid JSON on line {number}") from None
+        records.append(record if isinstance(record, dict) else {})
+    return Rows(records, partial=False)
+
+
+def reconstruct(records: list[Dict]) -> Source:
+    """The conversation that the rows hold, by the first of the formats that fits."""
+    request: Dict = next((row for row in reversed(records) if row.get("type") in _REQUESTS), {})
+    prompts = [row for row in records if row.get("type") == "system_prompt"]
+    format, messages = _conversation(records)
+    return Source(
+        format=format,
+        messages=messages,
+        provider=_text(request.get("provider")),
+        model=_text(request.get("model")),
+        tool_format=_text(request.get("tool_format")),
+        system_prompt=(_text(prompts[-1].get("content")) if prompts else None) or None,
+    )
+
+
+def without_tool_calls(messages: list[Dict]) -> list[Dict]:
+    """Only what people and models said to each other."""
+    return [spoken for spoken in map(_spoken, messages) if spoken is not None]
+
+
+def last_messages(messages: list[Dict], count: int) -> list[Dict]:
+    """The last ``count`` messages, less the results at the front whose call was cut away."""
+    kept = messages[max(0, len(messages) - count) :] if count else []
+    orphans = Pairs(kept).orphans if len(kept) < len(messages) else set()
+    begin = next((number for number in range(len(kept)) if number not in orphans), len(kept))
+    return kept[begin:]
+
+
+def _conversation(records: list[Dict]) -> tuple[str | None, list[Dict]]:
+    rows = [row for row in records if row.get("type") == "message" and isinstance(row.get("role"), str)]
+    if rows:
+        return MESSAGE_EVENTS, [_message(row) for row in _last_loop(rows)]
+    requests = [
+        number
+        for number, row in enumerate(records)
+        if row.get("type") in _REQUESTS and isinstance(row.get("messages"), list)
+    ]
+    if requests:
+        return REQUEST_SNAPSHOTS, _snapshot(records, requests[-1])
+    responses = [row for row in records if row.get("type") in _RESPONSES]
+    if responses:
+        return RESPONSES_ONLY, [_reply(row) for row in responses]
+    return None, []
+
+
+def _last_loop(rows: list[Dict]) -> list[Dict]:
+    """The message rows of the last outermost loop; without loop ids, of the last segment."""
+    marked = [row for row in rows if isinstance(row.get("loop_id"), str)]
+    if marked:
+        outermost = min(_depth(row) for row in marked)
+        last = next(row["loop_id"] for row in reversed(marked) if _depth(row) == outermost)
+        return [row for row in marked if row["loop_id"] == last]
+    begin, under_way = 0, False
+    for number, row in enumerate(rows):
+        opening = row.get("iteration") is None
+        if opening and under_way:
+            begin = number
+        under_way = not opening
+    return rows[begin:]
+
+
+def _snapshot(records: list[Dict], number: int) -> list[Dict]:
+    """The messages of a request row, and the reply to it."""
+    request = records[number]
+    messages = [message for message in request["messages"] if isinstance(message, dict)]
+    responses = [row for row in records[number + 1 :] if row.get("type") in _RESPONSES]
+    call_id = request.get("call_id")
+    same = [row for row in responses if call_id is not None and row.get("call_id") == call_id]
+    reply = next(iter(same or responses), None)
+    return messages if reply is None else [*messages, _reply(reply)]
+
+
+def _message(row: Dict) -> Dict:
+    kept = {key: row[key] for key in _KEPT_WHEN_SET if row.get(key) is not None}
+    return {"role": row["role"], "content": row.get("content"), **kept}
+
+
+def _reply(row: Dict) -> Dict:
+    reply: Dict = {"role": "assistant", "content": _text(row.get("text")) or ""}
+    calls = row.get("tool_calls")
+    return {**reply, "tool_calls": calls} if calls else reply
+
+
+def _spoken(message: Dict) -> Dict | None:
+    """A message without its tool parts, None when nothing is left."""
+    if message.get("role") in _RESULT_ROLES:
+        return None
+    spoken = {key: value for key, value in message.items() if key != "tool_calls"}
+    content = spoken.get("content")
+    if isinstance(content, list):
+        spoken["content"] = [block for block in content if not _is_tool_block(block)]
+        if content and not spoken["content"]:
+            return None
+    return None if spoken.get("role") == "assistant" and not _has_text(spoken.get("content")) else spoken
+
+
+def _is_tool_block(block: Any) -> bool:
+    return isinstance(block, dict) and block.get("type") in _TOOL_BLOCKS
+
+
+def _has_text(content: Any) -> bool:
+    if isinstance(content, str):
+        return bool(content.strip())
+    return isinstance(content, list) and any(
+        not isinstance(block, dict) or _has_text(block.get("text") or block.get("content"))
+        for block in content
+    )
+
+
+def _depth(row: Dict) -> int:
+    depth = row.get("loop_depth")
+    return depth if isinstance(depth, int) else 0
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None

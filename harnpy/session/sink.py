@@ -1,0 +1,60 @@
+"""The persistent sink: a session's agent events as lines of a file. Spec: 08 §1.7.
+
+Written when `HARN_EVENT_LOG_DIR` names a directory. A sink that can't be written falls silent after one
+warning; the session goes on.
+"""
+
+from __future__ import annotations
+
+import os.path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from harnpy.session.effects import Effects
+
+VARIABLE = "HARN_EVENT_LOG_DIR"
+SIZE_LIMIT = 100 * 1024 * 1024
+
+
+class EventSink:
+    """One session's file, and the ones that follow it when it has grown to ``SIZE_LIMIT`` bytes."""
+
+    @classmethod
+    def of(cls, session_id: str, effects: Effects) -> EventSink | None:
+        """The sink for a new session, None when no directory is named."""
+        directory = effects.env(VARIABLE)
+        return cls(directory, session_id, effects) if directory else None
+
+    def __init__(self, directory: str, session_id: str, effects: Effects) -> None:
+        from urllib.parse import quote
+
+        # Any text is an id; percent-encoding keeps one apart from another and inside the directory.
+        self._stem = os.path.join(directory, f"event_log-{quote(session_id, '', errors='surrogatepass')}")
+        self._effects = effects
+        self._index = 0
+        self._part = 0
+        self._size = 0
+        self._broken = False
+        self._put("", append=False)
+
+    def write(self, event: dict[str, Any]) -> None:
+        """Add an event's line."""
+        if self._broken:
+            return
+        now = round(self._effects.now() * 1000)
+        row = {**event, "index": self._index, "emitted_at_ms": now, "frame_depth": None}
+        line = self._effects.to_json(row) + "\n"
+        self._index += 1
+        if self._size >= SIZE_LIMIT:
+            self._part, self._size = self._part + 1, 0
+            self._put("", append=False)
+        self._put(line, append=True)
+
+    def _put(self, text: str, append: bool) -> None:
+        suffix = f"-{self._part:06d}" if self._part else ""
+        try:
+            self._effects.write_text(f"{self._stem}{suffix}.jsonl", text, append)
+        except OSError as error:
+            self._broken = True
+            self._effects.warn("agent.event_log", f"{self._stem}: {error.strerror}")
+        self._size += len(text.encode("utf-8", "surrogatepass"))

@@ -1,0 +1,184 @@
+"""The strategies: what takes the place of archived messages. Spec: 08 §4.4, §4.5.
+
+Lengths are UTF-8 bytes; cuts move back to the start of a character.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from harnpy.session.errors import ResizeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from harnpy.session.resize import ResizePolicy
+
+    Message = dict[str, Any]
+
+LONG = 500
+_LINES_SHOWN = 15
+_PREVIEW = 120
+
+_PROMPT = (
+    "Write a summary of the archived messages below that lets another agent take over: keep goals, limits, "
+    "decisions, finished tool work, open problems and next steps. Answer with the summary alone."
+)
+
+
+def write(
+    strategy: str, archived: list[Message], count: int, policy: ResizePolicy, *, masks: bool = True
+) -> str:
+    """The summary of ``archived``, which stand for ``count`` messages. ``masks``: ask the mask callback."""
+    if strategy == "truncate":
+        return _truncated(archived, count, f"[auto-compacted {count} older messages via truncate strategy]")
+    if strategy == "observation_mask":
+        return _masked(archived, count, policy, masks)
+    if strategy == "llm":
+        return _asked(archived, count, policy)
+    return _custom(archived, count, policy)
+
+
+def conversation_lines(messages: Sequence[Any], show: Callable[[Any], str] | None = None) -> str:
+    """``ROLE: CONTENT`` of every message, for a model to read. ``show``: how content that is no text
+    reads; without it, it doesn't."""
+    lines = []
+    for message in messages:
+        if isinstance(message, dict):
+            content = message.get("content")
+            other = "" if show is None or content is None else show(content)
+            lines.append(f"{_role(message).upper()}: {content if isinstance(content, str) else other}")
+    return "\n".join(lines)
+
+
+def _truncated(archived: list[Message], count: int, header: str) -> str:
+    lines = [
+        f"[{message['role']}] {_cut(message['content'])}"
+        for message in archived
+        if isinstance(message.get("role"), str) and _content(message)
+    ]
+    text = "\n".join([header, *lines[:_LINES_SHOWN]])
+    return text if count <= _LINES_SHOWN else f"{text}\n... and {count - _LINES_SHOWN} more"
+
+
+def _masked(archived: list[Message], count: int, policy: ResizePolicy, masks: bool) -> str:
+    given = policy.mask_callback(archived) if masks and policy.mask_callback else None
+    chosen = given if isinstance(given, list) else []
+    lines = [f"[auto-compacted {count} older messages via observation masking]"]
+    for number, message in enumerate(archived):
+        content = _content(message)
+        if content:
+            mask = chosen[number] if number < len(chosen) else None
+            lines.append(f"[{_role(message)}] {_observation(message, content, mask, policy)}")
+    return "\n".join(lines)
+
+
+def _observation(message: Message, content: str, mask: Any, policy: ResizePolicy) -> str:
+    """How much of a message's content stays to be seen."""
+    if message.get("role") == "assistant" or byte_length(content) < LONG:
+        return content
+    if isinstance(mask, str):
+        return mask
+    return _compressed(message, content, policy) or _preview(content)
+
+
+def _compressed(message: Message, content: str, policy: ResizePolicy) -> str | None:
+    """What the compress callback makes of a tool result that is too long."""
+    limit, callback = policy.tool_output_max_chars, policy.compress_callback
+    if (
+        callback is None
+        or message.get("role") not in ("tool", "tool_result")
+        or byte_length(content) <= limit
+    ):
+        return None
+    return compressed(content, message.get("name"), policy)
+
+
+def compressed(output: str, tool_name: Any, policy: ResizePolicy) -> str | None:
+    """The compress callback's text for a tool's output; None when it has none, or fails (08 §4.5)."""
+    name = tool_name if isinstance(tool_name, str) else ""
+    assert policy.compress_callback is not None
+    try:
+        text = policy.compress_callback(
+            {"tool_name": name, "output": output, "max_chars": policy.tool_output_max_chars}
+        )
+    except Exception:
+        return None  # the reference has the built-in form take over
+    return text if isinstance(text, str) and text else None
+
+
+def _preview(content: str) -> str:
+    lines = re.split(r"\r?\n", content)
+    if not lines[-1]:
+        lines.pop()
+    if len(lines) <= 3:
+        return content
+    length = byte_length(content)
+    return f"{cut_bytes(lines[0], _PREVIEW)}... [{len(lines)} lines, {length} chars masked]"
+
+
+def _asked(archived: list[Message], count: int, policy: ResizePolicy) -> str:
+    if policy.summarize is None:
+        raise ResizeError("LLM transcript compaction requires active LLM call options")
+    lines = conversation_lines(archived)
+    prompt = policy.prompt(lines, count) if policy.prompt else _default_prompt(lines, count)
+    reply = policy.summarize(prompt).strip()
+    if reply:
+        return f"[auto-compacted {count} older messages]\n{reply}"
+    header = (
+        f"[auto-compact fallback: LLM summarizer returned empty; {count} older messages abbreviated to "
+        f"~{LONG} chars each]"
+    )
+    return _truncated(archived, count, header)
+
+
+def _default_prompt(lines: str, count: int) -> str:
+    return f"{_PROMPT}\n\nArchived message count: {count}\n\nConversation:\n{lines}"
+
+
+def _custom(archived: list[Message], count: int, policy: ResizePolicy) -> str:
+    if not callable(policy.custom_compactor):
+        raise ResizeError("compact_callback is required when compact_strategy is 'custom'")
+    summary = _summary_in(policy.custom_compactor(archived), policy)
+    if summary.strip():
+        return f"[auto-compacted {count} older messages]\n{summary}"
+    return write("truncate", archived, count, policy)
+
+
+def _summary_in(value: Any, policy: ResizePolicy) -> str:
+    """The text that a custom compactor's value stands for."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    for key in ("summary", "text"):
+        if isinstance(value, dict) and value.get(key) is not None:
+            return policy.show(value[key])
+    return policy.pretty(value)
+
+
+def _role(message: Message) -> str:
+    role = message.get("role")
+    return role if isinstance(role, str) else "user"
+
+
+def _content(message: Message) -> str:
+    content = message.get("content")
+    return content if isinstance(content, str) else ""
+
+
+def _cut(content: str) -> str:
+    length = byte_length(content)
+    return content if length <= LONG else f"{cut_bytes(content, LONG)}... [truncated from {length} chars]"
+
+
+def byte_length(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def cut_bytes(text: str, limit: int) -> str:
+    """As much of the beginning as fits into ``limit`` bytes."""
+    if text.isascii():
+        return text[:limit]
+    return text.encode("utf-8", "surrogatepass")[:limit].decode("utf-8", "ignore")

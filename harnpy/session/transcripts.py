@@ -1,0 +1,225 @@
+"""What is done to transcript values: each a new transcript, made of an old one. Spec: 08 §2.4, §4.7.
+
+Pure but for new ids. To *rebuild* a transcript is to derive its message events anew; its other events
+follow them, with the event of what was done at the end.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.session import resize
+from harnpy.session.compaction import note_of
+from harnpy.session.errors import InvalidTranscript
+from harnpy.session.resize import merged_summary
+from harnpy.session.transcript import lifecycle_event, message_event, transcript
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harnpy.session.effects import Effects
+    from harnpy.session.resize import ResizePolicy
+    from harnpy.session.transcript import Show
+
+    Dict = dict[str, Any]
+
+_MESSAGE_KINDS = ("message", "tool_result")
+_TOOL_ROLES = ("tool", "tool_result")
+
+
+class Transcripts:
+    """Makes transcripts. ``effects`` gives ids and displays."""
+
+    def __init__(self, effects: Effects) -> None:
+        self._effects = effects
+
+    def new(self, messages: Sequence[Dict] = (), **extra: Any) -> Dict:
+        """A transcript with an id of its own. ``extra``: summary, metadata, state."""
+        return transcript(self._effects.new_id(), list(messages), self._message_events(messages), [], **extra)
+
+    def with_messages(
+        self,
+        former: Dict,
+        messages: Sequence[Any],
+        note: Dict | None = None,
+        *,
+        keep_events: bool = True,
+        **changes: Any,
+    ) -> Dict:
+        """``former`` rebuilt with other messages. ``changes``: summary, state; None takes one away."""
+        events = self._message_events(messages)
+        if keep_events:
+            events += [event for event in events_of(former) if event.get("kind") not in _MESSAGE_KINDS]
+        if note is not None:
+            events.append({"id": self._effects.new_id(), **note})
+        kept = {"summary": former.get("summary"), "state": former.get("state"), **changes}
+        id = former.get("id") or self._effects.new_id()
+        made = transcript(id, list(messages), events, assets_of(former), **kept)
+        return {**made, "metadata": former["metadata"]} if "metadata" in former else made
+
+    def moved(self, former: Dict, verb: str, state: str) -> Dict:
+        """``former`` in another state: archived, abandoned or active again."""
+        note = lifecycle_event(f"transcript_{verb}", f"transcript {_PAST[verb]}")
+        return self.with_messages(former, messages_of(former), note, state=state)
+
+    def forked(self, former: Dict, retain_messages: bool = True, retain_summary: bool = True) -> Dict:
+        note = lifecycle_event("transcript_fork", f"transcript {_PAST['fork']}")
+        messages = messages_of(former) if retain_messages else []
+        summary = former.get("summary") if retain_summary else None
+        return self.with_messages(former, messages, note, state="forked", summary=summary)
+
+    def reset(self, like: Dict) -> Dict:
+        """A new, active transcript that says it is one, with the metadata of ``like`` if it has some."""
+        note = lifecycle_event("transcript_reset", f"transcript {_PAST['reset']}")
+        former = {key: like[key] for key in ("metadata",) if key in like}
+        return self.with_messages(former, [], note, state="active")
+
+    def with_asset(self, former: Dict, asset: Any) -> Dict:
+        """``former`` with one asset more, or another one under its id."""
+        asset = self.asset(asset)
+        others = [known for known in assets_of(former) if _id_of(known) != asset["id"]]
+        return {**self.with_messages(former, messages_of(former)), "assets": [*others, asset]}
+
+    def asset(self, value: Any) -> Dict:
+        """An asset in its full form; what is no dict is where the asset is stored."""
+        given = value if isinstance(value, dict) else {"storage": {"path": self._effects.show(value)}}
+        asset = {**given, "_type": "transcript_asset"}
+        for key, default in (("kind", "blob"), ("visibility", "internal")):
+            if asset.get(key) is None:
+                asset[key] = default
+        if asset.get("id") is None:
+            asset["id"] = self._effects.new_id()
+        return asset
+
+    def summarised(self, former: Dict, keep_last: int, summary: str) -> Dict:
+        """``former`` with a summary, and only its last messages."""
+        messages = messages_of(former)
+        kept = messages[max(0, len(messages) - keep_last) :] if keep_last else []
+        made = self.with_messages(former, kept, summary=summary)
+        return {**made, "archived_messages": len(messages) - len(kept)}
+
+    def compacted(
+        self, former: Dict, policy: ResizePolicy, target_tokens: int | None, summary: str | None
+    ) -> tuple[Dict, Dict] | None:
+        """``former`` compacted, and the report of it; None when there was nothing to do.
+
+        ``summary``, unless blank, is what the field of that name gets instead of the computed text.
+        """
+        messages = messages_of(former)
+        if target_tokens is not None and resize.estimate_tokens(messages) <= target_tokens:
+            return None
+        compaction = resize.compact(messages, policy)
+        if compaction is None:
+            return None
+        report = compaction.report()
+        asset = self._source(former, report)
+        metadata = {
+            "mode": "manual", "keep_last": policy.keep_last, "target_tokens": target_tokens,
+            "snapshot_asset_id": asset["id"], **report,
+        }  # fmt: skip
+        text = summary if summary is not None and summary.strip() else compaction.text
+        made = self.with_messages(
+            former,
+            compaction.applied(messages),
+            note_of(metadata),
+            summary=merged_summary(former.get("summary"), text),
+        )
+        return {**made, "assets": [*made["assets"], asset]}, {**report, "snapshot_asset_id": asset["id"]}
+
+    def _source(self, former: Dict, report: Dict) -> Dict:
+        """The asset that keeps a transcript as it was before its compaction."""
+        return {
+            "_type": "transcript_asset",
+            "id": f"compaction-source-{self._effects.new_id()}",
+            "kind": "compaction_source_transcript",
+            "title": "Pre-compaction transcript",
+            "visibility": "internal",
+            "data": former,
+            "metadata": report,
+        }
+
+    def _message_events(self, messages: Sequence[Any]) -> list[Dict]:
+        new_id, show = self._effects.new_id, self._effects.show
+        return [message_event(message, new_id(), show) for message in messages if isinstance(message, dict)]
+
+
+_PAST = {
+    "fork": "forked", "reset": "reset", "archive": "archived", "abandon": "abandoned", "resume": "resumed"
+}  # fmt: skip
+
+
+def is_transcript(value: Any) -> bool:
+    return isinstance(value, dict) and value.get("_type") == "transcript"
+
+
+def messages_of(value: Dict) -> list[Any]:
+    """A transcript's messages. Raises `InvalidTranscript` when they are no list."""
+    return _list_of(value, "messages")
+
+
+def assets_of(value: Dict) -> list[Any]:
+    """A transcript's assets. Raises `InvalidTranscript` when they are no list."""
+    return _list_of(value, "assets")
+
+
+def events_of(value: Any) -> list[Dict]:
+    """The events of a transcript that are dicts."""
+    events = value.get("events") if is_transcript(value) else None
+    return [event for event in events if isinstance(event, dict)] if isinstance(events, list) else []
+
+
+def rendered(value: Dict, show: Show) -> str:
+    """``ROLE: TEXT`` of every public event that has text."""
+    shown = (event for event in events_of(value) if event.get("visibility") == "public")
+    lines = ((_shown(event, "role", show), _shown(event, "text", show)) for event in shown)
+    return "\n".join(f"{role}: {text}" for role, text in lines if text)
+
+
+def rendered_in_full(value: Dict, show: Show) -> str:
+    """``[VISIBILITY] ROLE: TEXT`` of every event."""
+    fields = (
+        [_shown(event, key, show) for key in ("visibility", "role", "text")] for event in events_of(value)
+    )
+    return "\n".join(f"[{visibility}] {role}: {text}" for visibility, role, text in fields)
+
+
+def statistics(value: Any) -> Dict:
+    """How many messages and events of which sort there are; all zero for what is no dict."""
+    given = value if isinstance(value, dict) else {}
+    messages = [m for m in _if_list(given.get("messages")) if isinstance(m, dict)]
+    roles = [message.get("role") for message in messages]
+    users, assistants = roles.count("user"), roles.count("assistant")
+    return {
+        "message_count": len(messages),
+        "user_message_count": users,
+        "assistant_message_count": assistants,
+        "user_facing_message_count": users + assistants,
+        "tool_result_message_count": sum(role in _TOOL_ROLES for role in roles),
+        "tool_call_count": sum(len(_if_list(message.get("tool_calls"))) for message in messages),
+        "visible_event_count": sum(
+            isinstance(event, dict) and event.get("visibility") == "visible"
+            for event in _if_list(given.get("events"))
+        ),
+    }
+
+
+def _list_of(value: Dict, key: str) -> list[Any]:
+    found = value.get(key)
+    if found is None:
+        return []
+    if not isinstance(found, list):
+        raise InvalidTranscript(f"transcript.{key} must be a list")
+    return found
+
+
+def _if_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _id_of(asset: Any) -> Any:
+    return asset.get("id") if isinstance(asset, dict) else None
+
+
+def _shown(event: Dict, key: str, show: Show) -> str:
+    value = event.get(key)
+    return "" if value is None else show(value)
