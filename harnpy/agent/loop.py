@@ -6,10 +6,13 @@ This is the loop without tools: every turn is a text turn. The conversation is k
 
 from __future__ import annotations
 
+import functools
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from harnpy.agent import prompts
+from harnpy.agent.compaction import LoopCompaction, read_compaction
 from harnpy.agent.options import LLM_BACKOFF_MS, profile_of, read_loop_options
 from harnpy.agent.record import reply_events
 from harnpy.llm.budget import project
@@ -18,7 +21,10 @@ from harnpy.llm.messages import request_message
 from harnpy.llm.protocol import TAGS, Parsed, parse_reply
 from harnpy.llm.visible import visible_text
 from harnpy.session.binding import AGENT, Binding, Conversation
+from harnpy.session.compaction import compacted_event, note_of
 from harnpy.session.events import STEP_COMPLETED
+from harnpy.session.resize import compact, content_bytes
+from harnpy.session.summaries import byte_length
 
 if TYPE_CHECKING:
     from harnpy.agent.options import LoopOptions
@@ -45,10 +51,11 @@ def run_loop(
     request = models.request(
         message, system, options, caller="agent_loop", retries=profile.llm_retries, backoff_ms=LLM_BACKOFF_MS
     )
-    loop_options = read_loop_options(options, profile)
+    loop = Loop(models, sessions, request, read_loop_options(options, profile))
+    pretty = functools.partial(sessions.effects.to_json, pretty=True)
+    loop.compaction = read_compaction(options, request.model, loop.summarize, pretty)
     messages = options.value("messages")
-    opening = messages if isinstance(messages, list) else [{"role": "user", "content": message}]
-    return Loop(models, sessions, request, loop_options).run(opening)
+    return loop.run(messages if isinstance(messages, list) else [{"role": "user", "content": message}])
 
 
 class Loop:
@@ -66,11 +73,14 @@ class Loop:
             if options.session_id
             else Conversation(f"agent_session_{sessions.effects.new_id()}", sessions.effects)
         )
+        self.compaction: LoopCompaction | None = None
+        self.conversation.summarize = self.summarize
         # The budget is the loop's own affair: it ends the loop instead of failing the call.
         self.budget, request.budget = request.budget, None
         self.prefill = request.prefill
         self.caller_system = request.system
         request.system = prompts.system_prompt(request.system, options)
+        self.size = 0  # bytes of text in the conversation
         self.texts: list[str] = []
         self.last_prose = ""
         self.iterations = 0
@@ -84,7 +94,7 @@ class Loop:
         with self.sessions.enter(conversation.id):
             try:
                 conversation.begin(self.caller_system, self.options.tool_format)
-                self.request.messages = conversation.converted(request_message)
+                self._read_again()
                 for message in opening:
                     if isinstance(message, dict):
                         self._add(message if "role" in message else {"role": "user", **message})
@@ -112,6 +122,9 @@ class Loop:
 
     def _turn(self, iteration: int) -> str | None:
         """One turn; the loop's status if it ends here."""
+        if self.conversation.replaced():
+            self._read_again()
+        self._compact_when_full(iteration)
         self._emit("turn_start", iteration=iteration)
         self._emit("iteration_start", iteration=iteration)
         self._take_in_news()
@@ -135,7 +148,11 @@ class Loop:
 
     def _take_in_news(self) -> None:
         """Messages that others injected meanwhile, and queued feedback."""
-        self.request.messages += map(request_message, self.conversation.arrivals())
+        if self.conversation.replaced():  # by a subscriber, on hearing that the turn starts
+            self._read_again()
+        arrivals = self.conversation.arrivals()
+        self.request.messages += map(request_message, arrivals)
+        self.size += content_bytes(arrivals)
         self.request.prefill = self.prefill
         for kind, content in self.sessions.take_feedback(self.conversation.id):
             self._emit("feedback_injected", kind=kind, content=content)
@@ -153,6 +170,47 @@ class Loop:
             return True
         return False
 
+    # Compaction.
+
+    def _compact_when_full(self, iteration: int) -> None:
+        """Sum older messages up before the call, when the conversation has reached the threshold (4.9)."""
+        compaction = self.compaction
+        if compaction is None or self._estimated_tokens() < compaction.threshold:
+            return
+        made = compact(self.conversation.messages, compaction.policy)
+        if made is None:
+            return
+        if self.conversation.replaced():  # somebody else was quicker, while the model wrote the summary
+            self._read_again()
+            return
+        report = {**made.report(), "strategy": compaction.label}
+        keep = {"keep_first": compaction.policy.keep_first, "keep_last": compaction.policy.keep_last}
+        metadata = {"mode": "preflight", **report, "engine_strategy": made.strategy, **keep}
+        self.conversation.compact(made, note_of(metadata, "Transcript compacted before agent LLM call"))
+        self._read_again()
+        self.models.trace.record(
+            "context_compaction",
+            archived_messages=made.archived,
+            new_summary_len=len(made.text),
+            iteration=iteration,
+        )
+        id = self.conversation.id
+        self.sessions.emit(id, compacted_event(id, "preflight", report))
+
+    def _estimated_tokens(self) -> int:
+        return self.size // 4 + byte_length(self.request.system or "") // 4
+
+    def _read_again(self) -> None:
+        """Let the request have the conversation's messages, which are others now."""
+        self.request.messages = self.conversation.converted(request_message)
+        self.size = content_bytes(self.conversation.messages)
+
+    def summarize(self, prompt: str) -> str:
+        """Ask the loop's model for a summary: no system prompt, no history, the same account."""
+        messages = [{"role": "user", "content": prompt}]
+        request = replace(self.request, messages=messages, system=None, tools=None, prefill=None)
+        return self._account(self.models.ask(request)).text
+
     # The call.
 
     def _ask(self, iteration: int) -> str:
@@ -162,12 +220,17 @@ class Loop:
             name = reply.tool_calls[0]["name"]
             raise MisuseError(f"agent_loop: the model called tool '{name}', but this loop has no tools")
         self.iterations = iteration + 1
-        self.tokens += reply.input_tokens + reply.output_tokens
-        self.cost += reply.cost
+        self._account(reply)
         self._note(reply)
         text = (self.request.prefill or "") + reply.text
         self.texts.append(text)
         return text
+
+    def _account(self, reply: Reply) -> Reply:
+        """Charge a call to the loop's budget."""
+        self.tokens += reply.input_tokens + reply.output_tokens
+        self.cost += reply.cost
+        return reply
 
     def _note(self, reply: Reply) -> None:
         """What the session's log keeps of a call."""
@@ -250,6 +313,7 @@ class Loop:
     def _add(self, message: Dict) -> None:
         self.conversation.add(message)
         self.request.messages.append(request_message(message))
+        self.size += content_bytes((message,))
 
     def _emit(self, type: str, **fields: Any) -> None:
         id = self.conversation.id

@@ -37,10 +37,6 @@ _LATER = {
     "command_policy": "policies",
     "task_ledger": "the task ledger",
     "deliverables": "the task ledger",
-    "compaction": "compaction in the loop",
-    "auto_compact": "compaction in the loop",
-    "compact_threshold": "compaction in the loop",
-    "hard_limit_tokens": "compaction in the loop",
     "daemon": "daemon loops",
 }
 _OFF: tuple[object, ...] = (None, False, "none", [], {})

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.session import events as kinds
-from harnpy.session.events import Event, EventDraft
+from harnpy.session.events import Event, EventDraft, Summary
 from harnpy.session.resize import merged_summary
 from harnpy.session.transcript import message_event, plain_message, transcript
 from harnpy.session.views import lifecycle_value
@@ -114,6 +114,8 @@ class Binding(Conversation):
         self._shuffled = False
         self._overtaken = False
         self._replaced = False
+        #: The summary of what was compacted earlier, when the loop put it before the session's messages.
+        self._opening: Dict | None = None
 
     def begin(self, system: str | None, tool_format: str) -> None:
         session = self._sessions.bind(self)
@@ -123,7 +125,8 @@ class Binding(Conversation):
             if session.view.register(key) != value:
                 session.set(key, value)
         self._mark(session)
-        self._shuffled = len(self.messages) != self._count  # the summary came before them
+        self._shuffled = len(self.messages) != self._count
+        self._opening = self.messages[0] if self._shuffled else None
 
     def add(self, message: Dict) -> None:
         super().add(message)
@@ -170,7 +173,8 @@ class Binding(Conversation):
 
     def converted(self, convert: Callable[[Dict], Any]) -> list[Any]:
         session = self._sessions.session(self.id)
-        if session is None or self._pending or self._shuffled or not self._in_step(session):
+        ahead = self._pending or self._arrived or self._shuffled
+        if session is None or ahead or not self._in_step(session):
             return super().converted(convert)
         return list(session.view.window.converted(convert))
 
@@ -244,6 +248,8 @@ class Binding(Conversation):
             written = entries.get(id(message))
             if written:
                 return written.pop(0)
+            if message is self._opening:
+                return Summary(session, message, [], self.effects.now())
             return session.record(kinds.MESSAGE_ADDED, message, self._turn)
 
         wanted = [entry_of(message) for message in self.messages + self._arrived]

@@ -57,7 +57,7 @@ class ResizePolicy:
                     f"unknown compact_strategy '{strategy}' "
                     "(expected 'llm', 'truncate', 'custom', or 'observation_mask')"
                 )
-        if self.strategy == "custom":
+        if "custom" in (self.strategy, self.hard_limit_strategy):
             if self.custom_compactor is None:
                 raise ResizeError("compact_callback is required when compact_strategy is 'custom'")
             if not callable(self.custom_compactor):

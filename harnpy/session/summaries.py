@@ -70,17 +70,18 @@ def _masked(archived: list[Message], count: int, policy: ResizePolicy, masks: bo
         content = _content(message)
         if content:
             mask = chosen[number] if number < len(chosen) else None
-            lines.append(f"[{_role(message)}] {_observation(message, content, mask, policy)}")
+            lines.append(_observation(message, content, mask, policy))
     return "\n".join(lines)
 
 
 def _observation(message: Message, content: str, mask: Any, policy: ResizePolicy) -> str:
-    """How much of a message's content stays to be seen."""
-    if message.get("role") == "assistant" or byte_length(content) < LONG:
-        return content
+    """What stays to be seen of a message."""
+    role = _role(message)
+    if role == "assistant" or byte_length(content) < LONG:
+        return f"[{role}] {content}"
     if isinstance(mask, str):
         return mask
-    return _compressed(message, content, policy) or _preview(content)
+    return f"[{role}] {_compressed(message, content, policy) or _preview(content)}"
 
 
 def _compressed(message: Message, content: str, policy: ResizePolicy) -> str | None:
@@ -138,8 +139,7 @@ def _default_prompt(lines: str, count: int) -> str:
 
 
 def _custom(archived: list[Message], count: int, policy: ResizePolicy) -> str:
-    if not callable(policy.custom_compactor):
-        raise ResizeError("compact_callback is required when compact_strategy is 'custom'")
+    assert policy.custom_compactor is not None, "checked before"
     summary = _summary_in(policy.custom_compactor(archived), policy)
     if summary.strip():
         return f"[auto-compacted {count} older messages]\n{summary}"
