@@ -27,6 +27,8 @@ from harnpy.session.resize import compact, content_bytes
 from harnpy.session.summaries import byte_length
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from harnpy.agent.options import LoopOptions
     from harnpy.llm.call import Models
     from harnpy.llm.reply import Reply
@@ -81,6 +83,13 @@ class Loop:
         self.caller_system = request.system
         request.system = prompts.system_prompt(request.system, options)
         self.size = 0  # bytes of text in the conversation
+        self.segment = models.segment(
+            session_id=self.conversation.id,
+            new_loop_id=sessions.effects.new_id,
+            depth=sessions.depth(),
+            tool_format=options.tool_format,
+        )
+        request.segment = self.segment
         self.texts: list[str] = []
         self.last_prose = ""
         self.iterations = 0
@@ -95,6 +104,7 @@ class Loop:
             try:
                 conversation.begin(self.caller_system, self.options.tool_format)
                 self._read_again()
+                self._record(conversation.messages)
                 for message in opening:
                     if isinstance(message, dict):
                         self._add(message if "role" in message else {"role": "user", **message})
@@ -122,8 +132,9 @@ class Loop:
 
     def _turn(self, iteration: int) -> str | None:
         """One turn; the loop's status if it ends here."""
-        if self.conversation.replaced():
-            self._read_again()
+        if self.segment is not None:
+            self.segment.iteration = iteration
+        self._follow()
         self._compact_when_full(iteration)
         self._emit("turn_start", iteration=iteration)
         self._emit("iteration_start", iteration=iteration)
@@ -148,9 +159,9 @@ class Loop:
 
     def _take_in_news(self) -> None:
         """Messages that others injected meanwhile, and queued feedback."""
-        if self.conversation.replaced():  # by a subscriber, on hearing that the turn starts
-            self._read_again()
+        self._follow()
         arrivals = self.conversation.arrivals()
+        self._record(arrivals)
         self.request.messages += map(request_message, arrivals)
         self.size += content_bytes(arrivals)
         self.request.prefill = self.prefill
@@ -180,14 +191,14 @@ class Loop:
         made = compact(self.conversation.messages, compaction.policy)
         if made is None:
             return
-        if self.conversation.replaced():  # somebody else was quicker, while the model wrote the summary
-            self._read_again()
+        if self._follow():  # somebody else was quicker, while the model wrote the summary
             return
         report = {**made.report(), "strategy": compaction.label}
         keep = {"keep_first": compaction.policy.keep_first, "keep_last": compaction.policy.keep_last}
         metadata = {"mode": "preflight", **report, "engine_strategy": made.strategy, **keep}
         self.conversation.compact(made, note_of(metadata, "Transcript compacted before agent LLM call"))
         self._read_again()
+        self._record((made.message,))
         self.models.trace.record(
             "context_compaction",
             archived_messages=made.archived,
@@ -199,6 +210,15 @@ class Loop:
 
     def _estimated_tokens(self) -> int:
         return self.size // 4 + byte_length(self.request.system or "") // 4
+
+    def _follow(self) -> bool:
+        """Go on from what the session holds, if somebody else compacted it; whether somebody did."""
+        known = set(map(id, self.conversation.messages)) if self.segment is not None else set()
+        if not self.conversation.replaced():
+            return False
+        self._read_again()
+        self._record(message for message in self.conversation.messages if id(message) not in known)
+        return True
 
     def _read_again(self) -> None:
         """Let the request have the conversation's messages, which are others now."""
@@ -247,6 +267,8 @@ class Loop:
         options = self.options
         parsed = parse_reply(text) if any(tag in text for tag in TAGS) else Parsed()
         self.last_prose = parsed.prose or text
+        if self.segment is not None:
+            self.segment.interpreted(self.last_prose, [], parsed.errors)
         accepted = self._completes(iteration, text, parsed)
         if not accepted and options.tool_format == "native" and options.require_action:
             return self._demand_action(iteration, text)
@@ -310,8 +332,15 @@ class Loop:
 
     # Both ends.
 
+    def _record(self, messages: Iterable[Dict]) -> None:
+        """Note messages that enter the conversation in the transcript sidecar, if one is kept."""
+        if self.segment is not None:
+            for message in messages:
+                self.segment.message(message)
+
     def _add(self, message: Dict) -> None:
         self.conversation.add(message)
+        self._record((message,))
         self.request.messages.append(request_message(message))
         self.size += content_bytes((message,))
 

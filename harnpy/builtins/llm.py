@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from harnpy.agent.record import call_transcript
 from harnpy.builtins.convert import domain_errors
 from harnpy.llm.call import Models
@@ -32,7 +34,9 @@ def models_of(vm: Vm) -> Models:
     slot = vm.state(_Slot)
     if slot.models is None:
         host = vm.host
-        slot.models = Models(display, host.env, host.now, host.monotonic, vm.tasks.sleep)
+        slot.models = Models(
+            display, host.env, host.now, host.monotonic, vm.tasks.sleep, partial(host.write_text, append=True)
+        )
     return slot.models
 
 

@@ -14,6 +14,7 @@ from harnpy.llm.providers.mock import MockProvider
 from harnpy.llm.request import read_request
 from harnpy.llm.routing import no_such_provider
 from harnpy.llm.trace import Trace
+from harnpy.llm.transcript_log import VARIABLE, Segment, segment_writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +28,8 @@ class Models:
     """The providers of one program, and what its calls add up to.
 
     What it needs of the world is handed in: ``show`` (the display of a value), ``env``, the clocks
-    ``now`` and ``monotonic`` in seconds, and ``sleep``, which may suspend the caller.
+    ``now`` and ``monotonic`` in seconds, ``sleep``, which may suspend the caller, and ``append(path, text)``
+    to a file.
     """
 
     def __init__(
@@ -37,12 +39,14 @@ class Models:
         now: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Any] = time.sleep,
+        append: Callable[[str, str], Any] | None = None,
     ) -> None:
         self.show = show
         self.env = env
         self.now = now
         self.monotonic = monotonic
         self.sleep = sleep
+        self._append = append
         self.mock = MockProvider(show)
         self.trace = Trace()
 
@@ -61,6 +65,16 @@ class Models:
             return self.mock
         raise OptionError(no_such_provider(request.provider))
 
+    def segment(self, new_loop_id: Callable[[], str] | None = None, **scope: Any) -> Segment | None:
+        """Where a loop, or a call outside any, records its rows in the transcript sidecar.
+
+        None when none is kept. ``scope``: session_id, depth, tool_format.
+        """
+        write = None if self._append is None else segment_writer(self.env(VARIABLE), self._append)
+        if write is None:
+            return None
+        return Segment(write, self.now, loop_id=new_loop_id() if new_loop_id else None, **scope)
+
     def ask(self, request: Request, iteration: int | None = None) -> Reply:
         """Answer a request, trying again as often as it says. Raises `CallError`."""
         attempt = 0
@@ -78,9 +92,15 @@ class Models:
 
     def _attempt(self, request: Request, iteration: int | None) -> Reply:
         begin = self.monotonic()
+        segment = request.segment or self.segment()
+        call_id = self.trace.new_call_id()
+        if segment is not None:
+            segment.request(request, call_id)
         reply = self.provider(request).complete(request)
         ms = int((self.monotonic() - begin) * 1000)
-        self.trace.record_call(reply, ms, iteration)
+        if segment is not None:
+            segment.response(reply, ms)
+        self.trace.record_call(reply, call_id, ms, iteration)
         return reply
 
     def _note_empty(self, error: CallError, iteration: int | None, attempt: int) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from harnpy.llm.options import Options
+    from harnpy.llm.transcript_log import Segment
 
 MAX_TOKENS = 16384
 
@@ -41,7 +42,8 @@ _MEANS_NOTHING = ("text", "none", "off", "manual")
 
 @dataclass(slots=True)
 class Request:
-    """``messages`` and ``tools`` are as the provider gets them; ``sampling`` holds what the caller set.
+    """``messages`` and ``tools`` are as the provider gets them; ``sampling`` holds what the caller set;
+    ``segment`` is where a loop records its calls.
 
     A request that is asked more than once only ever adds to its ``messages``; other messages come in
     another list.
@@ -60,6 +62,7 @@ class Request:
     backoff_ms: int = 250
     budget: Budget | None = None
     sampling: dict[str, Any] = field(default_factory=dict)
+    segment: Segment | None = None
 
 
 def read_request(

@@ -19,13 +19,19 @@ class Trace:
         self.output_tokens = 0
         self.llm_ms = 0
         self.cost = 0.0
+        self._calls = 0
         self._last: dict[str, Any] = {}
 
     def record(self, type: str, **fields: Any) -> None:
         self.events.append({"type": type, **fields})
         self.counts[type] += 1
 
-    def record_call(self, reply: Reply, ms: int, iteration: int | None) -> None:
+    def new_call_id(self) -> str:
+        """The id of a call that is about to be made."""
+        self._calls += 1
+        return f"llm_call_{self._calls}"
+
+    def record_call(self, reply: Reply, call_id: str, ms: int, iteration: int | None) -> None:
         """A model call that succeeded; ``iteration`` is the loop's."""
         self.input_tokens += reply.input_tokens
         self.output_tokens += reply.output_tokens
@@ -33,7 +39,7 @@ class Trace:
         self.cost += reply.cost
         self.record(
             "llm_call",
-            call_id=f"llm_call_{self.counts['llm_call'] + 1}",
+            call_id=call_id,
             model=reply.model,
             input_tokens=reply.input_tokens,
             output_tokens=reply.output_tokens,

@@ -91,6 +91,10 @@ class Registry:
         """The innermost id being driven in this task."""
         return self._stack().current()
 
+    def depth(self) -> int:
+        """How many sessions are being driven in this task, one inside the other."""
+        return len(self._stack().ids)
+
     @contextmanager
     def enter(self, id: str) -> Iterator[None]:
         """Drive ``id`` inside the block. A driven session is never evicted."""

@@ -69,9 +69,11 @@ def read_rows(text: str, parse: Callable[[str], Any]) -> Rows:
 
 def reconstruct(records: list[Dict]) -> Source:
     """The conversation that the rows hold, by the first of the formats that fits."""
-    request: Dict = next((row for row in reversed(records) if row.get("type") in _REQUESTS), {})
-    prompts = [row for row in records if row.get("type") == "system_prompt"]
-    format, messages = _conversation(records)
+    loop_id = _last_loop_id(records)
+    rows = records if loop_id is None else [row for row in records if row.get("loop_id") == loop_id]
+    request: Dict = next((row for row in reversed(rows) if row.get("type") in _REQUESTS), {})
+    prompts = [row for row in rows if row.get("type") == "system_prompt"]
+    format, messages = _conversation(rows)
     return Source(
         format=format,
         messages=messages,
@@ -96,9 +98,9 @@ def last_messages(messages: list[Dict], count: int) -> list[Dict]:
 
 
 def _conversation(records: list[Dict]) -> tuple[str | None, list[Dict]]:
-    rows = [row for row in records if row.get("type") == "message" and isinstance(row.get("role"), str)]
-    if rows:
-        return MESSAGE_EVENTS, [_message(row) for row in _last_loop(rows)]
+    segment = _last_segment(records)
+    if segment:
+        return MESSAGE_EVENTS, [_message(row) for row in segment]
     requests = [
         number
         for number, row in enumerate(records)
@@ -112,20 +114,28 @@ def _conversation(records: list[Dict]) -> tuple[str | None, list[Dict]]:
     return None, []
 
 
-def _last_loop(rows: list[Dict]) -> list[Dict]:
-    """The message rows of the last outermost loop; without loop ids, of the last segment."""
-    marked = [row for row in rows if isinstance(row.get("loop_id"), str)]
-    if marked:
-        outermost = min(_depth(row) for row in marked)
-        last = next(row["loop_id"] for row in reversed(marked) if _depth(row) == outermost)
-        return [row for row in marked if row["loop_id"] == last]
-    begin, under_way = 0, False
-    for number, row in enumerate(rows):
-        opening = row.get("iteration") is None
-        if opening and under_way:
-            begin = number
-        under_way = not opening
-    return rows[begin:]
+def _is_message(row: Dict) -> bool:
+    return row.get("type") == "message" and isinstance(row.get("role"), str)
+
+
+def _last_loop_id(records: list[Dict]) -> str | None:
+    """The last outermost loop with messages; None when loops aren't told apart by ids."""
+    rows = [row for row in records if _is_message(row) and isinstance(row.get("loop_id"), str)]
+    outermost = min(map(_depth, rows), default=0)
+    return next((row["loop_id"] for row in reversed(rows) if _depth(row) == outermost), None)
+
+
+def _last_segment(records: list[Dict]) -> list[Dict]:
+    """The message rows from the last opening on: those of one loop. A loop with an id is one segment."""
+    segment: list[Dict] = []
+    under_way = False
+    for row in records:
+        if _is_message(row):
+            if under_way and row.get("iteration") is None and not isinstance(row.get("loop_id"), str):
+                segment, under_way = [], False
+            segment.append(row)
+        under_way |= row.get("iteration") is not None
+    return segment
 
 
 def _snapshot(records: list[Dict], number: int) -> list[Dict]:

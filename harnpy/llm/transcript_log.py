@@ -1,0 +1,138 @@
+"""The `llm_transcript.jsonl` sidecar: what went to models and came back, row by row. Spec: 08 §3.1–3.2.
+
+Written when `HARN_LLM_TRANSCRIPT_DIR` names a directory; a row that can't be written is let go. Each loop
+writes a segment of its own, so that its rows tell its conversation without any others.
+"""
+
+from __future__ import annotations
+
+import os.path
+from typing import TYPE_CHECKING, Any
+
+from harnpy.llm.messages import compact_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harnpy.llm.reply import Reply
+    from harnpy.llm.request import Request
+
+    Message = dict[str, Any]
+
+VARIABLE = "HARN_LLM_TRANSCRIPT_DIR"
+FILE_NAME = "llm_transcript.jsonl"
+
+_MESSAGE_KEYS = ("role", "content", "tool_calls", "tool_call_id", "name")
+
+
+class Segment:
+    """The rows of one loop, or of one call outside any. ``depth`` is 0 for an outermost loop."""
+
+    def __init__(
+        self,
+        write: Callable[[str], None],
+        now: Callable[[], float],
+        session_id: str | None = None,
+        loop_id: str | None = None,
+        depth: int = 0,
+        tool_format: str | None = None,
+    ) -> None:
+        self._write = write
+        self._now = now
+        self._common = {"span_id": None, "session_id": session_id, "loop_id": loop_id, "loop_depth": depth}
+        self._tool_format = tool_format
+        self._call_id: str | None = None
+        self._system: str | None = None
+        self._tools: str | None = None
+        self.iteration: int | None = None
+
+    def message(self, message: Message) -> None:
+        """A message enters the conversation; before the first turn `iteration` is None."""
+        fields = {key: message.get(key) for key in _MESSAGE_KEYS}
+        if message.get("tool_use_id") is not None:
+            fields["tool_use_id"] = message["tool_use_id"]
+        self._row("message", iteration=self.iteration, **fields)
+
+    def request(self, request: Request, call_id: str) -> None:
+        """A request is about to be sent, with a system prompt and tools that may be new."""
+        self._call_id = call_id
+        system, tools = request.system or "", compact_json(request.tools or [])
+        if system != self._system:
+            self._system = system
+            self._row("system_prompt", hash=_hash(system), content=system)
+        if tools != self._tools and (request.tools or self._tools is not None):
+            self._row("tool_schemas", hash=_hash(tools), schemas=request.tools or [])
+        self._tools = tools
+        self._row(
+            "provider_call_request",
+            iteration=self.iteration,
+            call_id=call_id,
+            model=request.model,
+            provider=request.provider,
+            max_tokens=request.max_tokens,
+            temperature=request.sampling.get("temperature"),
+            thinking=request.thinking,
+            tool_choice=None,
+            tool_format=self._tool_format,
+            native_tool_count=len(request.tools or ()),
+            message_count=len(request.messages),
+            structural_experiment=None,
+            route_policy=None,
+            fallback_chain=[],
+            routing_decision=None,
+        )
+
+    def response(self, reply: Reply, ms: int) -> None:
+        self._row(
+            "provider_call_response",
+            iteration=self.iteration,
+            call_id=self._call_id,
+            provider=reply.provider,
+            model=reply.model,
+            text=reply.text,
+            tool_calls=reply.tool_calls,
+            cost_usd=reply.cost,
+            cache_hit=reply.cache_read_tokens > 0,
+            thinking=reply.thinking,
+            thinking_summary=reply.thinking_summary,
+            response_ms=ms,
+            structural_experiment=None,
+            **reply.usage(),
+        )
+
+    def interpreted(self, prose: str, tool_calls: list[Any], errors: list[str]) -> None:
+        """What the loop made of the last response."""
+        self._row(
+            "interpreted_response",
+            iteration=self.iteration,
+            call_id=self._call_id,
+            tool_format=self._tool_format,
+            prose=prose,
+            tool_calls=tool_calls,
+            tool_parse_errors=errors,
+        )
+
+    def _row(self, type: str, **fields: Any) -> None:
+        row = {"type": type, "timestamp": f"{self._now():.3f}", **self._common, **fields}
+        self._write(compact_json(row) + "\n")
+
+
+def segment_writer(directory: str | None, append: Callable[[str, str], Any]) -> Callable[[str], None] | None:
+    """A function that adds a line to the sidecar in ``directory``; None when there is none."""
+    if not directory:
+        return None
+    path = os.path.join(directory, FILE_NAME)
+
+    def write(line: str) -> None:
+        try:
+            append(path, line)
+        except OSError:
+            return  # the run matters more than its record: the reference has it go on
+
+    return write
+
+
+def _hash(text: str) -> str:
+    import hashlib
+
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
