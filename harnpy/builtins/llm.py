@@ -17,6 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from harnpy.llm.reply import Reply
+    from harnpy.llm.request import Request
     from harnpy.vm.machine import Vm
     from harnpy.vm.values import Value
 
@@ -50,12 +52,17 @@ def llm_call(vm: Vm, prompt: str, system: str | None, options: Value) -> Dict:
     models = models_of(vm)
     with domain_errors:
         request = models.request(prompt, system, models.options(options))
-        try:
-            reply = models.ask(request)
-        except CallError as error:
-            raise Thrown(error.as_dict(request.provider, request.model, vm.host.now())) from error
+        reply = ask(vm, request)
     transcript = call_transcript(request.messages, reply, vm.sessions.effects)
     return {**result_dict(reply), "transcript": transcript}
+
+
+def ask(vm: Vm, request: Request) -> Reply:
+    """The model's reply; a call that fails throws the error's dict (07 §1.7)."""
+    try:
+        return models_of(vm).ask(request)
+    except CallError as error:
+        raise Thrown(error.as_dict(request.provider, request.model, vm.host.now())) from error
 
 
 @builtin("llm_mock(config: dict) -> nil", family="llm")

@@ -64,7 +64,8 @@ def transcript_messages(vm: Vm, t: Value) -> list[Value]:
 @builtin("transcript_events(t: dict) -> list", family="transcripts")
 def transcript_events(vm: Vm, t: Value) -> list[Value]:
     """The events of a transcript, messages and all else that happened."""
-    return _transcript("transcript_events", t).get("events") or []
+    events = _transcript("transcript_events", t).get("events")
+    return events if type(events) is list else []
 
 
 @builtin("transcript_assets(t: dict) -> list", family="transcripts")
@@ -87,11 +88,11 @@ def transcript_id(vm: Vm, t: Value) -> str:
     return "" if id is None else display(id)
 
 
-@builtin("transcript_add_asset(t: dict, asset: any) -> dict", family="transcripts", counted=True)
-def transcript_add_asset(vm: Vm, t: Value = None, asset: Value = ABSENT) -> Dict:
+@builtin("transcript_add_asset(t: dict, asset: any) -> dict", family="transcripts")
+def transcript_add_asset(vm: Vm, t: Value, asset: Value) -> Dict:
     """A transcript with one asset more; one of the same id is replaced. Spec: 08 §2.4."""
     former = _transcript("transcript_add_asset", t)
-    if asset is ABSENT:
+    if asset is None:
         raise Thrown("transcript_add_asset: missing asset")
     with domain_errors:
         return _maker(vm).with_asset(former, asset)

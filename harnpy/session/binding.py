@@ -209,9 +209,14 @@ class Binding(Conversation):
         session = self._sessions.session(self.id)
         if session is None or not self._in_step(session):
             return super().transcript(state)
-        window = session.view.window
-        messages = list(window.converted(plain_message))
-        return self._transcript(messages, list(window.message_events()), state)
+        window, show = session.view.window, self.effects.show
+        messages, events = [], []
+        stored = zip(window.messages(), window.converted(plain_message), window.message_events(), strict=True)
+        for message, plain, event in stored:
+            if plain is not None:
+                messages.append(plain)
+                events.append(event if plain is message else message_event(plain, event["id"], show))
+        return self._transcript(messages, events, state)
 
     def _has_pending_messages(self) -> bool:
         return any(draft.type == kinds.MESSAGE_ADDED for draft in self._pending)

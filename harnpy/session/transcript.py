@@ -29,7 +29,9 @@ def transcript(id: str, messages: list[Dict], events: list[Dict], assets: list[D
 
 def message_event(message: Dict, id: str, show: Show) -> Dict:
     """The event of a message: ``{id, kind, role, visibility, text, blocks, metadata?}``."""
-    role = message.get("role", "user")
+    role = message.get("role")
+    if role is None:
+        role = "user"
     blocks = content_blocks(message.get("content"), role, show)
     event = {
         "id": id,
@@ -85,9 +87,9 @@ def plain_message(message: Dict) -> Dict | None:
 
 def _block(item: Any, visibility: str, show: Show) -> Dict:
     block = item if isinstance(item, dict) else {"text": show(item)}
-    if "type" in block and "visibility" in block:
-        return block
-    return {"type": "text", "visibility": visibility, **block}
+    missing = {"type": "text", "visibility": visibility}
+    missing = {key: default for key, default in missing.items() if block.get(key) is None}
+    return {**block, **missing} if missing else block
 
 
 def _default_visibility(role: str) -> str:
@@ -110,7 +112,7 @@ _LABELLED = {"image": "image", "input_image": "image"} | {t: t for t in ("file",
 
 def _rendering(block: Dict, show: Show) -> str:
     """A block in one line of text."""
-    kind = block["type"]
+    kind = show(block["type"])
     if kind in ("text", "output_text"):
         return _text(block, ("text", "content"), "", show)
     if kind == "reasoning":
@@ -119,7 +121,7 @@ def _rendering(block: Dict, show: Show) -> str:
         return f"<{kind}:{_text(block, ('name',), 'tool', show)}>"
     word = _LABELLED.get(kind)
     if word is None:
-        return f"<{show(kind)}>"
+        return f"<{kind}>"
     return f"<{word}:{_text(block, ('name', 'title', 'path', 'asset_id'), word, show)}>"
 
 

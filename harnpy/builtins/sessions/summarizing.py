@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from harnpy.builtins.llm import models_of
+from harnpy.builtins.llm import ask, models_of
 from harnpy.builtins.templates import assets
 from harnpy.builtins.templates.functions import module_directory, rendered
 from harnpy.vm.errors import RuntimeFault, Thrown
@@ -26,13 +26,13 @@ _NOT_FOR_SUMMARIES = frozenset(
 def summarizer(vm: Vm, options: Value = None) -> Callable[[str], str]:
     """A function that asks the model of ``options``, else the default one, and answers its text."""
 
-    def ask(prompt: str) -> str:
+    def summarize(prompt: str) -> str:
         given = options if type(options) is dict else {}
         chosen = {key: value for key, value in given.items() if key not in _NOT_FOR_SUMMARIES}
         models = models_of(vm)
-        return models.ask(models.request(prompt, None, models.options(chosen))).text
+        return ask(vm, models.request(prompt, None, models.options(chosen))).text
 
-    return ask
+    return summarize
 
 
 def prompt_from(vm: Vm, path: str) -> Callable[[str, int], str]:
