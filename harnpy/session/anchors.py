@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.session.effects import rfc3339
 from harnpy.session.errors import InvalidArgument, unknown_key
-from harnpy.session.options import check, mapping, string
+from harnpy.session.options import check, mapping, timestamp
 
 if TYPE_CHECKING:
     from harnpy.session.effects import Effects
@@ -47,8 +47,8 @@ def read_anchor(verb: str, given: Any, policy: Dict, effects: Effects) -> Dict |
     if not isinstance(primary, str) or not primary:
         raise InvalidArgument(verb, "`anchor.primary` must be a non-empty string")
     anchored_at = given.get("anchored_at")
-    if anchored_at is not None and not isinstance(anchored_at, str):
-        raise InvalidArgument(verb, "`anchor.anchored_at` must be a string")
+    if anchored_at is not None:
+        check(verb, "anchor.anchored_at", anchored_at, timestamp)
     roots = given.get("additional_roots")
     if roots is not None and not isinstance(roots, list):
         raise InvalidArgument(verb, "`anchor.additional_roots` must be a list")
@@ -103,7 +103,7 @@ def _root(verb: str, given: Any, policy: Dict, now: str, effects: Effects) -> Di
     root_kind(verb, root.get("path"))
     mode, since = root.get("mount_mode"), root.get("mounted_at")
     if since is not None:
-        check(verb, "mounted_at", since, string)
+        check(verb, "mounted_at", since, timestamp)
     return {
         "path": normal_path(root["path"], effects),
         "mount_mode": policy["default_mount_mode"] if mode is None else mount_mode(verb, "mount_mode", mode),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.session.effects import is_rfc3339
 from harnpy.session.errors import InvalidArgument, unknown_key
 from harnpy.session.values import detached
 
@@ -23,6 +24,11 @@ def anything(value: Any) -> str | None:
 
 def string(value: Any) -> str | None:
     return None if type(value) is str else "must be a string"
+
+
+def timestamp(value: Any) -> str | None:
+    problem = string(value)
+    return problem or (None if is_rfc3339(value) else "must be an RFC 3339 timestamp")
 
 
 def boolean(value: Any) -> str | None:

@@ -51,7 +51,7 @@ class Workspaces(Registry):
         session = self._opened(id).session
         if policy is not None:
             self._set_policy(session, policy)
-        if "workspace_anchor" in opts:
+        if anchor is not None or ("workspace_anchor" in opts and _anchor(session) is not None):
             self._set_anchor(session, anchor)
         return session.id
 
