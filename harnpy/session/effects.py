@@ -7,7 +7,6 @@ mocked, recorded and replayed.
 from __future__ import annotations
 
 import os
-import re
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-_RFC3339 = re.compile(
+_RFC3339 = (
     r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])[Tt ]([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(\.\d+)?"
-    r"([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)",
-    re.ASCII,
+    r"([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)"
 )
 
 
@@ -109,4 +107,6 @@ def rfc3339(seconds: float, digits: int = 3) -> str:
 
 def is_rfc3339(text: str) -> bool:
     """Whether ``text`` is a date and a time with an offset, as RFC 3339 has them."""
-    return _RFC3339.fullmatch(text) is not None
+    import re
+
+    return re.fullmatch(_RFC3339, text, re.ASCII) is not None

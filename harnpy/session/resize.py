@@ -7,8 +7,7 @@ its `Compaction` to a message list or a session.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.session import summaries
 from harnpy.session.errors import ResizeError
@@ -27,8 +26,7 @@ TOKEN_THRESHOLD = 48000
 TOOL_OUTPUT_MAX_CHARS = 16000
 
 
-@dataclass(frozen=True, slots=True)
-class ResizePolicy:
+class ResizePolicy(NamedTuple):
     """How to compact: 08 §4.2. Limits are estimated tokens, ``tool_output_max_chars`` bytes.
 
     ``summarize(prompt)`` asks a model; ``prompt(lines, count)`` writes what it is asked instead of the
@@ -64,8 +62,7 @@ class ResizePolicy:
                 raise ResizeError("compact_callback must be a closure when compact_strategy is 'custom'")
 
 
-@dataclass(frozen=True, slots=True)
-class Compaction:
+class Compaction(NamedTuple):
     """``text`` takes the place of the messages from number ``start`` up to ``split``.
 
     ``tokens_before`` and ``tokens_after`` are estimates of the whole list.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from harnpy.session import events as kinds
@@ -23,6 +22,7 @@ SIZE_LIMIT = 65536
 
 _WHY = {"source": string, "reason": string, "metadata": mapping}
 _KEY = "scratchpad"
+_INFINITY = float("inf")
 
 
 class Scratchpads(Registry):
@@ -75,7 +75,7 @@ def _is_json(value: Any) -> bool:
         elif kind is list:
             waiting += value
         elif kind is float:
-            if not math.isfinite(value):
+            if not abs(value) < _INFINITY:  # nor NaN
                 return False
         elif value is not None and kind not in (str, int, bool):
             return False

@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.session.pairs import Pairs
 
@@ -30,16 +29,14 @@ class SidecarError(Exception):
     """The file can't be read as a sidecar. ``str()`` says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
+class Rows(NamedTuple):
     """The records of a file; ``partial``: its last line was cut off and left out."""
 
     records: list[Dict]
     partial: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(NamedTuple):
     """What the rows tell. Of the last request: provider, model and tool format."""
 
     format: str | None

@@ -5,7 +5,6 @@ Lengths are UTF-8 bytes; cuts move back to the start of a character.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from harnpy.session.errors import ResizeError
@@ -110,7 +109,7 @@ def compressed(output: str, tool_name: Any, policy: ResizePolicy) -> str | None:
 
 
 def _preview(content: str) -> str:
-    lines = re.split(r"\r?\n", content)
+    lines = content.replace("\r\n", "\n").split("\n")
     if not lines[-1]:
         lines.pop()
     if len(lines) <= 3:
