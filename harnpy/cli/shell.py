@@ -43,6 +43,9 @@ The values of expressions are also in _1, _2, ...
   :doc NAME     what a builtin does
   :type EXPR    the type of an expression's value
   :vars         what you have defined
+  :sessions     the sessions that are open
+  :session ID   one of them in full; the beginning of its id will do
+  :tree         which session was forked from which
   :load FILE    run a file here
   :reset        forget everything
   :quit         leave (so do Ctrl+C and Ctrl+D)
@@ -62,6 +65,9 @@ class Shell:
             "doc": self._doc,
             "type": self._type,
             "vars": self._vars,
+            "sessions": self._sessions,
+            "session": self._session,
+            "tree": self._tree,
             "load": self._load,
             "reset": lambda _: self.reset(),
         }
@@ -121,6 +127,33 @@ class Shell:
     def _vars(self, argument: str) -> None:
         for name, value in sorted(self.session.values.items()):
             _say(f"{name}: {type_name(value)} = {_short(display(value))}")
+
+    def session_ids(self) -> list[str]:
+        """The sessions that are open, the least recently used first."""
+        ids: list[str] = self.session.vm.sessions.ids()
+        return ids
+
+    def _sessions(self, argument: str) -> None:
+        from harnpy.cli.session_views import show, table
+
+        show(table(self.session.vm.sessions))
+
+    def _session(self, argument: str) -> None:
+        from harnpy.cli.session_views import show, transcript
+
+        ids = self.session_ids()
+        found = [id for id in ids if id == argument] or [id for id in ids if id.startswith(argument)]
+        if len(found) == 1:
+            show(transcript(self.session.vm.sessions.snapshot_value(found[0])))
+        elif found:
+            complain(f"Error: {len(found)} sessions begin with `{argument}` (try `:sessions`)")
+        else:
+            complain(f"Error: unknown session id '{argument}' (try `:sessions`)")
+
+    def _tree(self, argument: str) -> None:
+        from harnpy.cli.session_views import show, tree
+
+        show(tree(self.session.vm.sessions))
 
     def _doc(self, name: str) -> None:
         from harnpy.cli.builtins_cmd import explain

@@ -56,6 +56,8 @@ class _NameCompleter(Completer):
         typed = document.text_before_cursor.lstrip()
         if typed.startswith(":") and " " not in typed:
             return _completions(typed, self._shell.command_names)
+        if typed.startswith(":session "):
+            return _completions(typed.removeprefix(":session "), self._shell.session_ids())
         prefix = document.get_word_before_cursor()
         if not prefix or not (prefix[0].isalpha() or prefix[0] == "_"):
             return ()

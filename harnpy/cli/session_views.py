@@ -1,0 +1,162 @@
+"""Sessions for people at a terminal: a table of them, one in full, the tree of forks. For the REPL."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+from rich.tree import Tree
+
+if TYPE_CHECKING:
+    from harnpy.session import SessionStore
+
+    Dict = dict[str, Any]
+
+_LAST_EVENT_WIDTH = 48
+_PIPE_WIDTH = 160
+_ROLE_STYLES = {"user": "bold cyan", "assistant": "bold green", "system": "bold yellow"}
+
+
+def show(view: RenderableType) -> None:
+    """Print a view; where stdout is no terminal, plain and wide."""
+    width = None if sys.stdout.isatty() else _PIPE_WIDTH
+    console = Console(file=sys.stdout, width=width, highlight=False, markup=False)
+    with console.capture() as shown:
+        console.print(view)
+    sys.stdout.writelines(line.rstrip() + "\n" for line in shown.get().splitlines())
+
+
+def table(sessions: SessionStore) -> RenderableType:
+    """All sessions, the least recently used first; ``*`` marks the client that controls one."""
+    if not sessions.ids():
+        return Text("no sessions yet: agent_session_open() makes one")
+    view = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("id", "messages", "parent", "clients", "last event"):
+        view.add_column(name, justify="right" if name == "messages" else "left", overflow="fold")
+    for snapshot in _snapshots(sessions):
+        view.add_row(
+            _cell(snapshot["id"]),
+            _cell(str(snapshot["length"])),
+            _cell(snapshot["parent_id"] or "-"),
+            _cell(_clients(snapshot) or "-"),
+            _cell(_last_event(snapshot), _LAST_EVENT_WIDTH),
+        )
+    return view
+
+
+def transcript(snapshot: Dict) -> RenderableType:
+    """One session: what it is, and everything that was said and done in it."""
+    lines = [Text(f"{_one_line(snapshot['id'])}  {_count(snapshot)}", "bold")]
+    facts = {
+        "parent": snapshot["parent_id"],
+        "children": ", ".join(snapshot["child_ids"]),
+        "clients": _clients(snapshot),
+        "state": snapshot.get("state"),
+        "scratchpad": f"version {snapshot['scratchpad_version']}" if snapshot["scratchpad"] else None,
+    }
+    lines += [Text(f"{name + ':':12}{_one_line(value)}", "dim") for name, value in facts.items() if value]
+    return Group(*lines, *map(_event, snapshot["events"]))
+
+
+def tree(sessions: SessionStore) -> RenderableType:
+    """Who was forked from whom, the oldest first; a session that is gone still holds its branch together."""
+    ids = sessions.ids()
+    if not ids:
+        return Text("no sessions yet: agent_session_open() makes one")
+    parents = {snapshot["id"]: snapshot["parent_id"] for snapshot in _snapshots(sessions)}
+    tops = sorted(dict.fromkeys(_top(id, parents) for id in ids), key=lambda top: _made(sessions, top))
+    seen: set[str] = set()
+    return Group(*(_branch(sessions, top, seen) for top in tops if top not in seen))
+
+
+def _top(id: str, parents: dict[str, str | None]) -> str:
+    """The highest ancestor that is still known, if only by name."""
+    seen = {id}
+    while (parent := parents.get(id)) is not None and parent not in seen:
+        id = parent
+        seen.add(id)
+    return id
+
+
+def _branch(sessions: SessionStore, top: str, seen: set[str]) -> Tree:
+    """The tree under ``top``, without what was ``seen``. Not recursive: forks of forks may go deep."""
+    root = Tree(_label(sessions, top))
+    waiting = [(top, root)]
+    seen.add(top)
+    while waiting:
+        id, node = waiting.pop()
+        for child in _children(sessions, id):
+            if child not in seen:
+                seen.add(child)
+                waiting.append((child, node.add(_label(sessions, child))))
+    return root
+
+
+def _children(sessions: SessionStore, id: str) -> list[str]:
+    ancestry = sessions.ancestry(id)
+    if ancestry is not None:
+        return list(ancestry["child_ids"])
+    return [snapshot["id"] for snapshot in _snapshots(sessions) if snapshot["parent_id"] == id]
+
+
+def _label(sessions: SessionStore, id: str) -> Text:
+    snapshot = sessions.snapshot_value(id)
+    if snapshot is None:
+        return Text(f"{_one_line(id)}  closed", "dim")
+    at = snapshot["branched_at_event_index"]
+    branched = "" if at is None else f", branched at event {at}"
+    return Text(f"{_one_line(id)}  {_count(snapshot)}{branched}")
+
+
+def _made(sessions: SessionStore, id: str) -> tuple[bool, float]:
+    """Sorts by age, those that are gone last: an older session may know them for a branch of its own."""
+    session = sessions.session(id)
+    return (True, 0.0) if session is None else (False, session.view.created)
+
+
+def _snapshots(sessions: SessionStore) -> Iterator[Dict]:
+    for id in sessions.ids():
+        snapshot = sessions.snapshot_value(id)
+        if snapshot is not None:
+            yield snapshot
+
+
+def _event(event: Dict) -> Text:
+    """A message as ``role: text``, anything else dimmed."""
+    role, text = _harmless(str(event.get("role"))), _harmless(str(event.get("text") or ""))
+    if event.get("kind") in ("message", "tool_result"):
+        return Text.assemble((f"{role}: ", _ROLE_STYLES.get(role, "bold")), text)
+    return Text(f"· {event.get('kind')}{': ' if text else ''}{text}", "dim")
+
+
+def _last_event(snapshot: Dict) -> str:
+    return "-" if not snapshot["events"] else _event(snapshot["events"][-1]).plain.removeprefix("· ")
+
+
+def _clients(snapshot: Dict) -> str:
+    controller = snapshot["live_controller_id"]
+    ids = [client["client_id"] for client in snapshot["live_clients"]]
+    return ", ".join(_one_line(id) + ("*" if id == controller else "") for id in ids)
+
+
+def _count(snapshot: Dict) -> str:
+    count = snapshot["length"]
+    return f"{count} message{'' if count == 1 else 's'}"
+
+
+def _one_line(text: str) -> str:
+    return _harmless(text).replace("\n", " ")
+
+
+def _harmless(text: str) -> str:
+    """Text that can't steer the terminal."""
+    return text.replace("\x1b", "␛")
+
+
+def _cell(text: str, width: int | None = None) -> Text:
+    text = _one_line(text)
+    return Text(text if width is None or len(text) <= width else text[: width - 1] + "…")
