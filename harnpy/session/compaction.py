@@ -13,6 +13,7 @@ from harnpy.session.options import closure, count, read_options, string
 from harnpy.session.registry import Registry
 from harnpy.session.resize import ResizePolicy
 from harnpy.session.transcript import lifecycle_event
+from harnpy.session.values import detached
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,6 +69,9 @@ class Compacting(Registry):
         for binding in resident.bindings:
             summarize = binding.summarize or summarize
         effects = self.effects
+        for key in ("custom_compactor", "mask_callback"):
+            if key in options:
+                options[key] = _given_copies(options[key])
         return ResizePolicy(
             strategy=strategy,
             summarize=summarize,
@@ -89,6 +93,11 @@ class Compacting(Registry):
         for binding in resident.bindings:
             binding.overtaken()
         self.emit(session.id, compacted_event(session.id, "session", report))
+
+
+def _given_copies(callback: Callable[[list[Dict]], Any]) -> Callable[[list[Dict]], Any]:
+    """The callback, for which what it does to the messages it is given does nothing to the session."""
+    return lambda archived: callback(detached(archived))
 
 
 def note_of(metadata: Dict, text: str | None = None) -> Dict:

@@ -77,6 +77,8 @@ def check(verb: str, name: str, value: Any, kind: Kind) -> None:
 
 
 def not_blank(verb: str, name: str, text: str | None) -> None:
-    """Raise `InvalidArgument` for a text of nothing but white space; None is fine."""
-    if text is not None and not text.strip():
-        raise InvalidArgument(verb, f"`{name}` must not be empty")
+    """Raise `InvalidArgument` for a text of nothing but white space, or what is no text; None is fine."""
+    if text is not None:
+        check(verb, name, text, string)
+        if not text.strip():
+            raise InvalidArgument(verb, f"`{name}` must not be empty")

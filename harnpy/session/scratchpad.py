@@ -71,6 +71,8 @@ def _is_json(value: Any) -> bool:
         value = waiting.pop()
         kind = type(value)
         if kind is dict:
+            if not all(type(key) is str for key in value):
+                return False
             waiting += value.values()
         elif kind is list:
             waiting += value

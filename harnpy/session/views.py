@@ -163,7 +163,10 @@ class Window:
         if keep_first > len(self):
             return self.branch()
         asides = [(position, event) for position, event in self._placed() if position < keep_first]
-        return Window(Spine(self.entries.items()[:keep_first]), Spine(asides), like=self)
+        window = Window(Spine(self.entries.items()[:keep_first]), Spine(asides), like=self)
+        if not keep_first:
+            window.past = None  # a branch that begins before the first message has no past
+        return window
 
     def with_entries(self, entries: list[Event]) -> Window:
         """Other messages; the lifecycle events follow them."""

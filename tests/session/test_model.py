@@ -20,17 +20,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from harnpy.session import Effects, SessionError, SessionStore
 from harnpy.session.views import replay
-from tests.session.model import (
-    SHAPES,
-    Json,
-    Message,
-    Model,
-    ModelSession,
-    Refused,
-    cut_of,
-    parted,
-    result_ids,
-)
+from tests.session.model import Json, Message, Model, ModelSession, Refused, cut_of, parted, result_ids
+from tests.session.shapes import SHAPES
 
 CWD = "/work/here"
 
@@ -135,17 +126,6 @@ def boom(_: Any) -> Any:
     raise Boom
 
 
-def spoilt(callback: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The callback, that afterwards ruins what it was given."""
-
-    def calling(given: Any) -> Any:
-        answer = copy.deepcopy(callback(given))
-        spoil(given)
-        return answer
-
-    return calling
-
-
 def spoil(value: Any) -> None:
     """Change a value all through."""
     for part in list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else ():
@@ -181,13 +161,13 @@ STRATEGIES = st.sampled_from(["llm", "truncate", "observation_mask", "custom"])
 STRATEGY_OPTIONS = st.one_of(
     st.fixed_dictionaries({"compact_strategy": st.sampled_from(["llm", "truncate", None])}),
     st.fixed_dictionaries(
-        {"custom_compactor": st.sampled_from([*map(spoilt, CUSTOM)])},
+        {"custom_compactor": st.sampled_from(CUSTOM)},
         optional={"compact_strategy": STRATEGIES},
     ),
     st.fixed_dictionaries(
         {
-            "mask_callback": st.sampled_from([None, *map(spoilt, MASKS)]),
-            "compress_callback": st.sampled_from([None, *map(spoilt, COMPRESSORS)]),
+            "mask_callback": st.sampled_from([None, *MASKS]),
+            "compress_callback": st.sampled_from([None, *COMPRESSORS]),
             "tool_output_max_chars": st.sampled_from([600, 600, None, 16000]),
         }
     ),
@@ -440,7 +420,7 @@ class Sessions(RuleBasedStateMachine):
         self.heard.append(copy.deepcopy(event))
         if event["type"] == "agent_session_closed":
             snapshot = self.store.snapshot_value(event["session_id"])
-            self.farewells += [visible(last) for last in snapshot["events"][-1:]] if snapshot else []
+            self.farewells += copy.deepcopy(list(map(visible, snapshot["events"][-1:]))) if snapshot else []
         spoil(event)
 
     # The steps.
