@@ -1,6 +1,7 @@
-"""What do sessions cost? Append at two lengths, fork and snapshot against one list copy, use under churn.
+"""What do sessions cost? Inject at two lengths, fork, snapshot, history and compaction against one pass over
+the list, use under churn; then the same work with the sessions of other libraries.
 
-    python bench/sessions.py
+    python bench/sessions.py [--rounds N] [--check]
 
 Both sides of a ratio are measured in turns in one run; medians are printed. Budgets: DESIGN §8.
 """
@@ -8,22 +9,58 @@ Both sides of a ratio are measured in turns in one run; medians are printed. Bud
 from __future__ import annotations
 
 import gc
-import time
+import sys
 from collections.abc import Callable
 from statistics import median
+from time import perf_counter
+from typing import Any
 
+import peers
+from options import parser
+from peers import MESSAGE
+
+from harnpy import Vm
 from harnpy.session import SessionStore
+from harnpy.session.resize import estimate_tokens
 
-ROUNDS = 15
-MESSAGE = {"role": "user", "content": "What do you remember?"}
+#: How many appends, or forks, or snapshots are timed at once.
+BATCH = 100
+FORKS = 50
+
+#: A program's inject is the first loop less the second.
+HARN = """
+fn inject(id, n) { for i in 0 to n exclusive { agent_session_inject(id, {role: "user", content: "hello"}) } }
+fn nothing(id, n) { for i in 0 to n exclusive { let message = {role: "user", content: "hello"} } }
+return [inject, nothing]
+"""
+
+Append = Callable[[str], float]
 
 
-def micros(call: Callable[[], object], count: int) -> float:
+class Report:
+    """Prints rows, and counts those over their budget."""
+
+    def __init__(self) -> None:
+        self.missed = 0
+
+    def title(self, text: str) -> None:
+        print(f"\n{text}")
+
+    def row(self, name: str, found: float, unit: str, must: float | None = None, note: str = "") -> None:
+        verdict = ""
+        if must is not None:
+            over = found > must
+            self.missed += over
+            verdict = f"must {must}  {'over' if over else 'met'}"
+        print(f"  {name:38}{found:8.2f} {unit:12}{verdict:16}{note}".rstrip())
+
+
+def micros(call: Callable[[], object], count: int = 1) -> float:
     """Microseconds of one call."""
-    begin = time.perf_counter()
+    begin = perf_counter()
     for _ in range(count):
         call()
-    return (time.perf_counter() - begin) / count * 1e6
+    return (perf_counter() - begin) / count * 1e6
 
 
 def filled(store: SessionStore, id: str, length: int) -> str:
@@ -33,70 +70,155 @@ def filled(store: SessionStore, id: str, length: int) -> str:
     return id
 
 
-def bench_churn() -> None:
-    """1,000 sessions of 100 messages each, through a registry of 128."""
+def talk(length: int) -> tuple[SessionStore, list[dict[str, Any]]]:
+    """A store with the session "source", and its messages, which have been read before. Each is a dict of its
+    own, as in life: a list copy touches them all."""
+    store = SessionStore(cap=1_000)
+    store.open("source")
+    for _ in range(length):
+        store.inject("source", MESSAGE)
+    session = store.session("source")
+    assert session
+    return store, session.messages()
+
+
+def bench_churn(report: Report) -> None:
+    """The cost of each block of 100 sessions, once the registry is full."""
     store = SessionStore()
     costs = []
     for block in range(10):
-        begin = time.perf_counter()
+        begin = perf_counter()
         for n in range(100):
             filled(store, f"{block}-{n}", 100)
-        costs.append((time.perf_counter() - begin) / (100 * 101) * 1e6)
-    print("1,000 sessions × 100 messages through an LRU of 128, per operation:")
-    print(f"  while it fills {costs[0]:.2f} µs, while it evicts {median(costs[2:]):.2f} µs\n")
+        costs.append((perf_counter() - begin) / (100 * 101) * 1e6)
+    early, late = median(costs[2:6]), median(costs[6:])
+    report.title("1,000 sessions × 100 messages through an LRU of 128, per operation")
+    report.row("while it fills", costs[0], "µs")
+    report.row("while it evicts, sessions 200 to 600", early, "µs")
+    report.row("while it evicts, sessions 600 to 1,000", late, "µs")
+    report.row("the late ones", late / early, "× the early", 1.2)
 
 
-def bench_append() -> None:
+def bench_inject(report: Report, rounds: int) -> None:
     """Behind 10 messages and behind 100,000."""
-    store = SessionStore(cap=10_000)
+    vm = Vm()
+    store: SessionStore = vm.sessions
+    store.set_cap(100_000)
     filled(store, "long", 100_000)
     gc.collect()
     gc.freeze()
-    short, long, inject = [], [], []
-    for round in range(ROUNDS):
-        ids = [filled(store, f"{round}-{n}", 10) for n in range(20)]
-        short.append(median(micros(lambda id=id: store.adopt(id, MESSAGE), 100) for id in ids))  # type: ignore[misc]
-        long.append(median(micros(lambda: store.adopt("long", MESSAGE), 100) for _ in range(20)))
-        inject.append(median(micros(lambda: store.inject("long", MESSAGE), 100) for _ in range(20)))
-    ratio = median(long) / median(short)
-    print(f"append at length 10       {median(short):6.2f} µs")
-    print(f"append at length 100,000  {median(long):6.2f} µs   {ratio:5.2f} × at length 10")
-    print(f"inject from Python        {median(inject):6.2f} µs   (the same, and a copy of the message)")
+    ways: dict[str, Append] = {
+        "agent_session_inject in Harn": harn_append(vm),
+        "inject from Python, which copies": lambda id: micros(lambda: store.inject(id, MESSAGE), BATCH),
+        "adopt: inject without the copy": lambda id: micros(lambda: store.adopt(id, MESSAGE), BATCH),
+    }
+    short: dict[str, list[float]] = {name: [] for name in ways}
+    long: dict[str, list[float]] = {name: [] for name in ways}
+    for turn in range(rounds):
+        for name, append in ways.items():
+            ids = [filled(store, f"{name}-{turn}-{n}", 10) for n in range(20)]
+            short[name].append(median(map(append, ids)))
+            long[name].append(median(append("long") for _ in ids))
+    gc.unfreeze()
+    report.title("inject")
+    for name in ways:
+        at_10, at_100_000 = median(short[name]), median(long[name])
+        report.row(name, at_10, "µs", 1.5, "at length 10")
+        report.row("", at_100_000, "µs", 1.5, "at length 100,000")
+        report.row("", at_100_000 / at_10, "× at 10", 1.2)
 
 
-def bench_copies(length: int) -> None:
-    names = ("one list copy", "fork", "fork, then read", "snapshot", "snapshot as a Harn value")
+def harn_append(vm: Vm) -> Append:
+    inject, nothing = vm.run_source(HARN)
+
+    def append(id: str) -> float:
+        idle = micros(lambda: vm.call(nothing, id, BATCH))
+        return (micros(lambda: vm.call(inject, id, BATCH)) - idle) / BATCH
+
+    return append
+
+
+def bench_copies(report: Report, length: int, rounds: int) -> None:
+    names = (
+        "one list copy",
+        "fork",
+        "fork under an id that is given",
+        "snapshot",
+        "snapshot as a Harn value",
+        "fork, then read",
+        "history",
+    )
     costs: dict[str, list[float]] = {name: [] for name in names}
-    for _ in range(ROUNDS):
-        store = SessionStore(cap=1000)
-        filled(store, "source", length)
-        messages = store.messages("source")
-        store.snapshot_value("source")
-        gc.collect()
-
-        def read_fork(store: SessionStore = store) -> None:
-            fork = store.session(store.fork("source"))
-            assert fork
-            fork.view.window.entries.items()
-
-        calls: list[Callable[[], object]] = [
-            messages.copy,
-            lambda store=store: store.fork("source", store.effects.new_id()),  # type: ignore[misc]
-            read_fork,
-            lambda store=store: store.snapshot("source"),  # type: ignore[misc]
-            lambda store=store: store.snapshot_value("source"),  # type: ignore[misc]
-        ]
-        for name, call in zip(names, calls, strict=True):
-            costs[name].append(micros(call, 50))
+    for turn in range(rounds):
+        for name, call in copies(length, turn).items():
+            costs[name].append(micros(call, FORKS))
     copy = median(costs["one list copy"])
-    print(f"\n{length:,} messages: one list copy {copy:.2f} µs")
+    report.title(f"{length:,} messages: one list copy takes {copy:.2f} µs")
     for name in names[1:]:
         cost = median(costs[name])
-        print(f"  {name:26}{cost:8.2f} µs   {cost / copy:5.2f} × list copy")
+        must = 1.3 if name in ("fork", "snapshot", "snapshot as a Harn value") else None
+        report.row(name, cost / copy, "× list copy", must, f"{cost:.2f} µs")
+
+
+def copies(length: int, turn: int) -> dict[str, Callable[[], object]]:
+    """What is timed on one session, in a store of its own."""
+    store, messages = talk(length)
+    store.snapshot_value("source")
+    ids = iter([f"{turn}-{n}" for n in range(FORKS)])
+    gc.collect()
+
+    def read_fork() -> None:
+        fork = store.session(store.fork("source"))
+        assert fork
+        fork.view.window.entries.items()
+
+    return {
+        "one list copy": messages.copy,
+        "fork": lambda: store.fork("source"),
+        "fork under an id that is given": lambda: store.fork("source", next(ids)),
+        "snapshot": lambda: store.snapshot("source"),
+        "snapshot as a Harn value": lambda: store.snapshot_value("source"),
+        "fork, then read": read_fork,
+        "history": lambda: store.history("source"),
+    }
+
+
+def bench_compaction(report: Report, length: int, rounds: int) -> None:
+    """Against one pass that estimates tokens: `history` behind the summary, against a list copy."""
+    names = ("list copy", "estimate", "compact", "history")
+    costs: dict[str, list[float]] = {name: [] for name in names}
+    for _ in range(rounds):
+        for name, call in compaction(length).items():
+            costs[name].append(micros(call, 1 if name == "compact" else 10))
+    cost = {name: median(found) for name, found in costs.items()}
+    report.title(f"compaction of {length:,} messages: one token estimate takes {cost['estimate']:.0f} µs")
+    spent = {name: f"{cost[name]:.0f} µs" for name in names}
+    report.row("compact, truncate", cost["compact"] / cost["estimate"], "× estimate", note=spent["compact"])
+    report.row("history behind it", cost["history"] / cost["list copy"], "× list copy", note=spent["history"])
+
+
+def compaction(length: int) -> dict[str, Callable[[], object]]:
+    store, messages = talk(length)
+    gc.collect()
+    return {
+        "list copy": messages.copy,
+        "estimate": lambda: estimate_tokens(messages),
+        "compact": lambda: store.compact("source", {"compact_strategy": "truncate"}),
+        "history": lambda: store.history("source"),
+    }
+
+
+def main() -> int:
+    options = parser(__doc__, rounds=15).parse_args()
+    report = Report()
+    bench_churn(report)
+    bench_inject(report, options.rounds)
+    for length in (1_000, 10_000, 100_000):
+        bench_copies(report, length, options.rounds)
+    bench_compaction(report, 10_000, options.rounds)
+    peers.compare()
+    return 1 if options.check and report.missed else 0
 
 
 if __name__ == "__main__":
-    bench_churn()
-    bench_append()
-    for length in (1_000, 10_000, 100_000):
-        bench_copies(length)
+    sys.exit(main())

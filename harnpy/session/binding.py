@@ -167,6 +167,7 @@ class Binding(Conversation):
             super().compact(compaction, note)
             return
         self._noted.append(session.resize(compaction, note))
+        self._sessions.overtake(self)
         self._mark(session)
         self.messages = session.messages()[: self._count - len(self._arrived)]
         self.summary = session.view.window.summary

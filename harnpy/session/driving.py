@@ -44,6 +44,13 @@ class Driving(Registry):
         self._residents.move_to_end(binding.id)
         return resident.session
 
+    def overtake(self, binding: Binding) -> None:
+        """Tell other loops on the binding's session that it compacted the conversation."""
+        resident = self._residents.get(binding.id)
+        for other in resident.bindings if resident is not None else ():
+            if other is not binding:
+                other.overtaken()
+
     def unbind(self, binding: Binding) -> None:
         resident = self._residents.get(binding.id)
         if resident is not None and binding in resident.bindings:

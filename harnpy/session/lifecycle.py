@@ -2,7 +2,7 @@
 
 Values that come in are copied and values that go out are copies, so that a Python caller can't change a
 session by accident. Callers whose values never change, as a Harn program's, use the methods that share
-them instead: `adopt` for `inject`, `snapshot_value` for `snapshot`.
+them instead: `adopt` for `inject`, `snapshot_value` for `snapshot`, `history_value` for `history`.
 """
 
 from __future__ import annotations
@@ -43,6 +43,11 @@ class Lifecycle(Registry):
 
         They begin with the last reset; ``include_reset``: with the session. Our own verb.
         """
+        messages: list[Dict] = detached(self.history_value(id, opts))
+        return messages
+
+    def history_value(self, id: str, opts: Dict | None = None) -> list[Dict]:
+        """`history` with the session's own messages, for readers that change none."""
         verb = "agent_session_history"
         session = self._known(verb, id).session
         options = read_options(verb, opts, {"include_reset": boolean})

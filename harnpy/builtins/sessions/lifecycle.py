@@ -54,7 +54,7 @@ def agent_session_history(vm: Vm, id: str, opts: Dict | None) -> list[Dict]:
     ids and options. An extension of harnpy: docs/sessions.md.
     """
     with domain_errors:
-        return store_of(vm).history(id, opts)
+        return store_of(vm).history_value(id, opts)
 
 
 @builtin("agent_session_snapshot(id: string) -> dict | nil", family="agent_sessions", strict=True)
