@@ -28,13 +28,15 @@ class Session:
 
     __slots__ = ("_inherited", "created", "effects", "id", "stream", "version", "view")
 
-    def __init__(self, id: str, stream: Stream, effects: Effects, created: Created) -> None:
+    def __init__(
+        self, id: str, stream: Stream, effects: Effects, created: Created, view: View | None = None
+    ) -> None:
         self.id = id
         self.stream = stream
         self.effects = effects
         self.created = created
         self.version = stream.version
-        self.view = View()
+        self.view = view or View()
         self._inherited: list[Event] | None = None
 
     @classmethod
@@ -48,9 +50,9 @@ class Session:
         """A new session with this one's past. Shares the events; the constant cost is all there is."""
         created = Created(self)
         first = Event(self, 1, kinds.SESSION_CREATED, created, self.effects.now())
-        session = Session(id, backend.branch(self.stream, id, first), self.effects, created)
+        stream = backend.branch(self.stream, id, first)
+        session = Session(id, stream, self.effects, created, self.view.branch())
         first.owner = session
-        session.view = self.view.branch()
         session.view.apply(first)
         return session
 

@@ -15,7 +15,7 @@ from harnpy.session import events as kinds
 from harnpy.session.effects import Effects
 from harnpy.session.errors import SessionNotFound
 from harnpy.session.log import Session
-from harnpy.session.sink import EventSink
+from harnpy.session.sink import VARIABLE, EventSink
 from harnpy.session.stack import SessionStack
 from harnpy.session.transcript import lifecycle_event
 from harnpy.storage.memory import MemoryBackend
@@ -58,6 +58,7 @@ class Registry:
         self.set_cap(cap)
         only = SessionStack()
         self._stack = stack or (lambda: only)
+        self._sink_directory: str | None = None  # unknown until the first session is taken in
         self._backend = MemoryBackend()
         self._residents: OrderedDict[str, Resident] = OrderedDict()
         self._running: dict[str, int] = {}
@@ -149,11 +150,17 @@ class Registry:
         It goes last, for its subscribers hear of it and may do anything: also use the new one.
         """
         victim = self._victim()
-        resident = Resident(session, EventSink.of(session.id, self.effects))
+        resident = Resident(session, self._sink_for(session.id))
         self._residents[session.id] = resident
         if victim is not None:
             self._close(victim, "lru_evicted", {"reason": "lru_evicted"})
         return resident
+
+    def _sink_for(self, id: str) -> EventSink | None:
+        """The file for a new session's agent events; None when no directory is named for them."""
+        if self._sink_directory is None:
+            self._sink_directory = self.effects.env(VARIABLE) or ""
+        return EventSink(self._sink_directory, id, self.effects) if self._sink_directory else None
 
     def _victim(self) -> Resident | None:
         """Who has to make room: the least recently used session that nobody drives."""

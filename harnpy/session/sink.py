@@ -19,12 +19,6 @@ SIZE_LIMIT = 100 * 1024 * 1024
 class EventSink:
     """One session's file, and the ones that follow it when it has grown to ``SIZE_LIMIT`` bytes."""
 
-    @classmethod
-    def of(cls, session_id: str, effects: Effects) -> EventSink | None:
-        """The sink for a new session, None when no directory is named."""
-        directory = effects.env(VARIABLE)
-        return cls(directory, session_id, effects) if directory else None
-
     def __init__(self, directory: str, session_id: str, effects: Effects) -> None:
         from urllib.parse import quote
 

@@ -105,7 +105,7 @@ class Transcripts:
 
         ``summary``, unless blank, is what the field of that name gets instead of the computed text.
         """
-        messages = messages_of(former)
+        messages = [message for message in messages_of(former) if isinstance(message, dict)]
         if target_tokens is not None and resize.estimate_tokens(messages) <= target_tokens:
             return None
         compaction = resize.compact(messages, policy)

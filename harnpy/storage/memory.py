@@ -70,7 +70,8 @@ class MemoryBackend:
         return found
 
     def branch(self, source: Stream, name: str, first: Record) -> MemoryStream:
-        if self.stream(name).version:
+        known = self._streams.get(name)
+        if known is not None and known.version:
             raise StreamExists(name)
         assert isinstance(source, MemoryStream), "a branch lives in its source's backend"
         branch = self._streams[name] = source.branch(name, first)

@@ -1,0 +1,65 @@
+"""The comparison with other libraries runs, and says what it leaves out.
+
+As processes, for that is how it is used, and what the peers do on import is nobody else's business.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+
+import pytest
+
+from tests.support import ROOT
+
+_TINY = ["--rounds", "1", "--length", "20", "--sessions", "2"]
+_SIDES = {"agents": ["OpenAI Agents SDK"], "agently": ["Agently", "Agently, auto_resize=False"]}
+_REMEDIES = {"agents": "pip install openai-agents", "agently": "pip install agently"}
+
+# `-c` instead of the script itself: imports of `argv[1]` fail from here on.
+_BLOCKED = """
+import runpy, sys
+sys.modules[sys.argv.pop(1)] = None
+sys.path.insert(0, "bench")
+runpy.run_path("bench/peers.py", run_name="__main__")
+"""
+
+
+def run(*command: str) -> str:
+    done = subprocess.run(
+        [sys.executable, *command], cwd=ROOT, capture_output=True, encoding="utf-8", timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def measured(output: str, side: str) -> int:
+    """In how many rows a side stands with its ratio."""
+    lines = [line.strip() for line in output.splitlines()]
+    return sum(line.startswith(f"{side}  ") and line.endswith("× harnpy") for line in lines)
+
+
+def assert_skipped(output: str, module: str) -> None:
+    name = _SIDES[module][0]
+    lines = [line.strip() for line in output.splitlines() if "skipped" in line and name in line]
+    assert len(lines) == 1
+    assert lines[0].startswith(f"{name}: skipped, it can't be imported (")
+    assert lines[0].endswith(_REMEDIES[module])
+    assert not any(measured(output, side) for side in _SIDES[module])
+
+
+def test_every_peer_that_is_installed_does_the_same_work() -> None:
+    output = run("bench/peers.py", *_TINY)
+    for module, sides in _SIDES.items():
+        if "CI" in os.environ or find_spec(module):
+            # Four kinds of writing, and one of the two of reading.
+            assert [measured(output, side) for side in sides] == [5] * len(sides), output
+        else:
+            assert_skipped(output, module)
+
+
+@pytest.mark.parametrize("module", _SIDES)
+def test_a_peer_that_is_missing_is_skipped_with_a_line(module: str) -> None:
+    assert_skipped(run("-c", _BLOCKED, module, *_TINY), module)
