@@ -27,7 +27,7 @@ from harnpy.session.resize import compact, content_bytes
 from harnpy.session.summaries import byte_length
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from harnpy.agent.options import LoopOptions
     from harnpy.llm.call import Models
@@ -58,6 +58,17 @@ def run_loop(
     loop.compaction = read_compaction(options, request.model, loop.summarize, pretty)
     messages = options.value("messages")
     return loop.run(messages if isinstance(messages, list) else [{"role": "user", "content": message}])
+
+
+def opening_messages(given: list[Any]) -> Iterator[Dict]:
+    """The messages that a loop begins with; without a role they are the user's, with an odd one nobody's."""
+    for message in given:
+        if isinstance(message, dict):
+            role = message.get("role")
+            if role is None:
+                yield {**message, "role": "user"}
+            elif isinstance(role, str):
+                yield message
 
 
 class Loop:
@@ -105,9 +116,8 @@ class Loop:
                 conversation.begin(self.caller_system, self.options.tool_format)
                 self._read_again()
                 self._record(conversation.messages)
-                for message in opening:
-                    if isinstance(message, dict):
-                        self._add(message if "role" in message else {"role": "user", **message})
+                for message in opening_messages(opening):
+                    self._add(message)
                 status = self._turns()
             except BaseException as error:
                 conversation.fail(str(error))
@@ -134,7 +144,7 @@ class Loop:
         """One turn; the loop's status if it ends here."""
         if self.segment is not None:
             self.segment.iteration = iteration
-        self._follow()
+        self._take_in_messages()
         self._compact_when_full(iteration)
         self._emit("turn_start", iteration=iteration)
         self._emit("iteration_start", iteration=iteration)
@@ -151,19 +161,23 @@ class Loop:
             "failed": status == "stuck" or "action_required" in mark,
             "text": text,
         }
-        self._emit("iteration_end", iteration=iteration, turn_info={**turn, **mark})
         self.conversation.store()
+        self._emit("iteration_end", iteration=iteration, turn_info={**turn, **mark})
         return "budget_exhausted" if self._spent() else status
 
     # Before the call.
 
-    def _take_in_news(self) -> None:
-        """Messages that others injected meanwhile, and queued feedback."""
+    def _take_in_messages(self) -> None:
+        """Messages that others injected meanwhile."""
         self._follow()
         arrivals = self.conversation.arrivals()
         self._record(arrivals)
         self.request.messages += map(request_message, arrivals)
         self.size += content_bytes(arrivals)
+
+    def _take_in_news(self) -> None:
+        """What subscribers injected on hearing that the turn starts, and queued feedback."""
+        self._take_in_messages()
         self.request.prefill = self.prefill
         for kind, content in self.sessions.take_feedback(self.conversation.id):
             self._emit("feedback_injected", kind=kind, content=content)
@@ -188,6 +202,7 @@ class Loop:
         compaction = self.compaction
         if compaction is None or self._estimated_tokens() < compaction.threshold:
             return
+        self.conversation.store()  # what was said stays, should the compaction fail
         made = compact(self.conversation.messages, compaction.policy)
         if made is None:
             return
@@ -213,11 +228,13 @@ class Loop:
 
     def _follow(self) -> bool:
         """Go on from what the session holds, if somebody else compacted it; whether somebody did."""
-        known = set(map(id, self.conversation.messages)) if self.segment is not None else set()
-        if not self.conversation.replaced():
+        former = self.conversation.replaced()
+        if former is None:
             return False
         self._read_again()
-        self._record(message for message in self.conversation.messages if id(message) not in known)
+        if self.segment is not None:
+            known = set(map(id, former))
+            self._record(message for message in self.conversation.messages if id(message) not in known)
         return True
 
     def _read_again(self) -> None:
@@ -228,7 +245,8 @@ class Loop:
     def summarize(self, prompt: str) -> str:
         """Ask the loop's model for a summary: no system prompt, no history, the same account."""
         messages = [{"role": "user", "content": prompt}]
-        request = replace(self.request, messages=messages, system=None, tools=None, prefill=None)
+        bare: Dict = {"system": None, "tools": None, "prefill": None, "segment": None}
+        request = replace(self.request, messages=messages, **bare)
         return self._account(self.models.ask(request)).text
 
     # The call.

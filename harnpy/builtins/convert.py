@@ -8,12 +8,13 @@
 | `SessionError`, `OptionError`         | a thrown string                     |
 | `ResizeError`, `MisuseError`          | a runtime error                     |
 | `CallError`                           | an error with the call's category   |
+| `Interruption`                        | the interruption that it stands for |
 """
 
 from __future__ import annotations
 
 from harnpy.llm.errors import CallError, MisuseError, OptionError
-from harnpy.session.errors import ResizeError, SessionError
+from harnpy.session.errors import Interruption, ResizeError, SessionError
 from harnpy.vm.errors import CategorizedFault, RuntimeFault, Thrown
 
 TYPE_CHECKING = False
@@ -34,6 +35,8 @@ class _DomainErrors:
     ) -> None:
         if kind is None:
             return
+        if isinstance(error, Interruption) and error.__cause__ is not None:
+            raise error.__cause__
         if isinstance(error, ResizeError | MisuseError):
             raise RuntimeFault(error.message) from error
         if isinstance(error, SessionError | OptionError):

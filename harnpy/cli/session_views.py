@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 
 _LAST_EVENT_WIDTH = 48
 _PIPE_WIDTH = 160
+#: Control characters, but for the line break, as their pictures.
+_STEERING = {
+    **{code: chr(0x2400 + code) for code in range(0x20) if code != 0x0A},
+    **dict.fromkeys(range(0x7F, 0xA0), "\N{REPLACEMENT CHARACTER}"),
+}
 _ROLE_STYLES = {"user": "bold cyan", "assistant": "bold green", "system": "bold yellow"}
 
 
@@ -153,8 +158,8 @@ def _one_line(text: str) -> str:
 
 
 def _harmless(text: str) -> str:
-    """Text that can't steer the terminal."""
-    return text.replace("\x1b", "␛")
+    """Text that can't steer the terminal, and that any terminal can be sent."""
+    return text.translate(_STEERING).encode("utf-8", "replace").decode()
 
 
 def _cell(text: str, width: int | None = None) -> Text:

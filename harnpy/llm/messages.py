@@ -32,7 +32,24 @@ def request_messages(given: Iterable[Any]) -> list[Message]:
 
 
 def compact_json(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"), sort_keys=True, ensure_ascii=False, default=str)
+    """JSON with sorted keys; what JSON has no word for is text, and a number that is none null."""
+    try:
+        return _ENCODER.encode(value)
+    except ValueError:
+        return _ENCODER.encode(_finite(value))
+
+
+_ENCODER = json.JSONEncoder(
+    separators=(",", ":"), sort_keys=True, ensure_ascii=False, default=str, allow_nan=False
+)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not abs(value) < float("inf") else value
 
 
 def strings_in(value: Any) -> Iterator[str]:

@@ -59,10 +59,9 @@ class Conversation:
         """The messages that somebody injected since the last call; they join the conversation now."""
         return []
 
-    def replaced(self) -> bool:
-        """Whether somebody else compacted the conversation since the last call: then `messages` is a new
-        list."""
-        return False
+    def replaced(self) -> list[Dict] | None:
+        """The former messages, if somebody else compacted the conversation since the last call."""
+        return None
 
     def compact(self, compaction: Compaction, note: Dict) -> None:
         """Put a summary in the place of older messages; ``note`` is the transcript event that says so."""
@@ -113,7 +112,7 @@ class Binding(Conversation):
         self._count = 0
         self._shuffled = False
         self._overtaken = False
-        self._replaced = False
+        self._former: list[Dict] | None = None  # the messages before somebody else compacted them
         #: The summary of what was compacted earlier, when the loop put it before the session's messages.
         self._opening: Dict | None = None
 
@@ -154,11 +153,11 @@ class Binding(Conversation):
         """Somebody else compacted the session while the loop runs."""
         self._overtaken = True
 
-    def replaced(self) -> bool:
+    def replaced(self) -> list[Dict] | None:
         if self._overtaken:
             self.store()
-        replaced, self._replaced = self._replaced, False
-        return replaced
+        former, self._former = self._former, None
+        return former
 
     def compact(self, compaction: Compaction, note: Dict) -> None:
         self.store()
@@ -173,7 +172,7 @@ class Binding(Conversation):
         self.summary = session.view.window.summary
 
     def converted(self, convert: Callable[[Dict], Any]) -> list[Any]:
-        session = self._sessions.session(self.id)
+        session = self._sessions.bound(self)
         ahead = self._pending or self._arrived or self._shuffled
         if session is None or ahead or not self._in_step(session):
             return super().converted(convert)
@@ -183,6 +182,7 @@ class Binding(Conversation):
         session = self._sessions.bound(self)
         if session is None:
             return
+        self._sessions.touch(self.id)
         overtaken = bool(self._arrived) and self._has_pending_messages()
         in_step = self._in_step(session)
         if self._pending:
@@ -201,13 +201,13 @@ class Binding(Conversation):
         self._sessions.unbind(self)
 
     def fail(self, error: str) -> None:
-        session = self._sessions.session(self.id)
+        session = self._sessions.bound(self)
         if session is not None:
             session.record(kinds.TURN_COMPLETED, {"agent_id": AGENT, "error": error}, self._turn)
         self._sessions.unbind(self)
 
     def transcript(self, state: str) -> Dict:
-        session = self._sessions.session(self.id)
+        session = self._sessions.bound(self)
         if session is None or not self._in_step(session):
             return super().transcript(state)
         window, show = session.view.window, self.effects.show
@@ -237,29 +237,33 @@ class Binding(Conversation):
 
     def _adopt(self, session: Session) -> None:
         """Go on from what the session holds."""
+        if self._former is None:
+            self._former = self.messages
         self.messages, self._arrived = session.messages(), []
         self.summary = session.view.window.summary
-        self._overtaken, self._replaced = False, True
+        self._overtaken = False
 
     def _reorder(self, session: Session) -> None:
         """Give the session the loop's messages, and behind them those that it hasn't taken in yet.
 
         What the loop doesn't have stays in the history.
         """
+        kept = session.view.window.kept()
         entries: dict[int, list[Event]] = {}
-        for entry in session.view.window.kept():
+        for entry in reversed(kept):
             entries.setdefault(id(entry.payload), []).append(entry)
 
         def entry_of(message: Dict) -> Event:
             written = entries.get(id(message))
             if written:
-                return written.pop(0)
+                return written.pop()
             if message is self._opening:
                 return Summary(session, message, [], self.effects.now())
             return session.record(kinds.MESSAGE_ADDED, message, self._turn)
 
         wanted = [entry_of(message) for message in self.messages + self._arrived]
         window = session.view.window.with_entries(wanted)
-        left = [entry for written in entries.values() for entry in written]
+        unused = {id(entry) for written in entries.values() for entry in written}
+        left = [entry for entry in kept if id(entry) in unused]
         window.past = (left, None) if left else None
         session.replace("set", window)

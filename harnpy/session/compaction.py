@@ -5,6 +5,7 @@ Nothing is lost: the archived messages leave the window, and stay in the log and
 
 from __future__ import annotations
 
+from operator import is_not
 from typing import TYPE_CHECKING, Any
 
 from harnpy.session import resize
@@ -18,6 +19,7 @@ from harnpy.session.values import detached
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from harnpy.session.events import Event
     from harnpy.session.registry import Resident
     from harnpy.session.resize import Compaction
 
@@ -53,11 +55,12 @@ class Compacting(Registry):
         policy = self._policy_of(resident, options, summarize)
         policy.check()
         window = resident.session.view.window
-        messages = window.messages()
+        messages, entries = list(window.messages()), list(window.entries.items())
         if threshold is None or resize.estimate_tokens(messages) > threshold:
-            compaction = resize.compact(list(messages), policy)
+            with self._kept(id):
+                compaction = resize.compact(messages, policy)
             if compaction is not None:
-                self._apply(resident, window, compaction, policy.keep_last)
+                self._apply(resident, entries, compaction, policy.keep_last)
         if self._residents.get(id) is resident:
             self._residents.move_to_end(id)
         return resident.session.length
@@ -80,11 +83,15 @@ class Compacting(Registry):
             **options,
         )
 
-    def _apply(self, resident: Resident, window: object, compaction: Compaction, keep_last: int) -> None:
+    def _apply(
+        self, resident: Resident, entries: list[Event], compaction: Compaction, keep_last: int
+    ) -> None:
+        """Carry the compaction out, unless somebody has changed what it archives while it was made."""
         session = resident.session
         if self._residents.get(session.id) is not resident:
             raise SessionNotFound(session.id, _VERB)
-        if session.view.window is not window:
+        now = session.view.window.entries.items()[: compaction.split]
+        if len(now) < compaction.split or any(map(is_not, now, entries)):
             raise InvalidArgument(
                 _VERB, f"session '{session.id}' was cut by someone else meanwhile", session.id
             )

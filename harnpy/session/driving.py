@@ -37,12 +37,13 @@ class Driving(Registry):
         return resident.session
 
     def bound(self, binding: Binding) -> Session | None:
-        """The binding's session, now used again; None once it was closed."""
+        """The binding's session; None once it was closed, even if another one has its id now."""
         resident = self._residents.get(binding.id)
-        if resident is None:
-            return None
-        self._residents.move_to_end(binding.id)
-        return resident.session
+        return resident.session if resident is not None and binding in resident.bindings else None
+
+    def touch(self, id: str) -> None:
+        """The session is being used."""
+        self._residents.move_to_end(id)
 
     def overtake(self, binding: Binding) -> None:
         """Tell other loops on the binding's session that it compacted the conversation."""

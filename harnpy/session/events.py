@@ -60,6 +60,7 @@ class Event:
     __slots__ = ("_id", "_rest", "owner", "payload", "seq", "time", "turn", "type")
     _id: str  # unset until looked at
     _rest: tuple[dict[str, Any], float]  # metadata and cost, unset when there is neither
+    size: int = 1
 
     def __init__(
         self,
@@ -135,7 +136,7 @@ class Event:
 class _Copy(Event):
     """An event that a fork took over: the same fact under a new id, with its origin in the metadata."""
 
-    __slots__ = ("_original",)
+    __slots__ = ("_first",)
 
     def __init__(self, owner: Session, original: Event) -> None:
         origin = {"session_id": original.session_id, "event_id": original.id}
@@ -148,11 +149,11 @@ class _Copy(Event):
             original.turn,
         )
         self._rest = ({**original.metadata, "fork_origin": origin}, original.cost)
-        self._original = original
+        self._first = original.first
 
     @property
     def first(self) -> Event:
-        return self._original.first
+        return self._first
 
 
 class Summary(Event):

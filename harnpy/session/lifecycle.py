@@ -20,6 +20,7 @@ from harnpy.session.views import Window
 if TYPE_CHECKING:
     from harnpy.session.log import Session
     from harnpy.session.registry import Resident, Subscriber
+    from harnpy.session.views import View
 
     Dict = dict[str, Any]
 
@@ -105,7 +106,8 @@ class Lifecycle(Registry):
         verb = "agent_session_trim"
         check(verb, "keep_last", keep_last, count)
         session = self._touched(verb, id).session
-        session.shrink("trim", session.view.window.trimmed(keep_last))
+        if keep_last < session.length:
+            session.shrink("trim", session.view.window.trimmed(keep_last))
         return session.length
 
     def inject(self, id: str, message: Dict) -> None:
@@ -164,19 +166,25 @@ class Lifecycle(Registry):
             dst = self.effects.new_id()
         child = self._residents.get(dst)
         if child is None:
-            child = self._admit(source.session.fork(dst, self._backend))
+            # Made before the source may have to make room for it, and then hears of its end.
+            made = source.session.fork(dst, self._backend)
+            self._make_room(dst)
+            child = self._residents.get(dst)
+            if child is None:
+                child = self._admit(made)
+            else:  # who heard of an eviction has opened it
+                self._refork(child.session, src, made.view)
         else:
-            self._refork(child.session, source.session)
+            self._refork(child.session, src, source.session.view)
         self._link(src, dst)
         return child
 
-    def _refork(self, child: Session, source: Session) -> None:
-        """Let an existing session become a fork of ``source``."""
-        former = self._residents.get(child.view.parent_id or "")
-        if former is not None:
-            former.child_ids.pop(child.id, None)
-        registers = dict(source.view.registers)
-        child.replace("fork", source.view.window.branch(), parent_id=source.id, registers=registers)
+    def _refork(self, child: Session, src: str, view: View) -> None:
+        """Let an existing session become a fork of ``src``, which looks like ``view``."""
+        former = child.view.parent_id
+        if former is not None and former != src and former in self._residents:
+            self._residents[former].child_ids.pop(child.id, None)
+        child.replace("fork", view.window.branch(), parent_id=src, registers=dict(view.registers))
 
     def _link(self, parent_id: str, child_id: str) -> None:
         for id in (parent_id, child_id):

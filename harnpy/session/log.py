@@ -172,7 +172,7 @@ class Session:
         """The messages of the whole log, those before a reset too. A fork onto this session counts as the
         messages that it brought."""
         found: list[dict[str, Any]] = []
-        for event in self.events():
+        for event in self.stream.read():
             if event.type == kinds.MESSAGE_ADDED:
                 found.append(event.payload)
             elif isinstance(event.payload, Cut) and event.payload.parent_id is not None:

@@ -61,6 +61,7 @@ class Registry:
         self._sink_directory: str | None = None  # unknown until the first session is taken in
         self._backend = MemoryBackend()
         self._residents: OrderedDict[str, Resident] = OrderedDict()
+        self._closing = 0  # how many of them tell their subscribers that they close
         self._running: dict[str, int] = {}
         self._feedback: dict[str, list[tuple[str, str]]] = {}
 
@@ -82,6 +83,7 @@ class Registry:
             self._backend.delete(id)
         self._residents.clear()
         self._feedback.clear()
+        self._closing = 0
 
     def session(self, id: str) -> Session | None:
         """The live session, for readers of its log."""
@@ -98,11 +100,16 @@ class Registry:
 
     @contextmanager
     def enter(self, id: str) -> Iterator[None]:
-        """Drive ``id`` inside the block. A driven session is never evicted."""
+        """Drive ``id`` inside the block."""
+        with self._kept(id), self._stack().enter(id):
+            yield
+
+    @contextmanager
+    def _kept(self, id: str) -> Iterator[None]:
+        """Inside the block the session is never evicted."""
         self._running[id] = self._running.get(id, 0) + 1
         try:
-            with self._stack().enter(id):
-                yield
+            yield
         finally:
             self._running[id] -= 1
             if not self._running[id]:
@@ -140,21 +147,34 @@ class Registry:
             id = self.effects.new_id()
         resident = self._residents.get(id)
         if resident is None:
+            self._make_room(id)
+            resident = self._residents.get(id)  # who hears of an eviction may have opened it
+        if resident is None:
+            self._backend.delete(id)  # a fork that is under way
             return self._admit(Session.create(id, self._backend, self.effects))
         self._residents.move_to_end(id)
         return resident
 
     def _admit(self, session: Session) -> Resident:
-        """Take a new session in; the least recently used one goes, if the registry was full.
-
-        It goes last, for its subscribers hear of it and may do anything: also use the new one.
-        """
-        victim = self._victim()
+        """Take a new session in, for which there is room."""
         resident = Resident(session, self._sink_for(session.id))
         self._residents[session.id] = resident
-        if victim is not None:
-            self._close(victim, "lru_evicted", {"reason": "lru_evicted"})
         return resident
+
+    def _make_room(self, id: str) -> None:
+        """When the registry is full, let the least recently used session go, for the new one ``id``.
+
+        Who hears of it may open others; then more go, unless it was the new one.
+        """
+        full = max(self._cap, self._open_count())
+        while self._open_count() >= full and id not in self._residents:
+            victim = self._victim()
+            if victim is None:
+                return
+            self._close(victim, "lru_evicted", {"reason": "lru_evicted"})
+
+    def _open_count(self) -> int:
+        return len(self._residents) - self._closing
 
     def _sink_for(self, id: str) -> EventSink | None:
         """The file for a new session's agent events; None when no directory is named for them."""
@@ -163,23 +183,30 @@ class Registry:
         return EventSink(self._sink_directory, id, self.effects) if self._sink_directory else None
 
     def _victim(self) -> Resident | None:
-        """Who has to make room: the least recently used session that nobody drives."""
-        if len(self._residents) < self._cap:
-            return None
+        """Who has to go: the least recently used session that nobody drives."""
         for id, resident in self._residents.items():
             if id not in self._running and not resident.closing:
                 return resident
         return None
 
     def _close(self, resident: Resident, reason: str | None, status: Dict | None) -> None:
-        id = resident.session.id
-        if not resident.closing:  # a subscriber that hears of it may close it too
-            resident.closing = True
-            why = {"reason": reason, "status": status}
-            closed = lifecycle_event("agent_session_closed", text=reason or "", metadata=why)
+        if resident.closing:  # a subscriber that hears of it closes it too
+            self._forget(resident)
+            return
+        resident.closing = True
+        self._closing += 1
+        id, why = resident.session.id, {"reason": reason, "status": status}
+        closed = lifecycle_event("agent_session_closed", text=reason or "", metadata=why)
+        try:
             resident.session.record(kinds.TRANSCRIPT_EVENT, closed)
             self.emit(id, {"type": "agent_session_closed", "session_id": id, **why})
+        finally:  # also when the task is cancelled while a subscriber waits
+            self._forget(resident)
+
+    def _forget(self, resident: Resident) -> None:
+        id = resident.session.id
         if self._residents.get(id) is resident:
+            self._closing -= 1
             del self._residents[id]
             self._backend.delete(id)
             self._feedback.pop(id, None)

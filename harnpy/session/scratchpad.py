@@ -41,7 +41,10 @@ class Scratchpads(Registry):
         session = self._known(verb, id).session
         if not _is_json(scratchpad):
             raise InvalidArgument(verb, "`scratchpad` must be JSON-serializable")
-        size = len(self.effects.to_json(scratchpad).encode("utf-8", "surrogatepass"))
+        try:
+            size = len(self.effects.to_json(scratchpad).encode("utf-8", "surrogatepass"))
+        except (ValueError, RecursionError) as error:  # a Python value that holds itself
+            raise InvalidArgument(verb, "`scratchpad` must be JSON-serializable") from error
         if size > SIZE_LIMIT:
             raise InvalidArgument(verb, f"scratchpad is too large ({size} bytes, limit {SIZE_LIMIT})")
         why = read_options(verb, opts, _WHY)
@@ -65,9 +68,11 @@ class Scratchpads(Registry):
 
 
 def _is_json(value: Any) -> bool:
-    """Whether JSON can say ``value`` without losing anything. Not recursive: values may be deep."""
+    """Whether JSON can say ``value`` without losing anything, looking at as many parts as may be stored."""
     waiting = [value]
-    while waiting:
+    for _ in range(SIZE_LIMIT):
+        if not waiting:
+            break
         value = waiting.pop()
         kind = type(value)
         if kind is dict:

@@ -81,8 +81,11 @@ class Seeding(Registry):
         raise SidecarError(f"failed to read '{path}': {reason}")
 
     def _new_id(self, options: Dict) -> str:
+        """The id of the new session, for which there is room then."""
         id: str = options.get("rename_session") or self.effects.new_id()
-        if id in self._residents:
+        if id not in self._residents:
+            self._make_room(id)
+        if id in self._residents:  # already, or opened by who heard of an eviction
             raise SidecarError(f"session id '{id}' already exists")
         return id
 

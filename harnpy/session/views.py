@@ -22,16 +22,39 @@ if TYPE_CHECKING:
     from harnpy.session.events import Created, Cut, Event
 
     Message = dict[str, Any]
-    Aside = tuple[int, Event]
+    Aside = tuple[int, "Event | Pack"]
     Past = tuple[list[Event], "Past | None"]
+
+
+class Pack:
+    """Lifecycle events in one place, shared by all windows that have them there. ``size`` is their number."""
+
+    __slots__ = ("_parts", "size")
+
+    def __init__(self, parts: list[Event | Pack]) -> None:
+        self._parts = parts
+        self.size: int = sum(part.size for part in parts)
+
+    def events(self) -> list[Event]:
+        """In order. Not recursive: each cut packs once more."""
+        waiting: list[Event | Pack] = [self]
+        found: list[Event] = []
+        while waiting:
+            part = waiting.pop()
+            if isinstance(part, Pack):
+                waiting += reversed(part._parts)
+            else:
+                found.append(part)
+        return found
 
 
 class Window:
     """A transcript's contents.
 
     ``entries`` are the events of the messages. ``asides`` are lifecycle events, each with the number of
-    messages before it. Those with less than ``floor`` count as if they had ``floor``: a turn of an agent
-    loop moves all lifecycle events behind its messages (08 §1.12), and so it does without touching them.
+    messages before it; a `Pack` is many in one place. Those with less than ``floor`` count as if they had
+    ``floor``: a turn of an agent loop moves all lifecycle events behind its messages (08 §1.12), and so it
+    does without touching them.
     ``past`` holds the entries that were trimmed away, newest first: (entries, what was before them).
     """
 
@@ -97,10 +120,10 @@ class Window:
         merged: list[dict[str, Any]] = []
         done = 0
         asides = self.asides.items()
-        for (position, _), event in zip(asides, self._column(_aside_event, asides), strict=True):
+        for (position, _), events in zip(asides, self._column(_aside_values, asides), strict=True):
             position = max(position, self.floor)
             merged += shown[done:position]
-            merged.append(event)
+            merged += events
             done = position
         return merged + shown[done:] if merged else list(shown)
 
@@ -128,18 +151,18 @@ class Window:
 
     def branch_index(self, keep_first: int) -> int:
         """The number of events up to and including message number ``keep_first`` (08 §1.4)."""
-        if keep_first > len(self):
-            return len(self) + len(self.asides)
-        return keep_first + sum(position < keep_first for position, _ in self._placed())
+        everything = keep_first > len(self)
+        asides = (what.size for position, what in self._placed() if everything or position < keep_first)
+        return min(keep_first, len(self)) + sum(asides)
 
     # Other windows made from this one.
 
     def trimmed(self, keep_last: int) -> Window:
         """The newest messages; lifecycle events stay between those that remain."""
         dropped = max(0, len(self) - keep_last)
-        asides = [(max(0, position - dropped), event) for position, event in self._placed()]
         entries = self.entries.items()
-        window = Window(Spine(entries[dropped:]), Spine(asides), like=self)
+        asides = self._moved(lambda position: max(0, position - dropped))
+        window = Window(Spine(entries[dropped:]), asides, like=self)
         if dropped:
             window.past = (entries[:dropped], self.past)
         return window
@@ -155,8 +178,8 @@ class Window:
             return start + 1 if position <= split else position - gone
 
         entries = self.entries.items()
-        asides = [(place(position), event) for position, event in self._placed()]
-        return Window(Spine([*entries[:start], summary, *entries[split:]]), Spine(asides), like=self)
+        kept = Spine([*entries[:start], summary, *entries[split:]])
+        return Window(kept, self._moved(place), like=self)
 
     def head(self, keep_first: int) -> Window:
         """The first messages, and the lifecycle events before the last of them."""
@@ -170,11 +193,24 @@ class Window:
 
     def with_entries(self, entries: list[Event]) -> Window:
         """Other messages; the lifecycle events follow them."""
-        asides = [(len(entries), event) for _, event in self.asides.items()]
-        return Window(Spine(entries), Spine(asides), like=self)
+        return Window(Spine(entries), self._moved(lambda position: len(entries)), like=self)
 
     def _placed(self) -> list[Aside]:
-        return [(max(position, self.floor), event) for position, event in self.asides.items()]
+        return [(max(position, self.floor), what) for position, what in self.asides.items()]
+
+    def _moved(self, place: Callable[[int], int]) -> Spine[Aside]:
+        """The lifecycle events where ``place(position)`` says; those in one place are packed.
+
+        So a cut costs what came since the last one, however many there are in all.
+        """
+        groups: list[tuple[int, list[Event | Pack]]] = []
+        for position, what in self._placed():
+            position = place(position)
+            if groups and groups[-1][0] == position:
+                groups[-1][1].append(what)
+            else:
+                groups.append((position, [what]))
+        return Spine((position, parts[0] if len(parts) == 1 else Pack(parts)) for position, parts in groups)
 
     def _column(self, of: Callable[[Any], Any], items: list[Any]) -> list[Any]:
         column = self._columns.get(of)
@@ -283,8 +319,9 @@ def lifecycle_value(event: Event) -> dict[str, Any]:
     return payload if "id" in payload else {"id": event.first.id, **payload}
 
 
-def _aside_event(aside: Aside) -> dict[str, Any]:
-    return lifecycle_value(aside[1])
+def _aside_values(aside: Aside) -> list[dict[str, Any]]:
+    what = aside[1]
+    return [lifecycle_value(event) for event in (what.events() if isinstance(what, Pack) else (what,))]
 
 
 # What each type of event does to a view.

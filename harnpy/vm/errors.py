@@ -67,6 +67,10 @@ class Thrown(VmError):
         return "Thrown: " + self.message
 
 
+class Interrupted(Thrown):
+    """A deadline has passed, or the task was cancelled: what only listens must let it through."""
+
+
 class TypeFault(VmError):
     prefix = "Type error: "
 

@@ -15,7 +15,7 @@ from heapq import heappop, heappush
 
 from harnpy.vm.backtrace import describe
 from harnpy.vm.calls import FAILURES, TaskAborted
-from harnpy.vm.errors import OVERFLOW, PlainFault, RuntimeFault, Thrown
+from harnpy.vm.errors import OVERFLOW, Interrupted, PlainFault, RuntimeFault
 from harnpy.vm.values import Duration
 
 TYPE_CHECKING = False
@@ -255,7 +255,7 @@ class Scheduler:
         until = self.vm.host.monotonic() + seconds
         while self.vm.host.monotonic() < until:
             if self.current.cancel_requested:
-                raise Thrown(CANCELLED)
+                raise Interrupted(CANCELLED)
             self.wake_at(self.current, until)
             self.suspend()
 
@@ -283,13 +283,13 @@ class Scheduler:
             task.turns_left -= 1
             if task.turns_left < 0:
                 task.turns_left = TURNS_AFTER_CANCEL
-                raise Thrown(CANCELLED)
+                raise Interrupted(CANCELLED)
 
     def interrupt(self, task: Task) -> None:
         """The same after a wait, which has a time to end instead."""
         self.expire(task)
         if task.cancel_requested and self.vm.host.monotonic() >= task.cancelled_at + GRACE:
-            raise Thrown(CANCELLED)
+            raise Interrupted(CANCELLED)
 
     def expire(self, task: Task) -> None:
         if not task.deadlines:
@@ -298,7 +298,7 @@ class Scheduler:
         if now >= min(task.deadlines):
             task.deadlines = tuple(when for when in task.deadlines if when > now)
             self.abort_children(task)
-            raise Thrown(DEADLINE)
+            raise Interrupted(DEADLINE)
 
     def request_cancel(self, task: Task) -> None:
         """Ask a task, and the parts of a `parallel` it waits for, to end."""

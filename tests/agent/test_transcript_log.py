@@ -146,3 +146,41 @@ def test_what_a_loop_had_comes_back_verbatim(
     seeded = vm.sessions.seed_from_jsonl(str(directory / FILE_NAME), {"rename_session": "t"})
     assert seeded["ok"]
     assert vm.sessions.messages("t") == vm.sessions.messages("s")
+
+
+def test_a_summary_call_is_no_part_of_the_loops_record(tmp_path: Path) -> None:
+    source = """
+        agent_session_open("s")
+        for n in 1 to 4 { agent_session_inject("s", {role: "user", content: "message ${n}"}) }
+        let options = {session_id: "s", provider: "mock", compaction: {keep_last: 1}, compact_threshold: 0}
+        agent_loop("go", "be brief", options)
+    """
+    rows = recorded(source, tmp_path)
+    mine = [row for row in rows if row["loop_id"] is not None]
+    assert [row["content"] for row in mine if row["type"] == "system_prompt"] == ["be brief"]
+    summary = next(row for row in mine if row["type"] == "message" and "auto-compacted" in row["content"])
+    assert summary["iteration"] == 0
+
+
+def test_what_others_compacted_and_injected_is_recorded(tmp_path: Path) -> None:
+    source = """
+        agent_subscribe("s", { e ->
+          if e.type == "iteration_end" && e.iteration == 0 {
+            agent_session_inject("s", {role: "user", content: "important"})
+            agent_session_compact("s", {keep_last: 1, compact_strategy: "truncate"})
+          }
+        })
+        agent_loop("go", nil, {session_id: "s", provider: "mock", persistent: true, max_iterations: 2})
+    """
+    messages = [row["content"] for row in recorded(source, tmp_path) if row["type"] == "message"]
+    assert "important" in messages
+    assert sum("auto-compacted" in content for content in messages) == 1
+
+
+def test_a_number_that_json_has_not_is_null(tmp_path: Path) -> None:
+    source = """
+        agent_session_open("s")
+        agent_session_inject("s", {role: "user", content: [{type: "text", text: "a", score: 0.0 / 0.0}]})
+        agent_loop("go", nil, {session_id: "s", provider: "mock"})
+    """
+    assert recorded(source, tmp_path)[0]["content"] == [{"type": "text", "text": "a", "score": None}]

@@ -459,7 +459,8 @@ class Model:
             self.make_room()
             self.sessions[dst] = ModelSession(self.now(), ever=list(source.ever))
         else:
-            self.leave_parent(dst)
+            if self.sessions[dst].parent != src:
+                self.leave_parent(dst)
             self.sessions[dst].ever += source.history
         child = self.sessions[dst]
         copy_contents(source, child)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.session import SessionStore
+from harnpy.session import SessionError, SessionStore
 from harnpy.session.binding import Binding, Conversation
 from harnpy.session.effects import Effects
 from harnpy.session.transcript import lifecycle_event
@@ -237,3 +237,41 @@ def test_the_session_ends_as_the_loops_messages_and_then_what_came_too_late(step
     assert replay(session.events()).transcript("s") == session.view.transcript("s")
     kinds = [event["kind"] for event in session.view.window.events()]
     assert kinds == sorted(kinds, key=lambda kind: kind != "message")
+
+
+def test_a_loop_that_puts_its_messages_in_order_meanwhile_does_not_spoil_a_compaction(
+    store: SessionStore,
+) -> None:
+    binding = bound(store)
+    for text in ("a", "b", "c"):
+        binding.add(said(text))
+    binding.store()
+
+    def compactor(archived: list[dict[str, Any]]) -> str:
+        store.inject("s", said("late"))
+        binding.add(said("answer"))
+        binding.store()
+        return "gist"
+
+    assert store.compact("s", {"keep_last": 2, "custom_compactor": compactor}) == 5
+    assert texts(store.messages("s")) == [
+        "[auto-compacted 2 older messages]\ngist",
+        "b",
+        "c",
+        "answer",
+        "late",
+    ]
+    assert texts(store.history("s")) == ["before", "a", "b", "c", "answer", "late"]
+
+
+def test_a_cut_meanwhile_is_a_reason_to_refuse_a_compaction(store: SessionStore) -> None:
+    for text in ("a", "b", "c"):
+        store.inject("s", said(text))
+
+    def compactor(archived: list[dict[str, Any]]) -> str:
+        store.trim("s", 2)
+        return "gist"
+
+    with pytest.raises(SessionError, match="was cut by someone else meanwhile"):
+        store.compact("s", {"keep_last": 1, "custom_compactor": compactor})
+    assert texts(store.messages("s")) == ["b", "c"]

@@ -192,3 +192,27 @@ def test_errors_have_a_stable_code_and_pickle(error: SessionError, code: str) ->
         code,
         error.__dict__,
     )
+
+
+def test_a_cut_costs_what_came_since_the_last_one() -> None:
+    store = SessionStore()
+    store.open("s")
+    for n in range(300):
+        store.inject("s", {"role": "user", "content": str(n)})
+        store.append_event("s", {"kind": "note", "text": str(n)})
+        store.trim("s", 5)
+    session = store.session("s")
+    assert session
+    assert len(session.view.window.asides) <= 6
+    texts = [event["text"] for event in session.view.window.events() if event["kind"] == "note"]
+    assert texts == [str(n) for n in range(300)]
+
+
+def test_every_message_of_a_long_line_of_forks_is_read_at_once() -> None:
+    store = SessionStore(cap=2000)
+    store.open("0")
+    for n in range(1000):
+        store.inject(str(n), {"role": "user", "content": str(n)})
+        store.fork(str(n), str(n + 1))
+    said = [message["content"] for message in store.history("1000", {"include_reset": True})]
+    assert said == [str(n) for n in range(1000)]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harnpy.session import Effects, SessionError, SessionStack, SessionStore
+from harnpy.session import Effects, InvalidArgument, SessionError, SessionStack, SessionStore
 
 USER = {"role": "user", "content": "hi"}
 
@@ -527,3 +528,30 @@ def test_clear_forgets_everything(store: SessionStore) -> None:
     assert store.ids() == []
     store.open("s")
     assert store.messages("s") == []
+
+
+def test_a_scratchpad_that_holds_itself_is_refused() -> None:
+    store = SessionStore()
+    store.open("s")
+    scratchpad: dict[str, Any] = {}
+    scratchpad["self"] = scratchpad
+    for value in (scratchpad, {1: 2}, {"x": float("nan")}, {"x": {1, 2}}):
+        with pytest.raises(InvalidArgument, match="must be JSON-serializable"):
+            store.set_scratchpad("s", value)  # type: ignore[arg-type]
+    assert store.session("s").version == 1  # type: ignore[union-attr]
+
+
+def test_a_session_seeded_while_another_takes_its_id_is_refused(tmp_path: Path) -> None:
+    sidecar = tmp_path / "x.jsonl"
+    sidecar.write_text('{"type": "message", "role": "user", "content": "recorded"}\n')
+    store = SessionStore(cap=1)
+
+    def on_event(event: dict[str, Any]) -> None:
+        store.open("z")
+        store.inject("z", USER)
+
+    store.subscribe("a", on_event)
+    seeded = store.seed_from_jsonl(str(sidecar), {"rename_session": "z"})
+    assert seeded["error"] == "agent_session_seed_from_jsonl: session id 'z' already exists"
+    assert store.messages("z") == [USER]
+    assert [event.type for event in store.session("z").events()] == ["session_created", "message_added"]  # type: ignore[union-attr]

@@ -62,7 +62,8 @@ def transcript_compact(vm: Vm, t: Value, opts: Value) -> Dict:
     id = t["id"] if type(t.get("id")) is str and t["id"] else store.current_id()
     if id is not None:
         asset = report.pop("snapshot_asset_id")
-        store.emit(id, compacted_event(id, "manual", report, asset))
+        with domain_errors:
+            store.emit(id, compacted_event(id, "manual", report, asset))
     return result
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from harnpy.builtins.json_reader import read
 from harnpy.builtins.json_writer import write, write_pretty
 from harnpy.session.effects import Effects
+from harnpy.session.errors import Interruption
 from harnpy.session.store import SessionStore
+from harnpy.vm.errors import Interrupted
 from harnpy.vm.values import Builtin, Fn, display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from harnpy.vm.machine import Vm
@@ -51,7 +54,19 @@ def with_callables(vm: Vm, options: Value, *keys: str) -> Value:
 
 
 def _callable(vm: Vm, value: Value) -> Any:
-    return (lambda *args: vm.call(value, *args)) if type(value) in (Fn, Builtin) else value
+    return python_function(vm, value) if type(value) in (Fn, Builtin) else value
+
+
+def python_function(vm: Vm, function: Value) -> Callable[..., Any]:
+    """A function of Harn for a domain package to call."""
+
+    def call(*args: Value) -> Value:
+        try:
+            return vm.call(function, *args)
+        except Interrupted as error:
+            raise Interruption(str(error)) from error
+
+    return call
 
 
 def _to_json(value: Value, pretty: bool = False) -> str:

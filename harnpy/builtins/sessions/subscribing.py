@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harnpy.builtins.convert import domain_errors
-from harnpy.builtins.sessions.service import store_of
+from harnpy.builtins.sessions.service import python_function, store_of
 from harnpy.vm.builtin import builtin
 from harnpy.vm.errors import RuntimeFault
 
@@ -26,7 +26,7 @@ def agent_subscribe(vm: Vm, session_id: Value, callback: Value) -> None:
     if vm.callback(callback, 1) is None:
         raise RuntimeFault(f"{call}: callback must be a closure")
     with domain_errors:
-        store_of(vm).subscribe(session_id, lambda event: vm.call(callback, event))
+        store_of(vm).subscribe(session_id, python_function(vm, callback))
 
 
 @builtin("agent_inject_feedback(session_id: any, kind: any, content: any) -> nil", family="llm")
