@@ -258,7 +258,7 @@ class Binding(Conversation):
             if written:
                 return written.pop()
             if message is self._opening:
-                return Summary(session, message, [], self.effects.now())
+                return Summary(session.origin, message, [], self.effects.now())
             return session.record(kinds.MESSAGE_ADDED, message, self._turn)
 
         wanted = [entry_of(message) for message in self.messages + self._arrived]

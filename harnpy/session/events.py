@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from harnpy.session.effects import rfc3339
 
 if TYPE_CHECKING:
-    from harnpy.session.log import Session
+    from harnpy.session.effects import Effects
     from harnpy.session.views import Window
 
 SESSION_CREATED = "session_created"
@@ -54,6 +54,41 @@ class EventDraft:
         self.turn = turn
 
 
+class Origin:
+    """Whose event it is: what an event must know of its session, so that it doesn't keep all of it alive.
+
+    A fork's first ``fork_seq`` events, but for event 1, are its ``parent``'s.
+    """
+
+    __slots__ = ("_copies", "depth", "effects", "fork_seq", "id", "parent")
+
+    def __init__(self, id: str, effects: Effects, parent: Origin | None = None, fork_seq: int = 0) -> None:
+        self.id = id
+        self.effects = effects
+        self.parent = parent
+        self.fork_seq = fork_seq
+        self.depth: int = 0 if parent is None else parent.depth + 1
+        self._copies: dict[int, Event] = {}
+
+    def own(self, event: Event) -> Event:
+        """The event as this session's log has it: itself, or a copy under an id of its own (10 §A1.11).
+
+        Not recursive: forks of forks may go deep.
+        """
+        heirs: list[Origin] = []
+        origin = self
+        while origin is not event.owner:
+            if event.seq in origin._copies:
+                event = origin._copies[event.seq]
+                break
+            heirs.append(origin)
+            assert origin.parent is not None, "what isn't its own a session has from its parent"
+            origin = origin.parent
+        for heir in reversed(heirs):
+            event = heir._copies[event.seq] = _Copy(heir, event)
+        return event
+
+
 class Event:
     """One fact. ``seq`` counts from 1 in its session; ``payload`` is the data as the session keeps it."""
 
@@ -64,7 +99,7 @@ class Event:
 
     def __init__(
         self,
-        owner: Session,
+        owner: Origin,
         seq: int,
         type: str,
         payload: Any,
@@ -79,7 +114,7 @@ class Event:
         self.turn = turn
 
     @classmethod
-    def drafted(cls, draft: EventDraft, owner: Session, seq: int, time: float) -> Event:
+    def drafted(cls, draft: EventDraft, owner: Origin, seq: int, time: float) -> Event:
         event = cls(owner, seq, draft.type, draft.data, time, draft.turn)
         if draft.metadata or draft.cost:
             event._rest = (draft.metadata or {}, draft.cost)
@@ -128,17 +163,13 @@ class Event:
         """The event as it was first written: itself, unless a fork copied it."""
         return self
 
-    def copied(self, owner: Session) -> Event:
-        """This event in the log of a fork."""
-        return _Copy(owner, self)
-
 
 class _Copy(Event):
     """An event that a fork took over: the same fact under a new id, with its origin in the metadata."""
 
     __slots__ = ("_first",)
 
-    def __init__(self, owner: Session, original: Event) -> None:
+    def __init__(self, owner: Origin, original: Event) -> None:
         origin = {"session_id": original.session_id, "event_id": original.id}
         super().__init__(
             owner,
@@ -161,28 +192,29 @@ class Summary(Event):
 
     __slots__ = ("archived",)
 
-    def __init__(self, owner: Session, message: dict[str, Any], archived: list[Event], time: float) -> None:
+    def __init__(self, owner: Origin, message: dict[str, Any], archived: list[Event], time: float) -> None:
         super().__init__(owner, 0, MESSAGE_ADDED, message, time)
         self.archived = archived
 
 
 class Created:
-    """Payload of ``session_created``. A fork names its parent and the parent's version at the fork."""
+    """Payload of ``session_created``. A fork names its parent and the parent's last event at the fork."""
 
-    __slots__ = ("depth", "fork_seq", "parent")
+    __slots__ = ("fork_point", "fork_seq", "parent")
 
-    def __init__(self, parent: Session | None = None) -> None:
+    def __init__(self, parent: Origin | None = None, fork_point: Event | None = None) -> None:
         self.parent = parent
-        self.fork_seq: int = 0 if parent is None else parent.version
-        self.depth: int = 0 if parent is None else parent.created.depth + 1
+        self.fork_point = fork_point
+        self.fork_seq: int = 0 if fork_point is None else fork_point.seq
 
     def data(self, event: Event) -> dict[str, Any]:
-        if self.parent is None:
-            return {"depth": self.depth}
+        depth = event.owner.depth
+        if self.parent is None or self.fork_point is None:
+            return {"depth": depth}
         return {
-            "depth": self.depth,
+            "depth": depth,
             "parent_session_id": self.parent.id,
-            "fork_point_event_id": self.parent.event(self.fork_seq).id,
+            "fork_point_event_id": self.parent.own(self.fork_point).id,
             "fork_point_seq": self.fork_seq,
         }
 
@@ -193,9 +225,10 @@ class Cut:
     ``reason`` is the reason of a ``history_replaced`` (``reset``, ``set``, ``fork``, ``fork_at``) or the
     strategy of a ``compaction_triggered`` (``trim`` …). A fork onto a session that exists also brings
     its ``parent_id`` and the parent's ``registers``; ``branched_at`` is the branch index of a ``fork_at``.
+    ``cutoff`` is the last event before a compaction.
     """
 
-    __slots__ = ("branched_at", "parent_id", "reason", "registers", "window")
+    __slots__ = ("branched_at", "cutoff", "parent_id", "reason", "registers", "window")
 
     def __init__(
         self,
@@ -204,8 +237,10 @@ class Cut:
         parent_id: str | None = None,
         registers: dict[str, tuple[int, Any]] | None = None,
         branched_at: int | None = None,
+        cutoff: Event | None = None,
     ) -> None:
         self.reason = reason
+        self.cutoff = cutoff
         self.window = window
         self.parent_id = parent_id
         self.registers = registers
@@ -216,7 +251,7 @@ class Cut:
             return {"messages": list(self.window.messages()), "reason": self.reason}
         return {
             "strategy": self.reason,
-            "cutoff_event_id": event.owner.event(event.seq - 1).id,
+            "cutoff_event_id": None if self.cutoff is None else event.owner.own(self.cutoff).id,
             "entries": [_history_entry(entry) for entry in self.window.entries.items()],
         }
 

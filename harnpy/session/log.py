@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.session import events as kinds
 from harnpy.session.errors import SessionConflict, SessionError
-from harnpy.session.events import Created, Cut, Event, EventDraft, Summary
+from harnpy.session.events import Created, Cut, Event, EventDraft, Origin, Summary
 from harnpy.session.resize import merged_summary
 from harnpy.session.views import View
 from harnpy.storage.contract import VersionConflict
@@ -26,42 +26,43 @@ if TYPE_CHECKING:
 class Session:
     """One log. ``version`` is the number of its last event; ``view`` says what the log means."""
 
-    __slots__ = ("_inherited", "created", "effects", "id", "stream", "version", "view")
+    __slots__ = ("effects", "id", "origin", "stream", "version", "view")
 
-    def __init__(
-        self, id: str, stream: Stream, effects: Effects, created: Created, view: View | None = None
-    ) -> None:
-        self.id = id
+    def __init__(self, origin: Origin, stream: Stream, view: View | None = None) -> None:
+        self.id = origin.id
+        self.origin = origin
+        self.effects = origin.effects
         self.stream = stream
-        self.effects = effects
-        self.created = created
         self.version = stream.version
         self.view = view or View()
-        self._inherited: list[Event] | None = None
 
     @classmethod
     def create(cls, id: str, backend: Backend, effects: Effects) -> Session:
         """A new, empty session."""
-        session = cls(id, backend.stream(id), effects, Created())
-        session.record(kinds.SESSION_CREATED, session.created)
+        session = cls(Origin(id, effects), backend.stream(id))
+        session.record(kinds.SESSION_CREATED, Created())
         return session
 
     def fork(self, id: str, backend: Backend) -> Session:
         """A new session with this one's past. Shares the events; the constant cost is all there is."""
-        created = Created(self)
-        first = Event(self, 1, kinds.SESSION_CREATED, created, self.effects.now())
-        stream = backend.branch(self.stream, id, first)
-        session = Session(id, stream, self.effects, created, self.view.branch())
-        first.owner = session
+        created = Created(self.origin, self.stream.last())
+        origin = Origin(id, self.effects, self.origin, created.fork_seq)
+        first = Event(origin, 1, kinds.SESSION_CREATED, created, self.effects.now())
+        session = Session(origin, backend.branch(self.stream, id, first), self.view.branch())
         session.view.apply(first)
         return session
+
+    def settle(self) -> None:
+        """Take a fork's share of its parent's past over, so that the parent can go. Costs a list copy."""
+        self.stream.settle()
+        self.view.window.settle()
 
     # Writing.
 
     def record(self, type: str, payload: Any, turn: Event | None = None) -> Event:
         """Append one event that needs no check."""
         seen = self.version
-        event = Event(self, seen + 1, type, payload, self.effects.now(), turn)
+        event = Event(self.origin, seen + 1, type, payload, self.effects.now(), turn)
         self.stream.append((event,), seen)
         self.version = seen + 1
         self.view.apply(event)
@@ -75,7 +76,7 @@ class Session:
         """
         seen = self.version if expected_version is None else expected_version
         now = self.effects.now()
-        events = [Event.drafted(draft, self, seen + i, now) for i, draft in enumerate(drafts, 1)]
+        events = [Event.drafted(draft, self.origin, seen + i, now) for i, draft in enumerate(drafts, 1)]
         try:
             self.stream.append(events, seen)
         except VersionConflict as conflict:
@@ -91,7 +92,7 @@ class Session:
 
     def shrink(self, strategy: str, window: Window) -> None:
         """Let the window be a smaller one; the history behind it stays readable."""
-        self.record(kinds.COMPACTION_TRIGGERED, Cut(strategy, window))
+        self.record(kinds.COMPACTION_TRIGGERED, Cut(strategy, window, cutoff=self.stream.last()))
 
     def set(self, key: str, value: Any) -> int:
         """Set a register; its new version, counted from 1."""
@@ -112,11 +113,12 @@ class Session:
         """
         former = self.view.window
         archived = former.entries.items()[compaction.start : compaction.split]
-        summary = Summary(self, compaction.message, archived, self.effects.now())
+        summary = Summary(self.origin, compaction.message, archived, self.effects.now())
         window = former.compacted(compaction.start, compaction.split, summary)
         window.summary = merged_summary(former.summary, compaction.text)
-        cut = EventDraft(kinds.COMPACTION_TRIGGERED, Cut(compaction.strategy, window))
-        return self.append(cut, EventDraft(kinds.TRANSCRIPT_EVENT, note))[1]
+        cut = Cut(compaction.strategy, window, cutoff=self.stream.last())
+        triggered = EventDraft(kinds.COMPACTION_TRIGGERED, cut)
+        return self.append(triggered, EventDraft(kinds.TRANSCRIPT_EVENT, note))[1]
 
     def restore(self, transcript: dict[str, Any]) -> None:
         """Let the window be what ``transcript`` holds. Earlier lifecycle events stay, before its own;
@@ -150,15 +152,11 @@ class Session:
 
     def events(self, after: int = 0, until: int | None = None) -> list[Event]:
         """The events numbered ``after + 1`` … ``until``, oldest first: everything that ever happened."""
-        events: list[Event] = self.stream.read(after, until)
-        return [event if event.owner is self else self.event(event.seq) for event in events]
+        return [self.origin.own(event) for event in self.stream.read(after, until)]
 
     def event(self, seq: int) -> Event:
         """The event with that number."""
-        if 1 < seq <= self.created.fork_seq:
-            return self._take_over()[seq - 2]
-        event: Event = self.stream.read(seq - 1, seq)[0]
-        return event
+        return self.origin.own(self.stream.read(seq - 1, seq)[0])
 
     def messages(self) -> list[dict[str, Any]]:
         """The window's messages, in a new list; the messages themselves are shared."""
@@ -190,17 +188,3 @@ class Session:
         if opening.get("role") == "user" and opening.get("content") == summary:
             return messages, summary
         return [{"role": "user", "content": summary}, *messages], summary
-
-    def _take_over(self) -> list[Event]:
-        """The inherited events as this log's own. Not recursive: forks of forks may go deep."""
-        heirs: list[Session] = []
-        session: Session | None = self
-        while session is not None and session._inherited is None:
-            heirs.append(session)
-            session = session.created.parent
-        for heir in reversed(heirs):
-            parent = heir.created.parent
-            past = parent.events(1, heir.created.fork_seq) if parent else []
-            heir._inherited = [event.copied(heir) for event in past]
-        assert self._inherited is not None
-        return self._inherited

@@ -208,5 +208,13 @@ class Registry:
         if self._residents.get(id) is resident:
             self._closing -= 1
             del self._residents[id]
+            self._settle_children(resident)
             self._backend.delete(id)
             self._feedback.pop(id, None)
+
+    def _settle_children(self, resident: Resident) -> None:
+        """Let no fork keep the past of a session that is gone alive, but for its own share."""
+        for id in resident.child_ids:
+            child = self._residents.get(id)
+            if child is not None:
+                child.session.settle()

@@ -94,6 +94,11 @@ class Window:
         branch.floor = self.floor
         return branch
 
+    def settle(self) -> None:
+        """Be independent of the window that this one was branched from."""
+        self.entries.items()
+        self.asides.items()
+
     # Reading. The lists are the window's own: read them, don't change them, don't keep them.
 
     def messages(self) -> list[Message]:

@@ -68,6 +68,12 @@ class Stream(Protocol):
     def read(self, after: int = 0, until: int | None = None) -> list[Record]:
         """The records numbered ``after + 1`` … ``until`` (None: the last), oldest first."""
 
+    def last(self) -> Record | None:
+        """The last record, None when there is none."""
+
+    def settle(self) -> None:
+        """Hold on to nothing of the stream that this one was branched from."""
+
 
 class Backend(Protocol):
     """A set of streams."""

@@ -37,6 +37,12 @@ class MemoryStream:
     def read(self, after: int = 0, until: int | None = None) -> list[Record]:
         return self._records.items()[after:until]
 
+    def last(self) -> Record | None:
+        return self._records.last()
+
+    def settle(self) -> None:
+        self._records.items()
+
     def branch(self, name: str, first: Record) -> MemoryStream:
         return _Branch(name, self._records.branch(), first)
 
@@ -55,6 +61,9 @@ class _Branch(MemoryStream):
         if after == 0 and records:
             records[0] = self._first
         return records
+
+    def last(self) -> Record | None:
+        return self._first if self.version == 1 else super().last()
 
 
 class MemoryBackend:

@@ -31,6 +31,14 @@ class Spine(Generic[T]):
     def append(self, item: T) -> None:
         self._own.append(item)
 
+    def last(self) -> T | None:
+        """The last item, None when there is none. Doesn't make the spine independent of its source."""
+        index = len(self) - 1
+        spine: Spine[T] | None = self
+        while spine is not None and index < spine._start:
+            spine = spine._source
+        return None if spine is None or index < 0 else spine._own[index - spine._start]
+
     def branch(self) -> Spine[T]:
         """A spine with these items that grows on its own."""
         branch: Spine[T] = Spine()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from harnpy.session import (
     Effects,
+    Event,
     EventDraft,
     InvalidArgument,
     Session,
@@ -216,3 +218,41 @@ def test_every_message_of_a_long_line_of_forks_is_read_at_once() -> None:
         store.fork(str(n), str(n + 1))
     said = [message["content"] for message in store.history("1000", {"include_reset": True})]
     assert said == [str(n) for n in range(1000)]
+
+
+def test_a_closed_parent_lives_on_only_in_what_its_forks_share() -> None:
+    store = SessionStore()
+    store.open("parent")
+    store.inject("parent", {"role": "user", "content": "shared"})
+    store.fork("parent", "child")
+    for _ in range(100):
+        store.inject("parent", {"role": "user", "content": "not shared"})
+    store.close("parent")
+    gc.collect()
+    left = [each for each in gc.get_objects() if isinstance(each, Event) and each.session_id == "parent"]
+    assert {event.type for event in left} <= {"session_created", "message_added"}
+    assert len(left) <= 2
+    child = store.session("child")
+    assert child
+    created, message = child.events()
+    assert created.data["parent_session_id"] == "parent"
+    assert message.metadata["fork_origin"]["event_id"] == created.data["fork_point_event_id"]
+    assert store.messages("child") == [{"role": "user", "content": "shared"}]
+
+
+def test_the_log_of_a_fork_of_a_fork_of_a_fork() -> None:
+    store = SessionStore()
+    store.open("0")
+    for n in range(300):
+        store.inject(str(n), {"role": "user", "content": str(n)})
+        store.fork(str(n), str(n + 1))
+        store.close(str(n))
+    session = store.session("300")
+    assert session
+    events = session.events()
+    assert [event.seq for event in events] == list(range(1, 302))
+    assert {event.session_id for event in events} == {"300"}
+    assert events[0].data["depth"] == 300
+    assert {event.metadata["fork_origin"]["session_id"] for event in events[1:]} == {"299"}
+    assert events[0].data["fork_point_event_id"] == events[-1].metadata["fork_origin"]["event_id"]
+    assert len({event.first.session_id for event in events[1:]}) == 300
