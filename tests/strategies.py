@@ -278,7 +278,7 @@ def _declarations(block: Strategy) -> Strategy:
     pub, parameters, returns = st.booleans(), params(EXPRESSIONS), maybe(TYPES)
     where = several(st.tuples(NAMES, NAMES), most=2)
     function = (NAMES, TYPE_PARAMS, parameters, returns, where, block)
-    # `gen` before `fn` at the start of a line is the keyword (01 §3), so no field of a function is called that.
+    # `gen` before `fn` at the start of a line is the keyword: no field with a function is called that.
     skill_field = node(ast.SkillField, NAMES.filter(lambda name: name != "gen"), EXPRESSIONS)
     signature = node(ast.MethodSig, NAMES, TYPE_PARAMS, parameters, returns)
     member = signature | node(ast.AssocType, NAMES, maybe(TYPES))

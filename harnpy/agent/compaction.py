@@ -126,8 +126,8 @@ def _named(label: Any) -> _Preset | None:
 
 def _limits(options: Options, window: int | None) -> tuple[int, int | None]:
     """The threshold and the hard limit, both within what the model takes in."""
-    hard_limit = _limit(options, "hard_limit_tokens")
-    threshold = _limit(options, "compact_threshold")
+    hard_limit = options.limit("hard_limit_tokens", "agent_loop")
+    threshold = options.limit("compact_threshold", "agent_loop")
     if window is None:
         return (TOKEN_THRESHOLD if threshold is None else threshold), hard_limit
     usable = max(window, _LEAST_WINDOW) * 3 // 4
@@ -137,15 +137,8 @@ def _limits(options: Options, window: int | None) -> tuple[int, int | None]:
     return min(threshold, usable), hard_limit
 
 
-def _limit(options: Options, key: str) -> int | None:
-    value = options.integer(key)
-    if value is not None and value < 0:
-        raise MisuseError(f"agent_loop: {key} must be >= 0")
-    return value
-
-
 def _count(options: Options, key: str, default: int) -> int:
-    value = _limit(options, key)
+    value = options.limit(key, "agent_loop")
     return default if value is None else value
 
 

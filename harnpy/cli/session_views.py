@@ -11,6 +11,8 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
+from harnpy.session.transcript import MESSAGE_KINDS
+
 if TYPE_CHECKING:
     from harnpy.session import SessionStore
 
@@ -133,7 +135,7 @@ def _snapshots(sessions: SessionStore) -> Iterator[Dict]:
 def _event(event: Dict) -> Text:
     """A message as ``role: text``, anything else dimmed."""
     role, text = _harmless(str(event.get("role"))), _harmless(str(event.get("text") or ""))
-    if event.get("kind") in ("message", "tool_result"):
+    if event.get("kind") in MESSAGE_KINDS:
         return Text.assemble((f"{role}: ", _ROLE_STYLES.get(role, "bold")), text)
     return Text(f"· {event.get('kind')}{': ' if text else ''}{text}", "dim")
 

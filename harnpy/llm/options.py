@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.llm.errors import MisuseError
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -33,6 +35,13 @@ class Options:
         """An int that can't be negative."""
         value = self.integer(key)
         return default if value is None else max(0, value)
+
+    def limit(self, key: str, caller: str) -> int | None:
+        """An int that must not be negative. Raises `MisuseError` in the name of ``caller``."""
+        value = self.integer(key)
+        if value is not None and value < 0:
+            raise MisuseError(f"{caller}: {key} must be >= 0")
+        return value
 
     def number(self, key: str) -> float | None:
         value = self.given.get(key)

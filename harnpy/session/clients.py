@@ -108,7 +108,7 @@ class LiveClients(Lifecycle):
         routed = {"client_id": client_id, "request": detached(request), "routed_at": self._stamp()}
         text = f"route_permission {client_id}"
         note = lifecycle_event("live_session_permission_route", text, metadata={**routed, **options})
-        self._residents.move_to_end(id)
+        self.touch(id)
         session.record(kinds.TRANSCRIPT_EVENT, note)
         return {"ok": True, "session_id": id, **detached(routed)}
 
@@ -150,7 +150,7 @@ class LiveClients(Lifecycle):
             **{key: options[key] for key in ("reason", "metadata") if key in options},
         }
         event = lifecycle_event("live_session_client", f"{action} {client_id}", metadata=metadata)
-        self._residents.move_to_end(session.id)
+        self.touch(session.id)
         session.append(EventDraft(kinds.TRANSCRIPT_EVENT, event, metadata={LIVE_CLIENTS: changed}))
         return {
             "ok": True,

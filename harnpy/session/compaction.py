@@ -61,8 +61,7 @@ class Compacting(Registry):
                 compaction = resize.compact(messages, policy)
             if compaction is not None:
                 self._apply(resident, entries, compaction, policy.keep_last)
-        if self._residents.get(id) is resident:
-            self._residents.move_to_end(id)
+        self.touch(id)
         return resident.session.length
 
     def _policy_of(self, resident: Resident, options: Dict, summarize: Summarize | None) -> ResizePolicy:

@@ -27,7 +27,7 @@ class Driving(Registry):
         resident = self._residents.get(id)
         if resident is None:
             return
-        self._residents.move_to_end(id)
+        self.touch(id)
         resident.session.restore(detached(transcript))
 
     def bind(self, binding: Binding) -> Session:
@@ -40,10 +40,6 @@ class Driving(Registry):
         """The binding's session; None once it was closed, even if another one has its id now."""
         resident = self._residents.get(binding.id)
         return resident.session if resident is not None and binding in resident.bindings else None
-
-    def touch(self, id: str) -> None:
-        """The session is being used."""
-        self._residents.move_to_end(id)
 
     def overtake(self, binding: Binding) -> None:
         """Tell other loops on the binding's session that it compacted the conversation."""

@@ -121,7 +121,7 @@ class Lifecycle(Registry):
             raise SessionNotFound(id, "agent_session_inject")
         if type(message) is not dict or type(message.get("role")) is not str:
             _refuse_message(message)
-        self._residents.move_to_end(id)
+        self._residents.move_to_end(id)  # `touch`, without a call: this is the hot path
         resident.session.record(kinds.MESSAGE_ADDED, message)
         for binding in resident.bindings:
             binding.arrive(message)
@@ -134,7 +134,7 @@ class Lifecycle(Registry):
         resident = self._known(verb, id)
         if not isinstance(event.get("kind"), str):
             raise InvalidArgument(verb, "event must have a string `kind`")
-        self._residents.move_to_end(id)
+        self.touch(id)
         resident.session.record(kinds.TRANSCRIPT_EVENT, detached(event))
 
     def close(self, id: str, status: str | Dict | None = None) -> None:
@@ -161,7 +161,7 @@ class Lifecycle(Registry):
         source = self._known(verb, src)
         if dst == src:
             raise InvalidArgument(verb, "`dst` must differ from `src`", src)
-        self._residents.move_to_end(src)
+        self.touch(src)
         if dst is None:
             dst = self.effects.new_id()
         child = self._residents.get(dst)
@@ -187,9 +187,8 @@ class Lifecycle(Registry):
         child.replace("fork", view.window.branch(), parent_id=src, registers=dict(view.registers))
 
     def _link(self, parent_id: str, child_id: str) -> None:
-        for id in (parent_id, child_id):
-            if id in self._residents:
-                self._residents.move_to_end(id)
+        self.touch(parent_id)
+        self.touch(child_id)
         parent = self._residents.get(parent_id)
         if parent is not None:
             parent.child_ids[child_id] = None

@@ -1,8 +1,8 @@
 """A session: an append-only event log, and the view of it kept up to date.
 
 `append` is the only way to change one. It writes to the stream first and tells the view after; a failed
-write leaves no trace. Costs the same at any length. Not thread-safe: a session belongs to one VM, and a
-VM to one thread. Spec: 10 §C1, §C3.
+write leaves no trace. It costs the same at any length, and a cut what it keeps. Not thread-safe: a session
+belongs to one VM, and a VM to one thread. Spec: 10 §C1, §C3.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from harnpy.session import events as kinds
 from harnpy.session.errors import SessionConflict, SessionError
 from harnpy.session.events import Created, Cut, Event, EventDraft, Origin, Summary
 from harnpy.session.resize import merged_summary
+from harnpy.session.transcript import MESSAGE_KINDS
 from harnpy.session.views import View
 from harnpy.storage.contract import VersionConflict
 
@@ -132,7 +133,7 @@ class Session:
         news = [
             EventDraft(kinds.TRANSCRIPT_EVENT, event)
             for event in transcript.get("events", [])
-            if event.get("kind") not in ("message", "tool_result") and event.get("id") not in known
+            if event.get("kind") not in MESSAGE_KINDS and event.get("id") not in known
         ]
         events = self.append(*messages, *news)
         window = former.with_entries(events[: len(messages)])

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.session.transcript import RESULT_ROLES
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -81,7 +83,7 @@ def _calls(message: Message) -> list[str | None]:
 
 def _result_ids(message: Message) -> Iterator[str | None]:
     role = message.get("role")
-    if role in ("tool", "tool_result"):
+    if role in RESULT_ROLES:
         yield _id(message)
     elif role == "user":
         for block in _blocks(message, "tool_result"):

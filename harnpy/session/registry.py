@@ -90,6 +90,11 @@ class Registry:
         resident = self._residents.get(id)
         return None if resident is None else resident.session
 
+    def touch(self, id: str) -> None:
+        """The session, if it is still there, is the one used last."""
+        if id in self._residents:
+            self._residents.move_to_end(id)
+
     def current_id(self) -> str | None:
         """The innermost id being driven in this task."""
         return self._stack().current()
@@ -139,7 +144,7 @@ class Registry:
 
     def _touched(self, verb: str, id: str) -> Resident:
         resident = self._known(verb, id)
-        self._residents.move_to_end(id)
+        self.touch(id)
         return resident
 
     def _opened(self, id: str | None) -> Resident:
@@ -152,7 +157,7 @@ class Registry:
         if resident is None:
             self._backend.delete(id)  # a fork that is under way
             return self._admit(Session.create(id, self._backend, self.effects))
-        self._residents.move_to_end(id)
+        self.touch(id)
         return resident
 
     def _admit(self, session: Session) -> Resident:

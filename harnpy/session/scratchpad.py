@@ -57,7 +57,7 @@ class Scratchpads(Registry):
         return self._write(session, "clear", None, read_options(verb, opts, _WHY))
 
     def _write(self, session: Session, action: str, value: Dict | None, why: Dict) -> Dict:
-        self._residents.move_to_end(session.id)
+        self.touch(session.id)
         register = session.setting(_KEY, value, **why)
         version = register.data["version"]
         metadata = {"action": action, "version": version, **{key: why.get(key) for key in _WHY}}

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.session.pairs import Pairs
+from harnpy.session.transcript import RESULT_ROLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +23,6 @@ _REQUESTS = ("provider_call_request", "request", "llm_request")
 _RESPONSES = ("provider_call_response", "response", "llm_response")
 _KEPT_WHEN_SET = ("tool_calls", "tool_call_id", "name", "tool_use_id")
 _TOOL_BLOCKS = ("tool_use", "tool_call", "tool_result")
-_RESULT_ROLES = ("tool", "tool_result")
 
 
 class SidecarError(Exception):
@@ -159,7 +159,7 @@ def _reply(row: Dict) -> Dict:
 
 def _spoken(message: Dict) -> Dict | None:
     """A message without its tool parts, None when nothing is left."""
-    if message.get("role") in _RESULT_ROLES:
+    if message.get("role") in RESULT_ROLES:
         return None
     spoken = {key: value for key, value in message.items() if key != "tool_calls"}
     content = spoken.get("content")

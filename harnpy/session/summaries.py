@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.session.errors import ResizeError
+from harnpy.session.transcript import RESULT_ROLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -86,11 +87,7 @@ def _observation(message: Message, content: str, mask: Any, policy: ResizePolicy
 def _compressed(message: Message, content: str, policy: ResizePolicy) -> str | None:
     """What the compress callback makes of a tool result that is too long."""
     limit, callback = policy.tool_output_max_chars, policy.compress_callback
-    if (
-        callback is None
-        or message.get("role") not in ("tool", "tool_result")
-        or byte_length(content) <= limit
-    ):
+    if callback is None or message.get("role") not in RESULT_ROLES or byte_length(content) <= limit:
         return None
     return compressed(content, message.get("name"), policy)
 

@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     Dict = dict[str, Any]
 
 
+#: Roles of messages that answer a tool call.
+RESULT_ROLES = ("tool", "tool_result")
+#: Kinds of the events that are messages.
+MESSAGE_KINDS = ("message", "tool_result")
+
+
 def transcript(id: str, messages: list[Dict], events: list[Dict], assets: list[Dict], **extra: Any) -> Dict:
     """A transcript; of ``extra`` (``summary``, ``metadata``, ``state``) only what is set."""
     return {

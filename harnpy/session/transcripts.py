@@ -12,7 +12,13 @@ from harnpy.session import resize
 from harnpy.session.compaction import note_of
 from harnpy.session.errors import InvalidTranscript
 from harnpy.session.resize import merged_summary
-from harnpy.session.transcript import lifecycle_event, message_event, transcript
+from harnpy.session.transcript import (
+    MESSAGE_KINDS,
+    RESULT_ROLES,
+    lifecycle_event,
+    message_event,
+    transcript,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,9 +28,6 @@ if TYPE_CHECKING:
     from harnpy.session.transcript import Show
 
     Dict = dict[str, Any]
-
-_MESSAGE_KINDS = ("message", "tool_result")
-_TOOL_ROLES = ("tool", "tool_result")
 
 
 class Transcripts:
@@ -49,7 +52,7 @@ class Transcripts:
         """``former`` rebuilt with other messages. ``changes``: summary, state; None takes one away."""
         events = self._message_events(messages)
         if keep_events:
-            events += [event for event in events_of(former) if event.get("kind") not in _MESSAGE_KINDS]
+            events += [event for event in events_of(former) if event.get("kind") not in MESSAGE_KINDS]
         if note is not None:
             events.append({"id": self._effects.new_id(), **note})
         kept = {"summary": former.get("summary"), "state": former.get("state"), **changes}
@@ -98,14 +101,14 @@ class Transcripts:
         made = self.with_messages(former, kept, summary=summary)
         return {**made, "archived_messages": len(messages) - len(kept)}
 
-    def compacted(
-        self, former: Dict, policy: ResizePolicy, target_tokens: int | None, summary: str | None
-    ) -> tuple[Dict, Dict] | None:
+    def compacted(self, former: Dict, policy: ResizePolicy, summary: str | None) -> tuple[Dict, Dict] | None:
         """``former`` compacted, and the report of it; None when there was nothing to do.
 
-        ``summary``, unless blank, is what the field of that name gets instead of the computed text.
+        A hard limit is also the target: up to it there is nothing to do. ``summary``, unless blank, is what
+        the field of that name gets instead of the computed text.
         """
         messages = [message for message in messages_of(former) if isinstance(message, dict)]
+        target_tokens = policy.hard_limit_tokens
         if target_tokens is not None and resize.estimate_tokens(messages) <= target_tokens:
             return None
         compaction = resize.compact(messages, policy)
@@ -194,7 +197,7 @@ def statistics(value: Any) -> Dict:
         "user_message_count": users,
         "assistant_message_count": assistants,
         "user_facing_message_count": users + assistants,
-        "tool_result_message_count": sum(role in _TOOL_ROLES for role in roles),
+        "tool_result_message_count": sum(role in RESULT_ROLES for role in roles),
         "tool_call_count": sum(len(_if_list(message.get("tool_calls"))) for message in messages),
         "visible_event_count": sum(
             isinstance(event, dict) and event.get("visibility") == "visible"

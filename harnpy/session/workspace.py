@@ -136,7 +136,7 @@ class Workspaces(Registry):
     def _set(self, session: Session, key: str, value: Dict | None, action: str, **details: Any) -> None:
         """Set a register, and leave a note of it in the transcript."""
         event = lifecycle_event("session_workspace", action, metadata={"action": action, **details})
-        self._residents.move_to_end(session.id)
+        self.touch(session.id)
         session.append(session.setting(key, value), EventDraft(kinds.TRANSCRIPT_EVENT, event))
 
 

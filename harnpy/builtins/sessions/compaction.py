@@ -6,6 +6,7 @@ from harnpy.builtins.convert import domain_errors
 from harnpy.builtins.json_writer import write_pretty
 from harnpy.builtins.sessions.service import store_of, with_callables
 from harnpy.builtins.sessions.summarizing import prompt_from, summarizer
+from harnpy.llm.options import Options
 from harnpy.session import resize
 from harnpy.session.compaction import compacted_event
 from harnpy.session.errors import ResizeError
@@ -53,9 +54,9 @@ def transcript_compact(vm: Vm, t: Value, opts: Value) -> Dict:
     store = store_of(vm)
     with domain_errors:
         policy = _transcript_policy(vm, options)
-        target, summary = _count(options, "transcript_compact", "target_tokens"), options.get("summary")
+        summary = options.get("summary")
         text = None if summary is None else display(summary)
-        made = Transcripts(store.effects).compacted(former, policy, target, text)
+        made = Transcripts(store.effects).compacted(former, policy, text)
     if made is None:
         return former
     result, report = made
@@ -117,8 +118,9 @@ def _transcript_policy(vm: Vm, options: Dict) -> ResizePolicy:
             "transcript_compact: strategy 'custom' is not supported; use 'llm', 'truncate', or "
             "'observation_mask'"
         )
-    keep_last = _count(options, "transcript_compact", "keep_last")
-    target = _count(options, "transcript_compact", "target_tokens")
+    read = Options(options)
+    keep_last = read.limit("keep_last", "transcript_compact")
+    target = read.limit("target_tokens", "transcript_compact")
     prompt = options.get("summarize_prompt")
     if prompt is not None and strategy != "llm":
         raise ResizeError("transcript_compact: summarize_prompt is only supported with strategy 'llm'")
@@ -130,13 +132,3 @@ def _transcript_policy(vm: Vm, options: Dict) -> ResizePolicy:
         summarize=summarizer(vm, options),
         prompt=None if prompt is None else prompt_from(vm, display(prompt)),
     )
-
-
-def _count(options: Dict, verb: str, key: str) -> int | None:
-    """An int option that can't be negative; what is no int reads as absent."""
-    value = options.get(key)
-    if type(value) is not int:
-        return None
-    if value < 0:
-        raise ResizeError(f"{verb}: {key} must be >= 0")
-    return value
