@@ -29,6 +29,8 @@ class Pairs:
         latest: int | None = None
         by_id: dict[str, int] = {}
         for number, message in enumerate(messages):
+            if not _has_part(message):
+                continue
             answered = _answered(message, by_id, latest)
             if answered is not None:
                 for call in answered:
@@ -62,6 +64,15 @@ class Pairs:
         while self.spans[cut]:
             cut += 1
         return cut
+
+
+def _has_part(message: Message) -> bool:
+    """Whether a message may call or answer at all. Most don't."""
+    return (
+        "tool_calls" in message
+        or message.get("role") in RESULT_ROLES
+        or isinstance(message.get("content"), list)
+    )
 
 
 def _answered(message: Message, by_id: dict[str, int], latest: int | None) -> list[int] | None:
