@@ -71,22 +71,13 @@ class Origin:
         self._copies: dict[int, Event] = {}
 
     def own(self, event: Event) -> Event:
-        """The event as this session's log has it: itself, or a copy under an id of its own (10 §A1.11).
-
-        Not recursive: forks of forks may go deep.
-        """
-        heirs: list[Origin] = []
-        origin = self
-        while origin is not event.owner:
-            if event.seq in origin._copies:
-                event = origin._copies[event.seq]
-                break
-            heirs.append(origin)
-            assert origin.parent is not None, "what isn't its own a session has from its parent"
-            origin = origin.parent
-        for heir in reversed(heirs):
-            event = heir._copies[event.seq] = _Copy(heir, event)
-        return event
+        """An event of the log's stream as this session has it: itself, or a copy under an id of its own."""
+        if event.owner is self:
+            return event
+        copy = self._copies.get(event.seq)
+        if copy is None:
+            copy = self._copies[event.seq] = _Copy(self, event)
+        return copy
 
 
 class Event:
@@ -165,26 +156,31 @@ class Event:
 
 
 class _Copy(Event):
-    """An event that a fork took over: the same fact under a new id, with its origin in the metadata."""
+    """An event that a fork took over: the same fact under a new id, its metadata saying where it was.
+
+    ``first`` is the event as it was first written; the copies between the two are made when asked for.
+    """
 
     __slots__ = ("_first",)
 
-    def __init__(self, owner: Origin, original: Event) -> None:
-        origin = {"session_id": original.session_id, "event_id": original.id}
-        super().__init__(
-            owner,
-            original.seq,
-            original.type,
-            original.payload,
-            original.time,
-            original.turn,
-        )
-        self._rest = ({**original.metadata, "fork_origin": origin}, original.cost)
-        self._first = original.first
+    def __init__(self, owner: Origin, first: Event) -> None:
+        super().__init__(owner, first.seq, first.type, first.payload, first.time, first.turn)
+        self._first = first
 
     @property
     def first(self) -> Event:
         return self._first
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        parent = self.owner.parent
+        assert parent is not None, "only forks have copies"
+        origin = {"session_id": parent.id, "event_id": parent.own(self._first).id}
+        return {**self._first.metadata, "fork_origin": origin}
+
+    @property
+    def cost(self) -> float:
+        return self._first.cost
 
 
 class Summary(Event):

@@ -361,8 +361,10 @@ def _cut(view: View, event: Event) -> None:
 
 def _aside(view: View, event: Event) -> None:
     view.window.asides.append((len(view.window.entries), event))
+    if event.seq <= view.linked_at:
+        return  # a parent's clients stay with the parent
     changed = event.metadata.get(kinds.LIVE_CLIENTS)
-    if changed is not None and event.seq > view.linked_at:  # a parent's clients stay with the parent
+    if changed is not None:
         records = {**view.clients, **changed}
         view.clients = {id: record for id, record in records.items() if record is not None}
 
