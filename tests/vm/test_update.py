@@ -40,4 +40,4 @@ def seconds(loop: str, n: int) -> float:
 def test_a_common_loop_takes_time_in_proportion(name: str) -> None:
     """Eight times the work may take 24 times as long on a busy machine; copying takes 64 times."""
     small = min(seconds(LOOPS[name], 4_000) for _ in range(3))
-    assert seconds(LOOPS[name], 32_000) < 24 * small
+    assert any(seconds(LOOPS[name], 32_000) < 24 * small for _ in range(3))
