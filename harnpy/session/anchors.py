@@ -10,8 +10,8 @@ import os.path
 from typing import TYPE_CHECKING, Any
 
 from harnpy.session.effects import rfc3339
-from harnpy.session.errors import InvalidArgument, unknown_key
-from harnpy.session.options import check, mapping, timestamp
+from harnpy.session.errors import InvalidArgument
+from harnpy.session.options import check, known_keys, mapping, timestamp
 
 if TYPE_CHECKING:
     from harnpy.session.effects import Effects
@@ -29,7 +29,7 @@ _POLICY_KEYS = ("default_mount_mode",)
 def read_policy(verb: str, given: Any) -> Dict:
     """The policy that ``given`` stands for."""
     check(verb, "policy", given, mapping)
-    _known_keys(verb, "workspace policy key", given, _POLICY_KEYS)
+    known_keys(verb, "workspace policy key", given, _POLICY_KEYS)
     if "default_mount_mode" not in given:
         return dict(DEFAULT_POLICY)
     return {"default_mount_mode": mount_mode(verb, "default_mount_mode", given["default_mount_mode"])}
@@ -42,7 +42,7 @@ def read_anchor(verb: str, given: Any, policy: Dict, effects: Effects) -> Dict |
         return None
     if isinstance(given, str):
         given = {"primary": given}
-    _known_keys(verb, "workspace anchor key", given, _ANCHOR_KEYS)
+    known_keys(verb, "workspace anchor key", given, _ANCHOR_KEYS)
     primary = given.get("primary")
     if not isinstance(primary, str) or not primary:
         raise InvalidArgument(verb, "`anchor.primary` must be a non-empty string")
@@ -99,7 +99,7 @@ def _mounted(verb: str, given: list[Any], primary: str, policy: Dict, effects: E
 
 def _root(verb: str, given: Any, policy: Dict, now: str, effects: Effects) -> Dict:
     root = given if isinstance(given, dict) else {"path": given}
-    _known_keys(verb, "workspace root key", root, _ROOT_KEYS)
+    known_keys(verb, "workspace root key", root, _ROOT_KEYS)
     root_kind(verb, root.get("path"))
     mode, since = root.get("mount_mode"), root.get("mounted_at")
     if since is not None:
@@ -109,9 +109,3 @@ def _root(verb: str, given: Any, policy: Dict, now: str, effects: Effects) -> Di
         "mount_mode": policy["default_mount_mode"] if mode is None else mount_mode(verb, "mount_mode", mode),
         "mounted_at": since or now,
     }
-
-
-def _known_keys(verb: str, what: str, given: Dict, keys: tuple[str, ...]) -> None:
-    for key in sorted(given):
-        if key not in keys:
-            raise unknown_key(verb, what, key, keys)

@@ -33,7 +33,7 @@ _DETACH = {"reason": string, **_METADATA}
 
 
 class LiveClients(Lifecycle):
-    """See the module. ``opts`` are dicts or None."""
+    """`attach`, `takeover`, `detach`, `heartbeat`, and what a controller may. ``opts`` are dicts or None."""
 
     def live_clients(self, id: str) -> list[Dict]:
         """The records of the attached clients, in the order in which they came."""

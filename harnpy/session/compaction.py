@@ -41,7 +41,7 @@ _OPTIONS = {
 
 
 class Compacting(Registry):
-    """See the module."""
+    """`compact`."""
 
     def compact(self, id: str, opts: Dict | None = None, summarize: Summarize | None = None) -> int:
         """Let a summary take the place of older messages; how many messages there are then.

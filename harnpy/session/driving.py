@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Driving(Registry):
-    """See the module."""
+    """`bind` and what a binding asks for; feedback; transcripts that a host stores."""
 
     def prompt_state(self, id: str) -> tuple[list[Dict], str | None]:
         """What a loop starts from: the messages, led by the summary, and the summary."""

@@ -96,11 +96,6 @@ class ResizeError(SessionError):
     code = "resize"
 
 
-def unknown_key(verb: str, what: str, key: str, expected: tuple[str, ...]) -> InvalidArgument:
-    """``<verb>: unknown <what> '<key>' (expected one of: …)``."""
-    return InvalidArgument(verb, f"unknown {what} '{key}' (expected one of: {', '.join(expected)})")
-
-
 class Interruption(BaseException):
     """Raised by a callback whose task must stop. It is no failure of the callback's, so nothing that lets
     callbacks fail catches it."""

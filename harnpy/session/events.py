@@ -57,16 +57,15 @@ class EventDraft:
 class Origin:
     """Whose event it is: what an event must know of its session, so that it doesn't keep all of it alive.
 
-    A fork's first ``fork_seq`` events, but for event 1, are its ``parent``'s.
+    ``parent`` is that of the session a fork was made of.
     """
 
-    __slots__ = ("_copies", "depth", "effects", "fork_seq", "id", "parent")
+    __slots__ = ("_copies", "depth", "effects", "id", "parent")
 
-    def __init__(self, id: str, effects: Effects, parent: Origin | None = None, fork_seq: int = 0) -> None:
+    def __init__(self, id: str, effects: Effects, parent: Origin | None = None) -> None:
         self.id = id
         self.effects = effects
         self.parent = parent
-        self.fork_seq = fork_seq
         self.depth: int = 0 if parent is None else parent.depth + 1
         self._copies: dict[int, Event] = {}
 
@@ -86,7 +85,7 @@ class Event:
     __slots__ = ("_id", "_rest", "owner", "payload", "seq", "time", "turn", "type")
     _id: str  # unset until looked at
     _rest: tuple[dict[str, Any], float]  # metadata and cost, unset when there is neither
-    size: int = 1
+    size: int = 1  # as a part of a `views.Pack`
 
     def __init__(
         self,
@@ -196,12 +195,16 @@ class Summary(Event):
 class Created:
     """Payload of ``session_created``. A fork names its parent and the parent's last event at the fork."""
 
-    __slots__ = ("fork_point", "fork_seq", "parent")
+    __slots__ = ("fork_point", "parent")
 
     def __init__(self, parent: Origin | None = None, fork_point: Event | None = None) -> None:
         self.parent = parent
         self.fork_point = fork_point
-        self.fork_seq: int = 0 if fork_point is None else fork_point.seq
+
+    @property
+    def fork_seq(self) -> int:
+        """How many events the fork has from its parent; 0 when it has no parent."""
+        return 0 if self.fork_point is None else self.fork_point.seq
 
     def data(self, event: Event) -> dict[str, Any]:
         depth = event.owner.depth

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Lifecycle(Registry):
-    """See the module. A verb's error names the builtin of the same name."""
+    """`exists` … `close`, with what reads a session, and `subscribe`."""
 
     def exists(self, id: str) -> bool:
         return id in self._residents
@@ -164,20 +164,28 @@ class Lifecycle(Registry):
         self.touch(src)
         if dst is None:
             dst = self.effects.new_id()
-        child = self._residents.get(dst)
+        child, view = self._residents.get(dst), source.session.view
         if child is None:
-            # Made before the source may have to make room for it, and then hears of its end.
-            made = source.session.fork(dst, self._backend)
-            self._make_room(dst)
-            child = self._residents.get(dst)
+            made = self._forked(source.session, dst)
+            child, view = self._residents.get(dst), made.view
             if child is None:
                 child = self._admit(made)
-            else:  # who heard of an eviction has opened it
-                self._refork(child.session, src, made.view)
-        else:
-            self._refork(child.session, src, source.session.view)
+        if child.session.view is not view:  # it was there before, or who heard of an eviction opened it
+            self._refork(child.session, src, view)
         self._link(src, dst)
         return child
+
+    def _forked(self, source: Session, dst: str) -> Session:
+        """A fork for which there is room. It is made first: the source may be the one to make room, and then
+        hears of its end."""
+        made = source.fork(dst, self._backend)
+        try:
+            self._make_room(dst)
+        except BaseException:  # who heard of an eviction was interrupted: there will be no such session
+            if dst not in self._residents:
+                self._backend.delete(dst)
+            raise
+        return made
 
     def _refork(self, child: Session, src: str, view: View) -> None:
         """Let an existing session become a fork of ``src``, which looks like ``view``."""

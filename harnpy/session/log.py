@@ -46,8 +46,8 @@ class Session:
 
     def fork(self, id: str, backend: Backend) -> Session:
         """A new session with this one's past. Shares the events; the constant cost is all there is."""
+        origin = Origin(id, self.effects, self.origin)
         created = Created(self.origin, self.stream.last())
-        origin = Origin(id, self.effects, self.origin, created.fork_seq)
         first = Event(origin, 1, kinds.SESSION_CREATED, created, self.effects.now())
         session = Session(origin, backend.branch(self.stream, id, first), self.view.branch())
         session.view.apply(first)

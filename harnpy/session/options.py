@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.session.effects import is_rfc3339
-from harnpy.session.errors import InvalidArgument, unknown_key
+from harnpy.session.errors import InvalidArgument
 from harnpy.session.values import detached
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     Dict = dict[str, Any]
     Kind = Callable[[Any], str | None]
@@ -51,7 +51,7 @@ def count(value: Any) -> str | None:
     return integer(value) or (None if value >= 0 else "must be >= 0")
 
 
-def read_options(verb: str, given: Any, kinds: Mapping[str, Kind], what: str = "option key") -> Dict:
+def read_options(verb: str, given: Any, kinds: Mapping[str, Kind]) -> Dict:
     """The options that are set, in the order of ``kinds``; what is nil counts as not set.
 
     Raises `InvalidArgument` for the first unknown key, else for the first value of another kind.
@@ -60,13 +60,19 @@ def read_options(verb: str, given: Any, kinds: Mapping[str, Kind], what: str = "
         return {}
     if not isinstance(given, dict):
         raise InvalidArgument(verb, "`opts` must be a dict or nil")
-    for key in sorted(given):
-        if key not in kinds:
-            raise unknown_key(verb, what, key, tuple(kinds))
+    known_keys(verb, "option key", given, kinds)
     options = {key: given[key] for key in kinds if given.get(key) is not None}
     for key, value in options.items():
         check(verb, key, value, kinds[key])
     return {key: detached(value) for key, value in options.items()}
+
+
+def known_keys(verb: str, what: str, given: Dict, known: Iterable[str]) -> None:
+    """Raise `InvalidArgument` for the first key, in ascending order, that isn't ``known``."""
+    expected = tuple(known)
+    for key in sorted(given):
+        if key not in expected:
+            raise InvalidArgument(verb, f"unknown {what} '{key}' (expected one of: {', '.join(expected)})")
 
 
 def check(verb: str, name: str, value: Any, kind: Kind) -> None:

@@ -26,7 +26,7 @@ _INFINITY = float("inf")
 
 
 class Scratchpads(Registry):
-    """See the module."""
+    """`scratchpad`, `set_scratchpad`, `clear_scratchpad`."""
 
     def scratchpad(self, id: str) -> Dict | None:
         """The scratchpad, None when there is none."""

@@ -32,7 +32,7 @@ _OPTIONS = {
 
 
 class Seeding(Registry):
-    """See the module."""
+    """`seed_from_jsonl`."""
 
     def seed_from_jsonl(self, jsonl_path: str, opts: Dict | None = None) -> Dict:
         """Make a session of a sidecar's messages: ``{ok, session_id?, …, error?}``."""

@@ -85,21 +85,15 @@ def _observation(message: Message, content: str, mask: Any, policy: ResizePolicy
 
 
 def _compressed(message: Message, content: str, policy: ResizePolicy) -> str | None:
-    """What the compress callback makes of a tool result that is too long."""
+    """What the compress callback makes of a tool result that is too long; None when it has nothing, or
+    fails (08 §4.5)."""
     limit, callback = policy.tool_output_max_chars, policy.compress_callback
     if callback is None or message.get("role") not in RESULT_ROLES or byte_length(content) <= limit:
         return None
-    return compressed(content, message.get("name"), policy)
-
-
-def compressed(output: str, tool_name: Any, policy: ResizePolicy) -> str | None:
-    """The compress callback's text for a tool's output; None when it has none, or fails (08 §4.5)."""
-    name = tool_name if isinstance(tool_name, str) else ""
-    assert policy.compress_callback is not None
+    name = message.get("name")
+    tool_name = name if isinstance(name, str) else ""
     try:
-        text = policy.compress_callback(
-            {"tool_name": name, "output": output, "max_chars": policy.tool_output_max_chars}
-        )
+        text = callback({"tool_name": tool_name, "output": content, "max_chars": limit})
     except Exception:
         return None  # the reference has the built-in form take over
     return text if isinstance(text, str) and text else None

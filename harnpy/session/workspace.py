@@ -32,7 +32,10 @@ _ANCHOR, _POLICY = "settings.workspace_anchor", "settings.workspace_policy"
 
 
 class Workspaces(Registry):
-    """See the module. An anchor is given as a dict, as a string (its primary) or as None (no anchor)."""
+    """`open`, and what concerns anchor, policy and roots.
+
+    An anchor is given as a dict, as a string (its primary) or as None (no anchor).
+    """
 
     def open(self, id: str | None = None, opts: Dict | None = None) -> str:
         """Open or create a session; its id. None mints one. ``opts``: workspace_anchor, workspace_policy."""

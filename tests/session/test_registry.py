@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from harnpy.session import Effects, InvalidArgument, SessionError, SessionStack, SessionStore
+from harnpy.session.errors import Interruption
 
 USER = {"role": "user", "content": "hi"}
 
@@ -555,3 +556,19 @@ def test_a_session_seeded_while_another_takes_its_id_is_refused(tmp_path: Path) 
     assert seeded["error"] == "agent_session_seed_from_jsonl: session id 'z' already exists"
     assert store.messages("z") == [USER]
     assert [event.type for event in store.session("z").events()] == ["session_created", "message_added"]  # type: ignore[union-attr]
+
+
+def test_a_fork_that_is_interrupted_leaves_nothing_behind() -> None:
+    store = SessionStore(cap=2)
+
+    def on_event(event: dict[str, Any]) -> None:
+        raise Interruption
+
+    store.subscribe("victim", on_event)
+    store.open("src")
+    store.inject("src", USER)
+    with pytest.raises(Interruption):
+        store.fork("src", "dst")
+    assert store.ids() == ["src"]
+    assert store.fork("src", "dst") == "dst"
+    assert store.messages("dst") == [USER]
