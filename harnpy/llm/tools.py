@@ -1,0 +1,108 @@
+"""Tools as a provider is told of them: a registry's entries to native tool JSON. Spec: 07 §4.5."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.llm.errors import OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    Entry = dict[str, Any]
+
+REGISTRY = "tool_registry"
+
+_NEITHER = "tools must be a tool_registry or a list of tool definition dicts"
+_NO_DICT = "tools must be declared as tool definition dicts or a tool_registry"
+_NO_DEFINITION = "tools must contain only tool definition dicts"
+
+_TYPES = {
+    "int": "integer",
+    "integer": "integer",
+    "float": "number",
+    "number": "number",
+    "bool": "boolean",
+    "boolean": "boolean",
+    "list": "array",
+    "array": "array",
+    "dict": "object",
+    "object": "object",
+}
+
+
+def is_registry(value: Any) -> bool:
+    return isinstance(value, dict) and value.get("_type") == REGISTRY
+
+
+def tool_entries(given: Any) -> list[Entry]:
+    """The entries of a ``tools`` option: of a registry, of a list, or none of nil. Raises `OptionError`."""
+    if given is None:
+        return []
+    entries = given.get("tools", []) if is_registry(given) else given
+    if not isinstance(entries, list):
+        raise OptionError(_NEITHER)
+    if not all(isinstance(entry, dict) for entry in entries):
+        raise OptionError(_NO_DEFINITION if is_registry(given) else _NO_DICT)
+    if not all(isinstance(entry.get("name"), str) for entry in entries):
+        raise OptionError(_NO_DEFINITION)
+    return list(entries)
+
+
+def native_style(provider: str, model: str) -> str:
+    """Whose tool JSON the provider understands: "anthropic" or "openai"."""
+    return "anthropic" if provider == "anthropic" else "openai"
+
+
+def native_tools(entries: Iterable[Entry], style: str) -> list[dict[str, Any]]:
+    """The entries as native tool JSON; ``style`` is "openai" or "anthropic"."""
+    return [_anthropic(entry) if style == "anthropic" else _openai(entry) for entry in entries]
+
+
+def native_name(tool: dict[str, Any]) -> str | None:
+    """The name in native tool JSON of either style; a provider's own meta-tool may have none."""
+    name: str | None = tool.get("function", tool).get("name")
+    return name
+
+
+def json_type(name: Any) -> dict[str, Any]:
+    """The schema of a type name; whatever is none is a string."""
+    return {"type": _TYPES.get(name, "string") if isinstance(name, str) else "string"}
+
+
+def _openai(entry: Entry) -> dict[str, Any]:
+    return {"type": "function", "function": _definition(entry, "parameters"), **_deferral(entry)}
+
+
+def _anthropic(entry: Entry) -> dict[str, Any]:
+    return {**_definition(entry, "input_schema"), **_deferral(entry)}
+
+
+def _definition(entry: Entry, schema_key: str) -> dict[str, Any]:
+    definition = {
+        "name": entry["name"],
+        "description": entry.get("description") or "",
+        schema_key: _schema(entry.get("parameters") or {}),
+    }
+    output = entry.get("outputSchema")
+    if output is not None:
+        definition["x-harn-output-schema"] = output if isinstance(output, dict) else json_type(output)
+    return definition
+
+
+def _schema(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Every parameter is required, and one that is given as a dict is a string: so the reference has it."""
+    names = sorted(parameters)
+    return {
+        "type": "object",
+        "properties": {name: json_type(parameters[name]) for name in names},
+        "required": names,
+        "additionalProperties": False,
+    }
+
+
+def _deferral(entry: Entry) -> dict[str, Any]:
+    keys: dict[str, Any] = {"defer_loading": True} if entry.get("defer_loading") is True else {}
+    if entry.get("namespace") is not None:
+        keys["namespace"] = entry["namespace"]
+    return keys
