@@ -1,0 +1,78 @@
+"""A tool as the rules for surfaces see it, and reading what may be anything. Spec: 07 §4.6, §4.7."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.agent.tool_docs import parameters_of
+from harnpy.llm.tools import native_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    Dict = dict[str, Any]
+
+
+class SurfaceTool:
+    """An entry, with what the rules ask of it."""
+
+    def __init__(self, entry: Dict, policy: Dict) -> None:
+        self.entry = entry
+        self.name: str = entry["name"]
+        self.parameters = parameters_of(entry)
+        own = entry.get("annotations")
+        found = own if isinstance(own, dict) else dict_at(policy, "tool_annotations").get(self.name)
+        self.annotated = isinstance(found, dict)
+        self.annotations: Dict = found if isinstance(found, dict) else {}
+        self.kind = self.annotations.get("kind")
+        self.level = self.annotations.get("side_effect_level") or "none"
+        self.arg_schema = dict_at(self.annotations, "arg_schema")
+
+    @property
+    def backed(self) -> bool:
+        """Whether somebody is named who runs it."""
+        return any(self.entry.get(key) is not None for key in ("executor", "handler", "mcp_server"))
+
+    @property
+    def needs_reader(self) -> bool:
+        """Whether what it makes must be fetched with another tool."""
+        makes = self.annotations.get("emits_artifacts") and not self.annotations.get("inline_result")
+        return bool(self.kind == "execute" and makes)
+
+    @property
+    def readers(self) -> list[str]:
+        return strings_at(self.annotations, "result_readers")
+
+    def knows_argument(self, key: str) -> bool:
+        schema = self.arg_schema
+        named = {*strings_at(schema, "path_params"), *strings_at(schema, "required")}
+        aliases = dict_at(schema, "arg_aliases")
+        return key in self.parameters or key in named or key in aliases or key in aliases.values()
+
+
+def native_entries(given: Dict) -> Iterator[Dict]:
+    """Native tool JSON of either style as entries."""
+    tools = given.get("native_tools")
+    for tool in tools if isinstance(tools, list) else []:
+        name = native_name(tool) if isinstance(tool, dict) else None
+        if name is None:
+            continue
+        function = tool.get("function", tool)
+        schema = function.get("parameters", function.get("input_schema"))
+        entry = {"name": name, "defer_loading": tool.get("defer_loading")}
+        yield entry if schema is None else {**entry, "parameters": dict_at(schema, "properties")}
+
+
+def dict_at(owner: Any, key: str) -> Dict:
+    value = owner.get(key) if isinstance(owner, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def string_at(owner: Any, key: str) -> str | None:
+    value = owner.get(key) if isinstance(owner, dict) else None
+    return value if isinstance(value, str) else None
+
+
+def strings_at(owner: Any, key: str) -> list[str]:
+    value = owner.get(key) if isinstance(owner, dict) else None
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
