@@ -9,6 +9,7 @@ because calls are looked up when they happen. Builtins come last.
 from __future__ import annotations
 
 from harnpy.syntax import ast
+from harnpy.syntax.pack import pack, unpack
 from harnpy.vm.scopes import Binding, Function, Known, Ref, Resolution, Scope
 from harnpy.vm.tree import (
     PLACEHOLDER_PARENTS,
@@ -50,6 +51,7 @@ class Resolver:
     def program(self, program: ast.Program, entry: ast.Pipeline | None) -> Resolution:
         if self.known:
             self.out.structs, self.out.interfaces = self.known.structs, self.known.interfaces
+            self.out.aliases = self.known.aliases
             self.known.enums.update(self.out.enums)
             self.out.enums = self.known.enums
         self.collect_types(program)
@@ -73,7 +75,7 @@ class Resolver:
         return self.out
 
     def collect_types(self, program: ast.Program) -> None:
-        """Structs, enums and interfaces mean the same everywhere in the file (02 §15)."""
+        """Structs, enums, interfaces and aliases mean the same everywhere in the file (02 §15)."""
         for node in walk(program):
             if isinstance(node, ast.StructDecl):
                 self.out.structs[node.name] = node
@@ -81,6 +83,8 @@ class Resolver:
                 self.out.enums[node.name] = node
             elif isinstance(node, ast.InterfaceDecl):
                 self.out.interfaces.add(node.name)
+            elif isinstance(node, ast.TypeDecl) and not node.type_params:
+                self.out.aliases[node.name] = node.type
             elif isinstance(node, ast.FnDecl | ast.ToolDecl | ast.Pipeline):
                 self.out.functions_anywhere.add(node.name)
 
@@ -418,8 +422,22 @@ class Resolver:
             self.nested(fn, f"{node.name}.{fn.name}", fn.params, fn.body, None)
 
     def visit_ToolDecl(self, node: ast.ToolDecl) -> None:
-        self.declare(node, node.name, False, "tool").opaque = True
+        """A registry is data: the body can't see the one that it becomes part of (02 §7.4)."""
+        self.out.tool_defaults[id(node)] = [self.default_here(param, node) for param in node.params]
         self.nested(node, node.name, node.params, node.body, None)
+        self.declare(node, node.name, False, "tool").opaque = True
+
+    def default_here(self, param: ast.Param, tool: ast.ToolDecl) -> ast.Node | None:
+        """A copy of a default, to be evaluated where its tool is declared; None if it needs parameters."""
+        names = {other.name for other in tool.params}
+        needed = {part.name for part in walk(param) if isinstance(part, ast.Name | ast.Call)}
+        if param.default is None or names & needed:
+            return None
+        copy: ast.Node = unpack(pack(param.default))
+        reported = len(self.out.undefined_calls)
+        self.visit(copy)
+        del self.out.undefined_calls[reported:]  # the original's will be
+        return copy
 
     def visit_SkillDecl(self, node: ast.SkillDecl) -> None:
         self.declare(node, node.name, False, "skill").opaque = True

@@ -129,19 +129,21 @@ class Ref:
 class Known:
     """What the inputs of a REPL session have declared so far."""
 
-    __slots__ = ("enums", "interfaces", "names", "structs")
+    __slots__ = ("aliases", "enums", "interfaces", "names", "structs")
 
     def __init__(self) -> None:
         self.names: dict[str, Binding] = {}
         self.structs: dict[str, ast.StructDecl] = {}
         self.enums: dict[str, ast.EnumDecl | None] = {}
         self.interfaces: set[str] = set()
+        self.aliases: dict[str, ast.Node] = {}
 
     def copy(self) -> Known:
         """A separate record, for an input that may fail."""
         other = Known()
         other.names, other.structs = dict(self.names), dict(self.structs)
         other.enums, other.interfaces = dict(self.enums), set(self.interfaces)
+        other.aliases = dict(self.aliases)
         return other
 
 
@@ -157,8 +159,12 @@ class Resolution:
         self.structs: dict[str, ast.StructDecl] = {}
         self.enums: dict[str, ast.EnumDecl | None] = {"Result": None}
         self.interfaces: set[str] = set()
+        self.aliases: dict[str, ast.Node] = {}
+        """The types that the file's aliases without parameters stand for."""
         self.functions_anywhere: set[str] = set()
         self.undefined_calls: list[tuple[ast.Call, tuple[str, ...]]] = []
         self.misplaced: list[tuple[ast.Node, str]] = []
+        self.tool_defaults: dict[int, list[ast.Node | None]] = {}
+        """Of each tool, the defaults of its parameters as they are evaluated where it is declared."""
         self.keep: list[object] = []
         """Nodes made during resolution: kept alive, since the tables go by identity."""

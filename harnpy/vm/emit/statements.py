@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
 _LATER = {
     ast.Import: "`import`",
-    ast.ToolDecl: "a `tool` declaration",
     ast.SkillDecl: "a `skill` declaration",
     ast.EvalPack: "an `eval_pack` declaration",
     ast.Select: "`select`",

@@ -7,7 +7,18 @@ have none.
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.vm.emit import access, assign, calls, control, functions, literals, loops, operators, statements
+from harnpy.vm.emit import (
+    access,
+    assign,
+    calls,
+    control,
+    functions,
+    literals,
+    loops,
+    operators,
+    statements,
+    tools,
+)
 from harnpy.vm.emit import match as matching
 
 TYPE_CHECKING = False
@@ -78,7 +89,7 @@ STATEMENTS: dict[type[ast.Node], Callable[[Any, Any], None]] = {
     ast.Override: statements.nothing,
     ast.Block: statements.block,
     ast.Import: statements.later,
-    ast.ToolDecl: statements.later,
+    ast.ToolDecl: tools.declaration,
     ast.SkillDecl: statements.later,
     ast.EvalPack: statements.later,
     ast.Select: statements.later,
