@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from harnpy.builtins.json_reader import JsonError, read
 from harnpy.builtins.json_writer import write
-from harnpy.vm.builtin import builtin
+from harnpy.llm.extract import json_part
+from harnpy.vm.builtin import ABSENT, builtin
 from harnpy.vm.errors import Thrown
+from harnpy.vm.values import display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +26,28 @@ def json_parse(vm: Vm, text: str) -> Value:
         return read(text)
     except JsonError as error:
         raise Thrown(f"JSON parse error: {error}") from None
+
+
+@builtin("json_extract(text: string, key?: string) -> any", family="json_schema", counted=True)
+def json_extract(vm: Vm, text: Value = ABSENT, key: Value = ABSENT) -> Value:
+    """The JSON value inside `text`, which a model may have wrapped in prose or a code fence; or its `key`.
+
+    A fenced text counts first, then the first object, then the first array, then the whole text.
+    """
+    if text is ABSENT:
+        raise Thrown("json_extract requires at least 1 argument: text")
+    try:
+        value = read(json_part(display(text)))
+    except JsonError as error:
+        raise Thrown(f"json_extract: failed to parse JSON: {error}") from None
+    if key is ABSENT:
+        return value
+    if type(value) is not dict:
+        raise Thrown("json_extract: parsed value is not a dict, cannot extract key")
+    name = display(key)
+    if name not in value:
+        raise Thrown(f"json_extract: key '{name}' not found")
+    return value[name]
 
 
 @builtin("json_stringify(value: any) -> string", family="json_schema")

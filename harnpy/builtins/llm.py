@@ -6,9 +6,11 @@ from functools import partial
 
 from harnpy.agent.record import call_transcript
 from harnpy.builtins.convert import domain_errors
+from harnpy.builtins.domain_values import HarnValues
 from harnpy.llm.call import Models
 from harnpy.llm.errors import CallError
 from harnpy.llm.result import result_dict
+from harnpy.llm.structured import settle
 from harnpy.vm.builtin import builtin
 from harnpy.vm.errors import Thrown
 from harnpy.vm.values import display
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
     from harnpy.llm.reply import Reply
     from harnpy.llm.request import Request
+    from harnpy.llm.structured import Answer
     from harnpy.vm.machine import Vm
     from harnpy.vm.values import Value
 
@@ -36,8 +39,19 @@ def models_of(vm: Vm) -> Models:
     slot = vm.state(_Slot)
     if slot.models is None:
         host = vm.host
+
+        def warn(topic: str, message: str) -> None:
+            host.write_err(f"warning: {topic}: {message}\n")
+
         slot.models = Models(
-            display, host.env, host.now, host.monotonic, vm.tasks.sleep, partial(host.write_text, append=True)
+            display,
+            host.env,
+            host.now,
+            host.monotonic,
+            vm.tasks.sleep,
+            partial(host.write_text, append=True),
+            warn=warn,
+            values=HarnValues(vm),
         )
     return slot.models
 
@@ -49,12 +63,28 @@ def llm_call(vm: Vm, prompt: str, system: str | None, options: Value) -> Dict:
     Throws `{category, kind, reason, message, provider, model}` when the call fails, and a string when
     the options make no call. Spec: 07 §1.
     """
-    models = models_of(vm)
     with domain_errors:
-        request = models.request(prompt, system, models.options(options))
-        reply = ask(vm, request)
+        return call_result(vm, answer_to(vm, prompt, system, options))
+
+
+def answer_to(vm: Vm, prompt: str, system: str | None, options: Value) -> Answer:
+    """The answer to a call, as valid as its options ask for.
+
+    Raises `OptionError` and `MisuseError` before the call; one that fails throws the error's dict.
+    """
+    models = models_of(vm)
+    request = models.request(prompt, system, models.options(options))
+    try:
+        return settle(models.answer(request), models.warn)
+    except CallError as error:
+        raise Thrown(error.as_dict(request.provider, request.model, vm.host.now())) from error
+
+
+def call_result(vm: Vm, answer: Answer) -> Dict:
+    """The dict that `llm_call` answers with."""
+    reply, request = answer.reply, answer.request
     transcript = call_transcript(request.messages, reply, vm.sessions.effects)
-    return {**result_dict(reply), "transcript": transcript}
+    return {**result_dict(reply, request.tools, answer.reading), "transcript": transcript}
 
 
 def ask(vm: Vm, request: Request) -> Reply:

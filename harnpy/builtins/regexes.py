@@ -29,13 +29,18 @@ class Patterns:
 
 def pattern_of(vm: Vm, text: str, flags: str = "") -> Pattern:
     """The compiled pattern; throws `Invalid regex: <detail>`."""
+    try:
+        return compiled_pattern(vm, text, flags)
+    except PatternError as error:
+        raise Thrown(f"Invalid regex: {error}") from None
+
+
+def compiled_pattern(vm: Vm, text: str, flags: str = "") -> Pattern:
+    """The compiled pattern; raises `PatternError`."""
     known: dict[tuple[str, str], Pattern] = vm.state(Patterns).known
     pattern = known.get((text, flags))
     if pattern is None:
-        try:
-            pattern = compiled(text, flags)
-        except PatternError as error:
-            raise Thrown(f"Invalid regex: {error}") from None
+        pattern = compiled(text, flags)
         if len(known) >= _MOST_PATTERNS:
             known.clear()
         known[text, flags] = pattern

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from typing import TYPE_CHECKING, Any
@@ -13,8 +14,10 @@ from harnpy.llm.options import Options
 from harnpy.llm.providers.mock import MockProvider
 from harnpy.llm.request import read_request
 from harnpy.llm.routing import no_such_provider
+from harnpy.llm.structured import ask_until_valid
 from harnpy.llm.trace import Trace
 from harnpy.llm.transcript_log import VARIABLE, Segment, segment_writer
+from harnpy.llm.values import Values
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,14 +25,20 @@ if TYPE_CHECKING:
     from harnpy.llm.providers import Provider
     from harnpy.llm.reply import Reply
     from harnpy.llm.request import Request
+    from harnpy.llm.structured import Answer
+
+
+def warn(topic: str, message: str) -> None:
+    """For a host that hands in no other place for warnings."""
+    logging.getLogger(topic).warning("%s", message)
 
 
 class Models:
     """The providers of one program, and what its calls add up to.
 
     What it needs of the world is handed in: ``show`` (the display of a value), ``env``, the clocks
-    ``now`` and ``monotonic`` in seconds, ``sleep``, which may suspend the caller, and ``append(path, text)``
-    to a file.
+    ``now`` and ``monotonic`` in seconds, ``sleep``, which may suspend the caller, ``append(path, text)``
+    to a file, ``warn(topic, message)``, and what is known of the ``values`` that come from JSON.
     """
 
     def __init__(
@@ -40,6 +49,8 @@ class Models:
         monotonic: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Any] = time.sleep,
         append: Callable[[str, str], Any] | None = None,
+        warn: Callable[[str, str], None] = warn,
+        values: Values | None = None,
     ) -> None:
         self.show = show
         self.env = env
@@ -47,6 +58,8 @@ class Models:
         self.monotonic = monotonic
         self.sleep = sleep
         self._append = append
+        self.warn = warn
+        self.values = values or Values()
         self.mock = MockProvider(show)
         self.trace = Trace()
 
@@ -89,6 +102,10 @@ class Models:
                     raise
                 self._note_empty(error, iteration, attempt)
                 self._back_off(request, error, attempt)
+
+    def answer(self, request: Request) -> Answer:
+        """The reply to a request with its structured output, asked for again as often as it says."""
+        return ask_until_valid(request, self.ask, self.trace, self.values)
 
     def _attempt(self, request: Request, iteration: int | None) -> Reply:
         begin = self.monotonic()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from harnpy.llm.budget import Budget, read_budget
 from harnpy.llm.errors import MisuseError, OptionError
 from harnpy.llm.messages import request_messages
+from harnpy.llm.output import SCHEMA_RETRIES, Output, read_output
 from harnpy.llm.routing import resolve
 from harnpy.llm.thinking import DISABLED, read_thinking
 
@@ -28,10 +29,6 @@ _TRANSCRIPT_REMOVED = (
 _LATER = {
     "tools": "tools",
     "tool_search": "tools",
-    "output_schema": "structured output",
-    "json_schema": "structured output",
-    "schema": "structured output",
-    "output_format": "structured output",
     "structural_experiment": "structural experiments",
     "route_policy": "routing",
     "fallback_chain": "routing",
@@ -43,7 +40,7 @@ _MEANS_NOTHING = ("text", "none", "off", "manual")
 @dataclass(slots=True)
 class Request:
     """``messages`` and ``tools`` are as the provider gets them; ``sampling`` holds what the caller set;
-    ``segment`` is where a loop records its calls.
+    ``segment`` is where a loop records its calls; ``output`` is the form that the answer shall have.
 
     A request that is asked more than once only ever adds to its ``messages``; other messages come in
     another list.
@@ -63,6 +60,7 @@ class Request:
     budget: Budget | None = None
     sampling: dict[str, Any] = field(default_factory=dict)
     segment: Segment | None = None
+    output: Output = field(default_factory=Output)
 
 
 def read_request(
@@ -74,8 +72,9 @@ def read_request(
     caller: str = "llm_call",
     retries: int = 0,
     backoff_ms: int = 250,
+    schema_retries: int = SCHEMA_RETRIES,
 ) -> Request:
-    """The request that the arguments of ``caller`` make; the last two are its defaults."""
+    """The request that the arguments of ``caller`` make; the last three are its defaults."""
     if "transcript" in options:
         raise OptionError(_TRANSCRIPT_REMOVED)
     _refuse_later_options(options, caller)
@@ -95,6 +94,7 @@ def read_request(
         backoff_ms=options.count("llm_backoff_ms", backoff_ms),
         budget=read_budget(options),
         sampling=_sampling(options),
+        output=read_output(options, schema_retries),
     )
 
 
@@ -103,13 +103,6 @@ def _refuse_later_options(options: Options, caller: str) -> None:
         value = options.value(key)
         if value is not None and value not in _MEANS_NOTHING and value != []:
             raise MisuseError(not_yet(caller, key, what))
-    response_format = options.string("response_format", "text")
-    if response_format not in ("json", "json_object", "text"):
-        raise OptionError(
-            f'response_format: expected "json", "json_object", or "text", got "{response_format}"'
-        )
-    if response_format != "text":
-        raise MisuseError(not_yet(caller, "response_format", "structured output"))
 
 
 def not_yet(caller: str, option: str, what: str) -> str:

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.llm.protocol import TAGS, parse_reply
+from harnpy.llm.protocol import TAGS, Parsed, parse_reply
 from harnpy.llm.visible import visible_text
 
 if TYPE_CHECKING:
     from harnpy.llm.reply import Reply
+    from harnpy.llm.structured import Reading
 
 
-def result_dict(reply: Reply) -> dict[str, Any]:
-    """The result without its ``transcript``; keys that don't apply are absent."""
+def result_dict(
+    reply: Reply, tools: list[dict[str, Any]] | None = None, reading: Reading | None = None
+) -> dict[str, Any]:
+    """The result without its ``transcript``; keys that don't apply are absent.
+
+    ``tools`` are those that were sent, ``reading`` is the structured output of the reply.
+    """
     usage = reply.usage()
+    parsed = interpreted(reply, tools)
     result: dict[str, Any] = {
         "text": reply.text,
         "prose": reply.text,
@@ -24,8 +31,12 @@ def result_dict(reply: Reply) -> dict[str, Any]:
         "usage": usage,
         **usage,
     }
-    if reply.tool_calls or any(tag in reply.text for tag in TAGS):
-        result |= _protocol_keys(reply)
+    if parsed is not None:
+        result |= _protocol_keys(parsed)
+        if tools and not reply.tool_calls:
+            result["visible_text"] = parsed.prose
+    if reading is not None and reading.found:
+        result["data"] = reading.data
     optional = {
         "tool_calls": reply.tool_calls,
         "thinking": reply.thinking,
@@ -36,8 +47,14 @@ def result_dict(reply: Reply) -> dict[str, Any]:
     return result | {key: value for key, value in optional.items() if value}
 
 
-def _protocol_keys(reply: Reply) -> dict[str, Any]:
-    parsed = parse_reply(reply.text)
+def interpreted(reply: Reply, tools: list[dict[str, Any]] | None) -> Parsed | None:
+    """The reply by the tagged protocol, if there is a sign that it follows it."""
+    if tools or reply.tool_calls or any(tag in reply.text for tag in TAGS):
+        return parse_reply(reply.text)
+    return None
+
+
+def _protocol_keys(parsed: Parsed) -> dict[str, Any]:
     keys = {
         "prose": parsed.prose,
         "protocol_violations": parsed.violations,

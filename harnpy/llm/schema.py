@@ -1,0 +1,278 @@
+"""Schemas: their spellings made one, and what a value does wrong by them. Spec: 04 §12.
+
+A schema is a dict in the canonical spelling or in JSON Schema's. A canonical one has ``type`` names as
+`type_of` answers them, so that an int is no float.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
+
+from harnpy.llm.errors import OptionError
+from harnpy.llm.values import PatternProblem, Values
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    Schema = dict[str, Any]
+
+_TYPES = {
+    "object": "dict",
+    "array": "list",
+    "integer": "int",
+    "number": "float",
+    "boolean": "bool",
+    "null": "nil",
+}
+_KEYS = {
+    "minimum": "min",
+    "maximum": "max",
+    "minLength": "min_length",
+    "maxLength": "max_length",
+    "minItems": "min_items",
+    "maxItems": "max_items",
+    "additionalProperties": "additional_properties",
+    "oneOf": "union",
+    "anyOf": "union",
+    "allOf": "all_of",
+}
+_KEPT = frozenset(
+    "type min max min_length max_length min_items max_items additional_properties union all_of properties"
+    " items required default const enum pattern nullable definitions components $ref title description"
+    " format deprecated readOnly writeOnly example examples x-harn-type".split()
+)
+#: Keys with a dict of schemas, with a list of them, and with one.
+_NAMED = ("properties", "definitions")
+_LISTED = ("union", "all_of")
+_SINGLE = ("items", "additional_properties")
+
+_SCALARS = ("string", "int", "float", "bool", "nil")
+
+
+class SchemaError(OptionError):
+    """What was given is no schema."""
+
+
+def canonical(schema: Any) -> Schema:
+    """The schema in its one spelling, down to its leaves; unknown keys are dropped. Raises `SchemaError`."""
+    if not isinstance(schema, dict):
+        raise SchemaError("schema must be a dict")
+    given: Schema = schema
+    found = {_KEYS.get(key, key): value for key, value in given.items()}
+    found = {key: _canonical_entry(key, value) for key, value in found.items() if key in _KEPT}
+    kinds = found.get("type")
+    if isinstance(kinds, list):
+        del found["type"]
+        if "union" in found:
+            found["all_of"] = [*found.get("all_of", ()), {"union": found["union"]}]
+        found["union"] = [{"type": _type(kind)} for kind in kinds]
+    elif kinds is not None:
+        found["type"] = _type(kinds)
+    if given.get("x-harn-type") == "set" or (found.get("type") == "list" and given.get("uniqueItems")):
+        found["type"] = "set"
+    return found
+
+
+def _type(name: Any) -> Any:
+    return _TYPES.get(name, name) if isinstance(name, str) else name
+
+
+def _canonical_entry(key: str, value: Any) -> Any:
+    if key in _LISTED:
+        if not isinstance(value, list):
+            raise SchemaError("schema union/all_of must be a list")
+        return [canonical(branch) for branch in value]
+    if key in _NAMED and isinstance(value, dict):
+        return {name: canonical(schema) for name, schema in value.items()}
+    if key in _SINGLE and not isinstance(value, bool) and value is not None:
+        return canonical(value)
+    if key == "components" and isinstance(value, dict) and isinstance(value.get("schemas"), dict):
+        return {**value, "schemas": {name: canonical(schema) for name, schema in value["schemas"].items()}}
+    return value
+
+
+class Checked(NamedTuple):
+    """``value`` is normalised, as far as it is valid."""
+
+    value: Any
+    errors: list[str]
+
+
+def check(value: Any, schema: Schema, values: Values, *, defaults: bool = False) -> Checked:
+    """What ``value`` is by a canonical schema; ``defaults``: absent keys are filled in."""
+    return _Check(schema, values, defaults).run(value)
+
+
+class _Check:
+    """One check of one value; methods answer its normalised form and add to ``errors``."""
+
+    def __init__(self, root: Schema, values: Values, defaults: bool) -> None:
+        self.root = root
+        self.values = values
+        self.defaults = defaults
+        self.errors: list[str] = []
+        # References being followed, each with the path: one that leads to itself leads nowhere.
+        self._open: set[tuple[str, str]] = set()
+
+    def run(self, value: Any) -> Checked:
+        return Checked(self._value("", value, self.root), self.errors)
+
+    def _fail(self, path: str, problem: str) -> None:
+        self.errors.append(f"at {path or 'root'}: {problem}")
+
+    def _value(self, path: str, value: Any, schema: Schema) -> Any:
+        if "$ref" in schema:
+            return self._by_reference(path, value, schema["$ref"])
+        if value is None and schema.get("nullable") is True:
+            return value
+        if "const" in schema and not self.values.equal(value, schema["const"]):
+            wanted, actual = self.values.show(schema["const"]), self.values.show(value)
+            self._fail(path, f"expected constant {wanted}, got {actual}")
+            return value
+        for branch in schema.get("all_of", ()):
+            value = self._value(path, value, branch)
+        if "union" in schema:
+            value = self._union(path, value, schema["union"])
+        if not self._has_type(path, value, schema.get("type")):
+            return value
+        return self._contents(path, value, schema)
+
+    def _by_reference(self, path: str, value: Any, reference: Any) -> Any:
+        here = (path, self.values.show(reference))
+        target = None if here in self._open else self._referred(reference)
+        if target is None:
+            self._fail(path, f"unresolved schema reference '{here[1]}'")
+            return value
+        self._open.add(here)
+        value = self._value(path, value, target)
+        self._open.remove(here)
+        return value
+
+    def _referred(self, reference: Any) -> Schema | None:
+        if reference == "#":
+            return self.root
+        for start, path in (
+            ("#/definitions/", ("definitions",)),
+            ("#/components/schemas/", ("components", "schemas")),
+        ):
+            if isinstance(reference, str) and reference.startswith(start):
+                place: Any = self.root
+                for key in (*path, reference.removeprefix(start)):
+                    place = place.get(key) if isinstance(place, dict) else None
+                return place if isinstance(place, dict) else None
+        return None
+
+    def _union(self, path: str, value: Any, branches: list[Schema]) -> Any:
+        """As the first branch that fits has it."""
+        before = len(self.errors)
+        for branch in branches:
+            normalised = self._value(path, value, branch)
+            if len(self.errors) == before:
+                return normalised
+            del self.errors[before:]
+        self._fail(path, "value did not match any union branch")
+        return value
+
+    def _has_type(self, path: str, value: Any, wanted: Any) -> bool:
+        if wanted is None or wanted == "any":
+            return True
+        actual = "dict" if isinstance(value, dict) else self.values.type_of(value)
+        if actual == wanted:
+            return True
+        self._fail(path, f"expected type '{self.values.show(wanted)}', got '{actual}'")
+        return False
+
+    def _contents(self, path: str, value: Any, schema: Schema) -> Any:
+        items = self.values.items(value)
+        if isinstance(value, dict):
+            value = self.values.rebuilt(value, self._entries(path, value, schema))
+        elif items is not None:
+            self._bounds(path, len(items), schema, "items", ("at least {} items", "at most {} items"))
+            if isinstance(schema.get("items"), dict):
+                value = self.values.rebuilt(value, list(self._items(path, items, schema["items"])))
+        elif isinstance(value, str):
+            self._bounds(path, len(value), schema, "length", ("length >= {}", "length <= {}"))
+            self._pattern(path, value, schema.get("pattern"))
+        self._scalar(path, value, schema)
+        return value
+
+    def _entries(self, path: str, value: dict[str, Any], schema: Schema) -> dict[str, Any]:
+        properties = schema.get("properties")
+        properties = properties if isinstance(properties, dict) else {}
+        found = dict(value)
+        if self.defaults:
+            found |= {
+                key: properties[key]["default"]
+                for key in sorted(properties)
+                if key not in found and "default" in properties[key]
+            }
+        required = schema.get("required")
+        for key in required if isinstance(required, list) else ():
+            if key not in found:
+                self._fail(path, f"missing required key '{self.values.show(key)}'")
+        for key in sorted(properties):
+            if key in found:
+                found[key] = self._entry(path, key, found[key], properties[key])
+        extra = schema.get("additional_properties")
+        for key in sorted(found.keys() - properties.keys()):
+            if extra is False:
+                self._fail(path, f"unexpected key '{key}'")
+            elif isinstance(extra, dict):
+                found[key] = self._entry(path, key, found[key], extra)
+        return found
+
+    def _entry(self, path: str, key: str, value: Any, schema: Schema) -> Any:
+        """Normalised, but as it was given when it fails."""
+        before = len(self.errors)
+        normalised = self._value(f"{path}.{key}" if path else key, value, schema)
+        return normalised if len(self.errors) == before else value
+
+    def _items(self, path: str, items: list[Any], schema: Schema) -> Iterator[Any]:
+        """The normalised items without those that fail."""
+        for i, item in enumerate(items):
+            before = len(self.errors)
+            normalised = self._value(f"{path}[{i}]", item, schema)
+            if len(self.errors) == before:
+                yield normalised
+
+    def _bounds(self, path: str, size: int, schema: Schema, what: str, words: tuple[str, str]) -> None:
+        lowest, highest = schema.get(f"min_{what}"), schema.get(f"max_{what}")
+        if _is_number(lowest) and size < lowest:
+            self._fail(path, f"expected {words[0].format(self._plain(lowest))}, got {size}")
+        if _is_number(highest) and size > highest:
+            self._fail(path, f"expected {words[1].format(self._plain(highest))}, got {size}")
+
+    def _pattern(self, path: str, value: str, pattern: Any) -> None:
+        if not isinstance(pattern, str):
+            return
+        try:
+            matches = self.values.search(pattern, value)
+        except PatternProblem as problem:
+            self._fail(path, f"invalid regex pattern '{pattern}': {problem}")
+            return
+        if not matches:
+            self._fail(path, f"value does not match pattern '{pattern}'")
+
+    def _scalar(self, path: str, value: Any, schema: Schema) -> None:
+        allowed = schema.get("enum")
+        if (
+            isinstance(allowed, list)
+            and self.values.type_of(value) in _SCALARS
+            and not any(self.values.equal(value, item) for item in allowed)
+        ):
+            self._fail(path, f"value must be one of [{', '.join(map(self.values.show, allowed))}]")
+        if not _is_number(value):
+            return
+        lowest, highest = schema.get("min"), schema.get("max")
+        if _is_number(lowest) and value < lowest:
+            self._fail(path, f"expected value >= {self._plain(lowest)}, got {self._plain(value)}")
+        if _is_number(highest) and value > highest:
+            self._fail(path, f"expected value <= {self._plain(highest)}, got {self._plain(value)}")
+
+    def _plain(self, number: Any) -> str:
+        """In decimal, without a forced fraction."""
+        return self.values.show(number).removesuffix(".0")
+
+
+def _is_number(value: Any) -> TypeGuard[int | float]:
+    return type(value) is int or type(value) is float
