@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.protocol import TAGS, Parsed, parse_reply
+from harnpy.llm.tools import native_name
 from harnpy.llm.visible import visible_text
 
 if TYPE_CHECKING:
@@ -50,13 +51,14 @@ def result_dict(
 def interpreted(reply: Reply, tools: list[dict[str, Any]] | None) -> Parsed | None:
     """The reply by the tagged protocol, if there is a sign that it follows it."""
     if tools or reply.tool_calls or any(tag in reply.text for tag in TAGS):
-        return parse_reply(reply.text)
+        return parse_reply(reply.text, filter(None, map(native_name, tools or ())))
     return None
 
 
 def _protocol_keys(parsed: Parsed) -> dict[str, Any]:
     keys = {
         "prose": parsed.prose,
+        "tool_calls": parsed.calls,
         "protocol_violations": parsed.violations,
         "tool_parse_errors": parsed.errors,
         "done_marker": parsed.done_marker,
