@@ -7,6 +7,7 @@ vm.run_source('println("hello")')
 
 from __future__ import annotations
 
+from harnpy.agent.ceilings import CEILINGS
 from harnpy.builtins import catalog
 from harnpy.vm import machine
 from harnpy.vm.builtin import Declaration
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
+    from harnpy.agent.hooks import Hook
     from harnpy.vm.host import Host
 
 
@@ -30,7 +32,8 @@ class Vm(machine.Vm):
         self, host: Host | None = None, *, deny: Iterable[str] = (), allow: Iterable[str] | None = None
     ) -> None:
         services = {"sessions": _session_store, "session_stack": _session_stack}
-        super().__init__(catalog, host, services, deny, allow)
+        super().__init__(catalog, host, services, deny, allow, CEILINGS)
+        self.hooks: list[Hook] = []
 
     def register(self, signature: str, function: Callable[..., Any]) -> None:
         """Make ``function(*args)`` a builtin, declared in the reference's notation.
@@ -48,6 +51,16 @@ class Vm(machine.Vm):
         call.__doc__ = function.__doc__
         self.builtins.register(Declaration(signature, "host", call, False, None))
 
+    def hook(self, event: str, handler: Callable[[dict[str, Any]], Any], pattern: str = "*") -> None:
+        """Let ``handler(payload)`` see, and for tools change, what agents do in every program run here.
+
+        ``event``: `PreToolUse`, `PostToolUse`, `PreAgentTurn`, `PostAgentTurn` or a worker event;
+        ``pattern``: which tools, or a condition on the payload. Spec: 07 §8.4.
+        """
+        from harnpy.agent.hooks import hook
+
+        self.hooks.append(hook(event, handler, pattern))
+
 
 def _session_store(vm: machine.Vm) -> Any:
     from harnpy.builtins.sessions.service import make_store
@@ -56,6 +69,6 @@ def _session_store(vm: machine.Vm) -> Any:
 
 
 def _session_stack(vm: machine.Vm) -> Any:
-    from harnpy.session.stack import SessionStack
+    from harnpy.agent.ambient import Ambient
 
-    return SessionStack()
+    return Ambient()

@@ -8,7 +8,7 @@ from harnpy.vm.values import Builtin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Container, Mapping
     from typing import Any, Protocol
 
     from harnpy.vm.builtin import Declaration
@@ -25,13 +25,24 @@ if TYPE_CHECKING:
 
 
 class BuiltinTable:
-    """The builtins of one Vm: the catalog's, the embedder's, and which of them are denied."""
+    """The builtins of one Vm: the catalog's, the embedder's, and which of them are denied.
 
-    def __init__(self, catalog: Catalog, vm: Vm, deny: frozenset[str], allow: frozenset[str] | None) -> None:
+    Those in ``guarded`` ask the running task's session stack, every time they are called, whether they may.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        vm: Vm,
+        deny: frozenset[str],
+        allow: frozenset[str] | None,
+        guarded: Container[str] = (),
+    ) -> None:
         self.catalog = catalog
         self.vm = vm
         self.deny = deny
         self.allow = allow
+        self.guarded = guarded
         self.registered: dict[str, Declaration] = {}
         self._bound: dict[str, Builtin] = {}
 
@@ -66,12 +77,17 @@ class BuiltinTable:
                 found = Builtin(name, _refusal(name), None)
             else:
                 found = self.declaration(name).bind()
+                if name in self.guarded:
+                    found = Builtin(name, _guarded(name, found.call), found.max_args)
             self._bound[name] = found
         return found
 
     def direct(self, name: str) -> Callable[..., Any]:
         """The builtin for code that converts its arguments itself."""
-        return _refusal(name) if self.denies(name) else direct(self.declaration(name))
+        if self.denies(name):
+            return _refusal(name)
+        function = direct(self.declaration(name))
+        return _guarded(name, function) if name in self.guarded else function
 
     def denies(self, name: str) -> bool:
         return name in self.deny or (self.allow is not None and name not in self.allow)
@@ -81,6 +97,19 @@ class BuiltinTable:
         declared = (declaration.signature_text for declaration in self.registered.values())
         extra = ",".join(sorted({*declared, *self.vm.global_names()}))
         return f"{self.catalog.fingerprint()};{extra}"
+
+
+def _guarded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function``, unless the rules that hold in the running task refuse it."""
+
+    def ask_first(vm: Vm, *args: Any) -> Any:
+        stack = vm.running_stack
+        reason = None if stack is None else stack.refuses(name)
+        if reason is not None:
+            raise CategorizedFault("tool_rejected", reason)
+        return function(vm, *args)
+
+    return ask_first
 
 
 def _refusal(name: str) -> Callable[..., Any]:

@@ -53,6 +53,15 @@ def with_callables(vm: Vm, options: Value, *keys: str) -> Value:
     return {**options, **{key: _callable(vm, options[key]) for key in keys if key in options}}
 
 
+def callables_within(vm: Vm, value: Value) -> Value:
+    """``value`` with Python functions for the functions anywhere in its dicts and lists."""
+    if type(value) is dict:
+        return {key: callables_within(vm, item) for key, item in value.items()}
+    if type(value) is list:
+        return [callables_within(vm, item) for item in value]
+    return _callable(vm, value)
+
+
 def _callable(vm: Vm, value: Value) -> Any:
     return python_function(vm, value) if type(value) in (Fn, Builtin) else value
 

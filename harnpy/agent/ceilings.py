@@ -1,0 +1,57 @@
+"""Which builtins a policy restricts, and what each of them needs. Spec: 07 §8.1.
+
+Every program that starts loads this module: it is a table and nothing else.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+#: By name: what messages call the ceiling, the side-effect level, the capability that is needed, if any.
+_NEEDS: tuple[tuple[str, str, str | None, str], ...] = (
+    (
+        "workspace.read_text",
+        "read_only",
+        "workspace.read_text",
+        "read_file read_file_bytes read_file_result read_lines agent_session_seed_from_jsonl",
+    ),
+    ("workspace.list", "read_only", "workspace.list", "list_dir walk_dir glob"),
+    ("workspace.exists", "read_only", "workspace.exists", "file_exists stat"),
+    (
+        "workspace write",
+        "workspace_write",
+        "workspace.write_text",
+        "write_file write_file_bytes append_file copy_file move_file mkdir",
+    ),
+    ("workspace write", "workspace_write", "workspace.delete", "delete_file"),
+    ("workspace write", "workspace_write", "workspace.apply_edit", "artifact_apply_intent"),
+    ("process.exec", "process_exec", "process.exec", "exec exec_at shell shell_at mcp_connect"),
+    (
+        "network",
+        "network",
+        None,
+        "http_get http_post http_put http_patch http_delete http_request http_download http_session "
+        "http_session_request http_stream_open sse_connect websocket_connect websocket_server "
+        "llm_healthcheck",
+    ),
+    (
+        "LLM/network",
+        "network",
+        "llm.call",
+        "llm_call llm_call_safe llm_call_structured llm_call_structured_safe llm_call_structured_result "
+        "llm_completion llm_stream agent_loop sub_agent_run spawn_agent daemon_spawn self_review",
+    ),
+    ("connector.call", "network", "connector.call", "connector_call"),
+    ("vision.ocr", "read_only", "vision.ocr", "vision_ocr"),
+    ("host.tool_call", "none", "host.tool_call", "host_tool_call"),
+)
+
+#: For each restricted builtin the ceiling's name, the level and the capability.
+CEILINGS: Mapping[str, tuple[str, str, str | None]] = {
+    name: (ceiling, level, capability)
+    for ceiling, level, capability, names in _NEEDS
+    for name in names.split()
+}

@@ -1,0 +1,45 @@
+"""Hooks around the tools of agents. Spec: 07 §8.4."""
+
+from __future__ import annotations
+
+from harnpy.agent.hooks import Hooks
+from harnpy.llm.options import Options
+from harnpy.vm.builtin import builtin
+from harnpy.vm.values import display
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from harnpy.vm.machine import Vm
+    from harnpy.vm.values import Value
+
+
+class _Slot:
+    """Where a Vm keeps the hooks of the program it runs."""
+
+    hooks: Hooks | None = None
+
+
+def hooks_of(vm: Vm) -> Hooks:
+    """The program's hooks; the embedder's come first."""
+    slot = vm.state(_Slot)
+    if slot.hooks is None:
+        slot.hooks = Hooks(display, getattr(vm, "hooks", ()))
+    return slot.hooks
+
+
+@builtin("register_tool_hook(config: dict) -> nil", family="workflows")
+def register_tool_hook(vm: Vm, config: Value) -> None:
+    """Deny tools, or shorten what they answer: `{pattern = "*", deny?: string, max_output?: int}`.
+
+    `deny` is the reason why agents may not call the tools that match. Spec: 07 §8.4.
+    """
+    options = Options(config, display)
+    hooks_of(vm).add_tool_rule(
+        options.string("pattern") or "*", options.string("deny"), options.integer("max_output")
+    )
+
+
+@builtin("clear_tool_hooks() -> nil", family="workflows")
+def clear_tool_hooks(vm: Vm) -> None:
+    """Remove all hooks that run before or after tools."""
+    hooks_of(vm).clear_tool_hooks()
