@@ -1,4 +1,4 @@
-"""Agents: `agent_loop`. Spec: 07 §6."""
+"""Agents: `agent_loop`, and configurations with a name. Spec: 07 §6, §10.1."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from harnpy.builtins.convert import domain_errors
 from harnpy.builtins.llm import models_of
 from harnpy.builtins.sessions.service import with_callables
 from harnpy.builtins.sessions.summarizing import prompt_from
-from harnpy.vm.builtin import builtin
+from harnpy.vm.builtin import ABSENT, builtin
+from harnpy.vm.errors import Thrown
 from harnpy.vm.values import display
 
 TYPE_CHECKING = False
@@ -30,3 +31,43 @@ def agent_loop(vm: Vm, message: str, system: str | None, options: Value) -> dict
         given["summarize_prompt"] = prompt_from(vm, display(given["summarize_prompt"]))
     with domain_errors:
         return run_loop(models_of(vm), vm.sessions, message, system, given)
+
+
+#: What of an agent's config are options of a loop (07 §10.1).
+_LOOP_OPTIONS = (
+    "provider model thinking tools max_iterations tool_format structural_experiment context_callback "
+    "context_filter tool_retries tool_backoff_ms".split()
+)
+
+
+@builtin("agent(name: string, config?: dict) -> dict", family="agents", counted=True)
+def agent(vm: Vm, name: Value = "", config: Value = ABSENT) -> dict[str, Any]:
+    """A named set of loop options: the config with `_type: "agent"` and the name."""
+    given = {} if config is ABSENT else config
+    if type(given) is not dict:
+        raise Thrown("agent: second argument must be a config dict")
+    return {**given, "_type": "agent", "name": display(name)}
+
+
+@builtin("agent_name(agent: dict) -> string", family="agents")
+def agent_name(vm: Vm, agent: Value) -> Value:
+    """The agent's name."""
+    if not _is_agent(agent):
+        raise Thrown("agent_name: argument must be an agent")
+    return agent["name"]
+
+
+@builtin("agent_config(agent: dict, prompt: string) -> dict", family="agents", counted=True)
+def agent_config(vm: Vm, agent: Value = ABSENT, prompt: Value = ABSENT) -> dict[str, Any]:
+    """What `agent_loop` takes to run the agent: `{prompt, system, options}`."""
+    if prompt is ABSENT:
+        raise Thrown("agent_config: requires agent and prompt")
+    if not _is_agent(agent):
+        how = " (created with agent())" if type(agent) is dict else ""
+        raise Thrown(f"agent_config: first argument must be an agent{how}")
+    options = {key: agent[key] for key in _LOOP_OPTIONS if key in agent}
+    return {"prompt": display(prompt), "system": agent.get("system"), "options": options}
+
+
+def _is_agent(value: Value) -> bool:
+    return type(value) is dict and value.get("_type") == "agent"

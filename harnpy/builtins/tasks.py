@@ -75,7 +75,8 @@ def parallel_race(vm: Vm, items: Value, f: Value, options: Value) -> Value:
     cap = _cap(options)
     if not items:
         raise RuntimeFault("parallel_race: expected at least one item")
-    batch = Batch(vm.tasks, [applied(call, item) for item in items], cap if cap > 0 else len(items))
+    calls = [applied(call, item) for item in items]
+    batch = Batch(vm.tasks, "parallel race", calls, cap if cap > 0 else len(items))
     failures = []
     for task in batch:
         vm.tasks.take_output(task)

@@ -47,11 +47,18 @@ class Task:
     consumed = False
     cancel_requested = False
     greenlet: Any = None
+    #: How many tasks and how many batches it has started.
     handles = 0
+    groups = 0
+    #: Its number among the tasks that its parent spawned (from 1), or in its batch (from 0).
     index = 0
     #: What runs it together with others and hears of its end.
     batch: Batch | None = None
     session_stack: Any = None
+    #: What it carries for its program; replaced, never changed, as children share it.
+    context: dict[str, Value] = {}  # noqa: RUF012
+    #: What it waits for that only somebody outside can bring, and what to do when nobody is there.
+    outside: tuple[str, str] | None = None
     #: The greenlet to go back to when the task was aborted from there.
     aborter: Any = None
     #: Counts resumptions, so that timers of an earlier wait are recognised as stale.
@@ -73,6 +80,38 @@ class Task:
         self.parent = parent
         self.nesting: int = parent.nesting + 1 if parent else 0
 
+    def id(self) -> str:
+        """Its place in the tree of tasks, as text (05 §12)."""
+        if self.parent is None:
+            return "task_root"
+        return f"{self.group_id() or self.parent.id() + ':spawn'}:{self.index}"
+
+    def group_id(self) -> str | None:
+        if self.batch is None or self.parent is None:
+            return None
+        kind = self.batch.name.replace(" as ", " ").replace(" ", "_")
+        return f"{self.parent.id()}:{kind}:{self.batch.group}"
+
+    def name(self) -> str:
+        """What started it."""
+        if self.batch:
+            return self.batch.name
+        return "spawn" if self.parent else "root"
+
+    def family(self) -> Iterator[Task]:
+        """The task, its unawaited children, theirs, …"""
+        yield self
+        for child in self.children or ():
+            yield from child.family()
+
+    def is_limited(self) -> bool:
+        """Whether its wait ends by itself: at a deadline, or since it was asked to end."""
+        return bool(self.deadlines) or self.cancel_requested
+
+    def handle_id(self) -> str:
+        """How its handle shows."""
+        return f"vm_task_{self.index}"
+
     def error_text(self) -> str:
         """The failed task's error as text, with the line it failed at."""
         if not isinstance(self.error, FAILURES):
@@ -87,8 +126,13 @@ class Batch:
     A task that ended keeps its slot until it is asked for.
     """
 
-    def __init__(self, scheduler: Scheduler, calls: Sequence[Callable[[int], Value]], limit: int) -> None:
+    def __init__(
+        self, scheduler: Scheduler, name: str, calls: Sequence[Callable[[int], Value]], limit: int
+    ) -> None:
         self.scheduler = scheduler
+        self.name = name
+        scheduler.current.groups += 1
+        self.group = scheduler.current.groups
         self.calls = calls
         self.limit = limit
         self.started = 0
@@ -216,10 +260,38 @@ class Scheduler:
 
     def rest(self) -> None:
         """Nothing is ready: wait for the first timer, or for news from asyncio."""
-        if not self.timers and not self.abroad:
-            raise RuntimeFault("deadlock: every task is waiting for another")
+        if not self.abroad and not any(self.is_awaited(timer) for timer in self.timers):
+            raise RuntimeFault(self.standstill())
         now = self.vm.host.monotonic()
         self.idle(max(self.timers[0][0] - now, 0) if self.timers else None)
+
+    def is_awaited(self, timer: tuple[float, int, Task, int]) -> bool:
+        """Whether a task is going to act at that time, rather than give up on somebody outside."""
+        _, _, task, turn = timer
+        return turn == task.turn and not task.done and (task.outside is None or task.is_limited())
+
+    def standstill(self) -> str:
+        """Why nothing can go on: who is waited for, as far as tasks have said so."""
+        waits = [task.outside for task in self.root.family() if task.outside]
+        if not waits:
+            return "deadlock: every task is waiting for another"
+        what = "; ".join(what for what, _ in waits)
+        remedies = " ".join(dict.fromkeys(remedy for _, remedy in waits))
+        return f"waiting for somebody, and nobody is there: {what}. {remedies}"
+
+    def wait_outside(self, what: str, remedy: str, until: float | None = None) -> None:
+        """Suspend the current task until it is resumed, or the time ``until`` has come.
+
+        What it waits for comes from outside the program. When no task can go on by itself, the run fails and
+        says ``what`` was waited for, and the ``remedy``.
+        """
+        self.current.outside = what, remedy
+        try:
+            if until is not None:
+                self.wake_at(self.current, until)
+            self.suspend()
+        finally:
+            self.current.outside = None
 
     def switch_to(self, task: Task) -> None:
         self.current = task
@@ -351,6 +423,8 @@ class Scheduler:
         task = Task(body, parent)
         if parent.session_stack is not None:
             task.session_stack = parent.session_stack.branch()
+        if parent.context:
+            task.context = parent.context
         if parent.children is None:
             parent.children = {}
         parent.children[task] = None

@@ -14,6 +14,13 @@ if TYPE_CHECKING:
 
     Value = Any
 
+#: What the tasks of a `parallel` are called, by its form (05 §12).
+_NAMES = {
+    "count": "parallel",
+    "each": "parallel each",
+    "stream": "parallel each as stream",
+    "settle": "parallel settle",
+}
 _FORCED = "cancel_graceful: timeout, task forcefully aborted"
 
 
@@ -29,7 +36,9 @@ class Tasks(Scheduler):
 
     def spawn(self, body: Callable[[int], Value]) -> TaskHandle:
         self.current.handles += 1
-        return TaskHandle(f"vm_task_{self.current.handles}", self.create(body))
+        task = self.create(body)
+        task.index = self.current.handles
+        return TaskHandle(task.handle_id(), task)
 
     def own(self, handle: Value) -> Task | None:
         """The task of a handle that the current task made and has not consumed."""
@@ -94,9 +103,10 @@ class Tasks(Scheduler):
             items = source
         calls = [applied(body, x) if takes else body for x in items]
         limit = cap if cap and cap > 0 else len(calls)
+        batch = Batch(self, _NAMES[kind], calls, limit)
         if kind == "stream":
-            return self.vm.calls.generator(Stream, self.completions(Batch(self, calls, limit)))
-        tasks = sorted(Batch(self, calls, limit), key=lambda task: task.index)
+            return self.vm.calls.generator(Stream, self.completions(batch))
+        tasks = sorted(batch, key=lambda task: task.index)
         return self.settled(tasks) if kind == "settle" else self.gathered(tasks)
 
     def gathered(self, tasks: list[Task]) -> list[Value]:

@@ -1,0 +1,84 @@
+"""Circuit breakers: after so many failures in a row, stop calling for a while. Spec: 05 §15, 07 §14.4."""
+
+from __future__ import annotations
+
+from harnpy.vm.builtin import builtin
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from harnpy.vm.machine import Vm
+
+
+class Breaker:
+    """``opened`` is when the circuit opened, on a clock that only goes forward; None while it is closed."""
+
+    def __init__(self, threshold: int, reset_seconds: float) -> None:
+        self.threshold = threshold
+        self.reset_seconds = reset_seconds
+        self.failures = 0
+        self.opened: float | None = None
+
+    def state(self, now: float) -> str:
+        if self.opened is None:
+            return "closed"
+        return "half_open" if now - self.opened >= self.reset_seconds else "open"
+
+    def fail(self, now: float) -> bool:
+        """Count a failure; whether it opens the circuit. One more while it is open changes nothing."""
+        self.failures += 1
+        if self.opened is not None or self.failures < self.threshold:
+            return False
+        self.opened = now
+        return True
+
+    def close(self) -> None:
+        self.failures, self.opened = 0, None
+
+
+class Breakers(dict[str, Breaker]):
+    """The breakers of one run, by name."""
+
+
+@builtin(
+    'circuit_breaker(name: string = "default", threshold: int = 5, reset_ms: int = 30000) -> string',
+    family="concurrency",
+)
+def circuit_breaker(vm: Vm, name: str, threshold: int, reset_ms: int) -> str:
+    """Make a closed breaker, in place of one of that name; answers the name.
+
+    It opens at `threshold` failures, and may be tried again `reset_ms` later.
+    """
+    vm.state(Breakers)[name] = Breaker(threshold, reset_ms / 1000)
+    return name
+
+
+@builtin('circuit_check(name: string = "default") -> string', family="concurrency")
+def circuit_check(vm: Vm, name: str) -> str:
+    """`closed`, `open`, or `half_open` when the reset time is over; an unknown name is `closed`."""
+    breaker = vm.state(Breakers).get(name)
+    return breaker.state(vm.host.monotonic()) if breaker else "closed"
+
+
+@builtin('circuit_record_failure(name: string = "default") -> bool', family="concurrency")
+def circuit_record_failure(vm: Vm, name: str) -> bool:
+    """Count a failure; true for the one that opens the circuit."""
+    breaker = vm.state(Breakers).get(name)
+    return breaker is not None and breaker.fail(vm.host.monotonic())
+
+
+@builtin('circuit_record_success(name: string = "default") -> nil', family="concurrency")
+def circuit_record_success(vm: Vm, name: str) -> None:
+    """Close the circuit and forget its failures."""
+    _close(vm, name)
+
+
+@builtin('circuit_reset(name: string = "default") -> nil', family="concurrency")
+def circuit_reset(vm: Vm, name: str) -> None:
+    """Close the circuit and forget its failures."""
+    _close(vm, name)
+
+
+def _close(vm: Vm, name: str) -> None:
+    breaker = vm.state(Breakers).get(name)
+    if breaker:
+        breaker.close()

@@ -1,0 +1,98 @@
+"""Which task this is, for whom it works, and values it carries along. Spec: 05 §12, 07 §14.7."""
+
+from __future__ import annotations
+
+from harnpy.vm.builtin import builtin
+from harnpy.vm.errors import Thrown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from harnpy.vm.machine import Vm
+    from harnpy.vm.scheduler import Task
+    from harnpy.vm.values import Value
+
+#: What only workers, workflows, triggers and schedulers set.
+_UNSET = dict.fromkeys(
+    "scope_id workflow_id run_id stage_id worker_id agent_name trigger_id trigger_event_id binding_key "
+    "tenant_id provider trace_id span_id scheduler_key runner capacity_class".split()
+)
+
+
+@builtin("runtime_context() -> dict", family="concurrency")
+def runtime_context(vm: Vm) -> dict[str, Value]:
+    """The running task: its ids, its agent sessions, its context values, whether it was cancelled."""
+    return _context(vm)
+
+
+@builtin("task_current() -> dict", family="concurrency")
+def task_current(vm: Vm) -> dict[str, Value]:
+    """The same as `runtime_context()`."""
+    return _context(vm)
+
+
+@builtin("runtime_context_values() -> dict", family="concurrency")
+def runtime_context_values(vm: Vm) -> dict[str, Value]:
+    """The values that the running task carries; its children begin with a copy of them."""
+    return vm.tasks.current.context
+
+
+@builtin("runtime_context_get(key: string, default?: any) -> any", family="concurrency", counted=True)
+def runtime_context_get(vm: Vm, key: Value = None, default: Value = None) -> Value:
+    """The value under `key`, else `default`."""
+    return vm.tasks.current.context.get(_key("runtime_context_get", key), default)
+
+
+@builtin("runtime_context_set(key: string, value: any) -> any", family="concurrency", counted=True)
+def runtime_context_set(vm: Vm, key: Value = None, value: Value = None) -> Value:
+    """Let the running task carry `value` under `key`; answers what was there, else nil."""
+    task, name = vm.tasks.current, _key("runtime_context_set", key)
+    # A new dict: children share the old one, and programs may hold it.
+    before, task.context = task.context, {**task.context, name: value}
+    return before.get(name)
+
+
+@builtin("runtime_context_clear(key: string) -> any", family="concurrency", counted=True)
+def runtime_context_clear(vm: Vm, key: Value = None) -> Value:
+    """Carry nothing under `key` any more; answers what was there, else nil."""
+    task, name = vm.tasks.current, _key("runtime_context_clear", key)
+    before = task.context
+    task.context = {other: value for other, value in before.items() if other != name}
+    return before.get(name)
+
+
+def _key(function: str, key: Value) -> str:
+    if type(key) is not str:
+        raise Thrown(f"{function}: first argument must be a string key")
+    return key
+
+
+def _context(vm: Vm) -> dict[str, Value]:
+    task = vm.tasks.current
+    sessions = vm.session_stack.ids
+    cancelled = task.cancel_requested
+    return {
+        **_UNSET,
+        "task_id": task.id(),
+        "parent_task_id": task.parent.id() if task.parent else None,
+        "root_task_id": vm.tasks.root.id(),
+        "task_name": task.name(),
+        "task_group_id": task.group_id(),
+        "agent_session_id": sessions[-1] if sessions else None,
+        "parent_agent_session_id": sessions[-2] if len(sessions) > 1 else None,
+        "root_agent_session_id": sessions[0] if sessions else None,
+        "context_values": task.context,
+        "cancelled": cancelled,
+        "debug": _debug(task, cancelled),
+    }
+
+
+def _debug(task: Task, cancelled: bool) -> dict[str, Any]:
+    return {
+        "cancelled": cancelled,
+        "waiting_reason": None,
+        "active_task_ids": [child.handle_id() for child in task.children or () if child.batch is None],
+        "held_synchronization": [],
+        "supervisors": [],
+    }
