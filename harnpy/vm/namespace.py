@@ -41,7 +41,7 @@ _HELPERS = {
     ),
     "vm.tasks": (
         "await_task cancel_gracefully cancel_task deadline_begin deadline_end is_cancelled parallel "
-        "pause_deadlines resume_deadlines spawn"
+        "pause_deadlines resume_deadlines select select_limit spawn"
     ),
     "vm": "poll signal",
 }

@@ -359,6 +359,14 @@ class Resolver:
         self.visit(node.body)
         self.close_scope()
 
+    def visit_SelectCase(self, node: ast.SelectCase) -> None:
+        self.optional(node.source)
+        self.open_scope(node)
+        if node.name and node.name != "_":
+            self.declare(node, node.name, False, "select").opaque = True
+        self.visit(node.body)
+        self.close_scope()
+
     def visit_Defer(self, node: ast.Defer) -> None:
         self.function.defers = True
         self.visit(node.body)

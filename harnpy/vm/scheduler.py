@@ -15,7 +15,7 @@ from heapq import heappop, heappush
 
 from harnpy.vm.backtrace import describe
 from harnpy.vm.calls import FAILURES, TaskAborted
-from harnpy.vm.errors import OVERFLOW, Interrupted, PlainFault, RuntimeFault
+from harnpy.vm.errors import OVERFLOW, Interrupted, PlainFault
 from harnpy.vm.values import Duration
 
 TYPE_CHECKING = False
@@ -259,9 +259,13 @@ class Scheduler:
         self.hub.switch()
 
     def rest(self) -> None:
-        """Nothing is ready: wait for the first timer, or for news from asyncio."""
+        """Nothing is ready: wait for the first timer, or for news from asyncio.
+
+        Tasks that wait for one another alone do so until a signal comes (05 §4); somebody outside who isn't
+        there is waited for in vain, so the run fails.
+        """
         if not self.abroad and not any(self.is_awaited(timer) for timer in self.timers):
-            raise RuntimeFault(self.standstill())
+            self.refuse_to_wait_in_vain()
         now = self.vm.host.monotonic()
         self.idle(max(self.timers[0][0] - now, 0) if self.timers else None)
 
@@ -270,14 +274,13 @@ class Scheduler:
         _, _, task, turn = timer
         return turn == task.turn and not task.done and (task.outside is None or task.is_limited())
 
-    def standstill(self) -> str:
-        """Why nothing can go on: who is waited for, as far as tasks have said so."""
+    def refuse_to_wait_in_vain(self) -> None:
+        """Nothing can go on: raise, if tasks have said whom they wait for."""
         waits = [task.outside for task in self.root.family() if task.outside]
-        if not waits:
-            return "deadlock: every task is waiting for another"
-        what = "; ".join(what for what, _ in waits)
-        remedies = " ".join(dict.fromkeys(remedy for _, remedy in waits))
-        return f"waiting for somebody, and nobody is there: {what}. {remedies}"
+        if waits:
+            what = "; ".join(what for what, _ in waits)
+            remedies = " ".join(dict.fromkeys(remedy for _, remedy in waits))
+            raise RuntimeFault(f"waiting for somebody, and nobody is there: {what}. {remedies}")
 
     def wait_outside(self, what: str, remedy: str, until: float | None = None) -> None:
         """Suspend the current task until it is resumed, or the time ``until`` has come.

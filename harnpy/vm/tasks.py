@@ -9,7 +9,7 @@ from harnpy.vm.values import Duration, EnumValue, Stream, TaskHandle, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
     Value = Any
@@ -86,6 +86,19 @@ class Tasks(Scheduler):
             return err(task.error_text())
         self.take_output(task)
         return EnumValue("Result", "Ok", (task.result,))
+
+    # --- select -----------------------------------------------------------------------------------
+
+    def select(self, sources: Sequence[Value], seconds: float | None) -> tuple[int, Value]:
+        """The arm of a `select` statement that runs, and its item; see `channels.select`."""
+        from harnpy.vm.channels import select
+
+        return select(self, sources, seconds)
+
+    def select_limit(self, limit: Value) -> float:
+        """Seconds that a `timeout` arm gives: a duration or ms, anything else is 5 s (05 §5)."""
+        ms = limit.ms if type(limit) is Duration else limit if type(limit) is int else 5000
+        return max(ms, 0) / 1000
 
     # --- parallel ---------------------------------------------------------------------------------
 

@@ -14,7 +14,6 @@ _LATER = {
     ast.Import: "`import`",
     ast.SkillDecl: "a `skill` declaration",
     ast.EvalPack: "an `eval_pack` declaration",
-    ast.Select: "`select`",
     ast.Mutex: "`mutex`",
 }
 

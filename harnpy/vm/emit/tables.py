@@ -20,6 +20,7 @@ from harnpy.vm.emit import (
     tools,
 )
 from harnpy.vm.emit import match as matching
+from harnpy.vm.emit import select as selecting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ FORMS: dict[type[ast.Node], Callable[[Any, Any, str], None]] = {
     ast.Try: control.try_,
     ast.Retry: control.retry,
     ast.Deadline: control.deadline,
+    ast.Select: selecting.select,
 }
 
 STATEMENTS: dict[type[ast.Node], Callable[[Any, Any], None]] = {
@@ -92,6 +94,5 @@ STATEMENTS: dict[type[ast.Node], Callable[[Any, Any], None]] = {
     ast.ToolDecl: tools.declaration,
     ast.SkillDecl: statements.later,
     ast.EvalPack: statements.later,
-    ast.Select: statements.later,
     ast.Mutex: statements.later,
 }

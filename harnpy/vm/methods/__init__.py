@@ -7,6 +7,7 @@ asked name has none: calling it answers nil (02 §14.4). Spec: reference 04 §4�
 from __future__ import annotations
 
 from harnpy.vm.builtin import Declaration
+from harnpy.vm.channels import Channel
 from harnpy.vm.values import Generator, Iter, Range, Set, Stream
 
 TYPE_CHECKING = False
@@ -24,6 +25,7 @@ _RECEIVERS: dict[type, str] = {
     Iter: "iter",
     Generator: "generator",
     Stream: "stream",
+    Channel: "channel",
 }
 _MODULES = {
     "string": "strings",
@@ -34,6 +36,7 @@ _MODULES = {
     "iter": "iters",
     "generator": "iters",
     "stream": "iters",
+    "channel": "iters",
 }
 
 

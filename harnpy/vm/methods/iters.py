@@ -1,4 +1,4 @@
-"""Methods of iterators, generators and streams: combinators and sinks. Spec: 02 §17, 04 §9.
+"""Methods of iterators, generators, streams and channels: combinators and sinks. Spec: 02 §17, 04 §9.
 
 Sinks pull in Python loops (`visit`), never through C: a callback may well run another sink.
 """
@@ -15,6 +15,7 @@ from harnpy.vm.values import Generator, Iter, Pair, Set, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
     from harnpy.vm.iterators import Callback, Pull
@@ -233,7 +234,8 @@ def next_(vm: Vm, self: Generator) -> dict[str, Value]:
 
 @method("generator", "iter() -> iter")
 @method("stream", "iter() -> iter")
-def handle(vm: Vm, self: Generator) -> Iter:
+@method("channel", "iter() -> iter")
+def handle(vm: Vm, self: Iterable[Value]) -> Iter:
     """An iterator over the items; it shares them with every other consumer."""
     return Iter(self)
 

@@ -1,0 +1,79 @@
+"""Channels between tasks. Spec: reference 05 §4, §5."""
+
+from __future__ import annotations
+
+from harnpy.vm.builtin import ABSENT, builtin
+from harnpy.vm.channels import Channel, select
+from harnpy.vm.errors import Thrown
+from harnpy.vm.values import Duration
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from harnpy.vm.machine import Vm
+    from harnpy.vm.values import Value
+
+
+@builtin('channel(name: string = "default", capacity: int = 256) -> channel', family="concurrency")
+def channel(vm: Vm, name: str, capacity: int) -> Channel:
+    """A new queue of at most `capacity` messages, for any number of senders and receivers.
+
+    `for x in ch { }` takes messages until the channel is closed and drained. Spec: 05 §4.
+    """
+    return Channel(vm.tasks, name, capacity)
+
+
+@builtin("send(ch: channel, value: any) -> bool", family="concurrency", counted=True)
+def send(vm: Vm, ch: Value = ABSENT, value: Value = ABSENT) -> bool:
+    """Put a message into a channel, waiting while it is full; false when it is closed."""
+    if value is ABSENT:
+        raise Thrown("send: requires channel and value")
+    return _channel("send", ch).send(value)
+
+
+@builtin("receive(ch: channel) -> any", family="concurrency", counted=True)
+def receive(vm: Vm, ch: Value = ABSENT) -> Value:
+    """The next message of a channel, waited for; nil when it is closed and drained."""
+    return next(_channel("receive", ch), None)
+
+
+@builtin("try_receive(ch: channel) -> any", family="concurrency", counted=True)
+def try_receive(vm: Vm, ch: Value = ABSENT) -> Value:
+    """The next message of a channel, or nil when there is none for the taking; never waits."""
+    source = _channel("try_receive", ch)
+    return source.take() if source.items and not source.receivers else None
+
+
+@builtin("close_channel(ch: channel) -> nil", family="concurrency", counted=True)
+def close_channel(vm: Vm, ch: Value = ABSENT) -> None:
+    """Let no more messages into a channel; those that are in it stay readable."""
+    _channel("close_channel", ch).close()
+
+
+@builtin("channel_select(channels: list, timeout?: any) -> dict | nil", family="concurrency")
+def channel_select(vm: Vm, channels: Value, timeout: Value) -> Value:
+    """The next message of the first channel that has one, as `{channel, index, value}`.
+
+    Waits at most `timeout`: ms, a duration, or a dict with `timeout_ms`; nil when the time is up or all
+    channels are closed and drained. Spec: 05 §5.
+    """
+    if type(channels) is not list:
+        raise Thrown("channel_select: first argument must be a list of channels")
+    if any(type(item) is not Channel for item in channels):
+        raise Thrown("channel_select: channel list must contain only channels")
+    index, value = select(vm.tasks, channels, _seconds(timeout))
+    return None if index < 0 else {"channel": channels[index].name, "index": index, "value": value}
+
+
+def _channel(caller: str, value: Value) -> Channel:
+    if value is ABSENT:
+        raise Thrown(f"{caller}: requires a channel")
+    if type(value) is not Channel:
+        raise Thrown(f"{caller}: first argument must be a channel")
+    return value
+
+
+def _seconds(timeout: Value) -> float | None:
+    if type(timeout) is dict:
+        timeout = timeout.get("timeout_ms", timeout.get("max_wait_ms"))
+    ms = timeout.ms if type(timeout) is Duration else timeout
+    return max(ms, 0) / 1000 if type(ms) is int else None

@@ -1,0 +1,49 @@
+"""`select`: the arm of the first channel that has an item. Spec: reference 05 §5."""
+
+from __future__ import annotations
+
+from harnpy.syntax import ast
+from harnpy.vm.emit.emitter import DISCARD
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from harnpy.vm.emit.emitter import Destination, Emitter
+
+
+def select(e: Emitter, node: ast.Select, dest: Destination) -> None:
+    arms = [case for case in node.cases if case.kind == "receive"]
+    fallback = next((case for case in node.cases if case.kind != "receive"), None)
+    waited = [case.source for case in (*arms, fallback) if case and case.source]
+    texts = e.operands(waited)
+    limit = "None" if fallback is None else "0"
+    if len(texts) > len(arms):
+        limit = f"select_limit({texts.pop()})"
+    which, item = e.temp(), e.temp()
+    e.line(f"{which}, {item} = select([{', '.join(texts)}], {limit})")
+    for i, case in enumerate(arms):
+        e.suite(f"{'elif' if i else 'if'} {which} == {i}", lambda case=case: arm(e, case, item, dest))  # type: ignore[misc]
+    otherwise(e, fallback, dest, inside=bool(arms))
+
+
+def arm(e: Emitter, case: ast.SelectCase, item: str, dest: Destination) -> None:
+    e.open_scope(case)
+    if case.name != "_":
+        e.assign_new(e.unit.resolution.bindings[id(case), case.name or ""], item)
+    # Let go of the item, so that the arm's variable is its only holder.
+    e.line(f"{item} = None")
+    e.block(case.body, dest)
+
+
+def otherwise(e: Emitter, case: ast.SelectCase | None, dest: Destination, inside: bool) -> None:
+    """The fallback's body, or nil; ``inside``: in the `else` of the arms."""
+
+    def body() -> None:
+        if case is not None:
+            e.block(case.body, dest)
+        else:
+            e.store(dest, "None")
+
+    if not inside:
+        body()
+    elif case is not None or dest != DISCARD:
+        e.suite("else", body)
