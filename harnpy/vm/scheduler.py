@@ -15,7 +15,7 @@ from heapq import heappop, heappush
 
 from harnpy.vm.backtrace import describe
 from harnpy.vm.calls import FAILURES, TaskAborted
-from harnpy.vm.errors import OVERFLOW, Interrupted, PlainFault
+from harnpy.vm.errors import OVERFLOW, Interrupted, PlainFault, RuntimeFault
 from harnpy.vm.values import Duration
 
 TYPE_CHECKING = False
