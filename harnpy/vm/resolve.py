@@ -28,6 +28,17 @@ if TYPE_CHECKING:
 #: Called like functions, and recognised before anything a user defines (05 §2).
 TASK_CALLS = frozenset({"await", "cancel", "cancel_graceful", "is_cancelled"})
 
+#: Builtins and which of their arguments may be a type's name.
+SCHEMA_ARGUMENTS = {
+    "schema_of": 0,
+    "schema_is": 1,
+    "is_type": 1,
+    "schema_check": 1,
+    "schema_parse": 1,
+    "schema_expect": 1,
+    "json_validate": 1,
+}
+
 
 class Resolver:
     """One walk over one program."""
@@ -254,6 +265,25 @@ class Resolver:
         self.call_target(node)
         for arg in node.args:
             self.visit(arg)
+        schema_at = SCHEMA_ARGUMENTS.get(node.name, len(node.args))
+        if schema_at < len(node.args) and self.out.refs[id(node)].kind == "builtin":
+            self.type_as_value(node.args[schema_at])
+
+    def visit_DictEntry(self, node: ast.DictEntry) -> None:
+        self.children(node)
+        if isinstance(node.key, ast.Str) and node.key.value == "output_schema":
+            self.type_as_value(node.value)
+
+    def type_as_value(self, node: ast.Node) -> None:
+        """Let a type's name stand for the type's schema, unless it is a variable's too (03 §12)."""
+        from harnpy.vm.emit.schemas import value_schema, without
+
+        if not isinstance(node, ast.Name) or node.name not in self.out.aliases:
+            return
+        ref = self.out.refs[id(node)]
+        schema = value_schema(self.out.aliases[node.name], without(self.out.aliases, node.name))
+        if ref.kind in ("undefined", "dynamic") and schema is not None:
+            ref.kind, ref.schema = "schema", schema
 
     def call_target(self, node: ast.Call) -> None:
         """What a call calls. A function declared anywhere in the file may be in reach at run time."""

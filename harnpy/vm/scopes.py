@@ -104,12 +104,12 @@ class Ref:
     """What a use of a name means.
 
     ``kind``: ``"local"`` (``binding``), ``"builtin"``, ``"global"`` (a value the host supplies),
-    ``"dynamic"`` (found at run time among the session's names: REPL) or ``"undefined"``
-    (``visible``: candidates for a suggestion). ``outer`` is what a call falls back on when the binding
-    turns out not to be callable (02 §7.4).
+    ``"dynamic"`` (found at run time among the session's names: REPL), ``"schema"`` (a type, by the dict
+    ``schema``) or ``"undefined"`` (``visible``: candidates for a suggestion). ``outer`` is what a call
+    falls back on when the binding turns out not to be callable (02 §7.4).
     """
 
-    __slots__ = ("binding", "kind", "name", "outer", "visible")
+    __slots__ = ("binding", "kind", "name", "outer", "schema", "visible")
 
     def __init__(
         self,
@@ -124,6 +124,7 @@ class Ref:
         self.binding = binding
         self.outer = outer
         self.visible = visible
+        self.schema: dict[str, object] = {}
 
 
 class Known:

@@ -29,6 +29,8 @@ def read(e: Emitter, node: ast.Node, ref: Ref) -> str:
         return e.unit.builtin_value(ref.name)
     if ref.kind == "global":
         return e.unit.global_value(ref.name)
+    if ref.kind == "schema":
+        return repr(ref.schema)
     if ref.kind == "dynamic":
         return e.mark(node, f"read_dynamic(m, {ref.name!r})")
     return e.mark(node, f"undefined_variable({ref.name!r}, {ref.visible!r})")

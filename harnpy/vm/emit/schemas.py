@@ -1,6 +1,6 @@
-"""Type expressions to the JSON schemas that a `tool` declares. Spec: reference 07 §4.3, 03 §12.
+"""Type expressions to schemas: to those that a `tool` declares, and to those that a type's name stands for.
 
-A type that JSON Schema can't say (a function, a struct's name, `any` …) allows everything.
+Spec: reference 07 §4.3, 03 §12.
 """
 
 from __future__ import annotations
@@ -25,14 +25,26 @@ _SCALARS = {
     "dict": "object",
 }
 _LITERALS: dict[type, str] = {str: "string", int: "integer"}
+_LITERAL_TYPES: dict[type, str] = {str: "string", int: "int"}
+
+
+#: Types whose name `type_of` answers.
+_NAMED = frozenset("string int float bool nil list dict set bytes closure duration any".split())
+
+
+def without(aliases: Aliases, name: str) -> Aliases:
+    return {key: aliases[key] for key in aliases if key != name}
 
 
 def json_schema(type_: ast.Node | None, aliases: Aliases) -> Schema:
-    """The schema of a type, None being any; ``aliases`` are the types that names stand for."""
+    """The JSON schema of a type, None being any; ``aliases`` are the types that names stand for.
+
+    What JSON Schema can't say (a function, a struct's name, `any` …) allows everything.
+    """
     match type_:
         case ast.TypeName(name=name, args=()) if name in aliases:
             # An alias of itself allows everything where it comes back to itself.
-            return json_schema(aliases[name], {key: aliases[key] for key in aliases if key != name})
+            return json_schema(aliases[name], without(aliases, name))
         case ast.TypeName(name=name, args=()) if name in _SCALARS:
             return {"type": _SCALARS[name]}
         case ast.TypeName(name="list", args=(item,)):
@@ -66,3 +78,39 @@ def _shape(fields: Sequence[ast.ShapeField], aliases: Aliases) -> Schema:
         "properties": {field.name: json_schema(field.type, aliases) for field in fields},
     }
     return {**schema, "required": required} if required else schema
+
+
+def value_schema(type_: ast.Node, aliases: Aliases) -> Schema | None:
+    """The canonical schema of a type (04 §12.1), None when one of its parts has none."""
+    match type_:
+        case ast.TypeName(name=name, args=()) if name in aliases:
+            return value_schema(aliases[name], without(aliases, name))
+        case ast.TypeName(name=name, args=()) if name in _NAMED:
+            return {"type": name}
+        case ast.TypeName(name="list", args=(item,)):
+            return _with({"type": "list"}, "items", value_schema(item, aliases))
+        case ast.TypeName(name="dict", args=(ast.TypeName(name="string"), value)):
+            return _with({"type": "dict"}, "additional_properties", value_schema(value, aliases))
+        case ast.TypeLiteral(value=value):
+            return {"type": _LITERAL_TYPES[type(value)], "const": value}
+        case ast.TypeUnion(members=members):
+            return _value_union(members, aliases)
+        case ast.TypeShape(fields=fields):
+            properties = {field.name: value_schema(field.type, aliases) for field in fields}
+            required = [field.name for field in fields if not field.optional]
+            schema = _with({"type": "dict"}, "properties", properties if all(properties.values()) else None)
+            return _with(schema, "required", required) if schema and required else schema
+    return None
+
+
+def _value_union(members: Sequence[ast.Node], aliases: Aliases) -> Schema | None:
+    values = [member.value for member in members if isinstance(member, ast.TypeLiteral)]
+    kinds = {type(value) for value in values}
+    if len(values) == len(members) and len(kinds) == 1:
+        return {"type": _LITERAL_TYPES[kinds.pop()], "enum": values}
+    schemas = [value_schema(member, aliases) for member in members]
+    return {"union": schemas} if all(schemas) else None
+
+
+def _with(schema: Schema, key: str, value: Any) -> Schema | None:
+    return None if value is None else {**schema, key: value}
