@@ -39,10 +39,6 @@ def models_of(vm: Vm) -> Models:
     slot = vm.state(_Slot)
     if slot.models is None:
         host = vm.host
-
-        def warn(topic: str, message: str) -> None:
-            host.write_err(f"warning: {topic}: {message}\n")
-
         slot.models = Models(
             display,
             host.env,
@@ -50,7 +46,7 @@ def models_of(vm: Vm) -> Models:
             host.monotonic,
             vm.tasks.sleep,
             partial(host.write_text, append=True),
-            warn=warn,
+            warn=lambda topic, message: vm.sessions.effects.warn(topic, message),
             values=HarnValues(vm),
         )
     return slot.models

@@ -1,0 +1,117 @@
+"""Schemas beyond what a program can see yet: the normalised value, defaults, other kinds (04 §12)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harnpy.builtins.domain_values import HarnValues
+from harnpy.llm.schema import SchemaError, canonical, check
+from harnpy.llm.values import Values
+from harnpy.vm.values import Set, Struct
+
+PLAIN = Values()
+
+
+def checked(value: Any, schema: Any, values: Values = PLAIN, **options: Any) -> tuple[Any, list[str]]:
+    return tuple(check(value, canonical(schema), values, **options))  # type: ignore[return-value]
+
+
+@pytest.fixture
+def harn() -> HarnValues:
+    return HarnValues(None)  # type: ignore[arg-type]  # only patterns ask the Vm
+
+
+def test_both_spellings_are_one() -> None:
+    json = {
+        "type": "object",
+        "properties": {"a": {"type": ["integer", "null"], "minimum": 1}, "b": {"oneOf": [{"type": "array"}]}},
+        "additionalProperties": {"type": "number", "unheard": 1},
+        "$schema": "dropped",
+    }
+    ours = {
+        "type": "dict",
+        "properties": {
+            "a": {"union": [{"type": "int"}, {"type": "nil"}], "min": 1},
+            "b": {"union": [{"type": "list"}]},
+        },
+        "additional_properties": {"type": "float"},
+    }
+    assert canonical(json) == ours
+    assert canonical(ours) == ours
+
+
+def test_a_list_of_types_beside_a_union_asks_for_both() -> None:
+    schema = {"type": ["string", "integer"], "anyOf": [{"minLength": 2}, {"minimum": 5}]}
+    assert checked("ab", schema)[1] == []
+    assert checked(True, schema)[1] == [
+        "at root: value did not match any union branch",
+    ]
+    assert checked([], {"type": ["string"], "anyOf": [{"type": "array"}]})[1]
+
+
+@pytest.mark.parametrize("uniquely", [{"uniqueItems": True}, {"x-harn-type": "set"}])
+def test_unique_items_mean_a_set(uniquely: dict[str, Any], harn: HarnValues) -> None:
+    schema = {"type": "array", "items": {"type": "integer"}, **uniquely}
+    value, errors = checked(Set([1, "x"]), schema, harn)
+    assert (value.items, errors) == ([1], ["at [1]: expected type 'int', got 'string'"])
+    assert checked([1], schema, harn)[1] == ["at root: expected type 'set', got 'list'"]
+
+
+def test_a_struct_is_a_dict_and_stays_a_struct(harn: HarnValues) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"default": 2}}}
+    value, errors = checked(Struct("Point", {"a": 1}), schema, harn, defaults=True)
+    assert value == Struct("Point", {"a": 1, "b": 2})
+    assert errors == []
+    wrong = checked(Struct("Point", {}), {"type": "string"}, harn)[1]
+    assert wrong == ["at root: expected type 'string', got 'dict'"]
+
+
+def test_defaults_fill_what_is_absent_all_the_way_down() -> None:
+    inner = {"type": "object", "required": ["n"], "properties": {"n": {"type": "integer", "default": 1}}}
+    schema = {"properties": {"inner": {**inner, "default": {}}, "rows": {"items": inner}}}
+    assert checked({"rows": [{}]}, schema, defaults=True) == ({"inner": {"n": 1}, "rows": [{"n": 1}]}, [])
+    assert checked({"rows": [{}]}, schema)[1] == ["at rows[0]: missing required key 'n'"]
+
+
+def test_a_default_must_be_valid_itself() -> None:
+    schema = {"properties": {"n": {"type": "integer", "default": "x"}}}
+    assert checked({}, schema, defaults=True)[1] == ["at n: expected type 'int', got 'string'"]
+
+
+def test_what_fails_is_kept_in_dicts_and_left_out_of_lists() -> None:
+    schema = {
+        "properties": {"xs": {"items": {"type": "integer"}}, "d": {"properties": {"k": {"default": 1}}}},
+    }
+    value, errors = checked({"xs": [1, "x", 2], "d": {}}, schema, defaults=True)
+    # The failing list is the entry of a dict, and so it is kept as it was given.
+    assert value == {"xs": [1, "x", 2], "d": {"k": 1}}
+    assert errors == ["at xs[1]: expected type 'int', got 'string'"]
+    assert checked([1, "x", 2], {"items": {"type": "integer"}})[0] == [1, 2]
+
+
+def test_the_branch_that_fits_gives_the_value() -> None:
+    branches = [{"type": "string"}, {"type": "object", "properties": {"a": {"default": 1}}}]
+    assert checked({}, {"union": branches}, defaults=True) == ({"a": 1}, [])
+
+
+@pytest.mark.parametrize("schema", [{"$ref": "#"}, {"all_of": [{"$ref": "#"}]}])
+def test_a_reference_to_itself_ends(schema: dict[str, Any]) -> None:
+    assert checked(1, schema)[1] == ["at root: unresolved schema reference '#'"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "message"),
+    [
+        (5, "schema must be a dict"),
+        ({"items": [1]}, "schema must be a dict"),
+        ({"properties": {"a": {"properties": {"b": "x"}}}}, "schema must be a dict"),
+        ({"definitions": {"a": None}}, "schema must be a dict"),
+        ({"union": {}}, "schema union/all_of must be a list"),
+        ({"allOf": "x"}, "schema union/all_of must be a list"),
+    ],
+)
+def test_what_is_no_schema(schema: Any, message: str) -> None:
+    with pytest.raises(SchemaError, match=message):
+        canonical(schema)
