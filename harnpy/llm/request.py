@@ -11,6 +11,7 @@ from harnpy.llm.messages import request_messages
 from harnpy.llm.output import SCHEMA_RETRIES, Output, read_output
 from harnpy.llm.routing import resolve
 from harnpy.llm.thinking import DISABLED, read_thinking
+from harnpy.llm.tools import native_name, native_style, native_tools, tool_entries
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +28,6 @@ _TRANSCRIPT_REMOVED = (
 
 #: Options whose meaning isn't built yet. To ignore one would be to answer another question.
 _LATER = {
-    "tools": "tools",
     "tool_search": "tools",
     "structural_experiment": "structural experiments",
     "route_policy": "routing",
@@ -53,6 +53,7 @@ class Request:
     max_tokens: int = MAX_TOKENS
     thinking: dict[str, Any] = field(default_factory=lambda: DISABLED)
     tools: list[dict[str, Any]] | None = None
+    tool_choice: Any = None
     cache: bool = False
     prefill: str | None = None
     retries: int = 0
@@ -61,6 +62,11 @@ class Request:
     sampling: dict[str, Any] = field(default_factory=dict)
     segment: Segment | None = None
     output: Output = field(default_factory=Output)
+
+    @property
+    def tool_names(self) -> list[str] | None:
+        """What the model may call; None when no tools are sent."""
+        return None if self.tools is None else [name for name in map(native_name, self.tools) if name]
 
 
 def read_request(
@@ -87,6 +93,8 @@ def read_request(
         provider=provider,
         model=model,
         max_tokens=options.count("max_tokens", MAX_TOKENS),
+        tools=native_tools(tool_entries(options.value("tools")), native_style(provider, model)) or None,
+        tool_choice=options.value("tool_choice"),
         thinking=read_thinking(options.value("thinking"), options.value("reasoning_effort")),
         cache=options.flag("cache"),
         prefill=options.string("prefill"),

@@ -72,7 +72,7 @@ class Segment:
             max_tokens=request.max_tokens,
             temperature=request.sampling.get("temperature"),
             thinking=request.thinking,
-            tool_choice=None,
+            tool_choice=request.tool_choice,
             tool_format=self._tool_format,
             native_tool_count=len(request.tools or ()),
             message_count=len(request.messages),

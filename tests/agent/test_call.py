@@ -9,7 +9,7 @@ import pytest
 
 from harnpy.llm.call import Models
 from harnpy.llm.categories import cause, retry_after_ms, retryable
-from harnpy.llm.errors import BudgetExceeded, CallError, LlmError, MisuseError, OptionError
+from harnpy.llm.errors import BudgetExceeded, CallError, LlmError, OptionError
 from harnpy.llm.protocol import parse_reply
 from harnpy.llm.result import result_dict
 from harnpy.llm.visible import visible_text
@@ -64,8 +64,8 @@ def test_the_environment_names_the_provider(name: str) -> None:
         ),
         (
             {"tools": [1]},
-            MisuseError,
-            "llm_call: option `tools` is not supported yet: tools will come with a later release",
+            OptionError,
+            "tools must be declared as tool definition dicts or a tool_registry",
         ),
         ({"thinking": "loud"}, OptionError, 'thinking: expected bool, dict, or one of "enabled" |'),
         ({"thinking": {"mode": "x"}}, OptionError, 'thinking.mode: expected "disabled" | "enabled" |'),
