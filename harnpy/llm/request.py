@@ -11,7 +11,7 @@ from harnpy.llm.messages import request_messages
 from harnpy.llm.output import SCHEMA_RETRIES, Output, read_output
 from harnpy.llm.routing import resolve
 from harnpy.llm.thinking import DISABLED, read_thinking
-from harnpy.llm.tools import native_name, native_style, native_tools, tool_entries
+from harnpy.llm.tools import native_style, native_tools, tool_entries
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,11 +62,6 @@ class Request:
     sampling: dict[str, Any] = field(default_factory=dict)
     segment: Segment | None = None
     output: Output = field(default_factory=Output)
-
-    @property
-    def tool_names(self) -> list[str] | None:
-        """What the model may call; None when no tools are sent."""
-        return None if self.tools is None else [name for name in map(native_name, self.tools) if name]
 
 
 def read_request(

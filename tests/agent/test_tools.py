@@ -24,12 +24,6 @@ def test_the_tool_choice_is_passed_through(choice: Any) -> None:
     assert request(tools=TOOLS, tool_choice=choice).tool_choice == choice
 
 
-def test_a_request_knows_the_names_of_its_tools() -> None:
-    assert request(tools=TOOLS).tool_names == ["look"]
-    assert request(tools=[]).tool_names is None
-    assert request().tool_names is None
-
-
 def test_native_tools_are_plain_json_with_their_names() -> None:
     for style in ("openai", "anthropic"):
         (tool,) = native_tools(TOOLS, style)
