@@ -46,6 +46,8 @@ def models_of(vm: Vm) -> Models:
             host.monotonic,
             vm.tasks.sleep,
             partial(host.write_text, append=True),
+            host.read_text,
+            lambda: vm.source_dir or host.cwd(),
             warn=lambda topic, message: vm.sessions.effects.warn(topic, message),
             values=HarnValues(vm),
         )

@@ -7,7 +7,6 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.errors import BudgetExceeded, OptionError
-from harnpy.llm.prices import price_of
 
 if TYPE_CHECKING:
     from harnpy.llm.options import Options
@@ -80,7 +79,7 @@ def project(request: Request, spent: float) -> Projection:
     tokens = _quarter(request.system or "") + _json_tokens(request.messages)
     if request.tools:
         tokens += _json_tokens(request.tools)
-    cost = price_of(request.model).cost(tokens, request.max_tokens)
+    cost = request.price.cost(tokens, request.max_tokens)
     return Projection(tokens, request.max_tokens, cost, spent)
 
 

@@ -5,15 +5,19 @@ from __future__ import annotations
 import logging
 import os
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.budget import project
 from harnpy.llm.categories import retry_after_ms, retryable
+from harnpy.llm.configured import Configured
 from harnpy.llm.errors import CallError, OptionError
+from harnpy.llm.gates import check_gates
 from harnpy.llm.options import Options
+from harnpy.llm.providers import make_provider
 from harnpy.llm.providers.mock import MockProvider
 from harnpy.llm.request import read_request
-from harnpy.llm.routing import no_such_provider
+from harnpy.llm.routing import Router
 from harnpy.llm.structured import ask_until_valid
 from harnpy.llm.trace import Trace
 from harnpy.llm.transcript_log import VARIABLE, Segment, segment_writer
@@ -37,8 +41,9 @@ class Models:
     """The providers of one program, and what its calls add up to.
 
     What it needs of the world is handed in: ``show`` (the display of a value), ``env``, the clocks
-    ``now`` and ``monotonic`` in seconds, ``sleep``, which may suspend the caller, ``append(path, text)``
-    to a file, ``warn(topic, message)``, and what is known of the ``values`` that come from JSON.
+    ``now`` and ``monotonic`` in seconds, ``sleep``, which may suspend the caller, ``append(path, text)`` to a
+    file, ``read`` and ``directory`` as `Configured` has them, ``warn(topic, message)``, and what is known of
+    the ``values`` that come from JSON.
     """
 
     def __init__(
@@ -49,6 +54,8 @@ class Models:
         monotonic: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Any] = time.sleep,
         append: Callable[[str, str], Any] | None = None,
+        read: Callable[[str], str] | None = None,
+        directory: Callable[[], str] = os.getcwd,
         warn: Callable[[str, str], None] = warn,
         values: Values | None = None,
     ) -> None:
@@ -60,6 +67,8 @@ class Models:
         self._append = append
         self.warn = warn
         self.values = values or Values()
+        self.config = Configured(env, read, directory)
+        self._providers: dict[str, Provider] = {}
         self.mock = MockProvider(show)
         self.trace = Trace()
 
@@ -68,15 +77,30 @@ class Models:
 
     def request(self, prompt: str, system: str | None, options: Options, **defaults: Any) -> Request:
         """The request that a caller's arguments make; ``defaults`` as in `read_request`."""
-        request = read_request(prompt, system, options, self.env, **defaults)
-        self.provider(request)
+        config = self.config
+        route = Router(config.providers, config.catalogue, self.env, self.callable_now).route(options)
+        request = read_request(prompt, system, options, route, config.catalogue, **defaults)
+        if not self.mock.queued:
+            check_gates(options, request, config.capabilities.of(request.provider, request.model))
+            config.providers.require(request.provider)
         return request
 
+    def callable_now(self, provider: str) -> bool:
+        """Whether the provider could be asked: its key is there, or mocks answer for it."""
+        return self.mock.intercepts(provider) or self.config.providers.available(provider)
+
     def provider(self, request: Request) -> Provider:
-        """Who answers the request. Raises `OptionError` when nobody can."""
-        if self.mock.intercepts(request.provider):
+        """Who answers the request. Raises `OptionError` when nobody can, `CallError` when nobody may."""
+        name = request.provider
+        if self.mock.intercepts(name):
             return self.mock
-        raise OptionError(no_such_provider(request.provider))
+        self.config.providers.require(name)
+        refusal = self.config.providers.refuse_when_disabled(name)
+        if refusal is not None:
+            raise CallError("generic", refusal)
+        if name not in self._providers:
+            self._providers[name] = make_provider(self.config.providers.configuration(name))
+        return self._providers[name]
 
     def segment(self, new_loop_id: Callable[[], str] | None = None, **scope: Any) -> Segment | None:
         """Where a loop, or a call outside any, records its rows in the transcript sidecar.
@@ -89,7 +113,19 @@ class Models:
         return Segment(write, self.now, loop_id=new_loop_id() if new_loop_id else None, **scope)
 
     def ask(self, request: Request, iteration: int | None = None) -> Reply:
-        """Answer a request, trying again as often as it says. Raises `CallError`."""
+        """Answer a request, by its fallbacks when its provider fails. Raises `CallError`, the first one."""
+        try:
+            return self._ask(request, iteration)
+        except CallError as error:
+            if request.route is None or error.category in ("budget_exceeded", "cancelled"):
+                raise
+            for stop in request.route.fallbacks:
+                with suppress(CallError, OptionError):
+                    return self._ask(request.at(stop, self.config.catalogue), iteration)
+            raise
+
+    def _ask(self, request: Request, iteration: int | None) -> Reply:
+        """Answer a request, trying again as often as it says."""
         attempt = 0
         while True:
             if request.budget is not None:
@@ -114,6 +150,7 @@ class Models:
         if segment is not None:
             segment.request(request, call_id)
         reply = self.provider(request).complete(request)
+        reply.price = request.price
         ms = int((self.monotonic() - begin) * 1000)
         if segment is not None:
             segment.response(reply, ms)

@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from dataclasses import dataclass
 
 
-class Price(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Price:
     """USD per million tokens; a missing cache price is the input price."""
 
-    input: float
-    output: float
-    cache_read: float | None = None
-    cache_write: float | None = None
+    input_per_mtok: float
+    output_per_mtok: float
+    cache_read_per_mtok: float | None = None
+    cache_write_per_mtok: float | None = None
 
     def cost(self, input_tokens: int, output_tokens: int) -> float:
-        return (input_tokens * self.input + output_tokens * self.output) / 1_000_000
+        return (input_tokens * self.input_per_mtok + output_tokens * self.output_per_mtok) / 1_000_000
 
     def cache_savings(self, read: int, written: int) -> float:
         """What the cache saved; negative where writing it cost more than it gave."""
-        read_price = self.input if self.cache_read is None else self.cache_read
-        write_price = self.input if self.cache_write is None else self.cache_write
-        return (read * (self.input - read_price) + written * (self.input - write_price)) / 1_000_000
+        base = self.input_per_mtok
+        read_price = base if self.cache_read_per_mtok is None else self.cache_read_per_mtok
+        write_price = base if self.cache_write_per_mtok is None else self.cache_write_per_mtok
+        return (read * (base - read_price) + written * (base - write_price)) / 1_000_000
 
 
 FREE = Price(0.0, 0.0)
-
-#: Models of the catalogue, by id.
-_CATALOGUE = {
-    "claude-sonnet-4-20250514": Price(3.0, 15.0, 0.3, 3.75),
-    "gpt-4o-mini": Price(0.15, 0.60),
-}
 
 #: Patterns searched in the model id, in this order.
 _TABLE = (
@@ -52,10 +48,7 @@ _TABLE = (
 
 
 def price_of(model: str) -> Price:
-    """The model's price; an unknown model is free."""
-    found = _CATALOGUE.get(model)
-    if found is not None:
-        return found
+    """The price that a model's name tells; an unknown one is free. What a catalogue says goes before it."""
     return next((price for pattern, price in _TABLE if re.search(pattern, model)), FREE)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from harnpy.llm.prices import cache_hit_ratio, price_of
+from harnpy.llm.prices import FREE, Price, cache_hit_ratio
 
 
 @dataclass(slots=True)
 class Reply:
-    """``tool_calls`` are ``{id, name, arguments, …}``; ``requested_model`` is what the price goes by."""
+    """``tool_calls`` are ``{id, name, arguments, …}``; ``price`` is the requested model's."""
 
     text: str
     model: str
@@ -24,11 +24,12 @@ class Reply:
     thinking: str | None = None
     thinking_summary: str | None = None
     stop_reason: str | None = None
+    price: Price = FREE
 
     @property
     def cost(self) -> float:
         """USD."""
-        return price_of(self.requested_model).cost(self.input_tokens, self.output_tokens)
+        return self.price.cost(self.input_tokens, self.output_tokens)
 
     def blocks(self) -> list[dict[str, Any]]:
         """The reply as content blocks."""
@@ -54,5 +55,5 @@ class Reply:
             "cache_write_tokens": written,
             "cache_creation_input_tokens": written,
             "cache_hit_ratio": cache_hit_ratio(self.input_tokens, read, written),
-            "cache_savings_usd": price_of(self.requested_model).cache_savings(read, written),
+            "cache_savings_usd": self.price.cache_savings(read, written),
         }

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.budget import Budget, read_budget
 from harnpy.llm.errors import MisuseError, OptionError
 from harnpy.llm.messages import request_messages
 from harnpy.llm.output import SCHEMA_RETRIES, Output, read_output
-from harnpy.llm.routing import resolve
+from harnpy.llm.prices import FREE, Price
 from harnpy.llm.thinking import DISABLED, read_thinking
 from harnpy.llm.tools import native_style, native_tools, tool_entries
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from harnpy.llm.catalogue import Catalogue
     from harnpy.llm.options import Options
+    from harnpy.llm.routing import Route, Stop
     from harnpy.llm.transcript_log import Segment
 
 MAX_TOKENS = 16384
@@ -30,17 +30,15 @@ _TRANSCRIPT_REMOVED = (
 _LATER = {
     "tool_search": "tools",
     "structural_experiment": "structural experiments",
-    "route_policy": "routing",
-    "fallback_chain": "routing",
-    "model_tier": "routing",
 }
-_MEANS_NOTHING = ("text", "none", "off", "manual")
+_MEANS_NOTHING = ("text", "none", "off")
 
 
 @dataclass(slots=True)
 class Request:
     """``messages`` and ``tools`` are as the provider gets them; ``sampling`` holds what the caller set;
-    ``segment`` is where a loop records its calls; ``output`` is the form that the answer shall have.
+    ``segment`` is where a loop records its calls; ``output`` is the form that the answer shall have;
+    ``route`` says how the provider came to be chosen, and who is asked when it fails.
 
     A request that is asked more than once only ever adds to its ``messages``; other messages come in
     another list.
@@ -62,26 +60,38 @@ class Request:
     sampling: dict[str, Any] = field(default_factory=dict)
     segment: Segment | None = None
     output: Output = field(default_factory=Output)
+    price: Price = FREE
+    tool_format: str = "text"
+    route: Route | None = None
+
+    def at(self, stop: Stop, catalogue: Catalogue) -> Request:
+        """The same request to another provider."""
+        provider, model = stop
+        return replace(self, provider=provider, model=model, price=catalogue.price(model))
 
 
 def read_request(
     prompt: str,
     system: str | None,
     options: Options,
-    env: Callable[[str], str | None],
+    route: Route,
+    catalogue: Catalogue,
     *,
     caller: str = "llm_call",
     retries: int = 0,
     backoff_ms: int = 250,
     schema_retries: int = SCHEMA_RETRIES,
 ) -> Request:
-    """The request that the arguments of ``caller`` make; the last three are its defaults."""
+    """The request that the arguments of ``caller`` make; the last three are its defaults.
+
+    ``route`` is where it goes first.
+    """
     if "transcript" in options:
         raise OptionError(_TRANSCRIPT_REMOVED)
     _refuse_later_options(options, caller)
     given = options.value("messages")
     messages = given if isinstance(given, list) else [{"role": "user", "content": prompt}]
-    provider, model = resolve(options, env)
+    provider, model = route.first
     return Request(
         messages=request_messages(messages),
         system=system,
@@ -96,8 +106,11 @@ def read_request(
         retries=options.count("llm_retries", retries),
         backoff_ms=options.count("llm_backoff_ms", backoff_ms),
         budget=read_budget(options),
-        sampling=_sampling(options),
+        sampling={**catalogue.sampling(model), **_sampling(options)},
         output=read_output(options, schema_retries),
+        price=catalogue.price(model),
+        tool_format=options.string("tool_format") or catalogue.tool_format(model, provider),
+        route=route,
     )
 
 

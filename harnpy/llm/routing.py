@@ -1,32 +1,173 @@
-"""Which provider and which model answer a call. Spec: 07 §1.14.
-
-Only `mock` exists so far, so the rules that choose among real providers aren't here yet.
-"""
+"""Which provider and which model answer a call, and who is asked when they fail. Spec: 07 §1.2, §1.14."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from harnpy.llm.catalogue import without_prefix
+from harnpy.llm.config import MOCK, unknown_provider
+from harnpy.llm.errors import OptionError
+from harnpy.llm.route_policy import MANUAL, Choice, choose, read_policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from harnpy.llm.catalogue import Catalogue
+    from harnpy.llm.config import Providers
     from harnpy.llm.options import Options
 
-DEFAULT_PROVIDER = "anthropic"
-DEFAULT_MODEL = "claude-sonnet-4-20250514"
+
+class Stop(NamedTuple):
+    """One provider to ask, for one model."""
+
+    provider: str
+    model: str
 
 
-def resolve(options: Options, env: Callable[[str], str | None]) -> tuple[str, str]:
-    """(provider, model) of a call."""
-    provider = options.string("provider") or "auto"
-    if provider.lower() == "auto":
-        provider = env("HARN_LLM_PROVIDER") or env("HARN_DEFAULT_PROVIDER") or DEFAULT_PROVIDER
-    return provider, options.string("model") or DEFAULT_MODEL
+@dataclass(frozen=True, slots=True)
+class Route:
+    """The stops of a call, in the order in which they are tried, and why the first was chosen."""
+
+    first: Stop
+    fallbacks: tuple[Stop, ...] = ()
+    policy: str = MANUAL
+    quality: str | None = None
+    alternatives: tuple[dict[str, Any], ...] = ()
+
+    def fallback_names(self) -> list[str]:
+        return [stop.provider for stop in self.fallbacks]
+
+    def decision(self) -> dict[str, Any] | None:
+        """What the transcript sidecar says of it; None for a call that went straight (08 §3.2)."""
+        if self.policy == MANUAL and not self.fallbacks:
+            return None
+        return {
+            "policy": self.policy,
+            "requested_quality": self.quality,
+            "selected_provider": self.first.provider,
+            "selected_model": self.first.model,
+            "fallback_chain": self.fallback_names(),
+            "alternatives": list(self.alternatives),
+        }
 
 
-def no_such_provider(provider: str) -> str:
-    """The error text for a provider that can't be called."""
-    return (
-        f"provider '{provider}' is not available: this release has only the built-in 'mock'; "
-        'pass provider: "mock" or set HARN_LLM_PROVIDER=mock'
-    )
+class Router:
+    """``callable_now`` tells whether a provider could be asked: its key is there, or mocks answer for it."""
+
+    def __init__(
+        self,
+        providers: Providers,
+        catalogue: Catalogue,
+        env: Callable[[str], str | None],
+        callable_now: Callable[[str], bool],
+    ) -> None:
+        self._providers = providers
+        self._catalogue = catalogue
+        self._env = env
+        self._callable_now = callable_now
+
+    def route(self, options: Options) -> Route:
+        """The route that the options ask for. Raises `OptionError`."""
+        policy = read_policy(options.value("route_policy"), options.show)
+        first = self._manual(options)
+        choice = Choice()
+        if policy.mode != MANUAL:
+            wanted = self._named_provider(options)
+            choice = choose(policy, self._catalogue, self._providers, wanted, self._callable_now)
+            provider = MOCK if wanted == MOCK else choice.provider
+            first = Stop(provider, choice.model)
+        return Route(
+            first,
+            self._fallbacks(options, first),
+            policy.label,
+            policy.quality,
+            choice.alternatives,
+        )
+
+    # Rules 1 to 7.
+
+    def _manual(self, options: Options) -> Stop:
+        provider = self.provider(options.string("provider"), options.string("model"), options)
+        return Stop(provider, self._model(options, provider))
+
+    def _named_provider(self, options: Options) -> str | None:
+        """The provider that the caller or the environment names."""
+        return _unless_auto(options.string("provider")) or _unless_auto(self._env("HARN_LLM_PROVIDER"))
+
+    def provider(self, given: str | None, model: str | None, options: Options) -> str:
+        """The provider of a call that says ``given`` and ``model``."""
+        catalogue, env = self._catalogue, self._env
+        named = _unless_auto(given)
+        if named:
+            return named
+        if given and model:
+            return catalogue.resolve(model).provider
+        named = _unless_auto(env("HARN_LLM_PROVIDER"))
+        if named:
+            return named
+        if env("LOCAL_LLM_BASE_URL") and (model or env("HARN_LLM_MODEL") or env("LOCAL_LLM_MODEL")):
+            return "local"
+        if model:
+            return catalogue.resolve(model).provider
+        tier = options.string("model_tier")
+        if tier:
+            return catalogue.pick(tier).provider
+        model = env("HARN_LLM_MODEL")
+        return catalogue.resolve(model).provider if model else self._default()
+
+    def _default(self) -> str:
+        default = self._providers.default
+        for name in (default, "ollama", "local"):
+            if self._callable_now(name):
+                return name
+        return default
+
+    def _model(self, options: Options, provider: str) -> str:
+        catalogue = self._catalogue
+        model = options.string("model")
+        if model:
+            return catalogue.resolve(model).id
+        tier = options.string("model_tier")
+        if tier:
+            return catalogue.pick(tier, provider).id
+        named = self._env("HARN_LLM_MODEL")
+        if named and catalogue.resolve(named).provider == provider:
+            return catalogue.resolve(named).id
+        return without_prefix(self._providers.default_model(provider))
+
+    # Fallbacks.
+
+    def _fallbacks(self, options: Options, first: Stop) -> tuple[Stop, ...]:
+        """Nobody stands in for the mock provider."""
+        names = read_chain(options)
+        known = self._providers.names()
+        for name in names:
+            if name not in known:
+                raise OptionError(f"fallback_chain: {unknown_provider(name, known)}")
+        if first.provider == MOCK:
+            return ()
+        return tuple(Stop(name, self._model_at(name, first, options)) for name in names)
+
+    def _model_at(self, provider: str, first: Stop, options: Options) -> str:
+        """The model that stands in for the first stop's: the same where it exists, else of the same tier."""
+        if provider in (MOCK, first.provider) or self._catalogue.infer_provider(first.model) == provider:
+            return first.model
+        tier = options.string("model_tier")
+        target = self._catalogue.pick(tier, provider) if tier else None
+        if target is not None and target.alias is not None and target.provider == provider:
+            return target.id
+        return without_prefix(self._providers.default_model(provider))
+
+
+def read_chain(options: Options) -> list[str]:
+    """The ``fallback_chain`` option: a list, or names with commas between them."""
+    given = options.value("fallback_chain")
+    if isinstance(given, str):
+        names = [name.strip() for name in given.split(",")]
+        return [name for name in names if name]
+    return options.strings("fallback_chain") or []
+
+
+def _unless_auto(name: str | None) -> str | None:
+    return name if name and name.lower() != "auto" else None

@@ -63,6 +63,10 @@ class Segment:
         if tools != self._tools and (request.tools or self._tools is not None):
             self._row("tool_schemas", hash=_hash(tools), schemas=request.tools or [])
         self._tools = tools
+        route = request.route
+        decision = None if route is None else route.decision()
+        if decision is not None:
+            self._row("routing_decision", iteration=self.iteration, call_id=call_id, **decision)
         self._row(
             "provider_call_request",
             iteration=self.iteration,
@@ -77,9 +81,9 @@ class Segment:
             native_tool_count=len(request.tools or ()),
             message_count=len(request.messages),
             structural_experiment=None,
-            route_policy=None,
-            fallback_chain=[],
-            routing_decision=None,
+            route_policy=None if route is None else route.policy,
+            fallback_chain=[] if route is None else route.fallback_names(),
+            routing_decision=decision,
         )
 
     def response(self, reply: Reply, ms: int) -> None:

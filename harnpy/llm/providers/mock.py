@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.categories import CATEGORIES
 from harnpy.llm.errors import CallError, MisuseError, OptionError
+from harnpy.llm.globs import glob_matches
 from harnpy.llm.messages import compact_json, match_text, prompt_text
 from harnpy.llm.reply import Reply
 
@@ -99,8 +100,13 @@ class MockProvider:
 
     # What the caller does with it.
 
+    @property
+    def queued(self) -> bool:
+        """Whether answers wait in the queue: they are then the answers to every call."""
+        return bool(self._scope.queue)
+
     def intercepts(self, provider: str) -> bool:
-        return provider == NAME or bool(self._scope.queue)
+        return provider == NAME or self.queued
 
     def complete(self, request: Request) -> Reply:
         call = {
@@ -172,23 +178,6 @@ class MockProvider:
         else:
             self._scope.cached.add(key)
             reply.cache_write_tokens = reply.input_tokens
-
-
-def glob_matches(pattern: str, text: str) -> bool:
-    """Only ``*`` is special; a pattern without one must be the whole text."""
-    first, *rest = pattern.split("*")
-    if not rest:
-        return pattern == text
-    last = rest.pop()
-    if not text.startswith(first) or not text.endswith(last) or len(text) < len(first) + len(last):
-        return False
-    position, end = len(first), len(text) - len(last)
-    for segment in rest:
-        found = text.find(segment, position, end)
-        if found < 0:
-            return False
-        position = found + len(segment)
-    return True
 
 
 def _read_error(given: Any, show: Callable[[Any], str]) -> tuple[str, str]:
