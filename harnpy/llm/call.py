@@ -78,14 +78,18 @@ class Models:
     def request(self, prompt: str, system: str | None, options: Options, **defaults: Any) -> Request:
         """The request that a caller's arguments make; ``defaults`` as in `read_request`."""
         config = self.config
-        route = Router(config.providers, config.catalogue, self.env, self.callable_now).route(options)
+        route = self.router.route(options)
         request = read_request(prompt, system, options, route, config.catalogue, **defaults)
         if not self.mock.queued:
             check_gates(options, request, config.capabilities.of(request.provider, request.model))
             config.providers.require(request.provider)
         return request
 
-    def callable_now(self, provider: str) -> bool:
+    @property
+    def router(self) -> Router:
+        return Router(self.config.providers, self.config.catalogue, self.env, self._callable_now)
+
+    def _callable_now(self, provider: str) -> bool:
         """Whether the provider could be asked: its key is there, or mocks answer for it."""
         return self.mock.intercepts(provider) or self.config.providers.available(provider)
 

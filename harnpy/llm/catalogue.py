@@ -128,6 +128,16 @@ class Catalogue:
     def entries(self) -> dict[str, Any]:
         return {model: self.entry(model) for model in self._settings.models}
 
+    def describe(self, target: Target) -> dict[str, Any]:
+        """The model as programs see it."""
+        return {
+            "id": target.id,
+            "provider": target.provider,
+            "alias": target.alias,
+            "tool_format": self.tool_format(target.id, target.provider),
+            "tier": self.tier(target.id),
+        }
+
     def targets(self) -> list[Target]:
         """Every model that is known by name, once."""
         named = [Target(alias.id, alias.provider) for alias in self._settings.aliases.values()]

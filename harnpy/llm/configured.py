@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Configured:
-    """``read`` answers a file's text, ``directory`` where the program is; without ``read`` there are no files.
+    """``read`` answers a file's text, ``directory`` where the program is; without ``read`` none is read.
 
     Each property raises `OptionError` when a file makes no sense.
     """

@@ -85,18 +85,19 @@ class Router:
             choice.alternatives,
         )
 
-    # Rules 1 to 7.
+    # The provider by rules 1 to 7, and its model.
 
     def _manual(self, options: Options) -> Stop:
-        provider = self.provider(options.string("provider"), options.string("model"), options)
+        named = (options.string(key) for key in ("provider", "model", "model_tier"))
+        provider = self.provider(*named)
         return Stop(provider, self._model(options, provider))
 
     def _named_provider(self, options: Options) -> str | None:
         """The provider that the caller or the environment names."""
         return _unless_auto(options.string("provider")) or _unless_auto(self._env("HARN_LLM_PROVIDER"))
 
-    def provider(self, given: str | None, model: str | None, options: Options) -> str:
-        """The provider of a call that says ``given`` and ``model``."""
+    def provider(self, given: str | None, model: str | None, tier: str | None = None) -> str:
+        """The provider of a call with these options."""
         catalogue, env = self._catalogue, self._env
         named = _unless_auto(given)
         if named:
@@ -110,7 +111,6 @@ class Router:
             return "local"
         if model:
             return catalogue.resolve(model).provider
-        tier = options.string("model_tier")
         if tier:
             return catalogue.pick(tier).provider
         model = env("HARN_LLM_MODEL")
