@@ -81,6 +81,7 @@ class Models:
         route = self.router.route(options)
         request = read_request(prompt, system, options, route, config.catalogue, **defaults)
         if not self.mock.queued:
+            config.providers.require_known(request.provider)
             check_gates(options, request, config.capabilities.of(request.provider, request.model))
             config.providers.require(request.provider)
         return request

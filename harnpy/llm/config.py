@@ -174,13 +174,17 @@ class Providers:
     def describe_all(self) -> dict[str, Any]:
         return {name: self.describe(name) for name in self.names() if self.find(name) is not None}
 
+    def require_known(self, name: str) -> None:
+        """Raise `OptionError` for a name that is neither configured nor registered."""
+        if name not in self._entries and name not in self._registered:
+            raise OptionError(unknown_provider(name, self.names()))
+
     def _known(self, name: str) -> ProviderEntry:
+        self.require_known(name)
         entry = self.find(name)
-        if entry is not None:
-            return entry
-        if name in self._registered:
+        if entry is None:
             raise OptionError(f"provider '{name}' is registered, but nothing is configured for it")
-        raise OptionError(unknown_provider(name, self.names()))
+        return entry
 
     def _base_url(self, entry: ProviderEntry) -> str:
         url = (entry.base_url_env and self._env(entry.base_url_env)) or entry.base_url

@@ -34,7 +34,7 @@ def _gates(options: Options, request: Request, can: Capabilities) -> Iterator[tu
     if mode != "disabled":
         option = "thinking" if options.value("reasoning_effort") is None else "reasoning_effort"
         yield option, mode in can.thinking_modes or (mode == "enabled" and "adaptive" in can.thinking_modes)
-    if options.flag("vision", has_image(request.messages)):
+    if options.flag("vision") or has_image(request.messages):
         yield "vision", can.vision_supported
     if options.flag("audio"):
         yield "audio", can.audio

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.llm.catalogue import without_prefix
-from harnpy.llm.config import MOCK, unknown_provider
-from harnpy.llm.errors import OptionError
+from harnpy.llm.config import MOCK
 from harnpy.llm.route_policy import MANUAL, Choice, choose, read_policy
 
 if TYPE_CHECKING:
@@ -141,10 +140,8 @@ class Router:
     def _fallbacks(self, options: Options, first: Stop) -> tuple[Stop, ...]:
         """Nobody stands in for the mock provider."""
         names = read_chain(options)
-        known = self._providers.names()
         for name in names:
-            if name not in known:
-                raise OptionError(f"fallback_chain: {unknown_provider(name, known)}")
+            self._providers.require_known(name)
         if first.provider == MOCK:
             return ()
         return tuple(Stop(name, self._model_at(name, first, options)) for name in names)

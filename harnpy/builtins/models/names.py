@@ -40,7 +40,7 @@ def llm_resolve_model(vm: Vm, alias: str) -> Dict:
 
 @builtin("llm_model_info(selector: string) -> dict", family="llm_config")
 def llm_model_info(vm: Vm, selector: str) -> Dict:
-    """All that is known of a model: what `llm_resolve_model` answers, its capabilities, its catalogue entry."""
+    """All that is known of a model: as `llm_resolve_model`, with its capabilities and catalogue entry."""
     with domain_errors:
         config = models_of(vm).config
         target = config.catalogue.resolve(selector)
