@@ -10,7 +10,10 @@ from harnpy.llm.prices import FREE, Price, cache_hit_ratio
 
 @dataclass(slots=True)
 class Reply:
-    """``tool_calls`` are ``{id, name, arguments, …}``; ``price`` is the requested model's."""
+    """``tool_calls`` are ``{id, name, arguments, …}``; ``price`` is the requested model's.
+
+    ``thinking_blocks`` are what Anthropic wants to see again before the calls that came of them.
+    """
 
     text: str
     model: str
@@ -25,6 +28,7 @@ class Reply:
     thinking_summary: str | None = None
     stop_reason: str | None = None
     price: Price = FREE
+    thinking_blocks: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def cost(self) -> float:

@@ -12,6 +12,7 @@ from harnpy.llm.output import SCHEMA_RETRIES, Output, read_output
 from harnpy.llm.prices import FREE, Price
 from harnpy.llm.thinking import DISABLED, read_thinking
 from harnpy.llm.tools import native_style, native_tools, tool_entries
+from harnpy.llm.transport import Transport
 
 if TYPE_CHECKING:
     from harnpy.llm.catalogue import Catalogue
@@ -60,6 +61,8 @@ class Request:
     sampling: dict[str, Any] = field(default_factory=dict)
     segment: Segment | None = None
     output: Output = field(default_factory=Output)
+    tool_choice: Any = None
+    transport: Transport = field(default_factory=Transport)
     price: Price = FREE
     tool_format: str = "text"
     route: Route | None = None
@@ -108,6 +111,7 @@ def read_request(
         budget=read_budget(options),
         sampling={**catalogue.sampling(model), **_sampling(options)},
         output=read_output(options, schema_retries),
+        tool_choice=options.value("tool_choice"),
         price=catalogue.price(model),
         tool_format=options.string("tool_format") or catalogue.tool_format(model, provider),
         route=route,
@@ -129,6 +133,6 @@ def not_yet(caller: str, option: str, what: str) -> str:
 def _sampling(options: Options) -> dict[str, Any]:
     floats = ("temperature", "top_p", "frequency_penalty", "presence_penalty")
     found: dict[str, Any] = {key: options.number(key) for key in floats}
-    found |= {key: options.integer(key) for key in ("top_k", "seed", "timeout", "idle_timeout")}
+    found |= {key: options.integer(key) for key in ("top_k", "seed")}
     found["stop"] = options.strings("stop")
     return {key: value for key, value in found.items() if value is not None}

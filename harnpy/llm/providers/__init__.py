@@ -1,4 +1,8 @@
-"""Who answers calls: one provider a module, behind one method. `mock` is the model citizen."""
+"""Who answers calls: one provider a module, behind one method. `mock` is the model citizen.
+
+`openai_compatible` and `anthropic` speak to real services through their official SDKs, which are extras of
+the package and imported on the first call. Spec: 07 §1.2, §1.7, §1.14.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from harnpy.llm.errors import OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import AsyncIterator, Awaitable
 
     from harnpy.llm.config import ProviderConfig
     from harnpy.llm.reply import Reply
@@ -16,9 +20,39 @@ if TYPE_CHECKING:
 
 class Provider(Protocol):
     def complete(self, request: Request) -> Reply | Awaitable[Reply]:
-        """Answer a request. Raises `CallError`."""
+        """Answer a request. Raises `CallError`, at once or when awaited."""
 
 
-def make_provider(config: ProviderConfig) -> Provider:
-    """The provider that the configuration describes. Raises `OptionError` when its protocol isn't spoken."""
-    raise OptionError(f"provider '{config.name}' is not available: nothing here speaks its protocol")
+class StreamingProvider(Protocol):
+    def stream(self, request: Request) -> AsyncIterator[str]:
+        """The answer's text, piece by piece as it comes. Raises `CallError`."""
+
+
+class RemoteProvider(Provider, StreamingProvider, Protocol):
+    """One that holds connections."""
+
+    config: ProviderConfig
+
+    async def aclose(self) -> None:
+        """End the connections; the next call opens new ones."""
+
+
+def make_provider(config: ProviderConfig) -> RemoteProvider:
+    """The provider that a configuration describes. Raises `OptionError` when its SDK isn't there."""
+    extra = config.protocol
+    try:
+        if extra == "openai":
+            from harnpy.llm.providers.openai_compatible import OpenAIProvider
+
+            return OpenAIProvider(config)
+        if extra == "anthropic":
+            from harnpy.llm.providers.anthropic import AnthropicProvider
+
+            return AnthropicProvider(config)
+    except ModuleNotFoundError as error:
+        if error.name != extra:
+            raise
+        refusal = f"needs the '{extra}' package: pip install 'harnpy[{extra}]'"
+    else:
+        refusal = f"can't be called yet: its protocol ({extra}) will come with a later release"
+    raise OptionError(f"provider '{config.name}' {refusal}")

@@ -1,0 +1,237 @@
+"""Anthropic's messages. Spec: 07 §1.2, §1.10, §4.5, §6.7."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import anthropic
+
+from harnpy.llm.messages import compact_json
+from harnpy.llm.providers.remote import Answer, Remote, count, expect_dict
+from harnpy.llm.providers.tools import anthropic_choice, anthropic_tool
+from harnpy.llm.providers.turns import joined_text, read_arguments, tool_call, turns
+
+if TYPE_CHECKING:
+    from harnpy.llm.providers.turns import Block
+    from harnpy.llm.request import Request
+
+#: The protocol as written here, whatever the SDK prefers.
+_VERSION = "2023-06-01"
+
+#: The least and the usual number of tokens to think with.
+_LEAST_THINKING, _USUAL_THINKING = 1024, 8192
+
+#: The last block up to which a prompt is cached.
+_MARK = {"cache_control": {"type": "ephemeral"}}
+
+
+class AnthropicProvider(Remote):
+    sdk = anthropic
+    # After tool results a model may have nothing to add.
+    may_be_empty = ("end_turn", "stop_sequence")
+
+    def new_client(self) -> anthropic.AsyncAnthropic:
+        return anthropic.AsyncAnthropic(
+            api_key="none",
+            base_url=self.config.base_url,
+            default_headers={"anthropic-version": _VERSION, **self.config.headers()},
+            max_retries=0,
+        )
+
+    def body(self, request: Request) -> dict[str, Any]:
+        system, messages = _conversation(request)
+        sampling = request.sampling
+        body: dict[str, Any] = {
+            "model": request.model,
+            "max_tokens": request.max_tokens,
+            "messages": messages,
+            **{key: sampling[key] for key in ("temperature", "top_p", "top_k") if key in sampling},
+            **_thinking(request, messages),
+        }
+        if system:
+            body["system"] = [{"type": "text", "text": system}]
+        if "stop" in sampling:
+            body["stop_sequences"] = sampling["stop"]
+        if request.tools:
+            body["tools"] = [anthropic_tool(tool) for tool in request.tools]
+            if request.tool_choice is not None:
+                body["tool_choice"] = anthropic_choice(request.tool_choice)
+        if request.cache:
+            _mark_for_cache(body)
+        return body
+
+    def new_answer(self) -> Answer:
+        return _Message()
+
+
+class _Message(Answer):
+    """A message; its tool calls are [id, name, pieces of the arguments] by index of the block."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._calls: dict[int, tuple[str, str, list[str]]] = {}
+        self._thoughts: dict[int, tuple[Block, list[str]]] = {}
+
+    def add(self, chunk: Any) -> str:
+        event = expect_dict(chunk)
+        match event.get("type"):
+            case "message_start":
+                self._begin(expect_dict(event.get("message")))
+            case "content_block_start":
+                return self._block(event.get("index", 0), expect_dict(event.get("content_block")))
+            case "content_block_delta":
+                return self._delta(event.get("index", 0), expect_dict(event.get("delta")))
+            case "message_delta":
+                self._end(expect_dict(event.get("delta")), event.get("usage"))
+        return ""
+
+    def take(self, body: Any) -> None:
+        message = expect_dict(body)
+        content = message.get("content")
+        if not isinstance(content, list):
+            expect_dict(content)
+            return
+        self._begin(message)
+        for index, block in enumerate(content):
+            self._block(index, expect_dict(block))
+        self._end({"stop_reason": message.get("stop_reason") or "end_turn"}, None)
+
+    def calls(self) -> list[dict[str, Any]]:
+        return [
+            tool_call(id, name, read_arguments(name, "".join(pieces)))
+            for id, name, pieces in self._calls.values()
+        ]
+
+    def thoughts(self) -> list[dict[str, Any]]:
+        return [
+            {**block, "thinking": "".join(pieces)} if block["type"] == "thinking" else block
+            for block, pieces in self._thoughts.values()
+        ]
+
+    def _begin(self, message: dict[str, Any]) -> None:
+        self.model = message.get("model")
+        self._count(message.get("usage"))
+
+    def _end(self, delta: dict[str, Any], usage: Any) -> None:
+        self.stop_reason = delta.get("stop_reason") or self.stop_reason
+        self._count(usage)
+
+    def _block(self, index: int, block: dict[str, Any]) -> str:
+        match block.get("type"):
+            case "text":
+                return self._say(block.get("text"))
+            case "thinking" | "redacted_thinking":
+                self._thoughts[index] = block, []
+                self._think(index, block.get("thinking"))
+            case "tool_use":
+                given = block.get("input")
+                pieces = [compact_json(given)] if given else []
+                self._calls[index] = (str(block.get("id")), str(block.get("name")), pieces)
+        return ""
+
+    def _delta(self, index: int, delta: dict[str, Any]) -> str:
+        match delta.get("type"):
+            case "text_delta":
+                return self._say(delta.get("text"))
+            case "thinking_delta":
+                self._think(index, delta.get("thinking"))
+            case "signature_delta" if index in self._thoughts:
+                self._thoughts[index][0]["signature"] = delta.get("signature")
+            case "input_json_delta" if index in self._calls:
+                self._calls[index][2].append(str(delta.get("partial_json", "")))
+        return ""
+
+    def _say(self, text: Any) -> str:
+        if not isinstance(text, str):
+            return ""
+        self.text.append(text)
+        return text
+
+    def _think(self, index: int, text: Any) -> None:
+        if isinstance(text, str) and index in self._thoughts:
+            self.thinking.append(text)
+            self._thoughts[index][1].append(text)
+
+    def _count(self, usage: Any) -> None:
+        """The counts of a stream are sums so far: later ones replace earlier ones."""
+        self.input_tokens = count(usage, "input_tokens") or self.input_tokens
+        self.output_tokens = count(usage, "output_tokens") or self.output_tokens
+        self.cache_read = count(usage, "cache_read_input_tokens") or self.cache_read
+        self.cache_write = count(usage, "cache_creation_input_tokens") or self.cache_write
+
+
+def _conversation(request: Request) -> tuple[str, list[dict[str, Any]]]:
+    """The system prompt, and messages of alternating roles: the results of one turn belong together."""
+    systems = [request.system or ""]
+    messages: list[dict[str, Any]] = []
+    for turn in turns(request.messages):
+        if turn.role in ("system", "developer"):
+            systems.append(joined_text(turn.blocks))
+            continue
+        role = "assistant" if turn.role == "assistant" else "user"
+        blocks = [block for block in map(_native, turn.blocks) if not _blank(block)]
+        if messages and messages[-1]["role"] == role:
+            blocks = messages.pop()["content"] + blocks
+        if blocks:
+            # Results answer the turn before, so they come before anything else.
+            blocks.sort(key=lambda block: block.get("type") != "tool_result")
+            messages.append({"role": role, "content": blocks})
+    if request.prefill and request.prefill.strip():
+        prefill = {"type": "text", "text": request.prefill.rstrip()}
+        messages.append({"role": "assistant", "content": [prefill]})
+    return "\n\n".join(filter(None, systems)), messages
+
+
+def _native(block: Block) -> Block:
+    kind = block.get("type")
+    if kind == "image_url":
+        url = block.get("image_url")
+        return {"type": "image", "source": {"type": "url", "url": url.get("url") if isinstance(url, dict) else url}}
+    if kind != "image" or "source" in block:
+        return block
+    if block.get("url") is not None:
+        return {"type": "image", "source": {"type": "url", "url": block["url"]}}
+    media_type = block.get("media_type") or "image/png"
+    return {
+        "type": "image",
+        "source": {"type": "base64", "media_type": media_type, "data": block["base64"]},
+    }
+
+
+def _blank(block: Block) -> bool:
+    """The service refuses empty text."""
+    return block.get("type") == "text" and not block["text"].strip()
+
+
+def _thought_is_lost(messages: list[dict[str, Any]]) -> bool:
+    """Whether results are sent for calls whose thinking isn't there any more: the service refuses to think on."""
+    if len(messages) < 2 or messages[-1]["content"][0].get("type") != "tool_result":
+        return False
+    return messages[-2]["content"][0].get("type") not in ("thinking", "redacted_thinking")
+
+
+def _thinking(request: Request, messages: list[dict[str, Any]]) -> dict[str, Any]:
+    thinking = request.thinking
+    if thinking["mode"] == "enabled" and _thought_is_lost(messages):
+        return {}
+    match thinking["mode"]:
+        case "adaptive":
+            return {"thinking": {"type": "adaptive"}}
+        case "effort":
+            return {"thinking": {"type": "adaptive"}, "output_config": {"effort": thinking["level"]}}
+        case "enabled":
+            budget = thinking.get("budget_tokens")
+            if budget is None:
+                budget = max(_LEAST_THINKING, min(_USUAL_THINKING, request.max_tokens // 2))
+            return {"thinking": {"type": "enabled", "budget_tokens": budget}}
+    return {}
+
+
+def _mark_for_cache(body: dict[str, Any]) -> None:
+    """Cache the prompt up to the end of the tools, of the system prompt, and of what is said so far."""
+    for part in ("tools", "system"):
+        if body.get(part):
+            body[part][-1] = {**body[part][-1], **_MARK}
+    said = [message["content"] for message in body["messages"] if message["role"] == "user"]
+    if said:
+        said[-1][-1] = {**said[-1][-1], **_MARK}

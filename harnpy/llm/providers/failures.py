@@ -1,0 +1,187 @@
+"""What went wrong at a provider, as a `CallError` in words that hold no secrets. Pure. Spec: 07 §1.7.
+
+The official SDKs are built alike, so one reading does for both: an error has ``status_code``, ``body`` and
+``response`` when the service answered, and a cause when it did not.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from harnpy.llm.errors import CallError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harnpy.llm.config import ProviderConfig
+
+_DETAIL_CHARS = 600
+#: Shorter values of headers are no secrets.
+_SECRET_CHARS = 8
+
+_BY_STATUS = {
+    **dict.fromkeys((401, 403), "auth"),
+    **dict.fromkeys((404, 410), "not_found"),
+    **dict.fromkeys((408, 504, 522, 524), "timeout"),
+    429: "rate_limit",
+    **dict.fromkeys((503, 529), "overloaded"),
+}
+
+#: What services call their errors, where there is no status that says it: in the middle of a stream.
+_BY_NAME = {
+    **dict.fromkeys(("authentication_error", "permission_error", "invalid_api_key"), "auth"),
+    **dict.fromkeys(("not_found_error", "model_not_found"), "not_found"),
+    **dict.fromkeys(("rate_limit_error", "rate_limit_exceeded", "insufficient_quota"), "rate_limit"),
+    **dict.fromkeys(("overloaded_error", "overloaded"), "overloaded"),
+    **dict.fromkeys(("api_error", "server_error", "internal_server_error"), "server_error"),
+    "timeout_error": "timeout",
+}
+
+#: Where errors of the wire come from, whatever the SDK makes of them.
+_WIRE = ("openai", "anthropic", "httpx", "httpx2", "httpcore", "httpcore2", "anyio", "ssl")
+
+
+class MalformedReply(Exception):
+    """The service said something that is no answer."""
+
+
+class ServiceError(Exception):
+    """The service said what is wrong in place of an answer."""
+
+    def __init__(self, body: Any) -> None:
+        super().__init__(str(body))
+        self.body = body
+
+
+def call_error(error: Exception, config: ProviderConfig) -> CallError | None:
+    """The failure of a call; None when ``error`` is no failure of the call but a mistake of ours."""
+    if isinstance(error, CallError):
+        return error
+    body = getattr(error, "body", None)
+    status = getattr(error, "status_code", None)
+    if status is not None or body is not None:
+        return _answered(error, body, status, config)
+    if isinstance(error, (MalformedReply, ValueError)):
+        return _failed(config, "server_error", f"malformed response: {error}")
+    if isinstance(error, OSError) or type(error).__module__.partition(".")[0] in _WIRE:
+        return _failed(config, *_broken(error, config))
+    return None
+
+
+def timed_out(config: ProviderConfig, seconds: float) -> CallError:
+    return _failed(config, "timeout", f"timed out after {seconds:g} s")
+
+
+def nothing_delivered(config: ProviderConfig, model: str, tokens: int, reason: str | None) -> CallError:
+    """An answer without text and without calls."""
+    if reason in ("content_filter", "refusal"):
+        return _failed(config, "generic", f"model '{model}' refused: content policy (stop reason {reason})")
+    spent = f"completion_tokens={tokens}, stop reason {reason}"
+    return _failed(config, "server_error", f"model '{model}' delivered no content ({spent})")
+
+
+def cut_off(config: ProviderConfig) -> CallError:
+    """A stream that ended before the answer did."""
+    text = "stream error: connection closed before the response was complete"
+    return _failed(config, "transient_network", text)
+
+
+def redacted(text: str, config: ProviderConfig) -> str:
+    """``text`` without the key, and without what else a configuration puts into headers."""
+    secrets = [config.api_key or "", *config.extra_headers.values()]
+    for secret in sorted(secrets, key=len, reverse=True):
+        if len(secret) >= _SECRET_CHARS or (secret and secret == config.api_key):
+            text = text.replace(secret, "[redacted]")
+    return text
+
+
+def _failed(config: ProviderConfig, category: str, text: str) -> CallError:
+    return CallError(category, redacted(f"{config.name}: {text}", config))
+
+
+def _answered(error: Exception, body: Any, status: Any, config: ProviderConfig) -> CallError:
+    """The service said what is wrong."""
+    names, detail = _read(body)
+    # An error in the middle of a stream comes under the status of the stream, 200.
+    if type(status) is not int or status < 400:
+        status = next((int(name) for name in names if name.isdecimal()), None)
+    category = _category(status, names)
+    where = "error" if status is None else f"HTTP {status}{_phrase(status)}"
+    kinds = ", ".join(name for name in names if not name.isdecimal())
+    detail = _one_line(redacted(detail or str(error), config))
+    text = f"{where} ({kinds}): {detail}" if kinds else f"{where}: {detail}"
+    after = _retry_after(error)
+    return _failed(config, category, text if after is None else f"{text}\nretry-after: {after}")
+
+
+def _read(body: Any) -> tuple[list[str], str]:
+    """What the service calls the error, and its message."""
+    if isinstance(body, dict):
+        inner = body.get("error", body)
+        if isinstance(inner, dict):
+            names = [str(inner[key]) for key in ("type", "code") if inner.get(key) is not None]
+            return names, str(inner.get("message") or inner.get("detail") or "")
+        body = inner
+    return [], "" if body is None else str(body)
+
+
+def _category(status: int | None, names: list[str]) -> str:
+    if status is not None:
+        return _BY_STATUS.get(status, "server_error" if status >= 500 else "generic")
+    return next((_BY_NAME[name] for name in names if name in _BY_NAME), "generic")
+
+
+def _phrase(status: int) -> str:
+    try:
+        return f" {HTTPStatus(status).phrase}"
+    except ValueError:
+        return ""
+
+
+def _one_line(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= _DETAIL_CHARS else text[:_DETAIL_CHARS] + "…"
+
+
+def _retry_after(error: Exception) -> str | None:
+    headers = getattr(getattr(error, "response", None), "headers", None) or {}
+    ms = headers.get("retry-after-ms")
+    if ms is not None and ms.strip().replace(".", "", 1).isdecimal():
+        return f"{float(ms) / 1000:g}"
+    after = headers.get("retry-after")
+    return None if after is None else str(after).strip()
+
+
+def _broken(error: BaseException, config: ProviderConfig) -> tuple[str, str]:
+    """The category and the words of a connection that failed."""
+    chain = list(_causes(error))
+    if any("Timeout" in type(each).__name__ for each in chain):
+        return "timeout", "timed out waiting for the service"
+    host = urlsplit(config.base_url).netloc.rpartition("@")[2]
+    names = {type(each).__name__ for each in chain}
+    if "ConnectionRefusedError" in names:
+        return "transient_network", f"connection refused by {host}"
+    if "gaierror" in names:
+        return "transient_network", f"dns error: the name in {host} is not known"
+    if any("SSL" in name or "Certificate" in name for name in names):
+        return "generic", f"no secure connection to {host}: {_one_line(str(chain[-1]))}"
+    if "ConnectError" in names:
+        return "transient_network", f"connection refused or unreachable: {host}"
+    return "transient_network", f"connection closed by {host}"
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """An error and all that led to it."""
+    seen: set[int] = set()
+    left: list[BaseException | None] = [error]
+    while left:
+        each = left.pop(0)
+        if each is None or id(each) in seen:
+            continue
+        seen.add(id(each))
+        yield each
+        left += [each.__cause__, each.__context__]
+        if isinstance(each, BaseExceptionGroup):
+            left += each.exceptions

@@ -1,0 +1,197 @@
+"""Chat completions: OpenAI and all who speak its protocol (vLLM, llama.cpp, Ollama's ``/v1``, OpenRouter, …).
+
+Spec: 07 §1.2, §1.10, §4.5, §6.7.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import openai
+
+from harnpy.llm.messages import compact_json
+from harnpy.llm.providers.failures import MalformedReply, ServiceError
+from harnpy.llm.providers.remote import Answer, Remote, count, expect_dict
+from harnpy.llm.providers.tools import openai_choice, openai_tool
+from harnpy.llm.providers.turns import joined_text, read_arguments, tool_call, turns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from harnpy.llm.providers.turns import Block, Turn
+    from harnpy.llm.request import Request
+
+_ROLES = ("system", "developer", "assistant")
+_SAMPLING = ("temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed", "stop")
+
+
+class OpenAIProvider(Remote):
+    sdk = openai
+
+    def new_client(self) -> openai.AsyncOpenAI:
+        # The key is in the headers. Where there is none, one of the environment must not slip in.
+        return openai.AsyncOpenAI(
+            api_key="none",
+            base_url=self.config.base_url,
+            default_headers=self.config.headers(),
+            max_retries=0,
+        )
+
+    def body(self, request: Request) -> dict[str, Any]:
+        limit = "max_completion_tokens" if self.config.name == "openai" else "max_tokens"
+        body: dict[str, Any] = {
+            "model": request.model,
+            "messages": list(_messages(request)),
+            limit: request.max_tokens,
+            **{key: request.sampling[key] for key in _SAMPLING if key in request.sampling},
+            **self._thinking(request.thinking),
+        }
+        if request.stream:
+            body["stream_options"] = {"include_usage": True}
+        if request.tools:
+            body["tools"] = [openai_tool(tool) for tool in request.tools]
+            if request.tool_choice is not None:
+                body["tool_choice"] = openai_choice(request.tool_choice)
+        return body
+
+    def new_answer(self) -> Answer:
+        return _Completion()
+
+    def _thinking(self, thinking: dict[str, Any]) -> dict[str, Any]:
+        mode = thinking["mode"]
+        if self.config.name == "openrouter" and mode != "disabled":
+            if mode == "effort":
+                return {"reasoning": {"effort": thinking["level"]}}
+            budget = thinking.get("budget_tokens")
+            return {"reasoning": {"enabled": True} if budget is None else {"max_tokens": budget}}
+        if mode == "effort":
+            return {"reasoning_effort": thinking["level"]}
+        return {"reasoning_effort": "medium"} if mode == "enabled" else {}
+
+
+class _Completion(Answer):
+    """A chat completion; ``self._calls`` are [id, name, pieces of the arguments] by index."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._calls: dict[int, tuple[list[str], list[str], list[str]]] = {}
+
+    def add(self, chunk: Any) -> str:
+        return self._read(expect_dict(chunk), "delta")
+
+    def take(self, body: Any) -> None:
+        self._read(expect_dict(body), "message")
+        # Only a stream can be cut off; some servers name no reason in a whole answer.
+        self.stop_reason = self.stop_reason or "stop"
+
+    def calls(self) -> list[dict[str, Any]]:
+        made = []
+        for number, (ids, names, arguments) in enumerate(self._calls.values(), 1):
+            name = "".join(names)
+            id = ids[0] if ids else f"call_{number}"
+            made.append(tool_call(id, name, read_arguments(name, "".join(arguments))))
+        return made
+
+    def _read(self, part: dict[str, Any], key: str) -> str:
+        if part.get("error"):
+            raise ServiceError(part["error"])
+        self.model = part.get("model") or self.model
+        if part.get("usage"):
+            self._count(part["usage"])
+        choices = part.get("choices")
+        if not choices and key == "message":
+            raise MalformedReply("a completion without choices")
+        if not choices:
+            return ""
+        choice = expect_dict(choices[0])
+        self.stop_reason = choice.get("finish_reason") or self.stop_reason
+        message = choice.get(key)
+        return self._say(message) if isinstance(message, dict) else ""
+
+    def _say(self, message: dict[str, Any]) -> str:
+        thought = message.get("reasoning_content") or message.get("reasoning")
+        if isinstance(thought, str):
+            self.thinking.append(thought)
+        for position, call in enumerate(message.get("tool_calls") or ()):
+            self._call(expect_dict(call), position)
+        text = message.get("content") or message.get("refusal")
+        if not isinstance(text, str):
+            return ""
+        self.text.append(text)
+        return text
+
+    def _call(self, call: dict[str, Any], position: int) -> None:
+        """A call or a fragment of one; some servers number no fragments and send calls whole."""
+        index = call.get("index")
+        if type(index) is not int:
+            index = len(self._calls) if call.get("id") else max(position, len(self._calls) - 1)
+        ids, names, arguments = self._calls.setdefault(index, ([], [], []))
+        function = expect_dict(call.get("function") or {})
+        if call.get("id"):
+            ids.append(str(call["id"]))
+        if function.get("name"):
+            names.append(function["name"])
+        given = function.get("arguments")
+        if given is not None:
+            arguments.append(given if isinstance(given, str) else compact_json(given))
+
+    def _count(self, usage: Any) -> None:
+        details = usage.get("prompt_tokens_details") if isinstance(usage, dict) else None
+        self.input_tokens = count(usage, "prompt_tokens")
+        self.output_tokens = count(usage, "completion_tokens")
+        self.cache_read = count(details, "cached_tokens") or count(usage, "prompt_cache_hit_tokens")
+        self.cache_write = count(details, "cache_write_tokens")
+
+
+def _messages(request: Request) -> Iterator[dict[str, Any]]:
+    if request.system:
+        yield {"role": "system", "content": request.system}
+    for turn in turns(request.messages):
+        yield from _rendered(turn)
+    if request.prefill:
+        yield {"role": "assistant", "content": request.prefill}
+
+
+def _rendered(turn: Turn) -> Iterator[dict[str, Any]]:
+    """A turn as messages: every tool result is one of its own."""
+    for result in turn.of("tool_result"):
+        yield {"role": "tool", "tool_call_id": result["tool_use_id"], "content": result["content"]}
+    calls = turn.of("tool_use")
+    said = turn.without("tool_use", "tool_result", "thinking", "redacted_thinking")
+    if not (said or calls) and turn.blocks:
+        return
+    message: dict[str, Any] = {
+        "role": turn.role if turn.role in _ROLES else "user",
+        "content": _content(said),
+    }
+    if calls:
+        message["tool_calls"] = [
+            {
+                "id": call["id"],
+                "type": "function",
+                "function": {"name": call["name"], "arguments": compact_json(call["input"])},
+            }
+            for call in calls
+        ]
+    yield message
+
+
+def _content(blocks: list[Block]) -> str | list[Block]:
+    """A string where text is all there is: not every server takes lists."""
+    if all(block.get("type") == "text" for block in blocks):
+        return joined_text(blocks)
+    return list(_parts(blocks))
+
+
+def _parts(blocks: Iterable[Block]) -> Iterator[Block]:
+    for block in blocks:
+        if block.get("type") != "image":
+            yield block
+            continue
+        source = block.get("source") or block
+        data = source.get("base64") or source.get("data")
+        media_type = source.get("media_type") or "image/png"
+        image = {"url": f"data:{media_type};base64,{data}" if data else source.get("url")}
+        if block.get("detail"):
+            image["detail"] = block["detail"]
+        yield {"type": "image_url", "image_url": image}

@@ -1,0 +1,193 @@
+"""A provider behind an official SDK: its client, how a call is sent, how its answer comes in.
+
+OpenAI's and Anthropic's SDKs are generated alike: one ``post`` does for both. It is asked for plain JSON, not
+for models: an answer of a thousand chunks would be ten thousand objects. The SDKs' own retries are off,
+since `llm_retries` decides. Spec: 07 §1.2, §1.8.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+from harnpy.llm.providers.failures import MalformedReply, call_error, cut_off, nothing_delivered, timed_out
+from harnpy.llm.reply import Reply
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from harnpy.llm.config import ProviderConfig
+    from harnpy.llm.errors import CallError
+    from harnpy.llm.request import Request
+
+#: Seconds that making a connection may take.
+_CONNECT = 10.0
+
+_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, default=str).encode
+
+
+class Answer(ABC):
+    """What came in so far of one answer."""
+
+    def __init__(self) -> None:
+        self.text: list[str] = []
+        self.thinking: list[str] = []
+        self.model: str | None = None
+        self.stop_reason: str | None = None
+        self.input_tokens = 0
+        self.output_tokens = 0
+        self.cache_read = 0
+        self.cache_write = 0
+
+    @abstractmethod
+    def add(self, chunk: Any) -> str:
+        """Take in a chunk of a stream; the text in it."""
+
+    @abstractmethod
+    def take(self, body: Any) -> None:
+        """Take in a whole answer."""
+
+    @abstractmethod
+    def calls(self) -> list[dict[str, Any]]:
+        """The tool calls, as a `Reply` has them."""
+
+    def thoughts(self) -> list[dict[str, Any]]:
+        """The blocks of thinking, as the service wants them back."""
+        return []
+
+
+class Remote(ABC):
+    """One service. The client is made by the first call and lives until `aclose`."""
+
+    def __init__(self, config: ProviderConfig) -> None:
+        self.config = config
+        self._client: Any = None
+
+    @property
+    @abstractmethod
+    def sdk(self) -> Any:
+        """The SDK's module."""
+
+    @abstractmethod
+    def new_client(self) -> Any:
+        """A client that authorises its calls by the configuration's headers and nothing else."""
+
+    @abstractmethod
+    def body(self, request: Request) -> dict[str, Any]:
+        """The request as the service wants it. Raises `OptionError`."""
+
+    @abstractmethod
+    def new_answer(self) -> Answer: ...
+
+    #: Stop reasons after which there may be nothing to say.
+    may_be_empty: tuple[str, ...] = ()
+
+    async def complete(self, request: Request) -> Reply:
+        """Raises `CallError`, which holds no trace of the SDK's error: that one may hold the key."""
+        body = self.body(request)
+        failure: CallError | None
+        try:
+            async with asyncio.timeout(request.timeout):
+                answer = await self._receive(request, body)
+            return self._reply(answer, request)
+        except TimeoutError:
+            failure = timed_out(self.config, request.timeout or self._silence(request))
+        except Exception as error:
+            failure = call_error(error, self.config)
+            if failure is None:
+                raise
+        raise failure
+
+    async def stream(self, request: Request) -> AsyncIterator[str]:
+        """The answer's text as it comes. ``request.timeout`` ends it between two pieces."""
+        body = self.body(request)
+        failure: CallError | None
+        now = asyncio.get_running_loop().time
+        until = None if request.timeout is None else now() + request.timeout
+        answer = self.new_answer()
+        try:
+            async for chunk in await self._post(request, body, stream=True):
+                if until is not None and now() > until:
+                    raise TimeoutError
+                if text := answer.add(chunk):
+                    yield text
+            self._reply(answer, request)
+            return
+        except TimeoutError:
+            failure = timed_out(self.config, request.timeout or self._silence(request))
+        except Exception as error:
+            failure = call_error(error, self.config)
+            if failure is None:
+                raise
+        raise failure
+
+    async def aclose(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    async def _receive(self, request: Request, body: dict[str, Any]) -> Answer:
+        answer = self.new_answer()
+        if not request.stream:
+            answer.take(await self._post(request, body, stream=False))
+            return answer
+        async for chunk in await self._post(request, body, stream=True):
+            answer.add(chunk)
+        return answer
+
+    async def _post(self, request: Request, body: dict[str, Any], stream: bool) -> Any:
+        if self._client is None:
+            self._client = self.new_client()
+        sdk, silence = self.sdk, self._silence(request)
+        options: dict[str, Any] = {"timeout": sdk.Timeout(silence, connect=min(silence, _CONNECT))}
+        if not any(name.lower() == "authorization" for name in self.config.headers()):
+            options["headers"] = {"Authorization": sdk.Omit()}
+        return await self._client.post(
+            self.config.chat_endpoint,
+            cast_to=object,
+            # A lone surrogate of a script's string has no UTF-8.
+            content=_encode({**body, "stream": stream}).encode("utf-8", "replace"),
+            options=options,
+            stream=stream,
+            stream_cls=sdk.AsyncStream[object],
+        )
+
+    def _silence(self, request: Request) -> float:
+        """Seconds that the service may say nothing."""
+        return request.idle_timeout or request.timeout or self.config.timeout
+
+    def _reply(self, answer: Answer, request: Request) -> Reply:
+        if answer.stop_reason is None:
+            raise cut_off(self.config)
+        text, calls, model = "".join(answer.text), answer.calls(), answer.model or request.model
+        if not (text or calls or answer.stop_reason in self.may_be_empty):
+            raise nothing_delivered(self.config, model, answer.output_tokens, answer.stop_reason)
+        return Reply(
+            text=text,
+            model=model,
+            provider=self.config.name,
+            requested_model=request.model,
+            input_tokens=answer.input_tokens,
+            output_tokens=answer.output_tokens,
+            cache_read_tokens=answer.cache_read,
+            cache_write_tokens=answer.cache_write,
+            tool_calls=calls,
+            thinking="".join(answer.thinking) or None,
+            thinking_blocks=answer.thoughts(),
+            stop_reason=answer.stop_reason,
+        )
+
+
+def expect_dict(value: Any) -> dict[str, Any]:
+    """Raises `MalformedReply` unless ``value`` is a JSON object."""
+    if not isinstance(value, dict):
+        raise MalformedReply(f"expected a JSON object, found {str(value)[:120]!r}")
+    return value
+
+
+def count(usage: Any, key: str) -> int:
+    """A number of tokens, 0 where there is none."""
+    value = usage.get(key) if isinstance(usage, dict) else None
+    return value if type(value) is int else 0

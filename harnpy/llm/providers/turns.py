@@ -1,0 +1,141 @@
+"""Messages in one shape, whichever shape they came in: turns of content blocks.
+
+A conversation may hold messages of several providers: it was resumed elsewhere, or a fallback answers.
+The blocks are ``text``, ``image``, ``tool_use {id, name, input}``, ``tool_result {tool_use_id, content}`` and
+what a provider calls its own, passed on as it is. Pure. Spec: 07 §3, §6.7.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from harnpy.llm.errors import OptionError
+from harnpy.llm.messages import compact_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    Block = dict[str, Any]
+
+_TEXT = ("text", "output_text", "input_text")
+
+
+class Turn(NamedTuple):
+    """``role`` is as given, except that tool results are the user's."""
+
+    role: str
+    blocks: list[Block]
+
+    def of(self, *types: str) -> list[Block]:
+        return [block for block in self.blocks if block.get("type") in types]
+
+    def without(self, *types: str) -> list[Block]:
+        return [block for block in self.blocks if block.get("type") not in types]
+
+
+def turns(messages: Iterable[dict[str, Any]]) -> Iterator[Turn]:
+    """Raises `OptionError` for an image that is none."""
+    waiting = _Waiting()
+    for message in messages:
+        role = str(message.get("role") or "user")
+        if role == "tool":
+            id = message.get("tool_call_id") or waiting.take(message.get("tool_name"))
+            result = {"type": "tool_result", "tool_use_id": id, "content": message.get("content")}
+            yield Turn("user", [_plain_result(result)])
+            continue
+        blocks = [_block(block, waiting) for block in _listed(message.get("content"))]
+        blocks += [waiting.call(call) for call in message.get("tool_calls") or ()]
+        yield Turn(role, blocks)
+
+
+class _Waiting:
+    """Ids for the calls that came without one; their results name the tool only, oldest first."""
+
+    def __init__(self) -> None:
+        self._ids: dict[str, list[str]] = {}
+        self._count = 0
+
+    def call(self, call: Block) -> Block:
+        """A tool call of any shape as a ``tool_use`` block."""
+        function = call.get("function") or call
+        name = str(function.get("name"))
+        id = call.get("id")
+        if not id:
+            self._count += 1
+            id = f"call_{self._count}"
+            self._ids.setdefault(name, []).append(id)
+        given = function.get("arguments", function.get("input"))
+        return {"type": "tool_use", "id": id, "name": name, "input": _arguments(given)}
+
+    def take(self, name: Any) -> str:
+        ids = self._ids.get(str(name))
+        return ids.pop(0) if ids else "call_0"
+
+
+def _listed(content: Any) -> list[Any]:
+    if isinstance(content, list):
+        return content
+    return [] if content is None else [{"type": "text", "text": _text(content)}]
+
+
+def _block(block: Any, waiting: _Waiting) -> Block:
+    if not isinstance(block, dict):
+        return {"type": "text", "text": _text(block)}
+    kind = block.get("type")
+    if kind in _TEXT:
+        return {"type": "text", "text": _text(block.get("text", ""))}
+    if kind in ("tool_use", "tool_call"):
+        return waiting.call(block)
+    if kind == "tool_result":
+        return _plain_result(block)
+    if kind == "image" and "source" not in block and (block.get("base64") is None) == (block.get("url") is None):
+        raise OptionError("image block: expected exactly one of `base64`, `url`")
+    return block
+
+
+def _plain_result(block: Block) -> Block:
+    content = block.get("content")
+    if isinstance(content, list):
+        content = "\n".join(
+            _text(each["text"]) if isinstance(each, dict) and "text" in each else _text(each)
+            for each in content
+        )
+    text = "" if content is None else _text(content)
+    return {"type": "tool_result", "tool_use_id": block.get("tool_use_id"), "content": text}
+
+
+def _arguments(given: Any) -> dict[str, Any]:
+    """What a call was made with; what isn't an object becomes none."""
+    if isinstance(given, str):
+        try:
+            given = json.loads(given)
+        except ValueError:
+            return {}
+    return given if isinstance(given, dict) else {}
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else compact_json(value)
+
+
+def joined_text(blocks: Iterable[Block]) -> str:
+    return "\n".join(block["text"] for block in blocks if block.get("type") == "text")
+
+
+def read_arguments(name: str, text: str) -> dict[str, Any]:
+    """The arguments of a call that a model wrote; what can't be read says so to the model (07 §6.7)."""
+    if not text.strip():
+        return {}
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        return {"__parse_error": f"The arguments of tool '{name}' are not valid JSON: {error}"}
+    if isinstance(value, dict):
+        return value
+    return {"__parse_error": f"The arguments of tool '{name}' are not a JSON object: {text[:200]}"}
+
+
+def tool_call(id: str, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """A call as a reply carries it."""
+    return {"id": id, "type": "tool_call", "name": name, "arguments": arguments}

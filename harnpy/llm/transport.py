@@ -1,0 +1,41 @@
+"""How a call travels: in pieces or whole, and how long it may take. The answer is the same. Spec: 07 §1.2, §1.14."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harnpy.llm.options import Options
+
+TIMEOUT = "HARN_LLM_TIMEOUT"
+_NO = ("0", "false")
+
+
+@dataclass(frozen=True, slots=True)
+class Transport:
+    """``timeout``: seconds for the whole call; ``idle_timeout``: seconds that nothing may be heard."""
+
+    stream: bool = True
+    timeout: float | None = None
+    idle_timeout: float | None = None
+
+
+def read_transport(options: Options, env: Callable[[str], str | None]) -> Transport:
+    return Transport(
+        options.flag("stream", (env("HARN_LLM_STREAM") or "").lower() not in _NO),
+        _seconds(options.integer("timeout")) or _seconds(env(TIMEOUT)),
+        _seconds(options.integer("idle_timeout")),
+    )
+
+
+def _seconds(given: int | str | None) -> float | None:
+    """A positive number of seconds; what is none limits nothing."""
+    try:
+        seconds = float(given or 0)
+    except ValueError:
+        return None
+    return seconds if 0 < seconds < inf else None
