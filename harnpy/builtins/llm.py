@@ -50,7 +50,9 @@ def models_of(vm: Vm) -> Models:
             lambda: vm.source_dir or host.cwd(),
             warn=lambda topic, message: vm.sessions.effects.warn(topic, message),
             values=HarnValues(vm),
+            wait=vm.tasks.await_coroutine,
         )
+        vm.tasks.at_end(slot.models.connections.aclose)
     return slot.models
 
 

@@ -14,17 +14,18 @@ from harnpy.llm.configured import Configured
 from harnpy.llm.errors import CallError, OptionError
 from harnpy.llm.gates import check_gates
 from harnpy.llm.options import Options
-from harnpy.llm.providers import make_provider
+from harnpy.llm.providers.connections import Connections
 from harnpy.llm.providers.mock import MockProvider
 from harnpy.llm.request import read_request
 from harnpy.llm.routing import Router
 from harnpy.llm.structured import ask_until_valid
 from harnpy.llm.trace import Trace
 from harnpy.llm.transcript_log import VARIABLE, Segment, segment_writer
+from harnpy.llm.transport import read_transport
 from harnpy.llm.values import Values
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from harnpy.llm.providers import Provider
     from harnpy.llm.reply import Reply
@@ -42,8 +43,8 @@ class Models:
 
     What it needs of the world is handed in: ``show`` (the display of a value), ``env``, the clocks
     ``now`` and ``monotonic`` in seconds, ``sleep``, which may suspend the caller, ``append(path, text)`` to a
-    file, ``read`` and ``directory`` as `Configured` has them, ``warn(topic, message)``, and what is known of
-    the ``values`` that come from JSON.
+    file, ``read`` and ``directory`` as `Configured` has them, ``warn(topic, message)``, what is known of the
+    ``values`` that come from JSON, and ``wait`` as `Connections` has it.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class Models:
         directory: Callable[[], str] = os.getcwd,
         warn: Callable[[str, str], None] = warn,
         values: Values | None = None,
+        wait: Callable[[Awaitable[Any]], Any] | None = None,
     ) -> None:
         self.show = show
         self.env = env
@@ -68,7 +70,7 @@ class Models:
         self.warn = warn
         self.values = values or Values()
         self.config = Configured(env, read, directory)
-        self._providers: dict[str, Provider] = {}
+        self.connections = Connections(wait)
         self.mock = MockProvider(show)
         self.trace = Trace()
 
@@ -80,6 +82,7 @@ class Models:
         config = self.config
         route = self.router.route(options)
         request = read_request(prompt, system, options, route, config.catalogue, **defaults)
+        request.transport = read_transport(options, self.env)
         if not self.mock.queued:
             config.providers.require_known(request.provider)
             check_gates(options, request, config.capabilities.of(request.provider, request.model))
@@ -103,9 +106,7 @@ class Models:
         refusal = self.config.providers.refuse_when_disabled(name)
         if refusal is not None:
             raise CallError("generic", refusal)
-        if name not in self._providers:
-            self._providers[name] = make_provider(self.config.providers.configuration(name))
-        return self._providers[name]
+        return self.connections.provider(self.config.providers.configuration(name))
 
     def segment(self, new_loop_id: Callable[[], str] | None = None, **scope: Any) -> Segment | None:
         """Where a loop, or a call outside any, records its rows in the transcript sidecar.
@@ -154,7 +155,7 @@ class Models:
         call_id = self.trace.new_call_id()
         if segment is not None:
             segment.request(request, call_id)
-        reply = self.provider(request).complete(request)
+        reply = self.connections.reply(self.provider(request).complete(request))
         reply.price = request.price
         ms = int((self.monotonic() - begin) * 1000)
         if segment is not None:

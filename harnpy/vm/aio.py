@@ -11,6 +11,7 @@ import asyncio
 from greenlet import getcurrent, greenlet
 
 from harnpy.vm.host import Leaving
+from harnpy.vm.scheduler import Closers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,7 +60,12 @@ class Bridge:
         return self.resting
 
     def close(self) -> None:
-        """The program has ended; the loop is somebody else's."""
+        """The program has ended; the loop is somebody else's, and `run_inside` closes what is open."""
+
+    async def close_all(self) -> None:
+        """Close what the program left open in the loop."""
+        closers = self.scheduler.vm.state(Closers).coroutines
+        await asyncio.gather(*(close() for close in closers), return_exceptions=True)
 
 
 class OwnLoop(Bridge):
@@ -81,6 +87,7 @@ class OwnLoop(Bridge):
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
+        await self.close_all()
         await self.loop.shutdown_asyncgens()
 
 
@@ -112,6 +119,7 @@ async def run_inside(scheduler: Scheduler, run: Callable[[], Any]) -> Any:
             runner.throw(Leaving())
         scheduler.idle, scheduler.bridge = before
         scheduler.new_hub()
+        await bridge.close_all()
     value, error = answer
     if error:
         raise error

@@ -172,6 +172,13 @@ class Batch:
             self.scheduler.abort(task)
 
 
+class Closers:
+    """What awaits to be closed when a program ends; it belongs to the program, as all state of a Vm."""
+
+    def __init__(self) -> None:
+        self.coroutines: list[Callable[[], Awaitable[None]]] = []
+
+
 class Scheduler:
     """Runs the tasks of one Vm."""
 
@@ -341,6 +348,10 @@ class Scheduler:
 
             self.bridge = open_loop(self, awaitable)
         return self.bridge.wait_for(awaitable)
+
+    def at_end(self, close: Callable[[], Awaitable[None]]) -> None:
+        """Have ``close()`` awaited at the end of every run of the program that awaited a coroutine."""
+        self.vm.state(Closers).coroutines.append(close)
 
     # --- deadlines and cancellation ---------------------------------------------------------------
 

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 import anthropic
 
 from harnpy.llm.messages import compact_json
+from harnpy.llm.output import JSON_OBJECT, JSON_SCHEMA
 from harnpy.llm.providers.remote import Answer, Remote, count, expect_dict
 from harnpy.llm.providers.tools import anthropic_choice, anthropic_tool
 from harnpy.llm.providers.turns import joined_text, read_arguments, tool_call, turns
+from harnpy.llm.json_schema import json_schema
 
 if TYPE_CHECKING:
+    from harnpy.llm.output import Output
     from harnpy.llm.providers.turns import Block
     from harnpy.llm.request import Request
 
@@ -20,6 +23,8 @@ _VERSION = "2023-06-01"
 
 #: The least and the usual number of tokens to think with.
 _LEAST_THINKING, _USUAL_THINKING = 1024, 8192
+
+_JSON_ONLY = "Answer with one JSON value and nothing else: no prose, no code fence."
 
 #: The last block up to which a prompt is cached.
 _MARK = {"cache_control": {"type": "ephemeral"}}
@@ -179,14 +184,28 @@ def _conversation(request: Request) -> tuple[str, list[dict[str, Any]]]:
     if request.prefill and request.prefill.strip():
         prefill = {"type": "text", "text": request.prefill.rstrip()}
         messages.append({"role": "assistant", "content": [prefill]})
+    systems.append(_form(request.output))
     return "\n\n".join(filter(None, systems)), messages
+
+
+def _form(output: Output) -> str:
+    """Structured output in words: not every model has an option for it."""
+    if output.kind == JSON_OBJECT:
+        return _JSON_ONLY
+    if output.kind != JSON_SCHEMA or output.schema is None:
+        return ""
+    schema = compact_json(json_schema(output.schema))
+    return f"{_JSON_ONLY} It must fit this JSON Schema: {schema}"
 
 
 def _native(block: Block) -> Block:
     kind = block.get("type")
     if kind == "image_url":
         url = block.get("image_url")
-        return {"type": "image", "source": {"type": "url", "url": url.get("url") if isinstance(url, dict) else url}}
+        return {
+            "type": "image",
+            "source": {"type": "url", "url": url.get("url") if isinstance(url, dict) else url},
+        }
     if kind != "image" or "source" in block:
         return block
     if block.get("url") is not None:
@@ -204,7 +223,7 @@ def _blank(block: Block) -> bool:
 
 
 def _thought_is_lost(messages: list[dict[str, Any]]) -> bool:
-    """Whether results are sent for calls whose thinking isn't there any more: the service refuses to think on."""
+    """Whether there are results of calls whose thinking is gone: the service refuses to think on then."""
     if len(messages) < 2 or messages[-1]["content"][0].get("type") != "tool_result":
         return False
     return messages[-2]["content"][0].get("type") not in ("thinking", "redacted_thinking")

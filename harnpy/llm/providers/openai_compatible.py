@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING, Any
 import openai
 
 from harnpy.llm.messages import compact_json
+from harnpy.llm.output import JSON_OBJECT, JSON_SCHEMA
 from harnpy.llm.providers.failures import MalformedReply, ServiceError
 from harnpy.llm.providers.remote import Answer, Remote, count, expect_dict
 from harnpy.llm.providers.tools import openai_choice, openai_tool
 from harnpy.llm.providers.turns import joined_text, read_arguments, tool_call, turns
+from harnpy.llm.json_schema import json_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from harnpy.llm.output import Output
     from harnpy.llm.providers.turns import Block, Turn
     from harnpy.llm.request import Request
 
@@ -45,6 +48,7 @@ class OpenAIProvider(Remote):
             limit: request.max_tokens,
             **{key: request.sampling[key] for key in _SAMPLING if key in request.sampling},
             **self._thinking(request.thinking),
+            **_response_format(request.output),
         }
         if request.stream:
             body["stream_options"] = {"include_usage": True}
@@ -67,6 +71,32 @@ class OpenAIProvider(Remote):
         if mode == "effort":
             return {"reasoning_effort": thinking["level"]}
         return {"reasoning_effort": "medium"} if mode == "enabled" else {}
+
+
+def _response_format(output: Output) -> dict[str, Any]:
+    if output.kind == JSON_OBJECT:
+        return {"response_format": {"type": "json_object"}}
+    if output.kind != JSON_SCHEMA or output.schema is None:
+        return {}
+    schema = json_schema(output.schema)
+    form = {"name": "output", "schema": schema, "strict": output.strict and _is_strict(schema)}
+    return {"response_format": {"type": "json_schema", "json_schema": form}}
+
+
+def _is_strict(schema: Any) -> bool:
+    """Whether services accept a schema as strict: every object lists all it may have, and requires it."""
+    if isinstance(schema, list):
+        return all(map(_is_strict, schema))
+    if not isinstance(schema, dict):
+        return True
+    properties = schema.get("properties")
+    if schema.get("type") == "object" or properties is not None:
+        names = set(properties or {})
+        if schema.get("additionalProperties") is not False or set(schema.get("required") or ()) != names:
+            return False
+        if not all(map(_is_strict, (properties or {}).values())):
+            return False
+    return all(_is_strict(value) for key, value in schema.items() if key != "properties")
 
 
 class _Completion(Answer):

@@ -89,11 +89,11 @@ class Remote(ABC):
         body = self.body(request)
         failure: CallError | None
         try:
-            async with asyncio.timeout(request.timeout):
+            async with asyncio.timeout(request.transport.timeout):
                 answer = await self._receive(request, body)
             return self._reply(answer, request)
         except TimeoutError:
-            failure = timed_out(self.config, request.timeout or self._silence(request))
+            failure = timed_out(self.config, request.transport.timeout or self._silence(request))
         except Exception as error:
             failure = call_error(error, self.config)
             if failure is None:
@@ -101,11 +101,11 @@ class Remote(ABC):
         raise failure
 
     async def stream(self, request: Request) -> AsyncIterator[str]:
-        """The answer's text as it comes. ``request.timeout`` ends it between two pieces."""
+        """The answer's text as it comes. ``request.transport.timeout`` ends it between two pieces."""
         body = self.body(request)
         failure: CallError | None
         now = asyncio.get_running_loop().time
-        until = None if request.timeout is None else now() + request.timeout
+        until = None if request.transport.timeout is None else now() + request.transport.timeout
         answer = self.new_answer()
         try:
             async for chunk in await self._post(request, body, stream=True):
@@ -116,7 +116,7 @@ class Remote(ABC):
             self._reply(answer, request)
             return
         except TimeoutError:
-            failure = timed_out(self.config, request.timeout or self._silence(request))
+            failure = timed_out(self.config, request.transport.timeout or self._silence(request))
         except Exception as error:
             failure = call_error(error, self.config)
             if failure is None:
@@ -130,7 +130,7 @@ class Remote(ABC):
 
     async def _receive(self, request: Request, body: dict[str, Any]) -> Answer:
         answer = self.new_answer()
-        if not request.stream:
+        if not request.transport.stream:
             answer.take(await self._post(request, body, stream=False))
             return answer
         async for chunk in await self._post(request, body, stream=True):
@@ -156,7 +156,7 @@ class Remote(ABC):
 
     def _silence(self, request: Request) -> float:
         """Seconds that the service may say nothing."""
-        return request.idle_timeout or request.timeout or self.config.timeout
+        return request.transport.idle_timeout or request.transport.timeout or self.config.timeout
 
     def _reply(self, answer: Answer, request: Request) -> Reply:
         if answer.stop_reason is None:

@@ -89,7 +89,11 @@ def _block(block: Any, waiting: _Waiting) -> Block:
         return waiting.call(block)
     if kind == "tool_result":
         return _plain_result(block)
-    if kind == "image" and "source" not in block and (block.get("base64") is None) == (block.get("url") is None):
+    if (
+        kind == "image"
+        and "source" not in block
+        and (block.get("base64") is None) == (block.get("url") is None)
+    ):
         raise OptionError("image block: expected exactly one of `base64`, `url`")
     return block
 
