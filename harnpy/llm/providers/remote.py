@@ -133,8 +133,12 @@ class Remote(ABC):
         if not request.transport.stream:
             answer.take(await self._post(request, body, stream=False))
             return answer
+        empty = True
         async for chunk in await self._post(request, body, stream=True):
             answer.add(chunk)
+            empty = False
+        if empty:
+            raise MalformedReply("no stream of events")
         return answer
 
     async def _post(self, request: Request, body: dict[str, Any], stream: bool) -> Any:
