@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.agent.annotations import rank
 from harnpy.agent.globs import matches
 from harnpy.agent.mentions import has_word, mentions, read_part
 from harnpy.agent.surface_tools import SurfaceTool, dict_at, native_entries, string_at, strings_at
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     Dict = dict[str, Any]
-
-SIDE_EFFECTS = ("none", "read_only", "workspace_write", "process_exec", "network")
 
 _READERS = ("read", "search")
 _APPROVAL_LISTS = ("auto_approve", "auto_deny", "require_approval")
@@ -77,7 +76,7 @@ class _Surface:
             yield _warning("MISSING_SCHEMA", f"tool '{name}' declares no parameters", name, "parameters")
         if not tool.annotated:
             yield _warning("MISSING_ANNOTATIONS", f"tool '{name}' has no annotations", name, "annotations")
-        elif tool.level == "none":
+        elif tool.annotations.side_effect_level == "none":
             text = f"tool '{name}' doesn't say what side effects it has"
             yield _warning("MISSING_SIDE_EFFECT_LEVEL", text, name, "side_effect_level")
         if not tool.backed:
@@ -88,10 +87,10 @@ class _Surface:
 
     def _of_readers(self, tool: SurfaceTool) -> Iterator[Dict]:
         name, field = tool.name, "result_readers"
-        if not (self._reads() or any(reader in self.active for reader in tool.readers)):
+        if not (self._reads() or any(reader in self.active for reader in tool.annotations.result_readers)):
             text = f"tool '{name}' leaves artifacts that no active tool can read"
             yield _error("MISSING_RESULT_READER", text, name, field)
-        for reader in tool.readers:
+        for reader in tool.annotations.result_readers:
             if reader not in self.active:
                 text = f"tool '{name}' names the result reader '{reader}', which is no active tool"
                 yield _warning("UNKNOWN_RESULT_READER", text, name, field)
@@ -99,7 +98,7 @@ class _Surface:
     def _reads(self) -> bool:
         """Whether some active tool can read whatever another left behind."""
         return "read_command_output" in self.active or any(
-            tool.kind in _READERS for tool in self.active.values()
+            tool.annotations.kind in _READERS for tool in self.active.values()
         )
 
     def _of_constraints(self) -> Iterator[Dict]:
@@ -141,25 +140,21 @@ class _Surface:
                 said = f"a prompt mentions tool '{name}', which is deferred, and there is no tool_search"
                 yield _warning("DEFERRED_TOOL_PROMPT_REFERENCE", said, name)
         for tool in self.active.values():
-            aliases = dict_at(tool.arg_schema, "arg_aliases")
+            aliases = tool.annotations.arg_aliases
             for alias in sorted(aliases):
                 if has_word(text, alias):
                     said = f"a prompt says '{alias}', an old name of '{aliases[alias]}' of tool '{tool.name}'"
                     yield _warning("DEPRECATED_ARG_ALIAS", said, tool.name, alias)
 
     def _of_ceiling(self) -> Iterator[Dict]:
-        ceiling = self.policy.get("side_effect_level")
-        if ceiling not in SIDE_EFFECTS:
+        ceiling = string_at(self.policy, "side_effect_level")
+        if not ceiling:
             return
         for tool in self.active.values():
-            if _rank(tool.level) > _rank(ceiling):
-                text = f"tool '{tool.name}' has side effects of level {tool.level}, and {ceiling} is the most"
+            level = tool.annotations.side_effect_level
+            if rank(level) > rank(ceiling):
+                text = f"tool '{tool.name}' has side effects of level {level}, and {ceiling} is the most"
                 yield _error("SIDE_EFFECT_CEILING_EXCEEDED", text, tool.name, "side_effect_level")
-
-
-def _rank(level: Any) -> int:
-    """A level that isn't known may be anything: it ranks above the others."""
-    return SIDE_EFFECTS.index(level) if level in SIDE_EFFECTS else len(SIDE_EFFECTS)
 
 
 def _warning(code: str, message: str, tool: str, field: str | None = None) -> Dict:

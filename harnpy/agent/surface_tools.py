@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.agent.annotations import Annotations, read_annotations
 from harnpy.agent.tool_docs import parameters_of
 from harnpy.llm.tools import native_name
 
@@ -20,13 +21,10 @@ class SurfaceTool:
         self.entry = entry
         self.name: str = entry["name"]
         self.parameters = parameters_of(entry)
-        own = entry.get("annotations")
-        found = own if isinstance(own, dict) else dict_at(policy, "tool_annotations").get(self.name)
-        self.annotated = isinstance(found, dict)
-        self.annotations: Dict = found if isinstance(found, dict) else {}
-        self.kind = self.annotations.get("kind")
-        self.level = self.annotations.get("side_effect_level") or "none"
-        self.arg_schema = dict_at(self.annotations, "arg_schema")
+        own = read_annotations(entry.get("annotations"))
+        found = own or read_annotations(dict_at(policy, "tool_annotations").get(self.name))
+        self.annotated = found is not None
+        self.annotations = found or Annotations()
 
     @property
     def backed(self) -> bool:
@@ -36,18 +34,13 @@ class SurfaceTool:
     @property
     def needs_reader(self) -> bool:
         """Whether what it makes must be fetched with another tool."""
-        makes = self.annotations.get("emits_artifacts") and not self.annotations.get("inline_result")
-        return bool(self.kind == "execute" and makes)
-
-    @property
-    def readers(self) -> list[str]:
-        return strings_at(self.annotations, "result_readers")
+        said = self.annotations
+        return said.kind == "execute" and said.emits_artifacts and not said.inline_result
 
     def knows_argument(self, key: str) -> bool:
-        schema = self.arg_schema
-        named = {*strings_at(schema, "path_params"), *strings_at(schema, "required")}
-        aliases = dict_at(schema, "arg_aliases")
-        return key in self.parameters or key in named or key in aliases or key in aliases.values()
+        said = self.annotations
+        named = (*said.path_params, *said.required, *said.arg_aliases, *said.arg_aliases.values())
+        return key in self.parameters or key in named
 
 
 def native_entries(given: Dict) -> Iterator[Dict]:

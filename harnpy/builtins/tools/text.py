@@ -67,10 +67,11 @@ def tool_format_result(vm: Vm, name: Value = ABSENT, result: Value = ABSENT) -> 
 
 def _bodies(text: str) -> Iterator[str]:
     """What is between the tags; a block that isn't closed ends the search."""
-    _, opened, rest = text.partition(_OPEN)
-    while opened:
-        body, closed, rest = rest.partition(_CLOSE)
-        if not closed:
+    at = text.find(_OPEN)
+    while at >= 0:
+        begin = at + len(_OPEN)
+        end = text.find(_CLOSE, begin)
+        if end < 0:
             return
-        yield body
-        _, opened, rest = rest.partition(_OPEN)
+        yield text[begin:end]
+        at = text.find(_OPEN, end)
