@@ -61,7 +61,6 @@ class Request:
     sampling: dict[str, Any] = field(default_factory=dict)
     segment: Segment | None = None
     output: Output = field(default_factory=Output)
-    tool_choice: Any = None
     transport: Transport = field(default_factory=Transport)
     price: Price = FREE
     tool_format: str = "text"
@@ -111,7 +110,6 @@ def read_request(
         budget=read_budget(options),
         sampling={**catalogue.sampling(model), **_sampling(options)},
         output=read_output(options, schema_retries),
-        tool_choice=options.value("tool_choice"),
         price=catalogue.price(model),
         tool_format=options.string("tool_format") or catalogue.tool_format(model, provider),
         route=route,

@@ -50,7 +50,7 @@ class OpenAIProvider(Remote):
             **self._thinking(request.thinking),
             **_response_format(request.output),
         }
-        if request.stream:
+        if request.transport.stream:
             body["stream_options"] = {"include_usage": True}
         if request.tools:
             body["tools"] = [openai_tool(tool) for tool in request.tools]
