@@ -1,63 +1,106 @@
-"""The agent loop: ask the model, take its answer in, decide whether to go on. Spec: 07 §6, 08 §1.11.
+"""The agent loop: ask the model, act on its answer, decide whether to go on. Spec: 07 §6, 08 §1.11.
 
-This is the loop without tools: every turn is a text turn. The conversation is kept by a
-`harnpy.session.binding.Conversation`, and written to the session before each call and after each turn.
+The conversation is a `Dialogue`'s affair, what the model may call an `Offer`'s, calling it a
+`Dispatcher`'s, and whether the work is complete `completion`'s. What is left is the order of things.
 """
 
 from __future__ import annotations
 
 import functools
-import re
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from harnpy.agent import prompts
-from harnpy.agent.compaction import LoopCompaction, read_compaction
+from harnpy.agent.compaction import read_compaction
+from harnpy.agent.dialogue import Dialogue
+from harnpy.agent.dispatch import Dispatcher
+from harnpy.agent.gate import Gate
+from harnpy.agent.hooks import PRE_AGENT_TURN
+from harnpy.agent.ledger import read_ledger
+from harnpy.agent.offering import Offer
 from harnpy.agent.options import LLM_BACKOFF_MS, profile_of, read_loop_options
 from harnpy.agent.record import reply_events
+from harnpy.agent.toolbox import Toolbox, refuse_unbacked, validate_surface
+from harnpy.agent.turns import Turns
 from harnpy.llm.budget import project
-from harnpy.llm.errors import BudgetExceeded, MisuseError
-from harnpy.llm.messages import request_message
-from harnpy.llm.protocol import TAGS, Parsed, parse_reply
+from harnpy.llm.errors import BudgetExceeded
+from harnpy.llm.nudge import nudge_text
+from harnpy.llm.structured import read_answer, record_retry
+from harnpy.llm.tools import native_style, tool_entries
 from harnpy.llm.visible import visible_text
 from harnpy.session.binding import AGENT, Binding, Conversation
-from harnpy.session.compaction import compacted_event, note_of
 from harnpy.session.events import STEP_COMPLETED
-from harnpy.session.resize import compact, content_bytes
-from harnpy.session.summaries import byte_length
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
+    from harnpy.agent.ambient import Rules
     from harnpy.agent.options import LoopOptions
-    from harnpy.llm.call import Models
+    from harnpy.agent.runtime import Runtime
+    from harnpy.llm.options import Options
     from harnpy.llm.reply import Reply
     from harnpy.llm.request import Request
-    from harnpy.session.store import SessionStore
 
     Dict = dict[str, Any]
 
-_NEXT_PHASE = re.compile(r"^[ \t]*next_phase:[ \t]*(\S+)", re.MULTILINE)
 
-
-def run_loop(
-    models: Models, sessions: SessionStore, message: str, system: str | None, given: Any
-) -> dict[str, Any]:
+def run_loop(runtime: Runtime, message: str, system: str | None, given: Any) -> dict[str, Any]:
     """Run a loop to its end; the result dict of 07 §6.11. ``given`` is the caller's options.
 
     Raises `OptionError` and `MisuseError` before anything happens, `CallError` when the model fails for
     good: the session then holds the conversation up to the failed call.
     """
+    return make_loop(runtime, message, system, given).run()
+
+
+def make_loop(
+    runtime: Runtime,
+    message: str,
+    system: str | None,
+    given: Any,
+    caller: str = "agent_loop",
+    default_format: str = "text",
+) -> Loop:
+    """A loop that is ready to run; ``caller`` is the builtin that error texts name."""
+    models = runtime.models
     options = models.options(given)
-    profile = profile_of(options)
+    profile = profile_of(options, caller)
     request = models.request(
-        message, system, options, caller="agent_loop", retries=profile.llm_retries, backoff_ms=LLM_BACKOFF_MS
+        message,
+        system,
+        options,
+        caller=caller,
+        retries=profile.llm_retries,
+        backoff_ms=LLM_BACKOFF_MS,
+        schema_retries=profile.schema_retries,
     )
-    loop = Loop(models, sessions, request, read_loop_options(options, profile))
-    pretty = functools.partial(sessions.effects.to_json, pretty=True)
-    loop.compaction = read_compaction(options, request.model, loop.summarize, pretty)
+    rules = runtime.ambient().rules.for_options(options, caller)
+    _look_at_tools(options, system, message, rules, caller, models.warn)
+    loop = Loop(runtime, request, options, read_loop_options(options, profile, caller, default_format), rules)
+    pretty = functools.partial(runtime.sessions.effects.to_json, pretty=True)
+    loop.dialogue.compaction = read_compaction(options, request.model, loop.summarize, pretty)
     messages = options.value("messages")
-    return loop.run(messages if isinstance(messages, list) else [{"role": "user", "content": message}])
+    loop.opening = messages if isinstance(messages, list) else [{"role": "user", "content": message}]
+    return loop
+
+
+def _look_at_tools(
+    options: Options,
+    system: str | None,
+    message: str,
+    rules: Rules,
+    caller: str,
+    warn: Callable[[str, str], None],
+) -> None:
+    """Refuse tools that nobody could run, and report what is odd about the others (§4.7)."""
+    entries = tool_entries(options.value("tools"))
+    if not entries:
+        return
+    refuse_unbacked(entries, caller)
+    keys = ("policy", "approval_policy", "tool_search")
+    given = {key: options.value(key) for key in keys}
+    validate_surface({**given, "tools": entries, "system": system, "prompt": message}, rules, caller, warn)
 
 
 def opening_messages(given: list[Any]) -> Iterator[Dict]:
@@ -72,62 +115,100 @@ def opening_messages(given: list[Any]) -> Iterator[Dict]:
 
 
 class Loop:
-    """One run. ``request`` is asked again and again, with the conversation so far."""
+    """One run. ``opening`` are the messages that it begins with."""
 
     def __init__(
-        self, models: Models, sessions: SessionStore, request: Request, options: LoopOptions
+        self, runtime: Runtime, request: Request, given: Options, options: LoopOptions, rules: Rules
     ) -> None:
-        self.models = models
-        self.sessions = sessions
-        self.request = request
+        sessions = runtime.sessions
+        self.runtime = runtime
+        self.models = runtime.models
         self.options = options
+        self.opening: list[Any] = []
         self.conversation: Conversation = (
             Binding(options.session_id, sessions)
             if options.session_id
             else Conversation(f"agent_session_{sessions.effects.new_id()}", sessions.effects)
         )
-        self.compaction: LoopCompaction | None = None
         self.conversation.summarize = self.summarize
         # The budget is the loop's own affair: it ends the loop instead of failing the call.
         self.budget, request.budget = request.budget, None
         self.prefill = request.prefill
         self.caller_system = request.system
-        request.system = prompts.system_prompt(request.system, options)
-        self.size = 0  # bytes of text in the conversation
-        self.segment = models.segment(
+        request.segment = self.segment = self.models.segment(
             session_id=self.conversation.id,
             new_loop_id=sessions.effects.new_id,
             depth=sessions.depth(),
             tool_format=options.tool_format,
         )
-        request.segment = self.segment
+        self.dialogue = Dialogue(runtime, self.conversation, request, self.segment)
+        self.ledger = read_ledger(given)
+        style = native_style(request.provider, request.model)
+        self.offer = Offer(
+            options, tool_entries(given.value("tools")), request.system, style, self.ledger.active
+        )
+        self.toolbox = Toolbox(self.offer.entries, rules.policy)
+        effects, id = sessions.effects, self.conversation.id
+        self.rules = rules
+        gate = Gate(rules, runtime.hooks, id, effects.show, runtime.ask)
+        self.dispatcher = Dispatcher(runtime, options, self.conversation, self._emit, self.toolbox, gate)
+        self.turns = Turns(
+            options,
+            self.dialogue,
+            self.offer,
+            self.dispatcher,
+            self.ledger,
+            self.models.trace,
+            runtime.hooks,
+            self._emit,
+        )
         self.texts: list[str] = []
-        self.last_prose = ""
         self.iterations = 0
-        self.nudges = 0
         self.tokens = 0
         self.cost = 0.0
 
-    def run(self, opening: list[Any]) -> Dict:
+    # From beginning to end.
+
+    def run(self) -> Dict:
         conversation = self.conversation
         begin = self.models.monotonic()
-        with self.sessions.enter(conversation.id):
+        ambient = self.runtime.ambient()
+        with self.runtime.sessions.enter(conversation.id), ambient.govern(self.rules), self._running():
             try:
-                conversation.begin(self.caller_system, self.options.tool_format)
-                self._read_again()
-                self._record(conversation.messages)
-                for message in opening_messages(opening):
-                    self._add(message)
+                opening = opening_messages(self.opening)
+                self.dialogue.begin(self.caller_system, self.options.tool_format, opening)
                 status = self._turns()
             except BaseException as error:
                 conversation.fail(str(error))
                 raise
-            if status == "done" and self.options.require_tools:
-                status = "failed"  # no tool can have succeeded
+            if status == "done" and not self._tools_succeeded():
+                status = "failed"
             ms = int((self.models.monotonic() - begin) * 1000)
-            self.models.trace.record_loop(status, self.iterations, ms)
+            dispatcher = self.dispatcher
+            self.models.trace.record_loop(
+                status, self.iterations, ms, dispatcher.calls, list(dispatcher.successful)
+            )
             conversation.end("completed" if status == "done" else status, steps=self.iterations)
         return self._result(status, ms)
+
+    @contextmanager
+    def _running(self) -> Iterator[None]:
+        """Be found under the session's id inside the block."""
+        running, id = self.runtime.running, self.conversation.id
+        outer = running.get(id)
+        running[id] = self.conversation
+        try:
+            yield
+        finally:
+            if outer is None:
+                del running[id]
+            else:
+                running[id] = outer
+
+    def _tools_succeeded(self) -> bool:
+        """Whether one of the tools that had to succeed did."""
+        required = self.options.require_tools
+        return not required or any(name in self.dispatcher.successful for name in required)
 
     def _turns(self) -> str:
         """Turn after turn until one ends the loop; its status."""
@@ -144,125 +225,90 @@ class Loop:
         """One turn; the loop's status if it ends here."""
         if self.segment is not None:
             self.segment.iteration = iteration
-        self._take_in_messages()
-        self._compact_when_full(iteration)
-        self._emit("turn_start", iteration=iteration)
-        self._emit("iteration_start", iteration=iteration)
-        self._take_in_news()
+        self._before_call(iteration)
+        request = self._request(iteration)
         self.conversation.store()
-        if self._over_budget():
+        if self._over_budget(request):
             over = {"iteration": iteration, "failed": False, "text": "", "status": "budget_exhausted"}
             self._emit("iteration_end", iteration=iteration, turn_info=over)
             return "budget_exhausted"
-        text = self._ask(iteration)
-        status, mark = self._text_turn(iteration, text)
-        turn = {
-            "iteration": iteration,
-            "failed": status == "stuck" or "action_required" in mark,
-            "text": text,
-        }
+        reply, text = self._ask(request, iteration)
+        status = self.turns.take(reply, text, iteration)
         self.conversation.store()
-        self._emit("iteration_end", iteration=iteration, turn_info={**turn, **mark})
         return "budget_exhausted" if self._spent() else status
 
     # Before the call.
 
-    def _take_in_messages(self) -> None:
-        """Messages that others injected meanwhile."""
-        self._follow()
-        arrivals = self.conversation.arrivals()
-        self._record(arrivals)
-        self.request.messages += map(request_message, arrivals)
-        self.size += content_bytes(arrivals)
-
-    def _take_in_news(self) -> None:
-        """What subscribers injected on hearing that the turn starts, and queued feedback."""
-        self._take_in_messages()
-        self.request.prefill = self.prefill
-        for kind, content in self.sessions.take_feedback(self.conversation.id):
+    def _before_call(self, iteration: int) -> None:
+        dialogue = self.dialogue
+        dialogue.take_in_messages()
+        dialogue.compact_when_full("preflight", iteration)
+        self._run_hooks(PRE_AGENT_TURN, iteration=iteration, total_iterations=self.options.max_iterations)
+        self._emit("turn_start", iteration=iteration)
+        self._emit("iteration_start", iteration=iteration)
+        dialogue.take_in_messages()  # what subscribers injected on hearing that
+        dialogue.request.prefill = self.prefill
+        for kind, content in self.runtime.sessions.take_feedback(self.conversation.id):
             self._emit("feedback_injected", kind=kind, content=content)
             if kind == "prefill_assistant":
-                self.request.prefill = content
+                dialogue.request.prefill = content
             else:
-                self._add(prompts.feedback(kind, content))
+                dialogue.feed_back(kind, content)
 
-    def _over_budget(self) -> bool:
+    def _request(self, iteration: int) -> Request:
+        """What is asked: the conversation, and what only this call gets to see."""
+        request = self.dialogue.request
+        self.offer.renew(request)
+        if self.ledger.active:
+            request = replace(
+                request, messages=[*request.messages, {"role": "user", "content": self.ledger.render()}]
+            )
+        return request
+
+    def _over_budget(self, request: Request) -> bool:
         if self.budget is None:
             return False
         try:
-            project(self.request, self.cost).check(self.budget, self.request)
+            project(request, self.cost).check(self.budget, request)
         except BudgetExceeded:
             return True
         return False
 
-    # Compaction.
+    # The call.
 
-    def _compact_when_full(self, iteration: int) -> None:
-        """Sum older messages up before the call, when the conversation has reached the threshold (4.9)."""
-        compaction = self.compaction
-        if compaction is None or self._estimated_tokens() < compaction.threshold:
-            return
-        self.conversation.store()  # what was said stays, should the compaction fail
-        made = compact(self.conversation.messages, compaction.policy)
-        if made is None:
-            return
-        if self._follow():  # somebody else was quicker, while the model wrote the summary
-            return
-        report = {**made.report(), "strategy": compaction.label}
-        keep = {"keep_first": compaction.policy.keep_first, "keep_last": compaction.policy.keep_last}
-        metadata = {"mode": "preflight", **report, "engine_strategy": made.strategy, **keep}
-        self.conversation.compact(made, note_of(metadata, "Transcript compacted before agent LLM call"))
-        self._read_again()
-        self._record((made.message,))
-        self.models.trace.record(
-            "context_compaction",
-            archived_messages=made.archived,
-            new_summary_len=len(made.text),
-            iteration=iteration,
-        )
-        id = self.conversation.id
-        self.sessions.emit(id, compacted_event(id, "preflight", report))
+    def _ask(self, request: Request, iteration: int) -> tuple[Reply, str]:
+        """The model's answer, and its text with the prefill that it goes on from."""
+        reply = self._valid_reply(request, iteration)
+        self.iterations = iteration + 1
+        text = (request.prefill or "") + reply.text
+        self.texts.append(text)
+        return reply, text
 
-    def _estimated_tokens(self) -> int:
-        return self.size // 4 + byte_length(self.request.system or "") // 4
-
-    def _follow(self) -> bool:
-        """Go on from what the session holds, if somebody else compacted it; whether somebody did."""
-        former = self.conversation.replaced()
-        if former is None:
-            return False
-        self._read_again()
-        if self.segment is not None:
-            known = set(map(id, former))
-            self._record(message for message in self.conversation.messages if id(message) not in known)
-        return True
-
-    def _read_again(self) -> None:
-        """Let the request have the conversation's messages, which are others now."""
-        self.request.messages = self.conversation.converted(request_message)
-        self.size = content_bytes(self.conversation.messages)
+    def _valid_reply(self, request: Request, iteration: int) -> Reply:
+        """The answer; one whose output doesn't fit is asked for again, and the last one stands."""
+        attempt = 0
+        while True:
+            reply = self.models.ask(request, iteration)
+            self._account(reply)
+            self._note(reply)
+            if not request.output.structured:
+                return reply
+            reading = read_answer(reply, request, self.models.values)
+            if not reading.errors or attempt == request.output.retries:
+                return reply
+            attempt += 1
+            nudge = nudge_text(request.output, reading.errors)
+            record_retry(self.models.trace, attempt, reading, nudge)
+            if nudge is not None:
+                self.dialogue.feed_back("schema_retry", nudge)
+                request = self._request(iteration)
 
     def summarize(self, prompt: str) -> str:
         """Ask the loop's model for a summary: no system prompt, no history, the same account."""
         messages = [{"role": "user", "content": prompt}]
         bare: Dict = {"system": None, "tools": None, "prefill": None, "segment": None}
-        request = replace(self.request, messages=messages, **bare)
+        request = replace(self.dialogue.request, messages=messages, **bare)
         return self._account(self.models.ask(request)).text
-
-    # The call.
-
-    def _ask(self, iteration: int) -> str:
-        """The model's text, its prefill included."""
-        reply = self.models.ask(self.request, iteration)
-        if reply.tool_calls:
-            name = reply.tool_calls[0]["name"]
-            raise MisuseError(f"agent_loop: the model called tool '{name}', but this loop has no tools")
-        self.iterations = iteration + 1
-        self._account(reply)
-        self._note(reply)
-        text = (self.request.prefill or "") + reply.text
-        self.texts.append(text)
-        return text
 
     def _account(self, reply: Reply) -> Reply:
         """Charge a call to the loop's budget."""
@@ -278,69 +324,6 @@ class Loop:
         usage["total_tokens"] = reply.input_tokens + reply.output_tokens
         self.conversation.fact(STEP_COMPLETED, {"agent_id": AGENT, "usage": usage})
 
-    # After the call.
-
-    def _text_turn(self, iteration: int, text: str) -> tuple[str | None, Dict]:
-        """What a turn without calls leads to: the status that ends the loop, and the turn's mark (6.4)."""
-        options = self.options
-        parsed = parse_reply(text) if any(tag in text for tag in TAGS) else Parsed()
-        self.last_prose = parsed.prose or text
-        if self.segment is not None:
-            self.segment.interpreted(self.last_prose, [], parsed.errors)
-        accepted = self._completes(iteration, text, parsed)
-        if not accepted and options.tool_format == "native" and options.require_action:
-            return self._demand_action(iteration, text)
-        self._add({"role": "assistant", "content": prompts.recorded(parsed.canonical or text)})
-        if accepted:
-            return "done", {"sentinel_hit": True}
-        if not options.persistent:
-            return "done", {}
-        if self._stuck(iteration, text):
-            return "stuck", {"status": "stuck"}
-        self._add(prompts.feedback("nudge", prompts.nudge(options)))
-        return None, {"status": "continue"}
-
-    def _completes(self, iteration: int, text: str, parsed: Parsed) -> bool:
-        """Whether the turn completes the request; a completion that is refused is answered (6.5)."""
-        options = self.options
-        if not options.persistent:
-            return False
-        if self._changes_phase(iteration, text):
-            return True
-        where = text if options.tool_format == "native" else parsed.prose or text
-        if not options.allow_sentinel or not (options.sentinel in where or parsed.responses):
-            return False
-        if options.exit_when_verified:  # and nothing could have been run
-            self._add(prompts.feedback("verification_gate", prompts.NOT_VERIFIED))
-            return False
-        return True
-
-    def _changes_phase(self, iteration: int, text: str) -> bool:
-        phase = self.options.break_unless_phase
-        if phase is None:
-            return False
-        named = _NEXT_PHASE.findall(text)
-        if not named or named[-1] == phase:
-            return False
-        self.models.trace.record("phase_change", from_phase=phase, to_phase=named[-1], iteration=iteration)
-        return True
-
-    def _demand_action(self, iteration: int, text: str) -> tuple[str | None, Dict]:
-        if self._stuck(iteration, text):
-            return "stuck", {"action_required": True}
-        self._add(prompts.feedback("action_required", prompts.ACTION_REQUIRED))
-        return None, {"action_required": True}
-
-    def _stuck(self, iteration: int, text: str) -> bool:
-        """Count a turn that got nowhere; true when it was one too many."""
-        self.nudges += 1
-        limit = self.options.max_nudges
-        if self.nudges <= limit:
-            return False
-        excerpt = prompts.excerpt(text)
-        self._emit("loop_stuck", max_nudges=limit, last_iteration=iteration, tail_excerpt=excerpt)
-        return True
-
     def _spent(self) -> bool:
         """Whether a budget for the whole loop is used up."""
         limit = None if self.budget is None else self.budget.total_budget_usd
@@ -348,42 +331,39 @@ class Loop:
             return True
         return self.options.token_budget is not None and self.tokens >= self.options.token_budget
 
-    # Both ends.
+    # What is told.
 
-    def _record(self, messages: Iterable[Dict]) -> None:
-        """Note messages that enter the conversation in the transcript sidecar, if one is kept."""
-        if self.segment is not None:
-            for message in messages:
-                self.segment.message(message)
-
-    def _add(self, message: Dict) -> None:
-        self.conversation.add(message)
-        self._record((message,))
-        self.request.messages.append(request_message(message))
-        self.size += content_bytes((message,))
+    def _run_hooks(self, event: str, **turn: Any) -> None:
+        self.runtime.hooks.run(event, session={"id": self.conversation.id}, turn=turn)
 
     def _emit(self, type: str, **fields: Any) -> None:
-        id = self.conversation.id
-        self.sessions.emit(id, {"type": type, "session_id": id, **fields})
+        sessions, id = self.runtime.sessions, self.conversation.id
+        if sessions.heard(id):
+            sessions.emit(id, {"type": type, "session_id": id, **fields})
 
     def _result(self, status: str, ms: int) -> Dict:
-        trace = self.models.trace
+        trace, dispatcher = self.models.trace, self.dispatcher
         return {
             "status": status,
             "text": "".join(self.texts),
-            "visible_text": prompts.shown(visible_text(self.last_prose), self.options.max_prose_chars),
+            "visible_text": prompts.shown(visible_text(self.turns.last_prose), self.options.max_prose_chars),
             "llm": {
                 "iterations": self.iterations,
                 "duration_ms": ms,
                 "input_tokens": trace.input_tokens,
                 "output_tokens": trace.output_tokens,
             },
-            "tools": {"calls": [], "successful": [], "rejected": [], "mode": self.options.tool_format},
+            "tools": {
+                "calls": dispatcher.calls,
+                "successful": list(dispatcher.successful),
+                "rejected": list(dispatcher.rejected),
+                "mode": self.options.mode,
+            },
             "deferred_user_messages": [],
             "daemon_state": "active" if self.iterations else None,
             "daemon_snapshot_path": None,
-            "task_ledger": {"root_task": "", "deliverables": [], "rationale": "", "observations": []},
-            "ledger_done_rejections": 0,
+            "task_ledger": self.ledger.as_dict(),
+            "ledger_done_rejections": self.turns.ledger_rejections,
             "trace": trace.summary(),
             "transcript": self.conversation.transcript("active" if status == "done" else "paused"),
         }

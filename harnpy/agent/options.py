@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.llm.errors import MisuseError
 from harnpy.llm.options import Options
 from harnpy.llm.request import not_yet
+from harnpy.session.resize import TOOL_OUTPUT_MAX_CHARS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 SENTINEL = "##DONE##"
 
@@ -15,28 +19,24 @@ SENTINEL = "##DONE##"
 class Profile(NamedTuple):
     max_iterations: int
     max_nudges: int
+    tool_retries: int
     llm_retries: int
+    schema_retries: int
 
 
 PROFILES = {
-    "tool_using": Profile(50, 8, 2),
-    "researcher": Profile(30, 4, 2),
-    "verifier": Profile(5, 0, 2),
-    "completer": Profile(1, 0, 2),
+    "tool_using": Profile(50, 8, 0, 2, 0),
+    "researcher": Profile(30, 4, 0, 2, 0),
+    "verifier": Profile(5, 0, 0, 2, 3),
+    "completer": Profile(1, 0, 0, 2, 0),
 }
 LLM_BACKOFF_MS = 2000
+TOOL_BACKOFF_MS = 1000
 
 #: Options whose meaning isn't built yet: a loop that ignored one would do something else than asked.
 _LATER = {
-    "tools": "tools",
-    "mcp_servers": "tools",
-    "skills": "skills",
-    "policy": "policies",
-    "approval_policy": "policies",
-    "permissions": "policies",
-    "command_policy": "policies",
-    "task_ledger": "the task ledger",
-    "deliverables": "the task ledger",
+    "mcp_servers": "MCP servers",
+    "command_policy": "command policies",
     "daemon": "daemon loops",
 }
 _OFF: tuple[object, ...] = (None, False, "none", [], {})
@@ -44,10 +44,14 @@ _OFF: tuple[object, ...] = (None, False, "none", [], {})
 
 @dataclass(frozen=True, slots=True)
 class LoopOptions:
-    """``session_id`` is "" for an anonymous loop; ``max_prose_chars`` cuts only what users see."""
+    """``session_id`` is "" for an anonymous loop; ``max_prose_chars`` cuts only what users see;
+    ``tool_output_max_chars`` counts bytes. ``caller`` is the builtin that messages name.
+    """
 
     max_iterations: int
     max_nudges: int
+    tool_retries: int
+    tool_backoff_ms: int
     persistent: bool
     sentinel: str
     nudge: str | None
@@ -57,34 +61,46 @@ class LoopOptions:
     allow_sentinel: bool
     max_prose_chars: int | None
     tool_format: str
+    mode: str
+    native_tool_fallback: str
+    tool_examples: str | None
+    stop_after_tools: list[str]
     require_tools: list[str]
+    loop_detect_warn: int
+    loop_detect_block: int
+    loop_detect_skip: int
+    post_turn_callback: Callable[[dict[str, Any]], Any] | None
+    tool_output_max_chars: int
+    compress_callback: Callable[[dict[str, Any]], Any] | None
     session_id: str
     token_budget: int | None
 
 
-def profile_of(options: Options) -> Profile:
+def profile_of(options: Options, caller: str) -> Profile:
     """The preset that the options name. Raises `MisuseError` for an unknown one."""
     name = options.string("profile", "tool_using")
     found = PROFILES.get(name or "")
     if found is None:
-        raise MisuseError(f"agent_loop: profile must be one of {', '.join(PROFILES)}; got `{name}`")
+        raise MisuseError(f"{caller}: profile must be one of {', '.join(PROFILES)}; got `{name}`")
     return found
 
 
-def read_loop_options(options: Options, profile: Profile) -> LoopOptions:
+def read_loop_options(
+    options: Options, profile: Profile, caller: str = "agent_loop", default_format: str = "text"
+) -> LoopOptions:
+    """The loop's options; ``default_format`` is the tool format that results report when none is given."""
     for key, what in _LATER.items():
         if options.value(key) not in _OFF:
-            raise MisuseError(not_yet("agent_loop", key, what))
-    fallback = options.string("native_tool_fallback", "allow")
-    if fallback not in ("allow", "allow_once", "reject"):
-        raise MisuseError(
-            f"agent_loop: native_tool_fallback must be one of allow, allow_once, reject; got `{fallback}`"
-        )
+            raise MisuseError(not_yet(caller, key, what))
     session_id = options.string("session_id") or ""
     policy = Options(options.mapping("turn_policy"), options.show)
+    mode = options.string("tool_format", default_format) or default_format
+    limit = options.limit("tool_output_max_chars", caller)
     return LoopOptions(
         max_iterations=options.count("max_iterations", profile.max_iterations),
         max_nudges=options.count("max_nudges", profile.max_nudges),
+        tool_retries=options.count("tool_retries", profile.tool_retries),
+        tool_backoff_ms=options.count("tool_backoff_ms", TOOL_BACKOFF_MS),
         persistent=options.flag("persistent"),
         sentinel=options.string("done_sentinel") or SENTINEL,
         nudge=options.string("nudge"),
@@ -93,8 +109,31 @@ def read_loop_options(options: Options, profile: Profile) -> LoopOptions:
         require_action=policy.flag("require_action_or_yield"),
         allow_sentinel=policy.flag("allow_done_sentinel", True),
         max_prose_chars=policy.integer("max_prose_chars"),
-        tool_format="native" if options.string("tool_format") == "native" else "text",
+        tool_format="native" if mode == "native" else "text",
+        mode="native" if mode == "native" else default_format,
+        native_tool_fallback=_native_fallback(options, caller),
+        tool_examples=options.string("tool_examples"),
+        stop_after_tools=options.strings("stop_after_successful_tools") or [],
         require_tools=options.strings("require_successful_tools") or [],
+        loop_detect_warn=options.count("loop_detect_warn", 2),
+        loop_detect_block=options.count("loop_detect_block", 3),
+        loop_detect_skip=options.count("loop_detect_skip", 4),
+        post_turn_callback=_callable(options.value("post_turn_callback")),
+        tool_output_max_chars=TOOL_OUTPUT_MAX_CHARS if limit is None else limit,
+        compress_callback=_callable(options.value("compress_callback")),
         session_id=session_id if session_id.strip() else "",
         token_budget=options.integer("token_budget"),
     )
+
+
+def _native_fallback(options: Options, caller: str) -> str:
+    fallback = options.string("native_tool_fallback", "allow") or "allow"
+    if fallback not in ("allow", "allow_once", "reject"):
+        raise MisuseError(
+            f"{caller}: native_tool_fallback must be one of allow, allow_once, reject; got `{fallback}`"
+        )
+    return fallback
+
+
+def _callable(value: Any) -> Any:
+    return value if callable(value) else None

@@ -1,4 +1,4 @@
-"""What a transcript keeps of a model's reply. Spec: 07 §1.5, §6.3; 08 §2.3."""
+"""What a transcript keeps of replies and of what tools answered. Spec: 07 §1.5, §6.3, §6.7; 08 §2.3."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def reply_events(reply: Reply, **payload: Any) -> list[Dict]:
 
 def assistant_message(reply: Reply) -> Dict:
     """The reply as the message that continues its conversation."""
-    message: Dict = {"role": "assistant", "content": reply.blocks() or reply.text}
     if reply.tool_calls:
-        calls = [_function_call(call) for call in reply.tool_calls]
-        message = {"role": "assistant", "content": reply.text, "tool_calls": calls}
+        message = calls_message(reply.text, reply.tool_calls, "openai")
+    else:
+        message = {"role": "assistant", "content": reply.blocks() or reply.text}
     return {**message, "reasoning": reply.thinking} if reply.thinking else message
 
 
@@ -48,6 +48,26 @@ def call_transcript(sent: list[Dict], reply: Reply, effects: Effects) -> Dict:
     events = [message_event(message, new_id(), show) for message in messages]
     events += [{"id": new_id(), **event} for event in reply_events(reply)]
     return transcript(new_id(), messages, events, [], state="active")
+
+
+def calls_message(text: str, calls: list[Dict], style: str) -> Dict:
+    """The assistant's message with tool calls, as a provider of that ``style`` keeps it (07 §6.7)."""
+    if style == "anthropic":
+        blocks: list[Dict] = [{"type": "text", "text": text}] if text else []
+        blocks += [
+            {"type": "tool_use", "id": call["id"], "name": call["name"], "input": call["arguments"]}
+            for call in calls
+        ]
+        return {"role": "assistant", "content": blocks}
+    return {"role": "assistant", "content": text, "tool_calls": [_function_call(call) for call in calls]}
+
+
+def result_message(call: Dict, text: str, style: str) -> Dict:
+    """A tool's answer, for a provider of that ``style``."""
+    if style == "anthropic":
+        block = {"type": "tool_result", "tool_use_id": call["id"], "content": text}
+        return {"role": "user", "content": [block]}
+    return {"role": "tool", "tool_call_id": call["id"], "content": text}
 
 
 def _function_call(call: Dict) -> Dict:

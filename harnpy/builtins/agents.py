@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from harnpy.agent.loop import run_loop
+from harnpy.agent.subagents import make_sub_agent
+from harnpy.builtins.agent_runtime import runtime_of, tools_bound, with_bound_tools, with_python_functions
 from harnpy.builtins.convert import domain_errors
-from harnpy.builtins.llm import models_of
-from harnpy.builtins.sessions.service import with_callables
-from harnpy.builtins.sessions.summarizing import prompt_from
 from harnpy.vm.builtin import ABSENT, builtin
-from harnpy.vm.errors import Thrown
+from harnpy.vm.errors import RuntimeFault, Thrown
 from harnpy.vm.values import display
 
 TYPE_CHECKING = False
@@ -21,16 +20,29 @@ if TYPE_CHECKING:
 
 @builtin("agent_loop(message: string, system?: string, options?: dict) -> dict", family="llm")
 def agent_loop(vm: Vm, message: str, system: str | None, options: Value) -> dict[str, Any]:
-    """Run an agent until it is done: ask the model, take the answer in, go on as the options say.
+    """Run an agent until it is done: ask the model, call the tools it asks for, go on as the options say.
 
     With `session_id` the loop continues that session and writes its transcript back; without one it
     leaves nothing behind. Answers `{status, text, visible_text, transcript, llm, tools, trace, …}`.
     """
-    given = with_callables(vm, options, "compact_callback", "mask_callback", "compress_callback")
-    if type(given) is dict and given.get("summarize_prompt") is not None:
-        given["summarize_prompt"] = prompt_from(vm, display(given["summarize_prompt"]))
+    with domain_errors, tools_bound(vm, options):
+        return run_loop(runtime_of(vm), message, system, with_python_functions(vm, options))
+
+
+@builtin("sub_agent_run(task: string, options?: dict) -> dict", family="agents", counted=True)
+def sub_agent_run(vm: Vm, task: Value = ABSENT, options: Value = None) -> dict[str, Any]:
+    """Let a child work on `task` in a session of its own, a fork of the one that runs; its envelope.
+
+    `{ok, summary, data, error, tokens_used, session_id, transcript, …}`, also when the child fails.
+    Options: those of `agent_loop`, `name`, `system`, `allowed_tools`, `returns: {schema}`, `background`.
+    """
+    if task is ABSENT:
+        raise RuntimeFault("sub_agent_run: task is required")
+    given = with_python_functions(vm, with_bound_tools(vm, options))
     with domain_errors:
-        return run_loop(models_of(vm), vm.sessions, message, system, given)
+        child = make_sub_agent(runtime_of(vm), display(task), given)
+        with tools_bound(vm, given):
+            return child.run()
 
 
 #: What of an agent's config are options of a loop (07 §10.1).

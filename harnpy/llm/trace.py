@@ -48,10 +48,17 @@ class Trace:
             iteration=iteration,
         )
 
-    def record_loop(self, status: str, iterations: int, ms: int) -> None:
-        """A loop that came to its end."""
-        self._last = {"status": status, "iterations": iterations, "total_duration_ms": ms, "tools_used": []}
-        self.record("loop_complete", **self._last, successful_tools=[])
+    def record_loop(
+        self, status: str, iterations: int, ms: int, tools_used: list[str], successful: list[str]
+    ) -> None:
+        """A loop that came to its end; ``tools_used`` are the names in the order of their calls."""
+        self._last = {
+            "status": status,
+            "iterations": iterations,
+            "total_duration_ms": ms,
+            "tools_used": list(tools_used),
+        }
+        self.record("loop_complete", **self._last, successful_tools=successful)
 
     def summary(self) -> dict[str, Any]:
         """``status``, ``iterations`` and ``total_duration_ms`` are those of the last finished loop."""

@@ -64,6 +64,8 @@ class Registry:
         self._closing = 0  # how many of them tell their subscribers that they close
         self._running: dict[str, int] = {}
         self._feedback: dict[str, list[tuple[str, str]]] = {}
+        #: Who hears of the agent events of every session and of every anonymous loop: a host's views.
+        self.observers: list[Subscriber] = []
 
     @property
     def cap(self) -> int:
@@ -120,9 +122,18 @@ class Registry:
             if not self._running[id]:
                 del self._running[id]
 
+    def heard(self, id: str) -> bool:
+        """Whether an agent event of ``id`` would reach anybody."""
+        resident = self._residents.get(id)
+        if resident is not None and (resident.subscribers or resident.sink is not None):
+            return True
+        return bool(self.observers)
+
     def emit(self, id: str, event: Dict) -> None:
-        """Give an agent event to the session's sink and its subscribers, in order; what subscribers raise
-        is a warning."""
+        """Give an agent event to the observers, the session's sink and its subscribers, in order; what
+        subscribers raise is a warning."""
+        for observe in self.observers:
+            observe(event)
         resident = self._residents.get(id)
         if resident is None:
             return

@@ -81,6 +81,14 @@ class Host:
         with open(path, mode, encoding="utf-8", errors="surrogatepass", newline="") as file:
             file.write(text)
 
+    def is_dir(self, path: str) -> bool:
+        return os.path.isdir(path)
+
+    def list_dir(self, path: str) -> list[str]:
+        """The names in a directory, sorted; those of directories end in ``/``. Raises OSError."""
+        with os.scandir(path) as entries:
+            return sorted(f"{entry.name}/" if entry.is_dir() else entry.name for entry in entries)
+
     # --- time, environment, chance ----------------------------------------------------------------
 
     def now(self) -> float:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from harnpy.agent.loop import run_loop
+from harnpy.agent.runtime import Runtime
 from harnpy.llm.call import Models
 from harnpy.llm.errors import CallError, LlmError, MisuseError, OptionError
 from harnpy.session import SessionStore
@@ -24,7 +25,7 @@ class Program:
             self.models.mock.add({"text": reply} if isinstance(reply, str) else reply)
 
     def loop(self, message: str = "go", system: str | None = None, **options: Any) -> dict[str, Any]:
-        return run_loop(self.models, self.sessions, message, system, {"provider": "mock", **options})
+        return run_loop(Runtime(self.models, self.sessions), message, system, {"provider": "mock", **options})
 
     def listen(self, id: str, *fields: str) -> list[Any]:
         heard: list[Any] = []
@@ -262,7 +263,7 @@ def test_tools_that_had_to_succeed_didnt() -> None:
         (
             {"tools": [{"name": "f"}]},
             MisuseError,
-            "agent_loop: option `tools` is not supported yet: tools will come with a later release",
+            "agent_loop: tool 'f' has no executable backend — attach a `handler`, or declare the",
         ),
         (
             {"daemon": True},

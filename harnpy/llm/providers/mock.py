@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from harnpy.llm.categories import CATEGORIES
 from harnpy.llm.errors import CallError, MisuseError, OptionError
 from harnpy.llm.globs import glob_matches
-from harnpy.llm.messages import compact_json, match_text, prompt_text
+from harnpy.llm.messages import compact_json, match_text, prompt_text, strings_in
 from harnpy.llm.reply import Reply
 
 if TYPE_CHECKING:
@@ -62,6 +62,25 @@ class _Scope:
         # Each with the number of its messages: a request's list only grows, so nothing need be copied.
         self.calls: list[tuple[dict[str, Any], int]] = []
         self.cached: set[str] = set()
+        self.meter = _Meter()
+
+
+class _Meter:
+    """The length of match texts. A conversation is read once: a request's list only ever grows."""
+
+    def __init__(self) -> None:
+        self._messages: list[dict[str, Any]] = []
+        self._count = 0
+        self._bytes = 0
+
+    def bytes(self, messages: list[dict[str, Any]]) -> int:
+        """The UTF-8 length of the messages' match text."""
+        if messages is not self._messages:
+            self._messages, self._count, self._bytes = messages, 0, 0
+        new = messages[self._count :]
+        self._count = len(messages)
+        self._bytes += sum(_bytes(text) + 1 for text in strings_in(new))
+        return max(0, self._bytes - 1)
 
 
 class MockProvider:
@@ -140,7 +159,7 @@ class MockProvider:
             raise CallError(*mock.error)
         input_tokens = mock.input_tokens
         if input_tokens is None:
-            input_tokens = _bytes(match_text(request.messages))
+            input_tokens = self._scope.meter.bytes(request.messages)
         return Reply(
             text=mock.text,
             model=mock.model,

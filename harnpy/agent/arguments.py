@@ -1,0 +1,56 @@
+"""The arguments of a tool call, as the tool wants them. Spec: 07 §6.7."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Dict = dict[str, Any]
+
+_WHOLE = re.compile(r"[ \t]*[+-]?\d{1,18}[ \t]*")
+_COUNTS = frozenset(
+    "range_start range_end offset limit timeout line start_line end_line count".split(),
+)
+
+#: Under this key a provider leaves what was wrong with arguments that it could not read.
+PARSE_ERROR = "__parse_error"
+
+
+def normalised(arguments: Any, aliases: Mapping[str, str] | None = None) -> Dict:
+    """``arguments`` with other names for its keys, and ints where a text stands for a count.
+
+    ``aliases`` maps names that the model may use to the tool's own; the tool's own wins.
+    """
+    if not isinstance(arguments, dict):
+        return {}
+    if aliases:
+        renamed = {aliases.get(key, key): value for key, value in arguments.items() if key in aliases}
+        arguments = renamed | {key: value for key, value in arguments.items() if key not in aliases}
+    return {key: _value(key, value) for key, value in arguments.items()}
+
+
+def _value(key: str, value: Any) -> Any:
+    if isinstance(value, str):
+        return int(value) if key in _COUNTS and _WHOLE.fullmatch(value) else value
+    if isinstance(value, dict):
+        return {name: _value(name, item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_value("", item) for item in value]
+    return value
+
+
+def missing(entry: Dict, arguments: Dict) -> list[str]:
+    """The required parameters of a tool that a call leaves out, by name."""
+    parameters = entry.get("parameters")
+    if not isinstance(parameters, dict):
+        return []
+    return sorted(
+        name for name, schema in parameters.items() if arguments.get(name) is None and _is_required(schema)
+    )
+
+
+def _is_required(schema: Any) -> bool:
+    return not isinstance(schema, dict) or (schema.get("required") is not False and "default" not in schema)

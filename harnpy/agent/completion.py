@@ -1,0 +1,73 @@
+"""When a loop is done: the model says so, and the work bears it out. Spec: 07 §6.5."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from harnpy.agent import prompts
+
+if TYPE_CHECKING:
+    from harnpy.agent.ledger import Ledger
+    from harnpy.agent.options import LoopOptions
+    from harnpy.llm.protocol import Parsed
+
+_NEXT_PHASE = re.compile(r"^[ \t]*next_phase:[ \t]*(\S+)", re.MULTILINE)
+_EXIT_CODE = re.compile(r"exit_code=(-?\d+)")
+
+
+class Refusal(NamedTuple):
+    """Feedback for a completion that isn't accepted."""
+
+    kind: str
+    text: str
+
+
+class Verification:
+    """What the last `run` tool said of the work."""
+
+    def __init__(self) -> None:
+        self.passed = False
+        self.exit_code = "none"
+
+    def hear(self, result: str) -> None:
+        """Take in the result of a `run` call; a text that says neither changes nothing."""
+        code = _EXIT_CODE.search(result)
+        if code is not None:
+            self.exit_code = code[1]
+            self.passed = code[1] == "0"
+        elif "Command succeeded" in result or "success=true" in result:
+            self.passed, self.exit_code = True, "0"
+        elif "Command failed" in result or "success=false" in result:
+            self.passed, self.exit_code = False, "1"
+
+
+def requested(options: LoopOptions, text: str, parsed: Parsed, has_tools: bool) -> bool:
+    """Whether the model says that the request is complete."""
+    if not options.allow_sentinel:
+        return False
+    if parsed.responses:
+        return True
+    sentinel = options.sentinel
+    done = parsed.done_marker is not None and parsed.done_marker.strip() == sentinel
+    if options.tool_format == "native":
+        return sentinel in text or (has_tools and done)
+    return done if has_tools else sentinel in (parsed.prose or text)
+
+
+def refusal(options: LoopOptions, verification: Verification, ledger: Ledger, acted: bool) -> Refusal | None:
+    """Why a requested completion isn't accepted yet; ``acted``: a tool was called, or there is none."""
+    open_items = ledger.unresolved()
+    if open_items:
+        return Refusal("ledger_not_satisfied", prompts.ledger_open(open_items))
+    if options.exit_when_verified and not verification.passed:
+        return Refusal("verification_gate", prompts.not_verified(verification.exit_code))
+    if not acted:
+        return Refusal("sentinel_without_action", prompts.without_action(options))
+    return None
+
+
+def next_phase(text: str) -> str | None:
+    """The phase that the text's last ``next_phase:`` line names."""
+    named = _NEXT_PHASE.findall(text)
+    return named[-1] if named else None

@@ -1,0 +1,68 @@
+"""Noticing a model that makes the same call again and again. Spec: 07 §6.7 steps 10 and 15."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from harnpy.llm.messages import compact_json
+
+if TYPE_CHECKING:
+    from harnpy.agent.options import LoopOptions
+
+    Dict = dict[str, Any]
+
+
+class Intervention(NamedTuple):
+    """``kind`` is ``warn``, ``block`` or ``skip``; ``text`` is what the model gets to read."""
+
+    kind: str
+    times: int
+    text: str
+
+
+class Repeats:
+    """How often each call, name and arguments alike, came to the same result in a row."""
+
+    def __init__(self, options: LoopOptions) -> None:
+        self._warn = options.loop_detect_warn
+        self._block = options.loop_detect_block
+        self._skip = options.loop_detect_skip
+        self._seen: dict[tuple[str, str], tuple[int, str]] = {}
+
+    def before(self, name: str, arguments: Dict) -> Intervention | None:
+        """Whether the call must not be made again; it counts as one more repetition then."""
+        if not self._warn or not self._seen:
+            return None
+        key = (name, compact_json(arguments))
+        count, result = self._seen.get(key, (0, ""))
+        if not count or count + 1 < self._skip:
+            return None
+        self._seen[key] = (count + 1, result)
+        text = (
+            f"BLOCKED: {name}() was NOT executed (repeated {count + 1} times identically). This call will "
+            "not be executed again with these arguments. You MUST change your approach NOW."
+        )
+        return Intervention("skip", count + 1, text)
+
+    def after(self, name: str, arguments: Dict, result: str) -> Intervention | None:
+        """What to show instead of a result that came before."""
+        if not self._warn:
+            return None
+        key = (name, compact_json(arguments))
+        count, previous = self._seen.get(key, (0, ""))
+        count = count + 1 if count and previous == result else 1
+        self._seen[key] = (count, result)
+        if count >= self._block:
+            text = (
+                f"BLOCKED: {name}() has failed {count} times identically. You MUST use a different approach. "
+                "Pick a different available tool or change your parameters."
+            )
+            return Intervention("block", count, text)
+        if count >= self._warn:
+            first = result.partition("\n")[0]
+            text = (
+                f"{result}\n[LOOP DETECTED] This exact {name}() call has produced the same result {count} "
+                f'times. The result says: "{first}". Try a DIFFERENT tool or DIFFERENT parameters.'
+            )
+            return Intervention("warn", count, text)
+        return None

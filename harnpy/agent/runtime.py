@@ -1,0 +1,60 @@
+"""What the agents of one program share, and what they need of the world."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from harnpy.agent.ambient import Ambient
+from harnpy.agent.hooks import Hooks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from harnpy.agent.gate import Ask
+    from harnpy.llm.call import Models
+    from harnpy.session.binding import Conversation
+    from harnpy.session.store import SessionStore
+
+    Dict = dict[str, Any]
+
+
+class Files(Protocol):
+    """The files that agents may look at. Relative paths are the implementation's affair."""
+
+    def read_text(self, path: str) -> str:
+        """The text of a file. Raises OSError and UnicodeDecodeError."""
+
+    def is_dir(self, path: str) -> bool: ...
+
+    def list_dir(self, path: str) -> list[str]:
+        """The names of a directory's entries, sorted; those of directories end in ``/``. Raises OSError."""
+
+
+def in_turn(calls: Sequence[Callable[[], Any]]) -> list[Any]:
+    """The results of the calls, made one after the other."""
+    return [call() for call in calls]
+
+
+def _ambient_for_all() -> Callable[[], Ambient]:
+    """One ambient, for users without tasks."""
+    only = Ambient()
+    return lambda: only
+
+
+@dataclass(slots=True)
+class Runtime:
+    """``together(calls)`` makes calls at the same time and answers their results in order;
+    ``host_tool(entry, arguments)`` runs a tool that the host offers; ``ambient`` gives the running task's;
+    ``ask`` asks a person for approval. ``running`` are the conversations of running loops, by session id.
+    """
+
+    models: Models
+    sessions: SessionStore
+    files: Files | None = None
+    together: Callable[[Sequence[Callable[[], Any]]], list[Any]] = field(default=in_turn)
+    host_tool: Callable[[Dict, Dict], Any] | None = None
+    hooks: Hooks = field(default_factory=Hooks)
+    ambient: Callable[[], Ambient] = field(default_factory=_ambient_for_all)
+    ask: Ask | None = None
+    running: dict[str, Conversation] = field(default_factory=dict)

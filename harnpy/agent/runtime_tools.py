@@ -1,0 +1,59 @@
+"""The tools that the runtime itself answers: files to read, plans to show. Spec: 07 §6.7, §14.2."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from harnpy.agent.runtime import Files
+
+    Dict = dict[str, Any]
+
+FILE_TOOLS = ("read_file", "list_directory")
+PLAN_TOOLS = ("emit_plan", "update_plan")
+
+_MOST_LINES = 2000
+
+
+def file_tool(files: Files, name: str, arguments: Dict) -> str:
+    """The result of `read_file` or `list_directory`; what goes wrong is a text that starts ``Error:``."""
+    return _read_file(files, arguments) if name == "read_file" else _list_directory(files, arguments)
+
+
+def _read_file(files: Files, arguments: Dict) -> str:
+    path = arguments.get("path") or arguments.get("name")
+    if not isinstance(path, str) or not path:
+        return "Error: missing path parameter"
+    try:
+        if files.is_dir(path):
+            return "\n".join(files.list_dir(path))
+        text = files.read_text(path)
+    except (OSError, UnicodeDecodeError) as error:
+        return f"Error: cannot read file '{path}': {_reason(error)}"
+    return _numbered(text, arguments.get("offset"), arguments.get("limit"))
+
+
+def _list_directory(files: Files, arguments: Dict) -> str:
+    path = arguments.get("path")
+    path = path if isinstance(path, str) and path else "."
+    try:
+        return "\n".join(files.list_dir(path))
+    except OSError as error:
+        return f"Error: cannot list directory '{path}': {_reason(error)}"
+
+
+def _numbered(text: str, offset: Any, limit: Any) -> str:
+    """Lines from the 1-based ``offset`` on, each behind its number."""
+    lines = text.splitlines()
+    first = max(offset, 1) if type(offset) is int else 1
+    most = min(max(limit, 1), _MOST_LINES) if type(limit) is int else _MOST_LINES
+    end = min(first - 1 + most, len(lines))
+    shown = [f"{number}\t{line}" for number, line in enumerate(lines[first - 1 : end], first)]
+    left = len(lines) - end
+    if left > 0:
+        shown.append(f"[... {left} more lines not shown. Use offset={end + 1} to continue reading]")
+    return "\n".join(shown)
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)

@@ -1,0 +1,261 @@
+"""A loop inside a loop: a child that works on a task in a session of its own. Spec: 07 §10.2, 08 §13.2.
+
+The child's session is a fork of the one that drives it, so it knows what was said; what it says itself
+stays with it. The parent hears that it began and what it came to.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from harnpy.agent.dispatch import PERMISSION_DENIED
+from harnpy.agent.loop import make_loop
+from harnpy.llm.errors import MisuseError
+from harnpy.llm.extract import extract
+from harnpy.llm.messages import compact_json
+from harnpy.llm.schema import canonical, check
+from harnpy.llm.tools import is_registry
+from harnpy.session.transcript import lifecycle_event
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harnpy.agent.loop import Loop
+    from harnpy.agent.runtime import Runtime
+    from harnpy.llm.options import Options
+
+    Dict = dict[str, Any]
+
+CALLER = "sub_agent_run"
+NAME = "sub-agent"
+
+#: Options of loops that mean nothing to a child.
+_WITHOUT = (
+    "compaction",
+    "auto_compact",
+    "daemon",
+    "persist_path",
+    "resume_path",
+    "wake_interval_ms",
+    "watch_paths",
+    "consolidate_on_idle",
+    "idle_watchdog_attempts",
+    "task_ledger",
+    "root_task",
+    "deliverables",
+)
+_STRUCTURED = ("output_format", "json_schema", "schema", "output_schema")
+
+
+@dataclass(slots=True)
+class SubAgent:
+    """A child that is ready to run. ``parent_id`` is the stored session that it was started from."""
+
+    runtime: Runtime
+    loop: Loop
+    name: str
+    task: str
+    parent_id: str | None
+    schema: Dict | None
+    structured: bool
+
+    @property
+    def session_id(self) -> str:
+        return self.loop.conversation.id
+
+    def run(self) -> Dict:
+        """Run the child; its envelope, also when it fails."""
+        start = {"name": self.name, "child_session_id": self.session_id, "task": self.task}
+        self._tell_parent("sub_agent_start", start)
+        envelope = self._run()
+        keys = ("ok", "summary", "evidence_added", "budget_exceeded", "error")
+        outcome = {"name": self.name, "child_session_id": self.session_id}
+        self._tell_parent("sub_agent_result", outcome | {key: envelope[key] for key in keys})
+        return envelope
+
+    def _run(self) -> Dict:
+        try:
+            result = self.loop.run()
+        except Exception as error:
+            category = getattr(error, "category", None) or "runtime"
+            message = getattr(error, "message", None) or str(error)
+            return self._envelope({}, error={"category": category, "message": message})
+        return self._judged(result)
+
+    def _judged(self, result: Dict) -> Dict:
+        """What the child came to."""
+        data, error = self._data(result)
+        denied = _denied(result["transcript"]["events"])
+        text = result["visible_text"]
+        if self.structured and data is not None:
+            text = compact_json(data)
+        return self._envelope(result, data=data, error=denied or error, summary=text or _last_words(result))
+
+    def _envelope(
+        self, result: Dict, *, data: Any = None, error: Dict | None = None, summary: str = ""
+    ) -> Dict:
+        transcript = result.get("transcript")
+        tokens = _tokens(transcript["events"]) if transcript else 0
+        budget = self.loop.options.token_budget
+        return {
+            "ok": error is None,
+            "summary": summary,
+            "artifacts": [],
+            "evidence_added": 0,
+            "tokens_used": tokens,
+            "budget_exceeded": budget is not None and tokens >= budget,
+            "session_id": self.session_id,
+            "transcript": transcript,
+            "data": data if error is None else None,
+            "error": error,
+        }
+
+    def _data(self, result: Dict) -> tuple[Any, Dict | None]:
+        """The JSON of a child that was asked for some, and what is wrong with it."""
+        values = self.runtime.models.values
+        if not self.structured:
+            return None, None
+        for text in _texts(result):
+            try:
+                found = extract(text, values.read_json)
+            except ValueError:
+                continue
+            problems = [] if self.schema is None else check(found, self.schema, values).errors
+            failed = f"return schema validation failed: {'; '.join(problems)}"
+            return found, _schema_error(failed) if problems else None
+        if self.schema is None:
+            return None, None
+        return None, _schema_error("child transcript did not contain valid JSON")
+
+    def _tell_parent(self, kind: str, metadata: Dict) -> None:
+        event = lifecycle_event(kind, metadata=metadata)
+        running = self.runtime.running.get(self.runtime.sessions.current_id() or "")
+        if self.parent_id is not None:
+            if self.runtime.sessions.exists(self.parent_id):
+                self.runtime.sessions.append_event(self.parent_id, event)
+        elif running is not None:
+            running.note(event)
+
+
+def make_sub_agent(runtime: Runtime, task: str, given: Any, bound_registry: Dict | None = None) -> SubAgent:
+    """The child that ``given``, the options of `sub_agent_run`, describe; its session is made at once.
+
+    Raises `OptionError` and `MisuseError` for options that make no loop.
+    """
+    if given is not None and not isinstance(given, dict):
+        raise MisuseError(f"{CALLER}: options must be a dict")
+    options = runtime.models.options(given)
+    child = {key: value for key, value in options.given.items() if key not in _WITHOUT}
+    child["tools"] = _tools(options, bound_registry)
+    child["policy"] = _policy(options)
+    child["compaction"] = False
+    parent_id = _parent(runtime)
+    session_id = options.string("session_id") or ""
+    if not session_id.strip():
+        session_id = f"sub_agent_session_{runtime.sessions.effects.new_id()}"
+    child["session_id"] = session_id
+    schema = runtime.models.options(options.mapping("returns")).mapping("schema")
+    loop = make_loop(runtime, task, options.string("system"), child, caller=CALLER, default_format="")
+    if parent_id is not None and not runtime.sessions.exists(session_id):
+        runtime.sessions.fork(parent_id, session_id)
+    return SubAgent(
+        runtime=runtime,
+        loop=loop,
+        name=options.string("name", NAME) or NAME,
+        task=task,
+        parent_id=parent_id,
+        schema=None if schema is None else canonical(schema),
+        structured=schema is not None or _wants_json(options),
+    )
+
+
+def _parent(runtime: Runtime) -> str | None:
+    """The stored session that is being driven, None when there is none: an anonymous loop's isn't stored."""
+    current = runtime.sessions.current_id()
+    return current if current is not None and runtime.sessions.exists(current) else None
+
+
+def _tools(options: Options, bound: Dict | None) -> Any:
+    """The child's registry: its own or the caller's, cut to ``allowed_tools``."""
+    tools = options.value("tools") if options.value("tools") is not None else bound
+    if tools is not None and not is_registry(tools):
+        raise MisuseError(f"{CALLER}: tools must be a tool registry")
+    allowed = _allowed(options)
+    if tools is None or allowed is None:
+        return tools
+    return {**tools, "tools": [entry for entry in tools["tools"] if entry.get("name") in allowed]}
+
+
+def _allowed(options: Options) -> list[str] | None:
+    allowed = options.value("allowed_tools")
+    if allowed is None:
+        return None
+    if not isinstance(allowed, list) or not all(isinstance(name, str) for name in allowed):
+        raise MisuseError(f"{CALLER}.allowed_tools: expected a list of strings")
+    return allowed
+
+
+def _policy(options: Options) -> Any:
+    """The child's ceiling: ``policy``, cut to ``allowed_tools``."""
+    allowed, policy = _allowed(options), options.value("policy")
+    if allowed is None:
+        return policy
+    given = policy if isinstance(policy, dict) else {}
+    tools = given.get("tools") or allowed
+    return {**given, "tools": [name for name in tools if name in allowed]}
+
+
+def _wants_json(options: Options) -> bool:
+    if options.string("response_format", "text") != "text":
+        return True
+    return any(options.value(key) is not None for key in _STRUCTURED)
+
+
+def _texts(result: Dict) -> Iterator[str]:
+    """Where a child's JSON may stand, in the order in which it is looked for."""
+    yield result["visible_text"]
+    transcript = result["transcript"]
+    for message in reversed(transcript["messages"]):
+        if message.get("role") == "assistant" and isinstance(message.get("content"), str):
+            yield message["content"]
+    for event in reversed(transcript["events"]):
+        if event.get("role") == "assistant":
+            yield event["text"]
+    yield transcript.get("summary") or ""
+
+
+def _last_words(result: Dict) -> str:
+    for message in reversed(result["transcript"]["messages"]):
+        if message.get("role") == "assistant" and isinstance(message.get("content"), str):
+            return str(message["content"])
+    return ""
+
+
+def _denied(events: list[Dict]) -> Dict | None:
+    """The error of a child whose last denied call this was."""
+    for event in reversed(events):
+        metadata = event.get("metadata") or {}
+        if event["kind"] == "tool_execution" and metadata.get("error_category") == PERMISSION_DENIED:
+            return {
+                "category": PERMISSION_DENIED,
+                "message": _reason(event["text"]),
+                "tool": metadata.get("tool_name"),
+            }
+    return None
+
+
+def _reason(denial: str) -> str:
+    """The reason in the text of a denied call, which is JSON."""
+    return str(json.loads(denial)["reason"])
+
+
+def _tokens(events: list[Dict]) -> int:
+    payloads = [event["metadata"] for event in events if event["kind"] == "provider_payload"]
+    return sum(payload["input_tokens"] + payload["output_tokens"] for payload in payloads)
+
+
+def _schema_error(what: str) -> Dict:
+    message = f"Error [schema_validation]: {CALLER}: {what}"
+    return {"category": "schema_validation", "message": message}

@@ -1,0 +1,308 @@
+"""What an answer leads to: its calls are made, its claim to be done is weighed. Spec: 07 §6.3–6.5.
+
+`Turns.take` is steps 6 to 10 of an iteration. A turn with tool calls goes one way, one without the other;
+both end in what subscribers hear of the turn, and in the status that ends the loop, if any does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from harnpy.agent import completion, prompts
+from harnpy.agent.dispatch import OK, REJECTED
+from harnpy.agent.hooks import POST_AGENT_TURN
+from harnpy.agent.ledger import NAME as LEDGER
+from harnpy.agent.ledger import UNAVAILABLE as NO_LEDGER
+from harnpy.agent.ledger import LedgerError
+from harnpy.agent.record import calls_message, result_message
+from harnpy.llm.protocol import TAGS, Parsed, parse_reply
+from harnpy.session.transcript import lifecycle_event
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harnpy.agent.dialogue import Dialogue
+    from harnpy.agent.dispatch import Dispatcher, Result
+    from harnpy.agent.hooks import Hooks
+    from harnpy.agent.ledger import Ledger
+    from harnpy.agent.offering import Offer
+    from harnpy.agent.options import LoopOptions
+    from harnpy.llm.reply import Reply
+    from harnpy.llm.trace import Trace
+
+    Dict = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Turn:
+    """One answer of the model and what became of it. ``accepted``: it completes the request."""
+
+    iteration: int
+    text: str
+    native: bool = False
+    parsed: Parsed = field(default_factory=Parsed)
+    calls: list[Dict] = field(default_factory=list)
+    accepted: bool = False
+
+    def info(self, failed: bool, **mark: Any) -> Dict:
+        """What subscribers and hooks hear of a turn without calls (08 §1.7)."""
+        return {"iteration": self.iteration, "failed": failed, "text": self.text, **mark}
+
+
+class Turns:
+    """The turns of one loop. ``emit(type, **fields)`` tells subscribers."""
+
+    def __init__(
+        self,
+        options: LoopOptions,
+        dialogue: Dialogue,
+        offer: Offer,
+        dispatcher: Dispatcher,
+        ledger: Ledger,
+        trace: Trace,
+        hooks: Hooks,
+        emit: Callable[..., None],
+    ) -> None:
+        self.options = options
+        self.dialogue = dialogue
+        self.offer = offer
+        self.dispatcher = dispatcher
+        self.ledger = ledger
+        self.verification = completion.Verification()
+        self.last_prose = ""
+        self.ledger_rejections = 0
+        self._trace = trace
+        self._hooks = hooks
+        self._emit = emit
+        self._nudges = 0
+        self._fallbacks = 0
+        self._single_tool_turns = 0
+
+    def take(self, reply: Reply, text: str, iteration: int) -> str | None:
+        """Act on an answer, ``text`` being its whole text; the loop's status if it ends here."""
+        turn = self._interpret(reply, Turn(iteration, text))
+        self._feed_back(turn)
+        turn.accepted = self._completes(turn)
+        self._keep_ledger(turn)
+        return self._tool_turn(turn) if turn.calls else self._text_turn(turn)
+
+    # What the answer says.
+
+    def _interpret(self, reply: Reply, turn: Turn) -> Turn:
+        """Find the calls in an answer: the provider's, or else those in its text (step 6)."""
+        text = turn.text
+        if self.offer.has_tools or any(tag in text for tag in TAGS):
+            turn.parsed = parse_reply(text, [*self.offer.names(), LEDGER])
+        turn.native = bool(reply.tool_calls)
+        if reply.tool_calls:
+            turn.calls = reply.tool_calls
+        elif self.offer.has_tools or self.ledger.active:
+            turn.calls = turn.parsed.calls
+            if self.options.tool_format == "native" and turn.calls:
+                self._fall_back(turn)
+        self.last_prose = turn.parsed.prose or text
+        segment = self.dialogue.segment
+        if segment is not None:
+            segment.interpreted(self.last_prose, turn.calls, turn.parsed.errors)
+        return turn
+
+    def _fall_back(self, turn: Turn) -> None:
+        """Calls came as text although the loop's format is native."""
+        self._fallbacks += 1
+        policy = self.options.native_tool_fallback
+        accepted = policy == "allow" or (policy == "allow_once" and self._fallbacks == 1)
+        counts = {"accepted": accepted, "policy": policy, "fallback_index": self._fallbacks}
+        counts["tool_call_count"] = len(turn.calls)
+        details = {**counts, "tool_parse_error_count": len(turn.parsed.errors)}
+        self.dialogue.conversation.note(
+            lifecycle_event("native_tool_fallback", role="assistant", metadata=details)
+        )
+        self._trace.record("native_tool_fallback", iteration=turn.iteration, **counts)
+        if not accepted:
+            turn.calls = []
+            self.dialogue.feed_back("native_tool_contract", prompts.native_contract(policy, self._fallbacks))
+
+    def _feed_back(self, turn: Turn) -> None:
+        """Tell the model what was wrong with the form of its answer (step 7)."""
+        parsed = turn.parsed
+        if parsed.errors:
+            self.dialogue.feed_back("parse_guidance", prompts.unparsable(parsed.errors))
+        if parsed.violations and self.offer.has_tools and self.options.tool_format == "text":
+            text = prompts.violated(parsed.violations, self.options.sentinel)
+            self.dialogue.feed_back("protocol_violation", text)
+
+    # Whether the work is complete.
+
+    def _completes(self, turn: Turn) -> bool:
+        """Whether the turn completes the request; a completion that is refused is answered (6.5)."""
+        options = self.options
+        if not options.persistent:
+            return False
+        if self._changes_phase(turn):
+            return True
+        if not completion.requested(options, turn.text, turn.parsed, self.offer.has_tools):
+            return False
+        acted = not self.offer.has_tools or bool(self.dispatcher.calls or turn.calls)
+        refused = completion.refusal(options, self.verification, self.ledger, acted)
+        if refused is None:
+            return True
+        self.ledger_rejections += refused.kind == "ledger_not_satisfied"
+        self.dialogue.feed_back(refused.kind, refused.text)
+        return False
+
+    def _changes_phase(self, turn: Turn) -> bool:
+        phase = self.options.break_unless_phase
+        named = None if phase is None else completion.next_phase(turn.text)
+        if named is None or named == phase:
+            return False
+        self._trace.record("phase_change", from_phase=phase, to_phase=named, iteration=turn.iteration)
+        return True
+
+    def _keep_ledger(self, turn: Turn) -> None:
+        """Apply the model's calls of `ledger`, and answer them (step 9)."""
+        for call in turn.calls:
+            if call["name"] == LEDGER:
+                metadata = {"tool_call_id": call.get("id"), "tool_name": LEDGER}
+                content = f"<tool_result>{self._ledger_answer(call)}</tool_result>"
+                self.dialogue.add({"role": "user", "content": content, "metadata": metadata})
+        turn.calls = [call for call in turn.calls if call["name"] != LEDGER]
+
+    def _ledger_answer(self, call: Dict) -> str:
+        if not self.ledger.active:
+            self.dispatcher.rejected[LEDGER] = None
+            return NO_LEDGER
+        try:
+            done = self.ledger.apply(call["arguments"])
+        except LedgerError as error:
+            return f"ledger error: {error}"
+        self.dispatcher.calls.append(LEDGER)
+        self.dispatcher.successful[LEDGER] = None
+        return f"ledger: {done}"
+
+    # A turn with tool calls (6.4).
+
+    def _tool_turn(self, turn: Turn) -> str | None:
+        errors = turn.parsed.errors
+        self.dialogue.add(self._recorded_calls(turn))
+        results = self.dispatcher.dispatch(turn.calls, turn.iteration)
+        self._answer_calls(turn, results)
+        self._nudges = 0
+        info = self._tool_turn_info(turn, results)
+        self.dialogue.conversation.store()
+        self._run_hooks(info)
+        self._emit("turn_end", iteration=turn.iteration, turn_info=info)
+        self._emit("iteration_end", iteration=turn.iteration, turn_info=info)
+        if any(name in self.options.stop_after_tools for name in info["successful_tool_names"]):
+            return "done"
+        if self._called_back(info):
+            return "done"
+        self.dialogue.compact_when_full("auto", turn.iteration)
+        if errors:
+            self.dialogue.feed_back("parse_error", "\n\n".join(errors))
+        return "done" if turn.accepted else None
+
+    def _recorded_calls(self, turn: Turn) -> Dict:
+        """The assistant's message of a turn with calls."""
+        if self.options.tool_format == "native":
+            return calls_message(turn.text, turn.calls, self.offer.style)
+        parsed = turn.parsed
+        if parsed.errors:
+            content = prompts.elided([call["name"] for call in turn.calls], len(parsed.errors))
+        else:
+            content = prompts.recorded(parsed.canonical or turn.text)
+        return {"role": "assistant", "content": content}
+
+    def _answer_calls(self, turn: Turn, results: list[Result]) -> None:
+        if self.options.tool_format == "native":
+            for result in results:
+                self.dialogue.add(result_message(result.call, result.text, self.offer.style))
+        else:
+            texts = [prompts.tool_result(result.call["name"], result.text) for result in results]
+            self.dialogue.feed_back("tool_results", "\n\n".join(texts))
+        for result in results:
+            if result.call["name"] == "run" and result.status is not None:
+                self.verification.hear(result.text)
+
+    def _tool_turn_info(self, turn: Turn, results: list[Result]) -> Dict:
+        names = [call["name"] for call in turn.calls]
+        self._single_tool_turns = self._single_tool_turns + 1 if len(names) == 1 else 0
+        made = [
+            {"tool_name": result.call["name"], "status": result.status, "rejected": result.status == REJECTED}
+            for result in results
+            if result.status is not None
+        ]
+        good = dict.fromkeys(item["tool_name"] for item in made if item["status"] == OK)
+        return {
+            "tool_names": names,
+            "tool_results": made,
+            "successful_tool_names": list(good),
+            "tool_count": len(names),
+            "iteration": turn.iteration,
+            "failed": any(result.status != OK for result in results),
+            "consecutive_single_tool_turns": self._single_tool_turns,
+            "session_tools_used": list(self.dispatcher.calls),
+            "session_successful_tools": list(self.dispatcher.successful),
+        }
+
+    def _called_back(self, info: Dict) -> bool:
+        """Let the caller look at the turn; whether it wants the loop to stop (6.9)."""
+        callback = self.options.post_turn_callback
+        answer = None if callback is None else callback(info)
+        message, stop = answer, False
+        if isinstance(answer, bool):
+            message, stop = None, answer
+        elif isinstance(answer, dict):
+            message, stop = answer.get("message"), bool(answer.get("stop"))
+        if isinstance(message, str) and message:
+            self.dialogue.feed_back("post_turn_callback", message)
+        return stop
+
+    def _run_hooks(self, info: Dict) -> None:
+        self._hooks.run(POST_AGENT_TURN, session={"id": self.dialogue.conversation.id}, turn=info)
+
+    # A turn without tool calls (6.4).
+
+    def _text_turn(self, turn: Turn) -> str | None:
+        status, info = self._take_text(turn)
+        self.dialogue.conversation.store()
+        self._run_hooks(info)
+        self._emit("iteration_end", iteration=turn.iteration, turn_info=info)
+        return status
+
+    def _take_text(self, turn: Turn) -> tuple[str | None, Dict]:
+        """What a turn without calls leads to: the status that ends the loop, and what is told of the turn."""
+        options = self.options
+        if turn.accepted:
+            self._record_text(turn)
+            return "done", turn.info(False, sentinel_hit=True)
+        if turn.parsed.errors and self.offer.has_tools:
+            self.dialogue.feed_back("parse_error", "\n\n".join(turn.parsed.errors))
+            self._nudges = 0
+            return None, turn.info(True, parse_error=True)
+        if options.tool_format == "native" and options.require_action and not self.dispatcher.calls:
+            if self._stuck(turn):
+                return "stuck", turn.info(True, action_required=True)
+            self.dialogue.feed_back("action_required", prompts.ACTION_REQUIRED)
+            return None, turn.info(True, action_required=True)
+        self._record_text(turn)
+        if not options.persistent:
+            return "done", turn.info(False)
+        if self._stuck(turn):
+            return "stuck", turn.info(True, status="stuck")
+        self.dialogue.feed_back("nudge", prompts.nudge(options, self.offer.has_tools))
+        return None, turn.info(False, status="continue")
+
+    def _record_text(self, turn: Turn) -> None:
+        content = prompts.recorded(turn.parsed.canonical or turn.text)
+        self.dialogue.add({"role": "assistant", "content": content})
+
+    def _stuck(self, turn: Turn) -> bool:
+        """Count a turn that got nowhere; true when it was one too many."""
+        self._nudges += 1
+        limit = self.options.max_nudges
+        if self._nudges <= limit:
+            return False
+        excerpt = prompts.excerpt(turn.text)
+        self._emit("loop_stuck", max_nudges=limit, last_iteration=turn.iteration, tail_excerpt=excerpt)
+        return True

@@ -1,0 +1,156 @@
+"""What agents get of a Vm: its models, sessions, files and tasks, and Harn functions as Python ones."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+
+from harnpy.agent.errors import ToolFailure
+from harnpy.agent.runtime import Runtime
+from harnpy.builtins.hooks import hooks_of
+from harnpy.builtins.llm import models_of
+from harnpy.builtins.sessions.service import callables_within, with_callables
+from harnpy.builtins.sessions.summarizing import prompt_from
+from harnpy.builtins.tools.binding import bind, bound_registry
+from harnpy.llm.tools import is_registry
+from harnpy.session.errors import Interruption
+from harnpy.vm.backtrace import describe
+from harnpy.vm.errors import CategorizedFault, Interrupted, Thrown, VmError
+from harnpy.vm.scheduler import Batch
+from harnpy.vm.values import Builtin, Fn, display
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Any
+
+    from harnpy.vm.machine import Vm
+    from harnpy.vm.values import Value
+
+    Dict = dict[str, Any]
+
+#: Options of loops that are functions.
+_CALLBACKS = ("compact_callback", "mask_callback", "compress_callback", "post_turn_callback")
+
+
+class _Slot:
+    """Where a Vm keeps its agents' runtime."""
+
+    runtime: Runtime | None = None
+
+
+def runtime_of(vm: Vm) -> Runtime:
+    slot = vm.state(_Slot)
+    if slot.runtime is None:
+        slot.runtime = Runtime(
+            models=models_of(vm),
+            sessions=vm.sessions,
+            files=_Files(vm),
+            together=lambda calls: _together(vm, calls),
+            hooks=hooks_of(vm),
+            ambient=lambda: vm.session_stack,
+        )
+    return slot.runtime
+
+
+def with_python_functions(vm: Vm, options: Value) -> Value:
+    """A loop's options for the agents' room: callbacks, tool handlers and prompts as Python callables."""
+    if type(options) is not dict:
+        return options
+    given = with_callables(vm, options, *_CALLBACKS)
+    if given.get("summarize_prompt") is not None:
+        given["summarize_prompt"] = prompt_from(vm, display(given["summarize_prompt"]))
+    if given.get("permissions") is not None:
+        given["permissions"] = callables_within(vm, given["permissions"])
+    if given.get("tools") is not None:
+        given["tools"] = _tools(vm, given["tools"])
+    return given
+
+
+@contextmanager
+def tools_bound(vm: Vm, options: Value) -> Iterator[None]:
+    """Let the registry of a loop's options be the bound one inside the block."""
+    registry = options.get("tools") if type(options) is dict else None
+    if not is_registry(registry):
+        yield
+        return
+    outer = bound_registry(vm)
+    bind(vm, registry)
+    try:
+        yield
+    finally:
+        bind(vm, outer)
+
+
+def with_bound_tools(vm: Vm, options: Value) -> Value:
+    """The options with the caller's bound registry, if they name no tools."""
+    given = {} if options is None else options
+    if type(given) is not dict or given.get("tools") is not None:
+        return options
+    return {**given, "tools": bound_registry(vm)}
+
+
+def _tools(vm: Vm, tools: Value) -> Value:
+    """A registry or a list of entries, with handlers that Python can call."""
+    if type(tools) is dict and type(tools.get("tools")) is list:
+        return {**tools, "tools": _tools(vm, tools["tools"])}
+    if type(tools) is not list:
+        return tools
+    return [_entry(vm, entry) for entry in tools]
+
+
+def _entry(vm: Vm, entry: Value) -> Value:
+    if type(entry) is dict and type(entry.get("handler")) in (Fn, Builtin):
+        return {**entry, "handler": _handler(vm, entry["handler"])}
+    return entry
+
+
+def _handler(vm: Vm, function: Value) -> Callable[[Dict], Value]:
+    """A tool's function: what it raises is a `ToolFailure`, in the words that a model gets to read."""
+
+    def call(arguments: Dict) -> Value:
+        try:
+            return vm.call(function, arguments)
+        except Interrupted as error:
+            raise Interruption(str(error)) from error
+        except Thrown as error:
+            raise ToolFailure(error.text, _category(error.value)) from error
+        except CategorizedFault as error:
+            raise ToolFailure(error.text, error.category) from error
+        except VmError as error:
+            raise ToolFailure(describe(error, 0)) from error
+
+    return call
+
+
+def _category(thrown: Value) -> str | None:
+    return display(thrown["category"]) if type(thrown) is dict and "category" in thrown else None
+
+
+def _together(vm: Vm, calls: Sequence[Callable[[], Value]]) -> list[Value]:
+    """The results of the calls, which run as tasks at the same time."""
+    if len(calls) < 2:
+        return [call() for call in calls]
+    tasks = vm.tasks
+    bodies = [lambda depth, call=call: call() for call in calls]
+    ended = sorted(Batch(tasks, "tools", bodies, len(bodies)), key=lambda task: task.index)
+    return tasks.gathered(ended)
+
+
+class _Files:
+    """Files as tools see them: relative to the program's directory."""
+
+    def __init__(self, vm: Vm) -> None:
+        self._vm = vm
+
+    def read_text(self, path: str) -> str:
+        return self._vm.host.read_text(self._resolved(path))
+
+    def is_dir(self, path: str) -> bool:
+        return self._vm.host.is_dir(self._resolved(path))
+
+    def list_dir(self, path: str) -> list[str]:
+        return self._vm.host.list_dir(self._resolved(path))
+
+    def _resolved(self, path: str) -> str:
+        return os.path.join(self._vm.source_dir or self._vm.host.cwd(), path)
