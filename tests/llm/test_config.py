@@ -168,7 +168,7 @@ def test_a_project_overrides_capabilities(world: Any) -> None:
         ("defualt = 1", "/c: unknown key `defualt`"),
         ("[providers.x]\nbase_ulr = 1", "/c: unknown key `providers.x.base_ulr`"),
         ("[providers.x]\nrpm = 1", "/c: providers.x: Object missing required field `base_url`"),
-        ('[providers.openai]\nrpm = ""', "/c: providers.openai: Expected `int | null`, got `str` - at `$.rpm`"),
+        ("[providers.openai]\nrpm = ''", "/c: providers.openai: Expected `int | null`, got `str`"),
         ("providers = 3", "/c: providers: Expected `object`, got `int`"),
         ('[[inference]]\nglobe = "x"', "/c: unknown key `inference[0].globe`"),
         ("default_provider = 3", "/c: default_provider: Expected `str`, got `int`"),
