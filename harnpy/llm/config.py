@@ -41,7 +41,7 @@ _SHOWN_WHEN_SET = (
 
 @dataclass(frozen=True, slots=True)
 class ProviderConfig:
-    """What a provider needs to make a call; see `ProviderEntry`. ``timeout`` is in seconds."""
+    """What a provider needs to make a call; see `ProviderEntry`. ``timeout``: seconds of silence."""
 
     name: str
     base_url: str
@@ -130,7 +130,6 @@ class Providers:
             chat_endpoint=entry.chat_endpoint,
             extra_headers=entry.extra_headers,
             auth_header=entry.auth_header,
-            timeout=self._timeout(),
             protocol=entry.protocol,
         )
 
@@ -192,18 +191,6 @@ class Providers:
             url = f"http://{url}"  # OLLAMA_HOST is often host:port
         url = url.rstrip("/")
         return url.removesuffix("/v1") if entry.chat_endpoint.startswith("/v1/") else url
-
-    def _timeout(self) -> float:
-        given = self._env("HARN_LLM_TIMEOUT")
-        if not given:
-            return _TIMEOUT_SECONDS
-        try:
-            seconds = float(given)
-        except ValueError:
-            seconds = 0.0
-        if not 0 < seconds < float("inf"):
-            raise OptionError(f'HARN_LLM_TIMEOUT: expected a number of seconds, got "{given}"')
-        return seconds
 
 
 def unknown_provider(name: str, known: list[str]) -> str:

@@ -8,6 +8,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.catalogue import TIERS
+from harnpy.llm.config import MOCK
 from harnpy.llm.errors import OptionError
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def choose(
     if policy.mode == ALWAYS:
         target = catalogue.pick(policy.argument)
         return Choice(wanted or target.provider, target.id)
-    anything = wanted == "mock"
+    anything = wanted == MOCK
     candidates = [
         Candidate(target, catalogue, providers, anything or callable_now(target.provider))
         for target in catalogue.targets()

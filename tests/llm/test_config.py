@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from harnpy import Vm
 from harnpy.llm.errors import CallError, OptionError
 from harnpy.vm.host import Host
+from tests.support import ROOT
 
 SECRET = "sk-very-secret"
 ACME = """
@@ -201,16 +203,6 @@ def test_base_urls(world: Any, env: dict[str, str], name: str, url: str) -> None
     assert world(**env).config.providers.configuration(name).base_url == url
 
 
-def test_the_timeout(world: Any) -> None:
-    assert world().config.providers.configuration("ollama").timeout == 120.0
-    assert world(HARN_LLM_TIMEOUT="2.5").config.providers.configuration("ollama").timeout == 2.5
-    for wrong in ("soon", "0", "-1", "inf", "nan"):
-        with pytest.raises(
-            OptionError, match=f'HARN_LLM_TIMEOUT: expected a number of seconds, got "{wrong}"'
-        ):
-            world(HARN_LLM_TIMEOUT=wrong).config.providers.configuration("ollama")
-
-
 @pytest.mark.parametrize(
     ("value", "disabled"),
     [("1", True), ("true", True), ("YES", True), ("on", True), ("0", False), ("", False), ("no", False)],
@@ -296,3 +288,16 @@ def test_neither_does_a_repr(world: Any) -> None:
     providers = world(files={"/c": text}, HARN_PROVIDERS_CONFIG="/c").config.providers
     assert providers.configuration("acme").headers()["authorization"] == f"Bearer {SECRET}"
     assert SECRET not in repr(providers.configuration("acme")) + repr(providers.find("acme"))
+
+
+def test_the_examples_of_the_docs_are_configurations(world: Any) -> None:
+    page = (ROOT / "docs/models.md").read_text(encoding="utf-8")
+    providers, project = re.findall(r"^```toml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    models = world(
+        files={"/c": providers, "/p/harn.toml": project}, HARN_PROVIDERS_CONFIG="/c", ACME_API_KEY="k"
+    )
+    request = models.request("hi", None, models.options({}))
+    assert (request.provider, request.model, request.sampling) == ("acme", "acme-large", {"temperature": 0.2})
+    assert models.config.catalogue.tier("acme-large") == "frontier"
+    assert models.config.capabilities.of("acme", "Acme-Large").native_tools
+    assert models.config.capabilities.of("acme", "gpt-4o").audio
