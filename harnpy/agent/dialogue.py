@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from harnpy.agent.prompts import feedback
 from harnpy.llm.messages import request_message
 from harnpy.session.compaction import compacted_event, note_of
-from harnpy.session.resize import compact, content_bytes
+from harnpy.session.resize import compact, content_bytes, message_bytes
 from harnpy.session.summaries import byte_length
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class Dialogue:
     def _read_again(self) -> None:
         """Let the request have the conversation's messages, which are others now."""
         self.request.messages = self.conversation.converted(request_message)
-        self._bytes = content_bytes(self.conversation.messages)
+        self._bytes = self.conversation.total(message_bytes)
 
     def _record(self, messages: Iterable[Dict]) -> None:
         """Note messages that enter the conversation in the transcript sidecar, if one is kept."""

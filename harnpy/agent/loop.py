@@ -188,8 +188,10 @@ class Loop:
             self.models.trace.record_loop(
                 status, self.iterations, ms, dispatcher.calls, list(dispatcher.successful)
             )
+            conversation.store()
+            result = self._result(status, ms)
             conversation.end("completed" if status == "done" else status, steps=self.iterations)
-        return self._result(status, ms)
+        return result
 
     @contextmanager
     def _running(self) -> Iterator[None]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from harnpy.session.log import Session
     from harnpy.session.resize import Compaction
     from harnpy.session.store import SessionStore
+    from harnpy.session.views import Window
 
     Dict = dict[str, Any]
 
@@ -72,6 +73,10 @@ class Conversation:
     def converted(self, convert: Callable[[Dict], Any]) -> list[Any]:
         """``convert(message)`` of every message, in a new list."""
         return [convert(message) for message in self.messages]
+
+    def total(self, measure: Callable[[Dict], int]) -> int:
+        """The sum of ``measure(message)`` over the messages."""
+        return sum(map(measure, self.messages))
 
     def store(self) -> None:
         """Let the session hold the conversation."""
@@ -172,11 +177,20 @@ class Binding(Conversation):
         self.summary = session.view.window.summary
 
     def converted(self, convert: Callable[[Dict], Any]) -> list[Any]:
+        window = self._same_window()
+        return super().converted(convert) if window is None else list(window.converted(convert))
+
+    def total(self, measure: Callable[[Dict], int]) -> int:
+        window = self._same_window()
+        return super().total(measure) if window is None else window.total(measure)
+
+    def _same_window(self) -> Window | None:
+        """The session's window, if it holds just these messages."""
         session = self._sessions.bound(self)
         ahead = self._pending or self._arrived or self._shuffled
         if session is None or ahead or not self._in_step(session):
-            return super().converted(convert)
-        return list(session.view.window.converted(convert))
+            return None
+        return session.view.window
 
     def store(self) -> None:
         session = self._sessions.bound(self)
@@ -210,13 +224,7 @@ class Binding(Conversation):
         session = self._sessions.bound(self)
         if session is None or not self._in_step(session):
             return super().transcript(state)
-        window, show = session.view.window, self.effects.show
-        messages, events = [], []
-        stored = zip(window.messages(), window.converted(plain_message), window.message_events(), strict=True)
-        for message, plain, event in stored:
-            if plain is not None:
-                messages.append(plain)
-                events.append(event if plain is message else message_event(plain, event["id"], show))
+        messages, events = session.view.window.plain()
         return self._transcript(messages, events, state)
 
     def _has_pending_messages(self) -> bool:

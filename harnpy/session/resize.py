@@ -157,10 +157,11 @@ def estimate_tokens(messages: Sequence[Any]) -> int:
 
 def content_bytes(messages: Sequence[Any]) -> int:
     """The UTF-8 length of all contents that are strings."""
-    return sum(map(_content_bytes, messages))
+    return sum(map(message_bytes, messages))
 
 
-def _content_bytes(message: Any) -> int:
+def message_bytes(message: Any) -> int:
+    """The UTF-8 length of a message's content, 0 when that is no string."""
     content = message.get("content") if isinstance(message, dict) else None
     return summaries.byte_length(content) if isinstance(content, str) else 0
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.session import events as kinds
-from harnpy.session.transcript import message_event, transcript
+from harnpy.session.transcript import message_event, plain_message, transcript
 from harnpy.storage.spine import Spine
 
 if TYPE_CHECKING:
@@ -59,7 +59,8 @@ class Window:
     """
 
     __slots__ = (
-        "_columns", "_lists", "asides", "assets", "entries", "floor", "metadata", "past", "state", "summary"
+        "_columns", "_lists", "_totals", "asides", "assets", "entries", "floor", "metadata", "past", "state",
+        "summary"
     )  # fmt: skip
 
     def __init__(
@@ -71,6 +72,7 @@ class Window:
         self.entries: Spine[Event] = Spine() if entries is None else entries
         self.asides: Spine[Aside] = Spine() if asides is None else asides
         self._columns: dict[Callable[[Any], Any], list[Any]] = {}
+        self._totals: dict[Callable[[Any], int], tuple[int, int]] = {}
         self._lists: tuple[tuple[int, int, int], list[Message], list[dict[str, Any]]] | None = None
         self.floor = 0
         if like is None:
@@ -110,6 +112,23 @@ class Window:
     def converted(self, convert: Callable[[Message], Any]) -> list[Any]:
         """``convert(message)`` of every message. Kept by function: give the same one each time."""
         return self._column(convert, self.messages())
+
+    def total(self, measure: Callable[[Message], int]) -> int:
+        """The sum of ``measure(message)``. Kept by function: give the same one each time."""
+        messages = self.messages()
+        count, total = self._totals.get(measure, (0, 0))
+        if count < len(messages):
+            total += sum(map(measure, messages[count:]))
+            self._totals[measure] = len(messages), total
+        return total
+
+    def plain(self) -> tuple[list[Message], list[dict[str, Any]]]:
+        """The messages as a loop's result shows them, and their events. New lists."""
+        entries = self.entries.items()
+        messages, events = self._column(_plain_message, entries), self._column(_plain_event, entries)
+        if self.total(_is_hidden):
+            return [*filter(None, messages)], [*filter(None, events)]
+        return list(messages), list(events)
 
     def lists(self) -> tuple[list[Message], list[dict[str, Any]]]:
         """The messages and the events in lists that nobody changes any more: the same ones until
@@ -316,6 +335,19 @@ def _message(entry: Event) -> Message:
 def _message_event(entry: Event) -> dict[str, Any]:
     first = entry.first
     return message_event(entry.payload, first.id, entry.owner.effects.show)
+
+
+def _plain_message(entry: Event) -> Message | None:
+    return plain_message(entry.payload)
+
+
+def _is_hidden(message: Message) -> bool:
+    return plain_message(message) is None
+
+
+def _plain_event(entry: Event) -> dict[str, Any] | None:
+    plain = plain_message(entry.payload)
+    return None if plain is None else message_event(plain, entry.first.id, entry.owner.effects.show)
 
 
 def lifecycle_value(event: Event) -> dict[str, Any]:
