@@ -25,13 +25,23 @@ class Vm(machine.Vm):
     """A Harn interpreter. Several may live in one process; they never see each other.
 
     ``host`` gives the effects (default: the real world); ``deny`` and ``allow`` name builtins that must
-    fail, or the only ones that may work.
+    fail, or the only ones that may work; ``trace_llm`` lets programs see what their model calls took
+    (`llm_usage`).
     """
 
     def __init__(
-        self, host: Host | None = None, *, deny: Iterable[str] = (), allow: Iterable[str] | None = None
+        self,
+        host: Host | None = None,
+        *,
+        deny: Iterable[str] = (),
+        allow: Iterable[str] | None = None,
+        trace_llm: bool = False,
     ) -> None:
-        services = {"sessions": _session_store, "session_stack": _session_stack}
+        services: dict[str, Callable[[machine.Vm], Any]] = {
+            "sessions": _session_store,
+            "session_stack": _session_stack,
+            "llm_tracing": lambda vm: trace_llm,
+        }
         super().__init__(catalog, host, services, deny, allow, CEILINGS)
         self.hooks: list[Hook] = []
 

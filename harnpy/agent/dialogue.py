@@ -7,7 +7,6 @@ conversation has grown too long. Spec: 07 §6.3 step 2, §7.3; 08 §4.9.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.prompts import feedback
@@ -73,10 +72,6 @@ class Dialogue:
         self._record(arrivals)
         self.request.messages += map(request_message, arrivals)
         self._bytes += content_bytes(arrivals)
-
-    def with_messages(self, messages: list[Dict], system: str | None) -> Request:
-        """The request with other messages, for one call; the conversation stays as it is."""
-        return replace(self.request, messages=messages, system=system)
 
     # Compaction.
 

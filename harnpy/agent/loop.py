@@ -25,6 +25,7 @@ from harnpy.agent.toolbox import Toolbox, refuse_unbacked, validate_surface
 from harnpy.agent.turns import Turns
 from harnpy.llm.budget import project
 from harnpy.llm.errors import BudgetExceeded
+from harnpy.llm.experiments import rewritten
 from harnpy.llm.nudge import nudge_text
 from harnpy.llm.structured import read_answer, record_retry
 from harnpy.llm.tools import native_style, tool_entries
@@ -71,6 +72,7 @@ def make_loop(
         system,
         options,
         caller=caller,
+        once=False,
         retries=profile.llm_retries,
         backoff_ms=LLM_BACKOFF_MS,
         schema_retries=profile.schema_retries,
@@ -265,7 +267,7 @@ class Loop:
             request = replace(
                 request, messages=[*request.messages, {"role": "user", "content": self.ledger.render()}]
             )
-        return request
+        return rewritten(request, iteration)
 
     def _over_budget(self, request: Request) -> bool:
         if self.budget is None:
@@ -292,7 +294,7 @@ class Loop:
         while True:
             reply = self.models.ask(request, iteration)
             self._account(reply)
-            self._note(reply)
+            self._note(reply, request.experiment_note)
             if not request.output.structured:
                 return reply
             reading = read_answer(reply, request, self.models.values)
@@ -318,9 +320,10 @@ class Loop:
         self.cost += reply.cost
         return reply
 
-    def _note(self, reply: Reply) -> None:
+    def _note(self, reply: Reply, experiment: Dict | None) -> None:
         """What the session's log keeps of a call."""
-        for event in reply_events(reply, tool_calling_mode=self.options.tool_format):
+        mode = self.options.tool_format
+        for event in reply_events(reply, tool_calling_mode=mode, structural_experiment=experiment):
             self.conversation.note(event)
         usage = {"input_tokens": reply.input_tokens, "output_tokens": reply.output_tokens}
         usage["total_tokens"] = reply.input_tokens + reply.output_tokens

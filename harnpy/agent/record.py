@@ -41,12 +41,12 @@ def assistant_message(reply: Reply) -> Dict:
     return {**message, "reasoning": reply.thinking} if reply.thinking else message
 
 
-def call_transcript(sent: list[Dict], reply: Reply, effects: Effects) -> Dict:
-    """The transcript of one call: what was sent, and what came back."""
+def call_transcript(sent: list[Dict], reply: Reply, effects: Effects, **payload: Any) -> Dict:
+    """The transcript of one call: what was sent, and what came back; ``payload`` as in `reply_events`."""
     messages = [*sent, assistant_message(reply)]
     new_id, show = effects.new_id, effects.show
     events = [message_event(message, new_id(), show) for message in messages]
-    events += [{"id": new_id(), **event} for event in reply_events(reply)]
+    events += [{"id": new_id(), **event} for event in reply_events(reply, **payload)]
     return transcript(new_id(), messages, events, [], state="active")
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from harnpy.agent.errors import ToolFailure
 from harnpy.agent.runtime import Runtime
 from harnpy.builtins.hooks import hooks_of
-from harnpy.builtins.llm import models_of
+from harnpy.builtins.llm import models_of, with_experiment
 from harnpy.builtins.sessions.service import callables_within, with_callables
 from harnpy.builtins.sessions.summarizing import prompt_from
 from harnpy.builtins.tools.binding import bind, bound_registry
@@ -57,7 +57,7 @@ def with_python_functions(vm: Vm, options: Value) -> Value:
     """A loop's options for the agents' room: callbacks, tool handlers and prompts as Python callables."""
     if type(options) is not dict:
         return options
-    given = with_callables(vm, options, *_CALLBACKS)
+    given = with_experiment(vm, with_callables(vm, options, *_CALLBACKS))
     if given.get("summarize_prompt") is not None:
         given["summarize_prompt"] = prompt_from(vm, display(given["summarize_prompt"]))
     if given.get("permissions") is not None:

@@ -25,22 +25,23 @@ def throw_error(vm: Vm, message: str, category: str) -> NoReturn:
 @builtin("error_category(error: any) -> string", family="types")
 def error_category(vm: Vm, error: Value) -> str:
     """The `category` of an error dict, or the one that an error text suggests; else `generic`."""
-    return _category(error)
+    return category_of(error)
 
 
 @builtin("is_timeout(error: any) -> bool", family="types")
 def is_timeout(vm: Vm, error: Value) -> bool:
     """Whether the error's category is `timeout`."""
-    return _category(error) == "timeout"
+    return category_of(error) == "timeout"
 
 
 @builtin("is_rate_limited(error: any) -> bool", family="types")
 def is_rate_limited(vm: Vm, error: Value) -> bool:
     """Whether the error's category is `rate_limit`."""
-    return _category(error) == "rate_limit"
+    return category_of(error) == "rate_limit"
 
 
-def _category(error: Value) -> str:
+def category_of(error: Value) -> str:
+    """The category of an error as `catch` sees it."""
     if type(error) is str:
         return classify(error)
     return display(error["category"]) if type(error) is dict and "category" in error else GENERIC

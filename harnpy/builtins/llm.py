@@ -7,6 +7,7 @@ from functools import partial
 from harnpy.agent.record import call_transcript
 from harnpy.builtins.convert import domain_errors
 from harnpy.builtins.domain_values import HarnValues
+from harnpy.builtins.sessions.service import with_callables
 from harnpy.llm.call import Models
 from harnpy.llm.errors import CallError
 from harnpy.llm.result import result_dict
@@ -17,8 +18,10 @@ from harnpy.vm.values import display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from types import TracebackType
     from typing import Any
 
+    from harnpy.llm.options import Options
     from harnpy.llm.reply import Reply
     from harnpy.llm.request import Request
     from harnpy.llm.structured import Answer
@@ -51,6 +54,7 @@ def models_of(vm: Vm) -> Models:
             warn=lambda topic, message: vm.sessions.effects.warn(topic, message),
             values=HarnValues(vm),
             wait=vm.tasks.await_coroutine,
+            tracing=vm.service("llm_tracing"),
         )
         vm.tasks.at_end(slot.models.connections.aclose)
     return slot.models
@@ -73,26 +77,57 @@ def answer_to(vm: Vm, prompt: str, system: str | None, options: Value) -> Answer
     Raises `OptionError` and `MisuseError` before the call; one that fails throws the error's dict.
     """
     models = models_of(vm)
-    request = models.request(prompt, system, models.options(options))
-    try:
+    request = models.request(prompt, system, options_of(vm, options))
+    with call_errors(vm, request):
         return settle(models.answer(request), models.warn)
-    except CallError as error:
-        raise Thrown(error.as_dict(request.provider, request.model, vm.host.now())) from error
 
 
 def call_result(vm: Vm, answer: Answer) -> Dict:
     """The dict that `llm_call` answers with."""
     reply, request = answer.reply, answer.request
-    transcript = call_transcript(request.messages, reply, vm.sessions.effects)
+    note = request.experiment_note
+    transcript = call_transcript(request.messages, reply, vm.sessions.effects, structural_experiment=note)
     return {**result_dict(reply, request.tools, answer.reading), "transcript": transcript}
+
+
+def options_of(vm: Vm, given: Value) -> Options:
+    """The options of a call as the domain reads them: a function among them is a Python one."""
+    return models_of(vm).options(with_experiment(vm, given))
+
+
+def with_experiment(vm: Vm, options: Value) -> Value:
+    """The options with the function of a structural experiment, if there is one, as a Python one."""
+    options = with_callables(vm, options, "structural_experiment")
+    if type(options) is not dict or type(options.get("structural_experiment")) is not dict:
+        return options
+    experiment = with_callables(vm, options["structural_experiment"], "transform", "handler")
+    return {**options, "structural_experiment": experiment}
 
 
 def ask(vm: Vm, request: Request) -> Reply:
     """The model's reply; a call that fails throws the error's dict (07 §1.7)."""
-    try:
+    with call_errors(vm, request):
         return models_of(vm).ask(request)
-    except CallError as error:
-        raise Thrown(error.as_dict(request.provider, request.model, vm.host.now())) from error
+
+
+class call_errors:  # noqa: N801
+    """``with call_errors(vm, request):`` what a call fails with becomes what `llm_call` throws."""
+
+    def __init__(self, vm: Vm, request: Request) -> None:
+        self.vm = vm
+        self.request = request
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if isinstance(error, CallError):
+            request = self.request
+            thrown = error.as_dict(request.provider, request.model, self.vm.host.now())
+            raise Thrown(thrown) from error
+        domain_errors.__exit__(kind, error, traceback)
 
 
 @builtin("llm_mock(config: dict) -> nil", family="llm")

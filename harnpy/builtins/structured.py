@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from harnpy.builtins.classify import classify
 from harnpy.builtins.convert import domain_errors
-from harnpy.builtins.llm import answer_to, call_result, models_of
+from harnpy.builtins.llm import answer_to, call_result, models_of, options_of
 from harnpy.llm.categories import cause
 from harnpy.llm.envelope import (
     answer_envelope,
@@ -101,7 +101,7 @@ def _try(vm: Vm, prompt: str, system: str | None, options: Value, settled: bool 
     models = models_of(vm)
     request = None
     try:
-        request = models.request(prompt, system, models.options(options))
+        request = models.request(prompt, system, options_of(vm, options))
         answer = models.answer(request)
         return _Tried(request, settle(answer, models.warn) if settled else answer, None)
     except LlmError as error:

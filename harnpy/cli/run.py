@@ -159,7 +159,8 @@ def _execute(options: Options) -> int:
     from harnpy import Vm
     from harnpy.vm.host import ExitRequest
 
-    vm = Vm(deny=_names(options.deny), allow=None if options.allow is None else _allowed(options.allow))
+    allow = None if options.allow is None else _allowed(options.allow)
+    vm = Vm(deny=_names(options.deny), allow=allow, trace_llm=options.trace)
     try:
         value = _run(vm, options)
         if options.trace:

@@ -76,9 +76,9 @@ def read_budget(options: Options) -> Budget | None:
 
 def project(request: Request, spent: float) -> Projection:
     """``spent`` is what the program's calls cost so far, in USD."""
-    tokens = _quarter(request.system or "") + _json_tokens(request.messages)
+    tokens = _quarter(request.system or "") + json_tokens(request.messages)
     if request.tools:
-        tokens += _json_tokens(request.tools)
+        tokens += json_tokens(request.tools)
     cost = request.price.cost(tokens, request.max_tokens)
     return Projection(tokens, request.max_tokens, cost, spent)
 
@@ -98,14 +98,14 @@ def _tokens(key: str, value: Any) -> int:
     return int(value)
 
 
-def _json_tokens(value: Any) -> int:
+def json_tokens(value: Any) -> int:
     """A quarter of each string's bytes, keys included; one for every other scalar."""
     if isinstance(value, str):
         return _quarter(value)
     if isinstance(value, dict):
-        return sum(_quarter(key) + _json_tokens(item) for key, item in value.items())
+        return sum(_quarter(key) + json_tokens(item) for key, item in value.items())
     if isinstance(value, list):
-        return sum(_json_tokens(item) for item in value)
+        return sum(json_tokens(item) for item in value)
     return 1
 
 

@@ -5,21 +5,22 @@ from __future__ import annotations
 import logging
 import os
 import time
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from harnpy.llm.budget import project
+from harnpy.llm.account import Account
 from harnpy.llm.categories import retry_after_ms, retryable
 from harnpy.llm.configured import Configured
-from harnpy.llm.errors import CallError, OptionError
+from harnpy.llm.errors import BudgetSpent, CallError, OptionError
+from harnpy.llm.experiments import VARIABLE as EXPERIMENT
+from harnpy.llm.experiments import read_experiment, rewritten
 from harnpy.llm.gates import check_gates
 from harnpy.llm.options import Options
 from harnpy.llm.providers.connections import Connections
 from harnpy.llm.providers.mock import MockProvider
+from harnpy.llm.rate_limits import RateLimits
 from harnpy.llm.request import read_request
 from harnpy.llm.routing import Router
 from harnpy.llm.structured import ask_until_valid
-from harnpy.llm.trace import Trace
 from harnpy.llm.transcript_log import VARIABLE, Segment, segment_writer
 from harnpy.llm.transport import read_transport
 from harnpy.llm.values import Values
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from harnpy.llm.reply import Reply
     from harnpy.llm.request import Request
     from harnpy.llm.structured import Answer
+
+    Complete = Callable[[Request], Reply | Awaitable[Reply]]
 
 
 def warn(topic: str, message: str) -> None:
@@ -44,7 +47,7 @@ class Models:
     What it needs of the world is handed in: ``show`` (the display of a value), ``env``, the clocks
     ``now`` and ``monotonic`` in seconds, ``sleep``, which may suspend the caller, ``append(path, text)`` to a
     file, ``read`` and ``directory`` as `Configured` has them, ``warn(topic, message)``, what is known of the
-    ``values`` that come from JSON, and ``wait`` as `Connections` has it.
+    ``values`` that come from JSON, and ``wait`` as `Connections` has it; ``tracing`` as `Account` has it.
     """
 
     def __init__(
@@ -60,6 +63,7 @@ class Models:
         warn: Callable[[str, str], None] = warn,
         values: Values | None = None,
         wait: Callable[[Awaitable[Any]], Any] | None = None,
+        tracing: bool = False,
     ) -> None:
         self.show = show
         self.env = env
@@ -72,22 +76,31 @@ class Models:
         self.config = Configured(env, read, directory)
         self.connections = Connections(wait)
         self.mock = MockProvider(show)
-        self.trace = Trace()
+        self.account = Account(tracing)
+        self.trace = self.account.trace
+        self.rates = RateLimits(env, monotonic, sleep, lambda name: self.config.providers.rpm(name))
 
     def options(self, given: Any) -> Options:
         return Options(given, self.show)
 
-    def request(self, prompt: str, system: str | None, options: Options, **defaults: Any) -> Request:
-        """The request that a caller's arguments make; ``defaults`` as in `read_request`."""
+    def request(
+        self, prompt: str, system: str | None, options: Options, *, once: bool = True, **defaults: Any
+    ) -> Request:
+        """The request that a caller's arguments make; ``defaults`` as in `read_request`.
+
+        A request for one call is what is sent; a loop's (``once`` is false) is put together each turn.
+        """
         config = self.config
         route = self.router.route(options)
         request = read_request(prompt, system, options, route, config.catalogue, **defaults)
         request.transport = read_transport(options, self.env)
+        given = options.value("structural_experiment")
+        request.experiment = read_experiment(given, self.env(EXPERIMENT), options.show)
         if not self.mock.queued:
             config.providers.require_known(request.provider)
             check_gates(options, request, config.capabilities.of(request.provider, request.model))
             config.providers.require(request.provider)
-        return request
+        return rewritten(request) if once else request
 
     @property
     def router(self) -> Router:
@@ -96,6 +109,16 @@ class Models:
     def _callable_now(self, provider: str) -> bool:
         """Whether the provider could be asked: its key is there, or mocks answer for it."""
         return self.mock.intercepts(provider) or self.config.providers.available(provider)
+
+    def info(self) -> dict[str, Any]:
+        """What the environment says of calls that name neither provider nor model (07 §1.12)."""
+        model = self.env("HARN_LLM_MODEL")
+        provider = self.router.provider(None, None)
+        return {
+            "provider": provider,
+            "model": self.config.catalogue.resolve(model).id if model else "",
+            "api_key_set": self.config.providers.available(provider),
+        }
 
     def provider(self, request: Request) -> Provider:
         """Who answers the request. Raises `OptionError` when nobody can, `CallError` when nobody may."""
@@ -118,49 +141,62 @@ class Models:
             return None
         return Segment(write, self.now, loop_id=new_loop_id() if new_loop_id else None, **scope)
 
-    def ask(self, request: Request, iteration: int | None = None) -> Reply:
-        """Answer a request, by its fallbacks when its provider fails. Raises `CallError`, the first one."""
+    def ask(self, request: Request, iteration: int | None = None, answer: Complete | None = None) -> Reply:
+        """Answer a request, by its fallbacks when its provider fails. Raises `CallError`, the first one.
+
+        ``answer``: who does, instead of the provider. Raises `BudgetSpent` after a call that cost too much.
+        """
         try:
-            return self._ask(request, iteration)
+            return self._ask(request, iteration, answer)
         except CallError as error:
             if request.route is None or error.category in ("budget_exceeded", "cancelled"):
                 raise
             for stop in request.route.fallbacks:
-                with suppress(CallError, OptionError):
-                    return self._ask(request.at(stop, self.config.catalogue), iteration)
+                try:
+                    return self._ask(request.at(stop, self.config.catalogue), iteration, answer)
+                except BudgetSpent:
+                    raise
+                except (CallError, OptionError):
+                    continue
             raise
 
-    def _ask(self, request: Request, iteration: int | None) -> Reply:
+    def _ask(self, request: Request, iteration: int | None, answer: Complete | None) -> Reply:
         """Answer a request, trying again as often as it says."""
         attempt = 0
         while True:
-            if request.budget is not None:
-                project(request, self.trace.cost).check(request.budget, request)
+            self.admit(request)
+            mocked = self.mock.intercepts(request.provider)
             try:
-                return self._attempt(request, iteration)
+                return self._attempt(request, iteration, answer or self.provider(request).complete)
             except CallError as error:
                 attempt += 1
                 if attempt > request.retries or not retryable(error.category, error.message):
                     raise
                 self._note_empty(error, iteration, attempt)
-                self._back_off(request, error, attempt)
+                if not mocked:
+                    self._back_off(request, error, attempt)
 
     def answer(self, request: Request) -> Answer:
         """The reply to a request with its structured output, asked for again as often as it says."""
         return ask_until_valid(request, self.ask, self.trace, self.values)
 
-    def _attempt(self, request: Request, iteration: int | None) -> Reply:
+    def admit(self, request: Request) -> None:
+        """Whatever comes before an attempt: the budgets, then the provider's permit."""
+        self.account.check(request)
+        self.rates.acquire(request.provider)
+
+    def _attempt(self, request: Request, iteration: int | None, answer: Complete) -> Reply:
         begin = self.monotonic()
         segment = request.segment or self.segment()
         call_id = self.trace.new_call_id()
         if segment is not None:
             segment.request(request, call_id)
-        reply = self.connections.reply(self.provider(request).complete(request))
+        reply = self.connections.reply(answer(request))
         reply.price = request.price
         ms = int((self.monotonic() - begin) * 1000)
         if segment is not None:
             segment.response(reply, ms)
-        self.trace.record_call(reply, call_id, ms, iteration)
+        self.account.charge(reply, call_id, ms, iteration)
         return reply
 
     def _note_empty(self, error: CallError, iteration: int | None, attempt: int) -> None:
@@ -170,8 +206,6 @@ class Models:
             )
 
     def _back_off(self, request: Request, error: CallError, attempt: int) -> None:
-        if self.mock.intercepts(request.provider):
-            return
         wait = retry_after_ms(error.message, self.now())
         if wait is None:
             wait = request.backoff_ms * 2 ** min(attempt, 4)

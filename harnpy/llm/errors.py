@@ -2,6 +2,7 @@
 
 LlmError
 ├─ OptionError       the options make no request; a plain sentence
+│  └─ BudgetSpent    the program's calls cost more by now than `llm_budget` allows
 ├─ MisuseError       a builtin was called wrongly; a runtime error in scripts
 └─ CallError         the call failed: `.category`, `.kind`, `.reason`, `.as_dict()`
    └─ BudgetExceeded the budget forbids the call: nothing was sent
@@ -24,6 +25,15 @@ class LlmError(Exception):
 
 class OptionError(LlmError):
     pass
+
+
+class BudgetSpent(OptionError):
+    def __init__(self, spent: float, budget: float) -> None:
+        super().__init__(f"LLM budget exceeded: spent ${spent:.4f} of ${budget:.4f} budget")
+        self.spent, self.budget = spent, budget
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.spent, self.budget)
 
 
 class MisuseError(LlmError):

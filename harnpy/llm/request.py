@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.budget import Budget, read_budget
 from harnpy.llm.errors import MisuseError, OptionError
+from harnpy.llm.experiments import Experiment
 from harnpy.llm.messages import request_messages
 from harnpy.llm.output import SCHEMA_RETRIES, Output, read_output
 from harnpy.llm.prices import FREE, Price
@@ -30,7 +31,6 @@ _TRANSCRIPT_REMOVED = (
 #: Options whose meaning isn't built yet. To ignore one would be to answer another question.
 _LATER = {
     "tool_search": "tools",
-    "structural_experiment": "structural experiments",
 }
 _MEANS_NOTHING = ("text", "none", "off")
 
@@ -39,7 +39,8 @@ _MEANS_NOTHING = ("text", "none", "off")
 class Request:
     """``messages`` and ``tools`` are as the provider gets them; ``sampling`` holds what the caller set;
     ``segment`` is where a loop records its calls; ``output`` is the form that the answer shall have;
-    ``route`` says how the provider came to be chosen, and who is asked when it fails.
+    ``route`` says how the provider came to be chosen, and who is asked when it fails;
+    ``experiment`` rewrites the prompt before it is sent, and ``experiment_note`` tells of one that did.
 
     A request that is asked more than once only ever adds to its ``messages``; other messages come in
     another list.
@@ -65,6 +66,8 @@ class Request:
     price: Price = FREE
     tool_format: str = "text"
     route: Route | None = None
+    experiment: Experiment | None = None
+    experiment_note: dict[str, Any] | None = None
 
     def at(self, stop: Stop, catalogue: Catalogue) -> Request:
         """The same request to another provider."""

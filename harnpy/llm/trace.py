@@ -1,4 +1,18 @@
-"""What the calls and loops of one program did, and what they add up to. Spec: 07 §9.4."""
+"""What the calls and loops of one program did, and what they add up to. Spec: 07 §9.4.
+
+| event                    | fields                                                                   |
+|--------------------------|--------------------------------------------------------------------------|
+| `llm_call`               | `record_call`                                                            |
+| `loop_complete`          | `record_loop`                                                            |
+| `tool_execution`         | tool_name, tool_use_id, duration_ms, status, classification, iteration   |
+| `tool_rejected`          | tool_name, reason, iteration                                             |
+| `loop_intervention`      | tool_name, kind (`warn`, `block` or `skip`), count, iteration            |
+| `context_compaction`     | archived_messages, new_summary_len, iteration                            |
+| `phase_change`           | from_phase, to_phase, iteration                                          |
+| `schema_retry`           | attempt, errors, nudge_used, correction_prompt                           |
+| `native_tool_fallback`   | iteration, accepted, policy, fallback_index, tool_call_count             |
+| `empty_completion_retry` | iteration, attempt, error                                                |
+"""
 
 from __future__ import annotations
 
@@ -6,6 +20,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from harnpy.llm.reply import Reply
 
 
@@ -18,11 +34,18 @@ class Trace:
         self.input_tokens = 0
         self.output_tokens = 0
         self.llm_ms = 0
+        self.tool_ms = 0
+        self.fallback_rejections = 0
         self.cost = 0.0
         self._calls = 0
         self._last: dict[str, Any] = {}
 
     def record(self, type: str, **fields: Any) -> None:
+        """Add an event of one of the types above, with its fields."""
+        if type == "tool_execution":
+            self.tool_ms += fields["duration_ms"]
+        elif type == "native_tool_fallback" and not fields["accepted"]:
+            self.fallback_rejections += 1
         self.events.append({"type": type, **fields})
         self.counts[type] += 1
 
@@ -49,16 +72,17 @@ class Trace:
         )
 
     def record_loop(
-        self, status: str, iterations: int, ms: int, tools_used: list[str], successful: list[str]
+        self,
+        status: str,
+        iterations: int,
+        ms: int,
+        tools_used: Sequence[str] = (),
+        successful: Sequence[str] = (),
     ) -> None:
-        """A loop that came to its end; ``tools_used`` are the names in the order of their calls."""
-        self._last = {
-            "status": status,
-            "iterations": iterations,
-            "total_duration_ms": ms,
-            "tools_used": list(tools_used),
-        }
-        self.record("loop_complete", **self._last, successful_tools=successful)
+        """A loop that came to its end."""
+        ended = {"status": status, "iterations": iterations, "total_duration_ms": ms}
+        self._last = {**ended, "tools_used": list(tools_used)}
+        self.record("loop_complete", **self._last, successful_tools=list(successful))
 
     def summary(self) -> dict[str, Any]:
         """``status``, ``iterations`` and ``total_duration_ms`` are those of the last finished loop."""
@@ -73,11 +97,11 @@ class Trace:
             "interventions": counts["loop_intervention"],
             "compactions": counts["context_compaction"],
             "native_text_tool_fallbacks": counts["native_tool_fallback"],
-            "native_text_tool_fallback_rejections": 0,
+            "native_text_tool_fallback_rejections": self.fallback_rejections,
             "empty_completion_retries": counts["empty_completion_retry"],
             "total_input_tokens": self.input_tokens,
             "total_output_tokens": self.output_tokens,
             "total_llm_duration_ms": self.llm_ms,
-            "total_tool_duration_ms": 0,
+            "total_tool_duration_ms": self.tool_ms,
             "tools_used": self._last.get("tools_used", []),
         }

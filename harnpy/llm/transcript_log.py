@@ -44,6 +44,7 @@ class Segment:
         self._call_id: str | None = None
         self._system: str | None = None
         self._tools: str | None = None
+        self._experiment: Any = None
         self.iteration: int | None = None
 
     def message(self, message: Message) -> None:
@@ -55,7 +56,7 @@ class Segment:
 
     def request(self, request: Request, call_id: str) -> None:
         """A request is about to be sent, with a system prompt and tools that may be new."""
-        self._call_id = call_id
+        self._call_id, self._experiment = call_id, request.experiment_note
         system, tools = request.system or "", compact_json(request.tools or [])
         if system != self._system:
             self._system = system
@@ -80,7 +81,7 @@ class Segment:
             tool_format=self._tool_format,
             native_tool_count=len(request.tools or ()),
             message_count=len(request.messages),
-            structural_experiment=None,
+            structural_experiment=self._experiment,
             route_policy=None if route is None else route.policy,
             fallback_chain=[] if route is None else route.fallback_names(),
             routing_decision=decision,
@@ -100,7 +101,7 @@ class Segment:
             thinking=reply.thinking,
             thinking_summary=reply.thinking_summary,
             response_ms=ms,
-            structural_experiment=None,
+            structural_experiment=self._experiment,
             **reply.usage(),
         )
 

@@ -429,9 +429,9 @@ class Scheduler:
 
     # --- life of a child --------------------------------------------------------------------------
 
-    def create(self, body: Callable[[int], Value]) -> Task:
-        """A child of the current task, queued: it starts when the current one gives way."""
-        parent = self.current
+    def create(self, body: Callable[[int], Value], parent: Task | None = None) -> Task:
+        """A child, queued, of the current task or of ``parent``: it starts when the current one gives way."""
+        parent = parent or self.current
         if parent.nesting >= MOST_NESTED:
             raise PlainFault(OVERFLOW)
         task = Task(body, parent)
@@ -444,6 +444,17 @@ class Scheduler:
         parent.children[task] = None
         self.ready.append(task)
         return task
+
+    def detach(self, body: Callable[[int], Value]) -> None:
+        """Run ``body`` as a task that nobody awaits; it ends with the program at the latest."""
+
+        def run(depth: int) -> None:
+            try:
+                body(depth)
+            finally:
+                self.release(task)
+
+        task = self.create(run, self.root)
 
     def start(self, task: Task) -> None:
         """Run ``task`` in a pooled greenlet until it first gives way."""

@@ -23,7 +23,7 @@ class Connections:
     """
 
     def __init__(self, wait: Callable[[Awaitable[Any]], Any] | None = None) -> None:
-        self._wait = wait or self._run
+        self.wait = wait or self._run
         self._open: dict[str, RemoteProvider] = {}
         self._left: list[RemoteProvider] = []
         self._runner: asyncio.Runner | None = None
@@ -41,7 +41,7 @@ class Connections:
         """What a provider answered, waited for where need be. Raises `CallError`."""
         if isinstance(answer, Reply):
             return answer
-        reply: Reply = self._wait(answer)
+        reply: Reply = self.wait(answer)
         return reply
 
     async def aclose(self) -> None:

@@ -1,0 +1,101 @@
+"""Replies piece by piece, and text that goes between two others. Spec: 07 §1.11.
+
+The mock provider answers both in ways of its own: its queue and its log of calls have no part in them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.llm.budget import json_tokens, project
+from harnpy.llm.messages import strings_in
+from harnpy.llm.providers.mock import NAME as MOCK
+from harnpy.llm.reply import Reply
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable
+
+    from harnpy.llm.call import Models
+    from harnpy.llm.request import Request
+
+_INFILL = """\
+Continue the text between <prefix> and </prefix>. What you write is put directly behind it{}.
+Answer with that text alone: no explanation, no code fence.
+
+<prefix>{}</prefix>"""
+
+
+def stream_into(send: Callable[[str], bool], models: Models, request: Request) -> None:
+    """Send the text of the reply as it comes, until ``send`` answers that no more is wanted.
+
+    Raises `CallError`.
+    """
+    stream: Callable[[Request], AsyncGenerator[str]] | None
+    if request.provider == MOCK:
+        models.admit(request)
+        words = [word for message in request.messages[-1:] for word in _text(message).split()]
+        all(map(send, words))
+    elif (stream := getattr(models.provider(request), "stream", None)) is not None:
+        models.admit(request)
+        _stream_remote(send, models, request, stream(request))
+    else:
+        send(models.ask(request).text)
+
+
+def _stream_remote(
+    send: Callable[[str], bool], models: Models, request: Request, pieces: AsyncGenerator[str]
+) -> None:
+    """Send the pieces, and charge them to the program by an estimate: the provider tells only texts."""
+    begin, wait, text = models.monotonic(), models.connections.wait, ""
+    while (piece := wait(_following(pieces))) is not None:
+        text += piece
+        if not send(piece):
+            wait(pieces.aclose())
+            break
+    reply = Reply(
+        text=text,
+        model=request.model,
+        provider=request.provider,
+        requested_model=request.model,
+        input_tokens=project(request, 0.0).input_tokens,
+        output_tokens=json_tokens(text),
+        price=request.price,
+    )
+    models.account.charge(reply, models.trace.new_call_id(), int((models.monotonic() - begin) * 1000))
+
+
+async def _following(pieces: AsyncIterator[str]) -> str | None:
+    return await anext(pieces, None)
+
+
+def _text(message: dict[str, Any]) -> str:
+    content = message.get("content")
+    blocks = content if isinstance(content, list) else [content]
+    return " ".join(strings_in([block.get("text") if isinstance(block, dict) else block for block in blocks]))
+
+
+def infill_prompt(prefix: str, suffix: str) -> str:
+    """What a model that only chats is asked for the text between ``prefix`` and ``suffix``."""
+    if not suffix:
+        return _INFILL.format("", prefix)
+    return _INFILL.format(" and before <suffix>", prefix) + f"\n<suffix>{suffix}</suffix>"
+
+
+def complete(models: Models, request: Request, prefix: str, suffix: str) -> Reply:
+    """The text between; ``request`` is for the `infill_prompt`. Raises `CallError`."""
+    if request.provider == MOCK:
+        return models.ask(request, answer=lambda request: _mock_completion(request, prefix, suffix))
+    return models.ask(request)
+
+
+def _mock_completion(request: Request, prefix: str, suffix: str) -> Reply:
+    text = f"Mock completion after {len(prefix)} chars"
+    return Reply(
+        text=f"{text} before {len(suffix)} chars" if suffix else text,
+        model=MOCK,
+        provider=MOCK,
+        requested_model=request.model,
+        input_tokens=len((prefix + suffix).encode("utf-8", "surrogatepass")),
+        output_tokens=16,
+        stop_reason="stop",
+    )

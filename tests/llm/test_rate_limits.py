@@ -1,0 +1,135 @@
+"""Requests per minute and backoffs, on a clock that only sleeping moves. Spec: 07 §1.8, §1.13."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harnpy.llm.call import Models
+from harnpy.llm.errors import CallError
+from harnpy.llm.providers.mock import MockProvider
+from harnpy.llm.rate_limits import WINDOW, RateLimits
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.slept: list[float] = []
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def limits(clock: Clock, env: dict[str, str] | None = None, **rest: Any) -> RateLimits:
+    return RateLimits((env or {}).get, clock.monotonic, clock.sleep, **rest)
+
+
+@given(rpm=st.integers(1, 5), pauses=st.lists(st.floats(0, 50), min_size=1, max_size=25))
+def test_no_sixty_seconds_see_more_than_the_limit(rpm: int, pauses: list[float]) -> None:
+    clock = Clock()
+    rates = limits(clock)
+    rates.set("p", rpm)
+    permits = []
+    for pause in pauses:
+        clock.now += pause
+        rates.acquire("p")
+        permits.append(clock.now)
+    for earlier, later in zip(permits, permits[rpm:], strict=False):
+        assert later - earlier >= WINDOW - 1e-6
+
+
+def test_a_full_window_waits_until_its_oldest_request_leaves(clock: Clock) -> None:
+    rates = limits(clock)
+    rates.set("p", 2)
+    rates.acquire("p")
+    clock.now += 10
+    rates.acquire("p")
+    clock.now += 5
+    rates.acquire("p")
+    assert clock.slept == [45.0]
+    rates.acquire("p")
+    assert clock.slept == [45.0, 10.0]
+
+
+def test_without_a_limit_nothing_waits(clock: Clock) -> None:
+    rates = limits(clock)
+    for _ in range(1000):
+        rates.acquire("p")
+    assert clock.slept == []
+
+
+def test_where_a_limit_comes_from(clock: Clock) -> None:
+    env = {"HARN_RATE_LIMIT_OPENAI": "9", "HARN_RATE_LIMIT_ODD": "many", "HARN_RATE_LIMIT_OFF": "0"}
+    rates = limits(clock, env, configured={"openai": 3, "odd": 4, "together": 5}.get)
+    assert [rates.rpm(name) for name in ("openai", "odd", "together", "off", "none")] == [9, 4, 5, None, None]
+    rates.set("openai", 2)
+    assert rates.rpm("openai") == 2
+    rates.set("openai", 0)
+    assert rates.rpm("openai") is None
+
+
+def test_waits_between_tries_double_up_to_half_a_minute(clock: Clock) -> None:
+    def fail() -> None:
+        raise CallError("overloaded", "busy")
+
+    with pytest.raises(CallError, match="busy"):
+        limits(clock).run("p", fail, lambda error: "overloaded", retries=8, backoff_ms=1000)
+    assert clock.slept == [1, 2, 4, 8, 16, 30, 30, 30]
+
+
+# Transport retries (07 §1.8).
+
+
+class Flaky:
+    """A provider that fails with each of ``failures`` before it answers."""
+
+    def __init__(self, failures: list[CallError]) -> None:
+        self.failures = failures
+
+    def complete(self, request: Any) -> Any:
+        if self.failures:
+            raise self.failures.pop(0)
+        return MockProvider().complete(request)
+
+
+def backoffs(clock: Clock, failures: list[CallError], **options: Any) -> list[float]:
+    models = Models(env={}.get, now=lambda: 0.0, monotonic=clock.monotonic, sleep=clock.sleep)
+    request = models.request("hi", None, models.options({"provider": "mock", **options}))
+    request.provider = "real"
+    flaky = Flaky(failures)
+    models.ask(request, answer=flaky.complete)
+    return clock.slept
+
+
+def test_the_backoff_doubles_up_to_sixteen_times_its_base(clock: Clock) -> None:
+    failures = [CallError("overloaded", "busy") for _ in range(6)]
+    assert backoffs(clock, failures, llm_retries=6) == [0.5, 1, 2, 4, 4, 4]
+
+
+def test_the_backoff_has_a_base_of_its_own(clock: Clock) -> None:
+    assert backoffs(clock, [CallError("timeout", "x")], llm_retries=1, llm_backoff_ms=10) == [0.02]
+
+
+def test_a_providers_hint_comes_before_the_backoff(clock: Clock) -> None:
+    failures = [CallError("rate_limit", "slow down\nretry-after: 1.5"), CallError("rate_limit", "m")]
+    assert backoffs(clock, failures, llm_retries=2) == [1.5, 1.0]
+
+
+def test_a_limit_holds_for_tries_again(clock: Clock) -> None:
+    models = Models(env={"HARN_RATE_LIMIT_REAL": "1"}.get, monotonic=clock.monotonic, sleep=clock.sleep)
+    request = models.request("hi", None, models.options({"provider": "mock", "llm_retries": 1}))
+    request.provider, request.backoff_ms = "real", 0
+    models.ask(request, answer=Flaky([CallError("overloaded", "busy")]).complete)
+    assert clock.slept == [0, WINDOW]
