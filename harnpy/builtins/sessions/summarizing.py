@@ -29,6 +29,7 @@ def summarizer(vm: Vm, options: Value = None) -> Callable[[str], str]:
     def summarize(prompt: str) -> str:
         given = options if type(options) is dict else {}
         chosen = {key: value for key, value in given.items() if key not in _NOT_FOR_SUMMARIES}
+        chosen["structural_experiment"] = False  # not the environment's either
         models = models_of(vm)
         return ask(vm, models.request(prompt, None, models.options(chosen))).text
 
