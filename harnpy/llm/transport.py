@@ -1,4 +1,4 @@
-"""How a call travels: in pieces or whole, for how long at most. Spec: 07 §1.2, §1.14."""
+"""How a call travels: in pieces or whole, and for how long at most. Spec: 07 §1.2, §1.14."""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ from harnpy.llm.providers import make_provider
 from harnpy.llm.providers.connections import Connections
 from harnpy.llm.reply import Reply
 from harnpy.llm.request import Request
+from harnpy.llm.transport import Transport
 from tests.llm.wire import ANTHROPIC, KEY, OPENAI, Call, Fail, Raw, Say, Silence, Wire
 
 BOTH = pytest.mark.parametrize("protocol", [OPENAI, ANTHROPIC])
@@ -36,7 +37,9 @@ def config(wire: Wire, **changes: Any) -> ProviderConfig:
 
 def request(*messages: dict[str, Any], **fields: Any) -> Request:
     said = list(messages) or [{"role": "user", "content": "hi"}]
-    return Request(**{"messages": said, "system": None, "provider": "acme", "model": "m-1", **fields})
+    wire = {key: fields.pop(key) for key in ("stream", "timeout", "idle_timeout") if key in fields}
+    given = {"messages": said, "system": None, "provider": "acme", "model": "m-1"}
+    return Request(**{**given, "transport": Transport(**wire), **fields})
 
 
 def ask(wire: Wire, asked: Request | None = None, **changes: Any) -> Reply:
@@ -436,6 +439,9 @@ def test_thinking(thinking: Any, openai: Any, openrouter: Any, anthropic: Any) -
     assert about_thinking(sent(OPENAI, asked)) == openai
     assert about_thinking(sent(OPENAI, asked, name="openrouter")) == openrouter
     assert about_thinking(sent(ANTHROPIC, asked)) == anthropic
+    if thinking["mode"] == "enabled":
+        newer = replace(asked, model="claude-opus-4-7")
+        assert about_thinking(sent(ANTHROPIC, newer)) == {"thinking": {"type": "adaptive"}}
 
 
 def test_a_service_that_forgot_its_thoughts_is_not_asked_to_think_on() -> None:
@@ -506,33 +512,29 @@ def test_what_has_no_utf_8_is_sent_as_a_question_mark() -> None:
 # --- failures -----------------------------------------------------------------------------------------
 
 
-def fails(status: int, **fields: Any) -> Fail:
-    return Fail(status, **fields)
-
-
 @BOTH
 @pytest.mark.parametrize(
     ("answer", "category", "kind", "reason", "part"),
     [
-        (fails(400, message="bad thing"), "generic", "terminal", "invalid_request", "HTTP 400 Bad Request"),
+        (Fail(400, message="bad thing"), "generic", "terminal", "invalid_request", "HTTP 400 Bad Request"),
         (
-            fails(400, message="prompt is too long: 9 tokens"),
+            Fail(400, message="prompt is too long: 9 tokens"),
             "generic",
             "terminal",
             "context_overflow",
             "prompt is too long",
         ),
-        (fails(401, message="bad key {key}"), "auth", "terminal", "auth_failure", "bad key [redacted]"),
-        (fails(403), "auth", "terminal", "auth_failure", "HTTP 403 Forbidden"),
-        (fails(404), "not_found", "terminal", "model_unavailable", "HTTP 404 Not Found"),
-        (fails(408), "timeout", "transient", "timeout", "HTTP 408"),
-        (fails(429), "rate_limit", "transient", "rate_limit", "HTTP 429 Too Many Requests (some_error): no"),
-        (fails(500), "server_error", "transient", "server_error", "HTTP 500"),
-        (fails(502), "server_error", "transient", "server_error", "HTTP 502"),
-        (fails(503), "overloaded", "transient", "server_error", "HTTP 503"),
-        (fails(504), "timeout", "transient", "timeout", "HTTP 504"),
-        (fails(529, message="Overloaded"), "overloaded", "transient", "server_error", "HTTP 529"),
-        (fails(418), "generic", "terminal", "unknown", "HTTP 418"),
+        (Fail(401, message="bad key {key}"), "auth", "terminal", "auth_failure", "bad key [redacted]"),
+        (Fail(403), "auth", "terminal", "auth_failure", "HTTP 403 Forbidden"),
+        (Fail(404), "not_found", "terminal", "model_unavailable", "HTTP 404 Not Found"),
+        (Fail(408), "timeout", "transient", "timeout", "HTTP 408"),
+        (Fail(429), "rate_limit", "transient", "rate_limit", "HTTP 429 Too Many Requests (some_error): no"),
+        (Fail(500), "server_error", "transient", "server_error", "HTTP 500"),
+        (Fail(502), "server_error", "transient", "server_error", "HTTP 502"),
+        (Fail(503), "overloaded", "transient", "server_error", "HTTP 503"),
+        (Fail(504), "timeout", "transient", "timeout", "HTTP 504"),
+        (Fail(529, message="Overloaded"), "overloaded", "transient", "server_error", "HTTP 529"),
+        (Fail(418), "generic", "terminal", "unknown", "HTTP 418"),
     ],
 )
 def test_the_service_refuses(

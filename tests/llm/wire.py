@@ -13,7 +13,7 @@ import asyncio
 import json
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 OPENAI, ANTHROPIC = "openai", "anthropic"
@@ -34,7 +34,8 @@ class Call:
 @dataclass(frozen=True)
 class Say:
     """An answer. ``piece``: the characters of a chunk; ``bytes_a_write``: how finely the bytes are cut;
-    ``pause``: seconds before each event; ``cut_after``: the events after which the connection breaks.
+    ``pause``: seconds before each event; ``cut_after``: the events after which the connection breaks, or
+    ``error_after`` is said; ``meet``: no answer before so many requests wait for one.
     """
 
     text: str = ""
@@ -49,6 +50,7 @@ class Say:
     bytes_a_write: int = 0
     pause: float = 0.0
     cut_after: int | None = None
+    meet: int = 0
     error_after: dict[str, Any] | None = None
 
 
@@ -86,18 +88,17 @@ class Received:
     body: dict[str, Any]
 
 
-@dataclass
 class Wire:
-    protocol: str
-    answers: list[Answer]
-    requests: list[Received] = field(default_factory=list)
-    #: A request has come; the client went away while it waited.
-    asked: threading.Event = field(default_factory=threading.Event)
-    hung_up: threading.Event = field(default_factory=threading.Event)
+    """``asked``: a request has come; ``hung_up``: a client went away while it waited; ``closed``: a
+    connection came to its end.
+    """
 
     def __init__(self, protocol: str, *answers: Answer) -> None:
         self.protocol, self.answers = protocol, list(answers)
-        self.requests, self.asked, self.hung_up = [], threading.Event(), threading.Event()
+        self.requests: list[Received] = []
+        self.connections = 0
+        self.asked, self.hung_up, self.closed = threading.Event(), threading.Event(), threading.Event()
+        self._waiting: list[asyncio.Event] = []
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
 
@@ -126,12 +127,14 @@ class Wire:
         await asyncio.gather(*left, return_exceptions=True)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
         try:
             while await self._exchange(reader, writer):
                 pass
         except (ConnectionError, asyncio.IncompleteReadError):
             self.hung_up.set()
         finally:
+            self.closed.set()
             writer.close()
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
@@ -147,6 +150,9 @@ class Wire:
         self.requests.append(Received(line.decode().split()[1], headers, body))
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         self.asked.set()
+        if isinstance(answer, Say) and len(self.requests) >= answer.meet:
+            for event in self._waiting:
+                event.set()
         return await self._answer(answer, self.requests[-1], reader, writer)
 
     async def _answer(
@@ -163,6 +169,10 @@ class Wire:
                 extra = {"retry-after": answer.after} if answer.after else {}
                 text = json.dumps(self._error(answer, request), ensure_ascii=False)
                 return await self._whole(writer, answer.status, text.encode(), extra=extra)
+            case Say(meet=meet) if len(self.requests) < meet:
+                self._waiting.append(asyncio.Event())
+                await self._waiting[-1].wait()
+        match answer:
             case Say() if request.body.get("stream"):
                 return await self._stream(writer, answer, request)
             case Say():

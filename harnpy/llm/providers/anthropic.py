@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import anthropic
 
+from harnpy.llm.capabilities import model_version
 from harnpy.llm.json_schema import json_schema
 from harnpy.llm.messages import compact_json
 from harnpy.llm.output import JSON_OBJECT, JSON_SCHEMA
@@ -23,6 +24,9 @@ _VERSION = "2023-06-01"
 
 #: The least and the usual number of tokens to think with.
 _LEAST_THINKING, _USUAL_THINKING = 1024, 8192
+
+#: From this version on models decide for themselves how long they think.
+_ADAPTIVE = (4, 7)
 
 _JSON_ONLY = "Answer with one JSON value and nothing else: no prose, no code fence."
 
@@ -238,6 +242,8 @@ def _thinking(request: Request, messages: list[dict[str, Any]]) -> dict[str, Any
             return {"thinking": {"type": "adaptive"}}
         case "effort":
             return {"thinking": {"type": "adaptive"}, "output_config": {"effort": thinking["level"]}}
+        case "enabled" if (model_version(request.model) or (0, 0)) >= _ADAPTIVE:
+            return {"thinking": {"type": "adaptive"}}
         case "enabled":
             budget = thinking.get("budget_tokens")
             if budget is None:
