@@ -21,12 +21,11 @@ from tests.support import Command
 
 BOTH = pytest.mark.parametrize("protocol", [OPENAI, ANTHROPIC])
 
+_ENTRY = '[providers.acme]\nbase_url = "{url}"\nauth_envs = ["ACME_KEY"]\ndefault_model = "m-1"\n'
 _PROVIDERS = {
-    OPENAI: '[providers.acme]\nbase_url = "{url}"\nauth_envs = ["ACME_KEY"]\ndefault_model = "m-1"\n',
-    ANTHROPIC: (
-        '[providers.acme]\nbase_url = "{url}"\nauth_envs = ["ACME_KEY"]\ndefault_model = "m-1"\nprotocol = "anthropic"\n'
-        'auth_style = "header"\nauth_header = "x-api-key"\nchat_endpoint = "/messages"\n'
-    ),
+    OPENAI: _ENTRY,
+    ANTHROPIC: _ENTRY + 'protocol = "anthropic"\nchat_endpoint = "/messages"\n'
+    'auth_style = "header"\nauth_header = "x-api-key"\n',
 }
 
 
@@ -122,7 +121,7 @@ def test_llm_retries_decide_how_often_a_service_is_asked(protocol: str, tmp_path
     source = """
     let r = llm_call("hi", nil, {llm_retries: 3, llm_backoff_ms: 1})
     println(r.text)
-    println(agent_trace().empty_completion_retries)
+    println(agent_trace_summary().empty_completion_retries)
     """
     answers = Fail(500), Say("", stop="length"), Fail(429, after="0.01"), Say("at last")
     with Wire(protocol, *answers) as wire:
@@ -242,6 +241,35 @@ def test_inputs_of_a_repl_call_one_after_another(protocol: str, tmp_path: Path) 
         assert [session.run('llm_call("hi").text') for _ in range(3)] == ["ok"] * 3
 
 
+@BOTH
+def test_tools_are_told_and_calls_come_back(protocol: str, tmp_path: Path) -> None:
+    source = """
+    var tools = tool_registry()
+    tools = tool_define(tools, "look", "Look into a file.", {
+      parameters: {path: "string"}, handler: { args -> "x" }, returns: {type: "string"},
+    })
+    let r = llm_call("hi", nil, {tools: tools})
+    for call in r.tool_calls { println("${call.id} ${call.name} ${call.arguments}") }
+    """
+    calls = Call("look", '{"path": "a.txt"}', "id_1"), Call("look", '{"path": ', "id_2")
+    with Wire(protocol, Say(calls=calls)) as wire:
+        first, second = program(wire, tmp_path, source).splitlines()
+        (tool,) = wire.requests[0].body["tools"]
+    assert first == "id_1 look {path: a.txt}"
+    assert second.startswith("id_2 look {__parse_error: The arguments of tool 'look' are not valid JSON")
+    schema = {
+        "type": "object",
+        "properties": {"path": {"type": "string"}},
+        "required": ["path"],
+        "additionalProperties": False,
+    }
+    told = {"name": "look", "description": "Look into a file."}
+    if protocol == ANTHROPIC:
+        assert tool == {**told, "input_schema": schema}
+    else:
+        assert tool == {"type": "function", "function": {**told, "parameters": schema}}
+
+
 def test_a_fallback_of_the_other_protocol_takes_over(tmp_path: Path) -> None:
     with Wire(OPENAI, Fail(500)) as first, Wire(ANTHROPIC, Say("from the other")) as second:
         env = environment(first, tmp_path)
@@ -310,7 +338,6 @@ def test_the_key_is_in_nothing_that_a_run_writes(protocol: str, tmp_path: Path, 
             PYTHONASYNCIODEBUG="1",
         )
         done = harnpy("run", "--trace", "--debug", "program.harn", **env)
-        print(done.stdout[-3000:], done.stderr[-3000:])
         assert len(wire.requests) == 6
     assert done.returncode == 1
     assert "[redacted]" in done.stdout
