@@ -217,7 +217,7 @@ def test_an_interrupt_leaves_the_session_whole(protocol: str, tmp_path: Path) ->
 @BOTH
 def test_connections_end_with_the_program(protocol: str, tmp_path: Path) -> None:
     with Wire(protocol, Say("ok")) as wire:
-        program(wire, tmp_path, 'llm_call("a") llm_call("b")'.replace(" llm", "\nllm"))
+        program(wire, tmp_path, 'llm_call("a")\nllm_call("b")')
         assert wire.connections == 1, "the calls of a program share a connection"
         assert wire.closed.wait(10)
 
