@@ -665,6 +665,16 @@ def test_a_name_that_nobody_knows() -> None:
     assert (caught.value.category, caught.value.reason) == ("transient_network", "network_error")
 
 
+@BOTH
+@pytest.mark.parametrize("key", [KEY + "\n", KEY + "…", " " + KEY])
+def test_a_key_that_no_header_can_carry(protocol: str, key: str) -> None:
+    with Wire(protocol, Say("ok")) as wire:
+        error = failure(wire, api_key=key)
+        assert wire.requests == []
+    assert (error.category, error.reason) == ("auth", "auth_failure")
+    assert error.message == "acme: the API key holds blanks or characters that no key has"
+
+
 def test_nothing_of_the_sdk_hangs_on_the_error() -> None:
     """Its errors hold the request, and so the key."""
     with Wire(OPENAI, Fail(401, message="{key}")) as wire:

@@ -270,6 +270,40 @@ def test_tools_are_told_and_calls_come_back(protocol: str, tmp_path: Path) -> No
         assert tool == {"type": "function", "function": {**told, "parameters": schema}}
 
 
+@BOTH
+def test_a_loop_answers_the_calls_of_its_model(protocol: str, tmp_path: Path) -> None:
+    source = """
+    var tools = tool_registry()
+    tools = tool_define(tools, "add", "Add.", {
+      parameters: {a: "int", b: "int"}, handler: { args -> args.a + args.b }, returns: {type: "int"},
+    })
+    let r = agent_loop("2 + 3?", nil, {tools: tools, tool_format: "native"})
+    println("${r.status} ${r.text} ${r.tools.successful}")
+    """
+    calls = Call("add", '{"a": 2, "b": 3}', "id_1"), Call("add", '{"a": ', "id_2")
+    table = '[[capabilities.provider.acme]]\nmodel_match = "*"\nnative_tools = true\n'
+    (tmp_path / "harn.toml").write_text(table, encoding="utf-8")
+    with Wire(protocol, Say("I add.", calls=calls), Say("It is 5.")) as wire:
+        host = WireHost(environment(wire, tmp_path))
+        vm = Vm(host=host)
+        vm.source_dir = str(tmp_path)
+        vm.run_source(source)
+        messages = wire.requests[1].body["messages"]
+    assert host.out.getvalue() == "done I add.It is 5. [add]\n"
+    if protocol == OPENAI:
+        _system, _user, assistant, *results = messages
+        assert [call["id"] for call in assistant["tool_calls"]] == ["id_1", "id_2"]
+        answered = [(result["tool_call_id"], result["content"]) for result in results]
+    else:
+        _user, assistant, last = messages
+        assert [block["type"] for block in assistant["content"]] == ["text", "tool_use", "tool_use"]
+        answered = [(block["tool_use_id"], block["content"]) for block in last["content"]]
+    (first, second) = answered
+    assert first == ("id_1", "5")
+    assert second[0] == "id_2"
+    assert second[1].startswith("ERROR: The arguments of tool 'add' are not valid JSON")
+
+
 def test_a_fallback_of_the_other_protocol_takes_over(tmp_path: Path) -> None:
     with Wire(OPENAI, Fail(500)) as first, Wire(ANTHROPIC, Say("from the other")) as second:
         env = environment(first, tmp_path)

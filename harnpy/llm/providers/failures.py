@@ -88,6 +88,14 @@ def cut_off(config: ProviderConfig) -> CallError:
     return _failed(config, "transient_network", text)
 
 
+def unusable_key(config: ProviderConfig) -> CallError | None:
+    """A key that no header can carry: with a line's end, or the dots of an example. None for any other."""
+    key = config.api_key or ""
+    if key.isascii() and key.isprintable() and key == key.strip():
+        return None
+    return _failed(config, "auth", "the API key holds blanks or characters that no key has")
+
+
 def redacted(text: str, config: ProviderConfig) -> str:
     """``text`` without the key, and without what else a configuration puts into headers."""
     secrets = [config.api_key or "", *config.extra_headers.values()]

@@ -12,7 +12,14 @@ import json
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from harnpy.llm.providers.failures import MalformedReply, call_error, cut_off, nothing_delivered, timed_out
+from harnpy.llm.providers.failures import (
+    MalformedReply,
+    call_error,
+    cut_off,
+    nothing_delivered,
+    timed_out,
+    unusable_key,
+)
 from harnpy.llm.reply import Reply
 
 if TYPE_CHECKING:
@@ -142,6 +149,9 @@ class Remote(ABC):
         return answer
 
     async def _post(self, request: Request, body: dict[str, Any], stream: bool) -> Any:
+        refusal = unusable_key(self.config)
+        if refusal is not None:
+            raise refusal
         if self._client is None:
             self._client = self.new_client()
         sdk, silence = self.sdk, self._silence(request)
