@@ -304,6 +304,19 @@ def test_a_loop_answers_the_calls_of_its_model(protocol: str, tmp_path: Path) ->
     assert second[1].startswith("ERROR: The arguments of tool 'add' are not valid JSON")
 
 
+@BOTH
+def test_a_stream_comes_piece_by_piece(protocol: str, tmp_path: Path) -> None:
+    source = """
+    for piece in llm_stream("hi") { println(piece) }
+    for piece in llm_stream("hi") { println(piece) }
+    """
+    with Wire(protocol, Say("abcdefghij"), Fail(401, message="key {key}")) as wire:
+        first, second, third, error = program(wire, tmp_path, source).splitlines()
+    assert [first, second, third] == ["abcd", "efgh", "ij"]
+    assert error.startswith("error: ")
+    assert error.endswith("key [redacted]")
+
+
 def test_a_fallback_of_the_other_protocol_takes_over(tmp_path: Path) -> None:
     with Wire(OPENAI, Fail(500)) as first, Wire(ANTHROPIC, Say("from the other")) as second:
         env = environment(first, tmp_path)
