@@ -17,7 +17,7 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
-from options import parser
+from options import parser, peers_first
 
 from harnpy import Vm
 
@@ -101,8 +101,17 @@ class OpenAIAgents(Side):
     name = "OpenAI Agents SDK"
 
     async def converse(self, turns: int, tools: bool) -> list[float]:
-        from agents import Agent, Model, ModelResponse, Runner, SQLiteSession, Usage, function_tool
-        from agents import set_tracing_disabled
+        with peers_first():
+            from agents import (
+                Agent,
+                Model,
+                ModelResponse,
+                Runner,
+                SQLiteSession,
+                Usage,
+                function_tool,
+                set_tracing_disabled,
+            )
         from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
         set_tracing_disabled(True)
@@ -278,8 +287,9 @@ def concurrent(rounds: int) -> bool:
     source = f"""
     pipeline main(task) {{
       fn talk(n) {{
-        let results = parallel {LOOPS} {{ i -> agent_loop("Hello", nil, {{provider: "slow", model: "m"}}).status }}
-        return results.filter({{ status -> status == "done" }}).len()
+        let options = {{provider: "slow", model: "m"}}
+        let results = parallel {LOOPS} {{ i -> agent_loop("Hello", nil, options).status }}
+        return len(results.filter({{ status -> status == "done" }}))
       }}
       talk
     }}

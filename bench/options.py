@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+HERE = str(Path(__file__).parent)
 
 
 def parser(doc: str | None, rounds: int) -> argparse.ArgumentParser:
@@ -11,3 +17,16 @@ def parser(doc: str | None, rounds: int) -> argparse.ArgumentParser:
     made.add_argument("--rounds", type=int, default=rounds)
     made.add_argument("--check", action="store_true", help="exit 1 when a budget is missed")
     return made
+
+
+@contextmanager
+def peers_first() -> Iterator[None]:
+    """Inside the block a package is meant where one of our scripts has the same name: `agents`."""
+    path, ours = list(sys.path), sys.modules.pop("agents", None)
+    sys.path[:] = [entry for entry in path if str(Path(entry or ".").resolve()) != HERE]
+    try:
+        yield
+    finally:
+        sys.path[:] = path
+        if ours is not None and "agents" not in sys.modules:
+            sys.modules["agents"] = ours

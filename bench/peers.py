@@ -18,7 +18,7 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
-from options import parser
+from options import parser, peers_first
 
 from harnpy.session import SessionStore
 
@@ -97,7 +97,8 @@ class OpenAIAgents(Side):
     name = "OpenAI Agents SDK"
 
     def __init__(self) -> None:
-        from agents import SQLiteSession
+        with peers_first():
+            from agents import SQLiteSession
 
         self.make = SQLiteSession
 

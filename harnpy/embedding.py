@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from harnpy.agent.hooks import Hook
+    from harnpy.llm.providers import Provider
     from harnpy.vm.host import Host
 
 
@@ -41,9 +42,11 @@ class Vm(machine.Vm):
             "sessions": _session_store,
             "session_stack": _session_stack,
             "llm_tracing": lambda vm: trace_llm,
+            "providers": lambda vm: self.providers,
         }
         super().__init__(catalog, host, services, deny, allow, CEILINGS)
         self.hooks: list[Hook] = []
+        self.providers: dict[str, Provider] = {}
 
     def register(self, signature: str, function: Callable[..., Any]) -> None:
         """Make ``function(*args)`` a builtin, declared in the reference's notation.
@@ -60,6 +63,14 @@ class Vm(machine.Vm):
 
         call.__doc__ = function.__doc__
         self.builtins.register(Declaration(signature, "host", call, False, None))
+
+    def provide(self, name: str, provider: Provider) -> None:
+        """Let ``provider`` answer the model calls of the provider ``name``, for every program run here.
+
+        It has one method, ``complete(request) -> Reply``, which may be a coroutine: other tasks run while
+        it waits. What fails raises `harnpy.llm.errors.CallError(category, message)`.
+        """
+        self.providers[name] = provider
 
     def hook(self, event: str, handler: Callable[[dict[str, Any]], Any], pattern: str = "*") -> None:
         """Let ``handler(payload)`` see, and for tools change, what agents do in every program run here.

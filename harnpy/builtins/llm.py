@@ -55,6 +55,7 @@ def models_of(vm: Vm) -> Models:
             values=HarnValues(vm),
             wait=vm.tasks.await_coroutine,
             tracing=vm.service("llm_tracing"),
+            provided=vm.service("providers"),
         )
         vm.tasks.at_end(slot.models.connections.aclose)
     return slot.models

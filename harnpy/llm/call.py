@@ -26,7 +26,7 @@ from harnpy.llm.transport import read_transport
 from harnpy.llm.values import Values
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
 
     from harnpy.llm.providers import Provider
     from harnpy.llm.reply import Reply
@@ -48,6 +48,7 @@ class Models:
     ``now`` and ``monotonic`` in seconds, ``sleep``, which may suspend the caller, ``append(path, text)`` to a
     file, ``read`` and ``directory`` as `Configured` has them, ``warn(topic, message)``, what is known of the
     ``values`` that come from JSON, and ``wait`` as `Connections` has it; ``tracing`` as `Account` has it.
+    ``provided`` are providers that an embedder speaks for: they need no configuration and pass no gate.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class Models:
         values: Values | None = None,
         wait: Callable[[Awaitable[Any]], Any] | None = None,
         tracing: bool = False,
+        provided: Mapping[str, Provider] | None = None,
     ) -> None:
         self.show = show
         self.env = env
@@ -75,6 +77,7 @@ class Models:
         self.values = values or Values()
         self.config = Configured(env, read, directory)
         self.connections = Connections(wait)
+        self.provided = provided or {}
         self.mock = MockProvider(show)
         self.account = Account(tracing)
         self.trace = self.account.trace
@@ -96,7 +99,7 @@ class Models:
         request.transport = read_transport(options, self.env)
         given = options.value("structural_experiment")
         request.experiment = read_experiment(given, self.env(EXPERIMENT), options.show)
-        if not self.mock.queued:
+        if not self.mock.queued and request.provider not in self.provided:
             config.providers.require_known(request.provider)
             check_gates(options, request, config.capabilities.of(request.provider, request.model))
             config.providers.require(request.provider)
@@ -108,7 +111,8 @@ class Models:
 
     def _callable_now(self, provider: str) -> bool:
         """Whether the provider could be asked: its key is there, or mocks answer for it."""
-        return self.mock.intercepts(provider) or self.config.providers.available(provider)
+        known = self.mock.intercepts(provider) or provider in self.provided
+        return known or self.config.providers.available(provider)
 
     def info(self) -> dict[str, Any]:
         """What the environment says of calls that name neither provider nor model (07 §1.12)."""
@@ -125,6 +129,8 @@ class Models:
         name = request.provider
         if self.mock.intercepts(name):
             return self.mock
+        if name in self.provided:
+            return self.provided[name]
         self.config.providers.require(name)
         refusal = self.config.providers.refuse_when_disabled(name)
         if refusal is not None:
