@@ -45,7 +45,12 @@ class Ledger:
         return [item for item in self.deliverables if item.status in _UNRESOLVED]
 
     def as_dict(self) -> Dict:
-        return asdict(self)
+        return {
+            "root_task": self.root_task,
+            "deliverables": [asdict(item) for item in self.deliverables],
+            "rationale": self.rationale,
+            "observations": list(self.observations),
+        }
 
     def render(self) -> str:
         """What the model is shown before each turn."""

@@ -90,10 +90,12 @@ class Matrix:
         self._built_in = built_in
         self._project = project
         self._overrides = project
+        self._known: dict[tuple[str, str], Capabilities] = {}
 
     def install(self, source: str) -> None:
         """Let the rows of a TOML text replace all earlier overrides. Raises `MisuseError`."""
         caller = "provider_capabilities_install"
+        self._known.clear()
         try:
             self._overrides = read_rules(parse_toml(source), "")
         except (ValueError, OptionError) as error:
@@ -102,9 +104,16 @@ class Matrix:
     def clear(self) -> None:
         """Forget what was installed."""
         self._overrides = self._project
+        self._known.clear()
 
     def of(self, provider: str, model: str) -> Capabilities:
         """What the model can do at the provider. A row stands alone: what it leaves out, it denies."""
+        known = self._known.get((provider, model))
+        if known is None:
+            known = self._known[provider, model] = self._find(provider, model)
+        return known
+
+    def _find(self, provider: str, model: str) -> Capabilities:
         id = model.lower()
         version = model_version(id)
         layers = [self._built_in] if self._overrides is None else [self._overrides, self._built_in]

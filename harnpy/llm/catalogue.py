@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.llm.context import context_window
@@ -10,6 +11,8 @@ from harnpy.llm.globs import glob_matches
 from harnpy.llm.prices import price_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from harnpy.llm.prices import Price
     from harnpy.llm.settings import Settings
 
@@ -42,10 +45,13 @@ class Catalogue:
     def __init__(self, settings: Settings, default_provider: str) -> None:
         self._settings = settings
         self._default_provider = default_provider
+        # Settings never change, programs use few models, and every call asks: each is looked up once.
+        self.resolve: Callable[[str], Target] = lru_cache(self._resolve)
+        self.price: Callable[[str], Price] = lru_cache(self._price)
 
     # Names.
 
-    def resolve(self, selector: str) -> Target:
+    def _resolve(self, selector: str) -> Target:
         """The model that an alias or id means."""
         alias = self._settings.aliases.get(selector)
         if alias is not None:
@@ -93,7 +99,7 @@ class Catalogue:
         entry = self._settings.providers.get(provider)
         return "native" if entry is not None and "native_tools" in entry.features else "text"
 
-    def price(self, model: str) -> Price:
+    def _price(self, model: str) -> Price:
         entry = self._settings.models.get(model)
         return price_of(model) if entry is None or entry.pricing is None else entry.pricing
 
