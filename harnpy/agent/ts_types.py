@@ -22,6 +22,7 @@ _NAMES = {
     "nil": "null",
     "null": "null",
 }
+_BRACES = re.compile(r"\{.*\}")
 _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*")
 
 #: Deeper than this a type says nothing any more.
@@ -75,7 +76,7 @@ def _of_schema(schema: dict[str, Any], depth: int) -> str:
 def _of_type(kind: Any, schema: dict[str, Any], depth: int) -> str:
     if kind in ("array", "list") and "items" in schema:
         item = ts_type(schema["items"], depth + 1)
-        return f"({item})[]" if " | " in item and not item.startswith("{") else f"{item}[]"
+        return f"({item})[]" if " | " in _BRACES.sub("", item) else f"{item}[]"
     if kind in ("object", "dict") or (kind is None and "properties" in schema):
         return _object(schema, depth)
     return _NAMES.get(kind, _UNKNOWN) if isinstance(kind, str) else _UNKNOWN

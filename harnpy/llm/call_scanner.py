@@ -40,21 +40,23 @@ _PREFIXED = (
 
 @dataclass(slots=True)
 class Found:
-    """What a stretch of text holds, up to ``end``; ``rest`` is what is neither call nor code fence."""
+    """What a stretch of text holds, up to ``end``; ``rest`` is what is neither call nor code fence.
+
+    When it ends inside inline code, ``code_end`` is where that does.
+    """
 
     calls: list[Call] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     rest: list[str] = field(default_factory=list)
     json: list[tuple[int, list[JsonCall]]] = field(default_factory=list)
     end: int = 0
+    code_end: int = 0
 
     def add(self, name: str, arguments: dict[str, Any], id: str | None = None) -> None:
         self.calls.append({"id": id or f"tc_{len(self.calls)}", "name": name, "arguments": arguments})
 
     def adopt_json(self, scanner: CallScanner) -> None:
-        """Take calls written as JSON, which wait in ``rest``, when there are no others."""
-        if self.calls or self.errors:
-            return
+        """Take in the calls that are written as JSON; until then they are part of ``rest``."""
         for index, calls in self.json:
             if scanner.body or any(call.name in scanner.known for call in calls):
                 self.rest[index] = ""
@@ -93,7 +95,6 @@ class CallScanner:
             call = self._call_at(at) if begins_line else None
             at = self._plain(at, found) if call is None else self._take(call, found)
             begins_line = self.text[at - 1] == "\n"
-        found.adopt_json(self)
         return found
 
     def arguments(self, opening: int) -> tuple[dict[str, Any], int] | None:
@@ -155,15 +156,19 @@ class CallScanner:
             return fence.end()
         end = self._line_end(at)
         stop = self._tag(at, end)
+        code_end = 0
         for listed in _LIST.finditer(self.text, at, stop):
+            if listed.start() < code_end:
+                continue
             close, calls = self._json_calls(listed.start())
-            if calls:
+            code_end = self.code_end(at, listed.start()) if calls else 0
+            if calls and not code_end:
                 found.rest += [self.text[at : listed.start()], self.text[listed.start() : close]]
                 found.json.append((len(found.rest) - 1, calls))
                 return close
         found.rest.append(self.text[at:stop])
         if stop < end:
-            found.end = stop
+            found.end, found.code_end = stop, self.code_end(at, stop)
         return stop
 
     def _json_calls(self, at: int) -> tuple[int, list[JsonCall]]:
@@ -187,6 +192,18 @@ class CallScanner:
                 end = self._behind_break(code.end())
             tick = text.find("`", code.end(), end)
         return end
+
+    def code_end(self, at: int, stop: int) -> int:
+        """Where the inline code ends that begins behind ``at`` and goes on at ``stop``; 0 when none does."""
+        tick = self.text.find("`", at, stop)
+        while tick >= 0:
+            code = _INLINE_CODE.match(self.text, tick)
+            if code is not None and code.end() > stop:
+                return code.end()
+            passed = code or _TICKS.match(self.text, tick)
+            assert passed is not None
+            tick = self.text.find("`", passed.end(), stop)
+        return 0
 
     def _behind_break(self, at: int) -> int:
         return self.text.find("\n", at) + 1 or len(self.text)

@@ -89,7 +89,12 @@ class Parsed:
 
 def parse_reply(text: str, tools: Iterable[str] = ()) -> Parsed:
     """Take a reply apart; ``tools`` are the names that may be called. Never raises."""
-    return _ReplyParser(without_thoughts(text), frozenset(tools)).parse()
+    text, known = without_thoughts(text), frozenset(tools)
+    parser = _ReplyParser(text, known)
+    parsed = parser.parse()
+    if parser.saw_json and not (parsed.calls or parsed.errors):
+        return _ReplyParser(text, known, adopt_json=True).parse()
+    return parsed
 
 
 def render_call(name: str, arguments: dict[str, Any]) -> str:
@@ -99,12 +104,17 @@ def render_call(name: str, arguments: dict[str, Any]) -> str:
 
 
 class _ReplyParser:
-    def __init__(self, text: str, tools: frozenset[str]) -> None:
+    """``adopt_json``: calls that are written as JSON, outside any block, are carried out."""
+
+    def __init__(self, text: str, tools: frozenset[str], adopt_json: bool = False) -> None:
         self.text = text
         self.tools = tools
         self.known = tools | RUNTIME_TOOLS
         self.stray = CallScanner(text, self.known, tools, body=False)
         self.parsed = Parsed()
+        self.adopt_json = adopt_json
+        self.saw_json = False
+        self.code_end = 0
         self.never_closed: set[str] = set()
 
     def parse(self) -> Parsed:
@@ -141,7 +151,7 @@ class _ReplyParser:
 
     def _angled_call(self, at: int) -> int | None:
         angle = _ANGLE.match(self.text, at)
-        if angle is None or angle[1] not in self.known:
+        if angle is None or angle[1] not in self.known or at < self.code_end:
             return None
         read = self.stray.arguments(angle.end() - 1)
         end = None if read is None else _ANGLE_END.match(self.text, read[1])
@@ -157,10 +167,15 @@ class _ReplyParser:
         assert tag is not None
         sentence = _UNKNOWN_TAG if tag[1] else _UNCLOSED_TAG
         self.parsed.violations.append(sentence.format(_quoted(tag[0], _TAG_PREVIEW)))
+        self.code_end = max(self.code_end, self.stray.code_end(at, tag.end()))
         return tag.end()
 
     def _stray(self, at: int, begins_line: bool) -> int:
         found = self.stray.scan(at, begins_line=begins_line)
+        self.saw_json = self.saw_json or bool(found.json)
+        self.code_end = max(self.code_end, found.code_end)
+        if self.adopt_json:
+            found.adopt_json(self.stray)
         if found.calls:
             self._add_calls(found.calls)
             names = ", ".join(call["name"] for call in found.calls)
@@ -202,7 +217,10 @@ class _ReplyParser:
             parsed.rendered.append(f"<{tag}>\n{body}\n</{tag}>")
 
     def _add_call_block(self, body: str) -> None:
-        found = CallScanner(body, self.known, self.tools, body=True).scan()
+        scanner = CallScanner(body, self.known, self.tools, body=True)
+        found = scanner.scan()
+        if not (found.calls or found.errors):
+            found.adopt_json(scanner)
         errors = self.parsed.errors
         errors += found.errors
         if len(found.calls) == 1:

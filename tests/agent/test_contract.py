@@ -118,6 +118,10 @@ def test_a_declaration_has_parameters_by_name_and_the_description_behind() -> No
             {"type": "array", "items": {"type": "object", "properties": {"a": {"enum": [1, 2]}}}},
             "{ a?: 1 | 2 }[]",
         ),
+        (
+            {"type": "array", "items": {"type": "object", "properties": {"a": "int"}, "nullable": True}},
+            "({ a?: number } | null)[]",
+        ),
     ],
 )
 def test_schemas_become_typescript(schema: object, expected: str) -> None:

@@ -1,0 +1,81 @@
+"""Searching a few hundred short texts: by words (BM25) or by a regular expression. Pure. Spec: 07 §5."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    Compile = Callable[[str], "Pattern"]
+
+K1 = 1.5
+B = 0.75
+MOST_RESULTS = 20
+
+#: Seconds for one text. A model's pattern may be one that backtracks for ever.
+_TIMEOUT = 0.25
+
+_TOKEN = re.compile(r"[^\W_]+")
+_NO_WORDS = "empty query after tokenization; use alphanumeric search terms"
+_NO_MATCH = "no tools matched your regex; widen the alternation or relax quantifiers"
+_NO_TOOL = "no tools matched your BM25 query; try shorter or more generic terms"
+
+
+class Pattern(Protocol):
+    """As the `regex` library compiles them: a search can be given up."""
+
+    def finditer(self, string: str, /, *, timeout: float) -> Iterator[Any]: ...
+
+
+class Hits(NamedTuple):
+    """Names in order of relevance, or else why there are none."""
+
+    names: list[str]
+    diagnostic: str | None = None
+
+
+def search_words(texts: Mapping[str, str], query: str) -> Hits:
+    """The texts that have words of the query, by BM25; ties by name."""
+    terms = dict.fromkeys(_tokens(query))
+    if not terms:
+        return Hits([], _NO_WORDS)
+    documents = {name: Counter(_tokens(text)) for name, text in texts.items()}
+    lengths = {name: words.total() for name, words in documents.items()}
+    average = sum(lengths.values()) / len(documents) if documents else 0.0
+    scores = dict.fromkeys(documents, 0.0)
+    for term in terms:
+        holding = [name for name, words in documents.items() if term in words]
+        rarity = math.log(1 + (len(documents) - len(holding) + 0.5) / (len(holding) + 0.5))
+        for name in holding:
+            count = documents[name][term]
+            norm = K1 * (1 - B + B * lengths[name] / average)
+            scores[name] += rarity * count * (K1 + 1) / (count + norm)
+    return _ranked(scores) or Hits([], _NO_TOOL)
+
+
+def search_pattern(texts: Mapping[str, str], pattern: str, compile: Compile) -> Hits:
+    """The texts that match in any case, those with the most matches first; ties by name."""
+    try:
+        compiled = compile(f"(?i){pattern}")
+    except ValueError as error:
+        return Hits([], f"regex compile error: {error}")
+    scores = {}
+    for name, text in texts.items():
+        try:
+            scores[name] = float(sum(1 for _ in compiled.finditer(text, timeout=_TIMEOUT)))
+        except TimeoutError:
+            return Hits([], "regex compile error: the pattern takes too long; simplify its repetitions")
+    return _ranked(scores) or Hits([], _NO_MATCH)
+
+
+def _tokens(text: str) -> list[str]:
+    return _TOKEN.findall(text.lower())
+
+
+def _ranked(scores: Mapping[str, float]) -> Hits | None:
+    found = sorted((name for name in scores if scores[name] > 0), key=lambda name: (-scores[name], name))
+    return Hits(found[:MOST_RESULTS]) if found else None

@@ -1,0 +1,160 @@
+"""Tools that are held back until they are searched for: the option, and who does the searching. Spec: 07 §5.
+
+The provider searches where it can (*native*): it gets all tools and one of its own for the search. Elsewhere
+the deferred tools aren't sent, and a tool of ours stands for them (*client*).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from harnpy.llm.errors import OptionError
+from harnpy.llm.tools import native_tools
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harnpy.llm.options import Options
+
+    Entry = dict[str, Any]
+
+SEARCH_TOOL = "__harn_tool_search"
+
+_VARIANTS = ("bm25", "regex")
+_MODES = ("auto", "native", "client")
+_STRATEGIES = ("bm25", "regex", "semantic", "host")
+
+_NOT_A_SEARCH = (
+    'tool_search: expected bool, string ("bm25"/"regex"), or dict ({variant, mode, strategy, always_loaded, '
+    "budget_tokens, name, include_stub_listing})"
+)
+_NOT_NATIVE = (
+    'tool_search: provider "{}" does not expose native tool-search for model "{}". Set `tool_search: {{ '
+    'mode: "client" }}` to use the client-executed fallback, or omit tool_search to ship tools eagerly.'
+)
+_ALL_DEFERRED = (
+    "tool_search: all tools have defer_loading set. At least one tool must be non-deferred so the model has "
+    "somewhere to start. (Matches Anthropic's 400 on the same condition.)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSearch:
+    """The option. ``name`` is that of the tool which stands for deferred ones."""
+
+    variant: str = "bm25"
+    mode: str = "auto"
+    strategy: str = "bm25"
+    always_loaded: frozenset[str] = frozenset()
+    budget_tokens: int | None = None
+    name: str = SEARCH_TOOL
+    include_stub_listing: bool = False
+
+    def defers(self, entry: Entry) -> bool:
+        return entry.get("defer_loading") is True and entry["name"] not in self.always_loaded
+
+
+@dataclass(frozen=True, slots=True)
+class NativeSearch:
+    """What a model's provider can do: ``kinds`` of searches, ``forced`` by an option of the provider's."""
+
+    provider: str
+    model: str
+    kinds: Sequence[str] = ()
+    forced: bool = False
+
+    @property
+    def available(self) -> bool:
+        return self.forced or bool(self.kinds)
+
+    def tool(self, search: ToolSearch, deferred: Sequence[Entry]) -> dict[str, Any]:
+        """The provider's own tool for the search."""
+        variant = search.variant
+        if self.provider == "anthropic" or (self.provider == "mock" and variant in self.kinds):
+            return {"type": f"tool_search_tool_{variant}_20251119", "name": f"tool_search_tool_{variant}"}
+        spaces = sorted({entry["namespace"] for entry in deferred if isinstance(entry.get("namespace"), str)})
+        return {"type": "tool_search", "mode": "hosted", **({"namespaces": spaces} if spaces else {})}
+
+
+def read_tool_search(options: Options) -> ToolSearch | None:
+    """The option `tool_search`, None when it is off. Raises `OptionError`."""
+    given = options.value("tool_search")
+    if given is None or given is False:
+        return None
+    if given is True:
+        return ToolSearch()
+    if isinstance(given, str):
+        given = {"variant": given}
+    if not isinstance(given, dict):
+        raise OptionError(_NOT_A_SEARCH)
+    variant = _choice(given, "variant", _VARIANTS, '"bm25" or "regex"', "bm25")
+    return ToolSearch(
+        variant=variant,
+        mode=_choice(given, "mode", _MODES, '"auto" | "native" | "client"', "auto"),
+        strategy=_choice(given, "strategy", _STRATEGIES, '"bm25" | "regex" | "semantic" | "host"', variant),
+        always_loaded=_names(given),
+        budget_tokens=_of_type(given, "budget_tokens", int, "an integer"),
+        name=(_of_type(given, "name", str, "a string") or "").strip() or SEARCH_TOOL,
+        include_stub_listing=_of_type(given, "include_stub_listing", bool, "a bool") or False,
+    )
+
+
+def searches_natively(search: ToolSearch, entries: Sequence[Entry], native: NativeSearch) -> bool:
+    """Whether the provider searches. Raises `OptionError` when it should but can't, or nothing is in view."""
+    if search.mode == "native" and not native.available:
+        raise OptionError(_NOT_NATIVE.format(native.provider, native.model))
+    if entries and all(map(search.defers, entries)):
+        raise OptionError(_ALL_DEFERRED)
+    return native.available and search.mode != "client"
+
+
+def searchable_tools(
+    entries: Sequence[Entry], search: ToolSearch, native: NativeSearch, style: str
+) -> list[dict[str, Any]]:
+    """The native tool JSON of ``entries`` with the tool for the search in front. Raises `OptionError`."""
+    by_provider = searches_natively(search, entries, native)
+    deferred = [entry for entry in entries if search.defers(entry)]
+    if by_provider:
+        loaded = [entry if search.defers(entry) else {**entry, "defer_loading": False} for entry in entries]
+        return [native.tool(search, deferred), *native_tools(loaded, style)]
+    shown = [entry for entry in entries if not search.defers(entry)]
+    return native_tools([search_entry(search), *shown], style)
+
+
+def search_entry(search: ToolSearch) -> Entry:
+    """The tool that stands for the deferred ones, as a registry would have it."""
+    query = "the query, a regular expression" if search.strategy == "regex" else "words of the query"
+    return {
+        "name": search.name,
+        "description": (
+            f"Makes more tools available: those whose name, description or parameters match {query}. "
+            "They can be called from the next turn on."
+        ),
+        "parameters": {"query": "string"},
+    }
+
+
+def _choice(given: dict[str, Any], key: str, allowed: Sequence[str], listed: str, default: str) -> str:
+    if key not in given:
+        return default
+    value = given[key]
+    if not isinstance(value, str):
+        raise OptionError(f"tool_search.{key}: expected a string")
+    if value not in allowed:
+        raise OptionError(f'tool_search.{key}: expected {listed}, got "{value}"')
+    return value
+
+
+def _names(given: dict[str, Any]) -> frozenset[str]:
+    names = given.get("always_loaded", [])
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise OptionError("tool_search.always_loaded: expected a list of tool names")
+    return frozenset(names)
+
+
+def _of_type(given: dict[str, Any], key: str, kind: type, what: str) -> Any:
+    value = given.get(key)
+    if value is not None and type(value) is not kind:
+        raise OptionError(f"tool_search.{key}: expected {what}")
+    return value
