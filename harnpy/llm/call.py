@@ -21,6 +21,8 @@ from harnpy.llm.rate_limits import RateLimits
 from harnpy.llm.request import read_request
 from harnpy.llm.routing import Router
 from harnpy.llm.structured import ask_until_valid
+from harnpy.llm.tool_search import NativeSearch, read_tool_search, resolve_search
+from harnpy.llm.tools import native_style, tool_entries
 from harnpy.llm.transcript_log import VARIABLE, Segment, segment_writer
 from harnpy.llm.transport import read_transport
 from harnpy.llm.values import Values
@@ -99,11 +101,25 @@ class Models:
         request.transport = read_transport(options, self.env)
         given = options.value("structural_experiment")
         request.experiment = read_experiment(given, self.env(EXPERIMENT), options.show)
+        self._defer_tools(request, options)
         if not self.mock.queued and request.provider not in self.provided:
             config.providers.require_known(request.provider)
             check_gates(options, request, config.capabilities.of(request.provider, request.model))
             config.providers.require(request.provider)
         return rewritten(request) if once else request
+
+    def _defer_tools(self, request: Request, options: Options) -> None:
+        """Hold tools back, if they are to be searched for. Raises `OptionError`."""
+        option = read_tool_search(options)
+        entries = tool_entries(options.value("tools"))
+        if option is None or not entries:
+            return
+        provider, model = request.provider, request.model
+        can = self.config.capabilities.of(provider, model)
+        forced = self.options(options.value(provider)).flag("force_native_tool_search")
+        native = NativeSearch(provider, model, can.tool_search if can.defer_loading else (), forced)
+        request.search = resolve_search(option, entries, native)
+        request.tools = request.search.tools(entries, native_style(provider, model))
 
     @property
     def router(self) -> Router:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.budget import Budget, read_budget
-from harnpy.llm.errors import MisuseError, OptionError
+from harnpy.llm.errors import OptionError
 from harnpy.llm.experiments import Experiment
 from harnpy.llm.messages import request_messages
 from harnpy.llm.output import SCHEMA_RETRIES, Output, read_output
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from harnpy.llm.catalogue import Catalogue
     from harnpy.llm.options import Options
     from harnpy.llm.routing import Route, Stop
+    from harnpy.llm.tool_search import Search
     from harnpy.llm.transcript_log import Segment
 
 MAX_TOKENS = 16384
@@ -28,19 +29,14 @@ _TRANSCRIPT_REMOVED = (
     "agent_session_open(id) and pass `session_id: id` instead."
 )
 
-#: Options whose meaning isn't built yet. To ignore one would be to answer another question.
-_LATER = {
-    "tool_search": "tools",
-}
-_MEANS_NOTHING = ("text", "none", "off")
-
 
 @dataclass(slots=True)
 class Request:
     """``messages`` and ``tools`` are as the provider gets them; ``sampling`` holds what the caller set;
     ``segment`` is where a loop records its calls; ``output`` is the form that the answer shall have;
-    ``route`` says how the provider came to be chosen, and who is asked when it fails;
-    ``experiment`` rewrites the prompt before it is sent, and ``experiment_note`` tells of one that did.
+    ``route`` says how the provider came to be chosen, and who is asked when it fails; ``search`` is how
+    deferred tools are found; ``experiment`` rewrites the prompt before it is sent, and ``experiment_note``
+    tells of one that did.
 
     A request that is asked more than once only ever adds to its ``messages``; other messages come in
     another list.
@@ -68,6 +64,7 @@ class Request:
     route: Route | None = None
     experiment: Experiment | None = None
     experiment_note: dict[str, Any] | None = None
+    search: Search | None = None
 
     def at(self, stop: Stop, catalogue: Catalogue) -> Request:
         """The same request to another provider."""
@@ -93,7 +90,6 @@ def read_request(
     """
     if "transcript" in options:
         raise OptionError(_TRANSCRIPT_REMOVED)
-    _refuse_later_options(options, caller)
     given = options.value("messages")
     messages = given if isinstance(given, list) else [{"role": "user", "content": prompt}]
     provider, model = route.first
@@ -117,13 +113,6 @@ def read_request(
         tool_format=options.string("tool_format") or catalogue.tool_format(model, provider),
         route=route,
     )
-
-
-def _refuse_later_options(options: Options, caller: str) -> None:
-    for key, what in _LATER.items():
-        value = options.value(key)
-        if value is not None and value not in _MEANS_NOTHING and value != []:
-            raise MisuseError(not_yet(caller, key, what))
 
 
 def not_yet(caller: str, option: str, what: str) -> str:

@@ -100,26 +100,32 @@ def read_tool_search(options: Options) -> ToolSearch | None:
     )
 
 
-def searches_natively(search: ToolSearch, entries: Sequence[Entry], native: NativeSearch) -> bool:
-    """Whether the provider searches. Raises `OptionError` when it should but can't, or nothing is in view."""
-    if search.mode == "native" and not native.available:
-        raise OptionError(_NOT_NATIVE.format(native.provider, native.model))
-    if entries and all(map(search.defers, entries)):
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Who searches for a call's deferred tools. ``native``: its provider does, if tools are sent natively."""
+
+    option: ToolSearch
+    provider: NativeSearch
+    native: bool
+
+    def tools(self, entries: Sequence[Entry], style: str) -> list[dict[str, Any]]:
+        """The native tool JSON of ``entries``, with the tool for the search in front."""
+        option = self.option
+        if not self.native:
+            shown = [entry for entry in entries if not option.defers(entry)]
+            return native_tools([search_entry(option), *shown], style)
+        deferred = [entry for entry in entries if option.defers(entry)]
+        told = [entry if option.defers(entry) else {**entry, "defer_loading": False} for entry in entries]
+        return [self.provider.tool(option, deferred), *native_tools(told, style)]
+
+
+def resolve_search(option: ToolSearch, entries: Sequence[Entry], provider: NativeSearch) -> Search:
+    """Who searches. Raises `OptionError` when the provider should but can't, or no tool is in view."""
+    if option.mode == "native" and not provider.available:
+        raise OptionError(_NOT_NATIVE.format(provider.provider, provider.model))
+    if entries and all(map(option.defers, entries)):
         raise OptionError(_ALL_DEFERRED)
-    return native.available and search.mode != "client"
-
-
-def searchable_tools(
-    entries: Sequence[Entry], search: ToolSearch, native: NativeSearch, style: str
-) -> list[dict[str, Any]]:
-    """The native tool JSON of ``entries`` with the tool for the search in front. Raises `OptionError`."""
-    by_provider = searches_natively(search, entries, native)
-    deferred = [entry for entry in entries if search.defers(entry)]
-    if by_provider:
-        loaded = [entry if search.defers(entry) else {**entry, "defer_loading": False} for entry in entries]
-        return [native.tool(search, deferred), *native_tools(loaded, style)]
-    shown = [entry for entry in entries if not search.defers(entry)]
-    return native_tools([search_entry(search), *shown], style)
+    return Search(option, provider, provider.available and option.mode != "client")
 
 
 def search_entry(search: ToolSearch) -> Entry:
