@@ -21,6 +21,7 @@ from harnpy.agent.ledger import read_ledger
 from harnpy.agent.offering import Offer
 from harnpy.agent.options import LLM_BACKOFF_MS, profile_of, read_loop_options
 from harnpy.agent.record import reply_events
+from harnpy.agent.tool_search import DeferredTools, searcher
 from harnpy.agent.toolbox import Toolbox, refuse_unbacked, validate_surface
 from harnpy.agent.turns import Turns
 from harnpy.llm.budget import project
@@ -146,10 +147,12 @@ class Loop:
         self.dialogue = Dialogue(runtime, self.conversation, request, self.segment)
         self.ledger = read_ledger(given)
         style = native_style(request.provider, request.model)
-        self.offer = Offer(
-            options, tool_entries(given.value("tools")), request.system, style, self.ledger.active
-        )
-        self.toolbox = Toolbox(self.offer.entries, rules.policy)
+        entries = tool_entries(given.value("tools"))
+        deferred = self._deferred(request, entries)
+        self.offer = Offer(options, entries, request.system, style, self.ledger.active, deferred)
+        self.toolbox = Toolbox(entries, rules.policy)
+        if deferred is not None:
+            self.toolbox.internal[deferred.name] = searcher(deferred, self.conversation.note, self._emit)
         effects, id = sessions.effects, self.conversation.id
         self.rules = rules
         gate = Gate(rules, runtime.hooks, id, effects.show, runtime.ask)
@@ -168,6 +171,13 @@ class Loop:
         self.iterations = 0
         self.tokens = 0
         self.cost = 0.0
+
+    def _deferred(self, request: Request, entries: list[Dict]) -> DeferredTools | None:
+        """The tools, when some of them are to be searched for here and not by the provider."""
+        search = request.search
+        if search is None or search.in_format(self.options.tool_format).native:
+            return None
+        return DeferredTools(entries, search.option, self.runtime.pattern)
 
     # From beginning to end.
 

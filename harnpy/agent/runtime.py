@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from harnpy.agent.ambient import Ambient
 from harnpy.agent.hooks import Hooks
+from harnpy.agent.search_index import no_patterns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from harnpy.agent.gate import Ask
+    from harnpy.agent.search_index import Compile
     from harnpy.llm.call import Models
     from harnpy.session.binding import Conversation
     from harnpy.session.store import SessionStore
@@ -46,7 +48,8 @@ def _ambient_for_all() -> Callable[[], Ambient]:
 class Runtime:
     """``together(calls)`` makes calls at the same time and answers their results in order;
     ``host_tool(entry, arguments)`` runs a tool that the host offers; ``ambient`` gives the running task's;
-    ``ask`` asks a person for approval. ``running`` are the conversations of running loops, by session id.
+    ``ask`` asks a person for approval; ``pattern`` compiles a regular expression or raises ValueError.
+    ``running`` are the conversations of running loops, by session id.
     """
 
     models: Models
@@ -57,4 +60,5 @@ class Runtime:
     hooks: Hooks = field(default_factory=Hooks)
     ambient: Callable[[], Ambient] = field(default_factory=_ambient_for_all)
     ask: Ask | None = None
+    pattern: Compile = field(default=no_patterns)
     running: dict[str, Conversation] = field(default_factory=dict)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
-    Compile = Callable[[str], "Pattern"]
+    #: Makes a pattern of the `regex` library, whose searches can be given up; or raises ValueError.
+    Compile = Callable[[str], Any]
 
 K1 = 1.5
 B = 0.75
@@ -25,17 +26,16 @@ _NO_MATCH = "no tools matched your regex; widen the alternation or relax quantif
 _NO_TOOL = "no tools matched your BM25 query; try shorter or more generic terms"
 
 
-class Pattern(Protocol):
-    """As the `regex` library compiles them: a search can be given up."""
-
-    def finditer(self, string: str, /, *, timeout: float) -> Iterator[Any]: ...
-
-
 class Hits(NamedTuple):
     """Names in order of relevance, or else why there are none."""
 
     names: list[str]
     diagnostic: str | None = None
+
+
+def no_patterns(text: str) -> Any:
+    """For users who have nothing to compile patterns with."""
+    raise ValueError("there is no engine for regular expressions here")
 
 
 def search_words(texts: Mapping[str, str], query: str) -> Hits:

@@ -9,9 +9,10 @@ from harnpy.agent.search_index import Hits, search_pattern, search_words
 from harnpy.llm.messages import compact_json
 from harnpy.llm.tool_search import search_entry
 from harnpy.llm.tools import native_tools
+from harnpy.session.transcript import lifecycle_event
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from harnpy.agent.search_index import Compile
     from harnpy.llm.tool_search import ToolSearch
@@ -47,6 +48,7 @@ class DeferredTools:
         self._deferred = {entry["name"]: entry for entry in entries if search.defers(entry)}
         self._texts = {name: _search_text(entry) for name, entry in self._deferred.items()}
         self._promoted: dict[str, int] = {}  # sizes in tokens, the oldest first
+        self._visible = [self._searcher, *self._loaded]
 
     @property
     def name(self) -> str:
@@ -54,9 +56,11 @@ class DeferredTools:
         return self.search.name
 
     def visible(self) -> list[Entry]:
-        """The tool for searching, the tools that aren't deferred, and those found so far."""
-        found = [self._deferred[name] for name in self._promoted]
-        return [self._searcher, *self._loaded, *found]
+        """The tool for searching, the tools that aren't deferred, and those found so far.
+
+        The same list until others come into view.
+        """
+        return self._visible
 
     def stubs(self) -> Stubs | None:
         """The tools that only a search brings into view, if they are to be listed."""
@@ -73,26 +77,6 @@ class DeferredTools:
         if hits.diagnostic is not None:
             result["diagnostic"] = hits.diagnostic
         return Answer(compact_json(result), hits.names, hits.diagnostic, self._promote(hits.names))
-
-    def query_event(self, id: str | None, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The metadata of `tool_search_query`."""
-        return {
-            "id": id,
-            "name": f"tool_search_tool_{self.search.variant}",
-            "query": arguments,
-            "strategy": self.search.strategy,
-            "mode": "client",
-        }
-
-    def result_event(self, id: str | None, answer: Answer) -> dict[str, Any]:
-        """The metadata of `tool_search_result`."""
-        return {
-            "tool_use_id": id,
-            "tool_references": [{"tool_name": name} for name in answer.names],
-            "strategy": self.search.strategy,
-            "mode": "client",
-            "promoted": answer.promoted,
-        }
 
     def _hits(self, query: str) -> Hits:
         strategy = self.search.strategy
@@ -114,6 +98,8 @@ class DeferredTools:
             if name not in self._promoted and self._make_room(size, keep=names):
                 self._promoted[name] = size
                 promoted.append(name)
+        if promoted:
+            self._visible = [self._searcher, *self._loaded, *map(self._deferred.__getitem__, self._promoted)]
         return promoted
 
     def _make_room(self, size: int, keep: list[str]) -> bool:
@@ -134,6 +120,33 @@ class DeferredTools:
         for name in evicted:
             del self._promoted[name]
         return True
+
+
+def searcher(
+    tools: DeferredTools, note: Callable[[dict[str, Any]], None], emit: Callable[..., None]
+) -> Callable[[dict[str, Any]], tuple[str, bool]]:
+    """What answers a call of the tool for searching: its result, and that it went well.
+
+    ``note`` takes transcript events, ``emit(type, **fields)`` tells subscribers.
+    """
+    how = {"strategy": tools.search.strategy, "mode": "client"}
+    name = f"tool_search_tool_{tools.search.variant}"
+
+    def search(call: dict[str, Any]) -> tuple[str, bool]:
+        id, given = call.get("id"), call["arguments"]
+        query = given if isinstance(given, dict) else {}
+        asked = {"name": name, "query": query, **how}
+        note(lifecycle_event("tool_search_query", role="assistant", metadata={"id": id, **asked}))
+        emit("tool_search_query", tool_use_id=id, **asked)
+        answer = tools.answer(query)
+        told = {"tool_use_id": id, "promoted": answer.promoted, **how}
+        references = [{"tool_name": found} for found in answer.names]
+        metadata = {**told, "tool_references": references}
+        note(lifecycle_event("tool_search_result", answer.text, role="tool", metadata=metadata))
+        emit("tool_search_result", **told)
+        return answer.text, True
+
+    return search
 
 
 def _search_text(entry: Entry) -> str:

@@ -9,6 +9,7 @@ from harnpy.agent.errors import ToolFailure
 from harnpy.agent.runtime import Runtime
 from harnpy.builtins.hooks import hooks_of
 from harnpy.builtins.llm import models_of, with_experiment
+from harnpy.builtins.regexes import compiled_pattern
 from harnpy.builtins.sessions.service import callables_within, with_callables
 from harnpy.builtins.sessions.summarizing import prompt_from
 from harnpy.builtins.tools.binding import bind, bound_registry
@@ -49,6 +50,7 @@ def runtime_of(vm: Vm) -> Runtime:
             together=lambda calls: _together(vm, calls),
             hooks=hooks_of(vm),
             ambient=lambda: vm.session_stack,
+            pattern=lambda text: compiled_pattern(vm, text),
         )
     return slot.runtime
 

@@ -6,7 +6,7 @@ the deferred tools aren't sent, and a tool of ours stands for them (*client*).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.errors import OptionError
@@ -107,6 +107,11 @@ class Search:
     option: ToolSearch
     provider: NativeSearch
     native: bool
+
+    def in_format(self, tool_format: str) -> Search:
+        """The same where tools go to the model in that format: in text, only we can search."""
+        asked_for = tool_format == "native" or self.option.mode == "native"
+        return replace(self, native=self.native and asked_for)
 
     def tools(self, entries: Sequence[Entry], style: str) -> list[dict[str, Any]]:
         """The native tool JSON of ``entries``, with the tool for the search in front."""

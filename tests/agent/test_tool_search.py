@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harnpy.agent.tool_search import Answer, DeferredTools
+from harnpy.agent.tool_search import Answer, DeferredTools, searcher
 from harnpy.builtins.regex_syntax import compiled
 from harnpy.llm.tool_search import ToolSearch
 
@@ -179,20 +179,29 @@ def test_the_most_relevant_of_one_search_are_not_evicted_by_the_rest() -> None:
     assert answer.promoted == ["a", "b"]
 
 
-def test_events_tell_of_the_query_and_of_what_it_found() -> None:
+def test_transcript_and_subscribers_hear_of_the_query_and_of_what_it_found() -> None:
+    notes: list[dict[str, Any]] = []
+    events: list[dict[str, Any]] = []
     tools = deferred(variant="regex", strategy="bm25")
-    answer = ask(tools, "bank")
-    assert tools.query_event("tc_0", {"query": "bank"}) == {
-        "id": "tc_0",
-        "name": "tool_search_tool_regex",
-        "query": {"query": "bank"},
-        "strategy": "bm25",
-        "mode": "client",
-    }
-    assert tools.result_event("tc_0", answer) == {
-        "tool_use_id": "tc_0",
-        "tool_references": [{"tool_name": "pay"}],
-        "strategy": "bm25",
-        "mode": "client",
-        "promoted": ["pay"],
-    }
+    search = searcher(tools, notes.append, lambda type, **fields: events.append({"type": type, **fields}))
+    text, good = search({"id": "tc_0", "name": "__harn_tool_search", "arguments": {"query": "bank"}})
+    assert (json.loads(text), good) == ({"tool_names": ["pay"]}, True)
+    how = {"strategy": "bm25", "mode": "client"}
+    asked = {"name": "tool_search_tool_regex", "query": {"query": "bank"}, **how}
+    assert [(note["kind"], note["metadata"]) for note in notes] == [
+        ("tool_search_query", {"id": "tc_0", **asked}),
+        (
+            "tool_search_result",
+            {"tool_use_id": "tc_0", "tool_references": [{"tool_name": "pay"}], "promoted": ["pay"], **how},
+        ),
+    ]
+    assert events == [
+        {"type": "tool_search_query", "tool_use_id": "tc_0", **asked},
+        {"type": "tool_search_result", "tool_use_id": "tc_0", "promoted": ["pay"], **how},
+    ]
+
+
+def test_arguments_that_are_no_dict_are_an_empty_query() -> None:
+    text, good = searcher(deferred(), lambda note: None, lambda type, **fields: None)({"arguments": "bank"})
+    assert good
+    assert "empty query" in text
