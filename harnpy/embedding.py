@@ -14,11 +14,12 @@ from harnpy.vm.builtin import Declaration
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any
 
     from harnpy.agent.hooks import Hook
     from harnpy.llm.providers import Provider
+    from harnpy.agent.skills.library import FoundSkill
     from harnpy.vm.host import Host
 
 
@@ -47,6 +48,19 @@ class Vm(machine.Vm):
         super().__init__(catalog, host, services, deny, allow, CEILINGS)
         self.hooks: list[Hook] = []
         self.providers: dict[str, Provider] = {}
+        #: The skills for the programs run here, by id; None until somebody looked for some.
+        self.found_skills: Sequence[FoundSkill] | None = None
+
+    def global_names(self) -> Iterator[str]:
+        yield from super().global_names()
+        yield "skills"
+
+    def global_value(self, name: str) -> Any:
+        if name != "skills" or name in self._given:
+            return super().global_value(name)
+        from harnpy.agent.skills.library import found_registry
+
+        return found_registry(self.found_skills or ())
 
     def register(self, signature: str, function: Callable[..., Any]) -> None:
         """Make ``function(*args)`` a builtin, declared in the reference's notation.

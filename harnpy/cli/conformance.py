@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -34,6 +34,7 @@ class Options:
     verbose: bool
     json: bool
     junit: Path | None
+    skill_dirs: tuple[str, ...] = ()
 
 
 def run(options: Options) -> int:
@@ -53,7 +54,7 @@ def run(options: Options) -> int:
     return FAILED if tally(results).failed else OK
 
 
-def run_case(case: Case, timeout_ms: float) -> Result:
+def run_case(case: Case, timeout_ms: float, skill_dirs: Sequence[str] = ()) -> Result:
     """One program, judged."""
     if case.kind == "skip":
         return Result(case.name, "skip")
@@ -61,7 +62,7 @@ def run_case(case: Case, timeout_ms: float) -> Result:
         return Result(
             case.name, "fail", 0.0, f"{case.name}: llm mock setup error: fixtures are not supported"
         )
-    outcome = run_program(case.path, timeout_ms=timeout_ms)
+    outcome = run_program(case.path, timeout_ms=timeout_ms, skill_dirs=skill_dirs)
     failure = verdict(case, outcome)
     if not failure:
         return Result(case.name, "pass", outcome.ms)
@@ -80,7 +81,9 @@ def _in_full(case: Case, outcome: Outcome) -> str:
 def _run_all(cases: list[Case], options: Options) -> list[Result]:
     results = []
     with _mapper(options.jobs) as mapper, report.progress(len(cases)) as count:
-        for result in mapper(partial(run_case, timeout_ms=options.timeout_ms), cases):
+        for result in mapper(
+            partial(run_case, timeout_ms=options.timeout_ms, skill_dirs=options.skill_dirs), cases
+        ):
             results.append(result)
             if options.json:
                 sys.stdout.write(result.as_json() + "\n")

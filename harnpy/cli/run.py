@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 
 from harnpy.cli.console import FAILED, INTERRUPTED, OK, complain, not_yet, usage_error
+from harnpy.cli.skills import bind_skills
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,19 +30,19 @@ FILE is a Harn program, `-` one that is read from stdin. The entry is the pipeli
 as the entry's value is the exit status; so is 1 for Err and for an uncaught error.
 
 Options:
-  -e CODE      Run CODE as the body of `pipeline main(task) {{ ... }}`.
-  --deny A,B   Let the builtins A and B fail.
-  --allow A,B  Let every builtin fail except A, B and a core set.
-  --trace      Show the model calls and their cost on stderr afterwards.
-  --debug      Show the Python traceback of a failure.
-  --help       Show this message.
+  -e CODE          Run CODE as the body of `pipeline main(task) {{ ... }}`.
+  --deny A,B       Let the builtins A and B fail.
+  --allow A,B      Let every builtin fail except A, B and a core set.
+  --skill-dir DIR  Let the program have the skills in DIR too; may be repeated.
+  --trace          Show the model calls and their cost on stderr afterwards.
+  --debug          Show the Python traceback of a failure.
+  --help           Show this message.
 
 What stands after `--` is the program's `argv`.
 """
 
 #: What the reference has and this version answers with an error.
 _LATER = (
-    "--skill-dir",
     "--llm-mock",
     "--llm-mock-record",
     "--attest",
@@ -69,13 +70,14 @@ class UsageError(Exception):
 class Options:
     """What the command line asked for."""
 
-    __slots__ = ("allow", "args", "code", "debug", "deny", "file", "help", "trace")
+    __slots__ = ("allow", "args", "code", "debug", "deny", "file", "help", "skill_dirs", "trace")
 
     def __init__(self) -> None:
         self.file: str | None = None
         self.code: str | None = None
         self.args: list[str] = []
         self.deny: str | None = None
+        self.skill_dirs: list[str] = []
         self.allow: str | None = None
         self.debug = False
         self.trace = False
@@ -127,11 +129,14 @@ def _take(options: Options, word: str, rest: Any) -> None:
         raise UsageError(not_yet(name))
     if name in _FLAGS and not equals:
         setattr(options, _FLAGS[name], True)
-    elif name in ("-e", "--deny", "--allow"):
+    elif name in ("-e", "--deny", "--allow", "--skill-dir"):
         given: str | None = value if equals else next(rest, None)
         if given is None:
             raise UsageError(f"a value is required for '{name}' but none was supplied")
-        setattr(options, "code" if name == "-e" else name[2:], given)
+        if name == "--skill-dir":
+            options.skill_dirs.append(given)
+        else:
+            setattr(options, "code" if name == "-e" else name[2:], given)
     elif (word.startswith("-") and word != "-") or options.file is not None:
         raise UsageError(f"unexpected argument '{word}' found")
     else:
@@ -161,6 +166,7 @@ def _execute(options: Options) -> int:
 
     allow = None if options.allow is None else _allowed(options.allow)
     vm = Vm(deny=_names(options.deny), allow=allow, trace_llm=options.trace)
+    bind_skills(vm, options.file, options.skill_dirs)
     try:
         value = _run(vm, options)
         if options.trace:

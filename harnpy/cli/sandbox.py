@@ -6,7 +6,7 @@ but its output is captured, its stdin is empty and models that cost money are of
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
@@ -15,6 +15,7 @@ from time import perf_counter
 from harnpy import Vm
 from harnpy.cli import faults
 from harnpy.cli.limits import TimedOut, time_limit
+from harnpy.cli.skills import bind_skills
 from harnpy.vm.host import ExitRequest, Host
 
 #: Milliseconds that a test may take unless the command line says otherwise.
@@ -64,14 +65,16 @@ def run_program(
     entry: str | None = None,
     shown: Path | None = None,
     default_provider: str | None = None,
+    skill_dirs: Sequence[str] = (),
 ) -> Outcome:
     """Run `path` as a program of its own.
 
     `entry` is the pipeline to run instead of the usual one, `shown` what messages call the file, and
-    `default_provider` the value of HARN_LLM_PROVIDER where it is not set.
+    `default_provider` the value of HARN_LLM_PROVIDER where it is not set. `skill_dirs` hold skills for it.
     """
     written: list[str] = []
     vm = Vm(host=TestHost(written.append, default_provider))
+    bind_skills(vm, str(path), skill_dirs)
     start = perf_counter()
     try:
         with time_limit(timeout_ms):

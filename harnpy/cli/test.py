@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 import re
 from pathlib import Path
 from typing import Any
@@ -44,8 +45,15 @@ def _milliseconds(context: click.Context, parameter: click.Parameter, value: str
 @click.option(
     "--root", type=click.Path(path_type=Path), metavar="DIR", help="Conformance: the suite's directory."
 )
+@click.option(
+    "--skill-dir",
+    "skill_dirs",
+    multiple=True,
+    type=click.Path(),
+    metavar="DIR",
+    help="Let the programs have the skills in DIR too; may be repeated.",
+)
 @later("--record", "--replay", "--determinism", "--evals")
-@later("--skill-dir", takes_value=True)
 @click.pass_context
 def command(context: click.Context, /, target: str | None, **options: Any) -> int:
     """Run the tests of a project, or a conformance suite.
@@ -78,6 +86,7 @@ def _conformance(context: click.Context, options: dict[str, Any]) -> int:
             timing=options["timing"],
             verbose=options["verbose"],
             json=options["json"],
+            skill_dirs=_absolute(options["skill_dirs"]),
             junit=options["junit"],
         )
     )
@@ -98,8 +107,14 @@ def _user_tests(context: click.Context, target: str | None, options: dict[str, A
             timeout_ms=options["timeout"],
             parallel=options["parallel"],
             watch=options["watch"],
+            skill_dirs=_absolute(options["skill_dirs"]),
         )
     )
+
+
+def _absolute(paths: tuple[str, ...]) -> tuple[str, ...]:
+    """The paths as they are meant here: user tests run elsewhere."""
+    return tuple(map(os.path.abspath, paths))
 
 
 def _reject(context: click.Context, options: dict[str, Any], names: tuple[str, ...], mode: str) -> None:

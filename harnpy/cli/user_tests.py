@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import chdir, suppress
 from dataclasses import dataclass
@@ -46,6 +46,7 @@ class Options:
     timeout_ms: float
     parallel: bool
     watch: bool
+    skill_dirs: tuple[str, ...] = ()
 
 
 def run(options: Options) -> int:
@@ -62,17 +63,24 @@ def find_tests(path: Path, filter: str | None = None) -> list[TestFile]:
     return [file for file in files if file.tests or file.error]
 
 
-def run_tests(file: TestFile, timeout_ms: float) -> list[Result]:
+def run_tests(file: TestFile, timeout_ms: float, skill_dirs: Sequence[str] = ()) -> list[Result]:
     """The results of one file. The tests' working directory is the file's."""
     if file.error:
         return [Result("<file error>", "fail", 0.0, file.error)]
     path = file.path.resolve()
     with chdir(path.parent):
-        return [_run_test(path, file.path, test, timeout_ms) for test in file.tests]
+        return [_run_test(path, file.path, test, timeout_ms, skill_dirs) for test in file.tests]
 
 
-def _run_test(path: Path, shown: Path, test: str, timeout_ms: float) -> Result:
-    outcome = run_program(path, timeout_ms=timeout_ms, entry=test, shown=shown, default_provider="mock")
+def _run_test(path: Path, shown: Path, test: str, timeout_ms: float, skill_dirs: Sequence[str]) -> Result:
+    outcome = run_program(
+        path,
+        timeout_ms=timeout_ms,
+        entry=test,
+        shown=shown,
+        default_provider="mock",
+        skill_dirs=skill_dirs,
+    )
     failure = _failure(outcome)
     return Result(test, "fail" if failure else "pass", outcome.ms, failure)
 
@@ -133,7 +141,7 @@ def _run_once(options: Options) -> int:
 
 def _run_files(files: list[TestFile], options: Options) -> Iterator[list[Result]]:
     """The results of each file, in the order of the files."""
-    work = partial(run_tests, timeout_ms=options.timeout_ms)
+    work = partial(run_tests, timeout_ms=options.timeout_ms, skill_dirs=options.skill_dirs)
     if not options.parallel:
         yield from map(work, files)
         return

@@ -478,8 +478,8 @@ class Resolver:
         return copy
 
     def visit_SkillDecl(self, node: ast.SkillDecl) -> None:
-        self.declare(node, node.name, False, "skill").opaque = True
         self.children(node)
+        self.declare(node, node.name, False, "skill").opaque = True
 
     def visit_EvalPack(self, node: ast.EvalPack) -> None:
         self.declare(node, node.name, False, "eval_pack").opaque = True

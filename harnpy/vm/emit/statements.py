@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
 _LATER = {
     ast.Import: "`import`",
-    ast.SkillDecl: "a `skill` declaration",
     ast.EvalPack: "an `eval_pack` declaration",
     ast.Mutex: "`mutex`",
 }
@@ -67,6 +66,18 @@ def struct(e: Emitter, node: ast.StructDecl) -> None:
     binding = e.unit.resolution.bindings[id(node), node.name]
     names = tuple(field.name for field in node.fields)
     e.assign_new(binding, f"constructor({node.name!r}, {names!r})")
+
+
+def skill(e: Emitter, node: ast.SkillDecl) -> None:
+    """The name is a registry of one skill, made by `skill_define` (07 §13.1)."""
+    if (id(node), node.name) in e.unit.resolution.redeclared:
+        e.line(f"redeclared({node.name!r})")
+        return
+    values = e.operands([field.value for field in node.fields])
+    fields = [f"{field.name!r}: {value}" for field, value in zip(node.fields, values, strict=True)]
+    define, empty = e.unit.builtin_function("skill_define"), e.unit.builtin_function("skill_registry")
+    text = f"{define}(vm, {empty}(vm), {node.name!r}, {{{', '.join(fields)}}})"
+    e.assign_new(e.unit.resolution.bindings[id(node), node.name], e.mark(node, text))
 
 
 def nothing(e: Emitter, node: ast.Node) -> None:

@@ -92,7 +92,7 @@ STATEMENTS: dict[type[ast.Node], Callable[[Any, Any], None]] = {
     ast.Block: statements.block,
     ast.Import: statements.later,
     ast.ToolDecl: tools.declaration,
-    ast.SkillDecl: statements.later,
+    ast.SkillDecl: statements.skill,
     ast.EvalPack: statements.later,
     ast.Mutex: statements.later,
 }

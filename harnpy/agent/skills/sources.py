@@ -1,0 +1,169 @@
+"""Skills in files: which directories are looked at, and which of two equal ids counts. Spec: 07 §13.1.
+
+What can't be used is a warning, and left out.
+"""
+
+from __future__ import annotations
+
+import os.path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from harnpy.agent.skills.frontmatter import UnusableSkill, read_skill_file
+from harnpy.agent.skills.library import FoundSkill
+from harnpy.agent.skills.registry import id_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    Dict = dict[str, Any]
+
+#: Highest first.
+LAYERS = ("cli", "env", "project", "manifest", "user", "package", "system", "host")
+
+FILE = "SKILL.md"
+
+
+class World(Protocol):
+    """What discovery needs to see."""
+
+    def read_text(self, path: str) -> str:
+        """The text of a file. Raises OSError and UnicodeDecodeError."""
+
+    def list_dir(self, path: str) -> list[str]:
+        """The names in a directory, sorted; those of directories end in ``/``. Raises OSError."""
+
+
+class Source(NamedTuple):
+    """A directory that may hold skills; ``layer`` is one of `LAYERS`."""
+
+    layer: str
+    directory: str
+    namespace: str | None = None
+
+
+class Manifest(NamedTuple):
+    """What `harn.toml` says of skills."""
+
+    sources: tuple[Source, ...] = ()
+    lookup_order: tuple[str, ...] = ()
+    disabled: tuple[str, ...] = ()
+
+
+def discover(
+    world: World, root: str | None, places: Iterable[tuple[str, str]], warn: Callable[[str], object]
+) -> list[FoundSkill]:
+    """The skills in some places, given as layer and directory, and in those of ``root``'s `harn.toml`.
+
+    They come sorted by id. The `package` layer is a directory of packages.
+    """
+    manifest = Manifest() if root is None else read_manifest(world, root, warn)
+    found: dict[str, FoundSkill] = {}
+    for source in _ordered([*_sources(world, places), *manifest.sources], manifest):
+        for skill in _skills_of(world, source, warn):
+            found.setdefault(id_of(skill.entry), skill)
+    return [found[id] for id in sorted(found)]
+
+
+def _ordered(sources: Iterable[Source], manifest: Manifest) -> list[Source]:
+    """The highest layer first, without those that the manifest switches off."""
+    named = [layer for layer in manifest.lookup_order if layer in LAYERS]
+    order = list(dict.fromkeys((*named, *LAYERS)))
+    enabled = [source for source in sources if source.layer not in manifest.disabled]
+    return sorted(enabled, key=lambda source: order.index(source.layer))
+
+
+def _sources(world: World, places: Iterable[tuple[str, str]]) -> Iterator[Source]:
+    for layer, directory in places:
+        if layer != "package":
+            yield Source(layer, directory)
+            continue
+        for name in _names(world, directory):
+            if name.endswith("/"):
+                yield Source(layer, os.path.join(directory, name, "skills"))
+
+
+def read_manifest(world: World, root: str, warn: Callable[[str], object]) -> Manifest:
+    """The part of ``root``'s `harn.toml` that is about skills; an empty one when there is none."""
+    path = os.path.join(root, "harn.toml")
+    try:
+        text = world.read_text(path)
+        if "skill" not in text:
+            return Manifest()
+        import tomllib
+
+        given = tomllib.loads(text)
+    except FileNotFoundError:
+        return Manifest()
+    except (OSError, ValueError) as error:
+        warn(f"{path}: {error}")
+        return Manifest()
+    skills = _table(given.get("skills"))
+    listed = [Source("manifest", os.path.join(root, place)) for place in _strings(skills.get("paths"))]
+    declared = _table(given.get("skill")).get("source")
+    for source in declared if isinstance(declared, list) else []:
+        place, namespace = _table(source).get("path"), _table(source).get("namespace")
+        if _table(source).get("type") != "fs" or not isinstance(place, str):
+            warn(f"{path}: [[skill.source]] of type {_table(source).get('type')!r} can't be read")
+            continue
+        listed.append(
+            Source("manifest", os.path.join(root, place), namespace if isinstance(namespace, str) else None)
+        )
+    order, disabled = _strings(skills.get("lookup_order")), _strings(skills.get("disable"))
+    return Manifest(tuple(listed), tuple(order), tuple(disabled))
+
+
+def _skills_of(world: World, source: Source, warn: Callable[[str], object]) -> Iterator[FoundSkill]:
+    """The skills in a directory: it is one itself, or has some."""
+    names = _names(world, source.directory)
+    if source.layer == "cli" and not names:
+        warn(f"{source.directory}: no skills here")
+    places: Iterable[str] = (name.rstrip("/") for name in names if name.endswith("/"))
+    directories = [os.path.join(source.directory, place) for place in places]
+    for directory in [source.directory] if FILE in names else directories:
+        path = os.path.join(directory, FILE)
+        try:
+            yield _read(world, path, source, warn)
+        except FileNotFoundError:
+            continue
+        except (OSError, UnicodeDecodeError, UnusableSkill) as error:
+            warn(f"{path}: {error.strerror if isinstance(error, OSError) else error}")
+
+
+def _read(world: World, path: str, source: Source, warn: Callable[[str], object]) -> FoundSkill:
+    directory = os.path.normpath(os.path.dirname(path))
+    text = world.read_text(path)
+    read = read_skill_file(text, os.path.basename(directory))
+    entry = {**read.fields, "source": source.layer, "provenance": _provenance(text)}
+    if source.namespace:
+        entry["namespace"] = source.namespace
+    if read.unknown:
+        warn(f"{id_of(entry)} has unknown frontmatter fields: {', '.join(read.unknown)}")
+    return FoundSkill(entry, read.body, directory)
+
+
+def _provenance(text: str) -> Dict:
+    import hashlib
+
+    digest = hashlib.sha256(text.encode("utf-8")).hexdigest()
+    return {
+        "skill_sha256": digest,
+        "signed": False,
+        "trusted": False,
+        "status": "unsigned",
+        "signature_path": None,
+    }
+
+
+def _names(world: World, directory: str) -> list[str]:
+    try:
+        return world.list_dir(directory)
+    except OSError:
+        return []
+
+
+def _table(given: Any) -> Dict:
+    return given if isinstance(given, dict) else {}
+
+
+def _strings(given: Any) -> list[str]:
+    return [item for item in given if isinstance(item, str)] if isinstance(given, list) else []
