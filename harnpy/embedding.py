@@ -7,7 +7,6 @@ vm.run_source('println("hello")')
 
 from __future__ import annotations
 
-from harnpy.agent.ceilings import CEILINGS
 from harnpy.builtins import catalog
 from harnpy.vm import machine
 from harnpy.vm.builtin import Declaration
@@ -45,7 +44,7 @@ class Vm(machine.Vm):
             "llm_tracing": lambda vm: trace_llm,
             "providers": lambda vm: self.providers,
         }
-        super().__init__(catalog, host, services, deny, allow, CEILINGS)
+        super().__init__(catalog, host, services, deny, allow)
         self.hooks: list[Hook] = []
         self.providers: dict[str, Provider] = {}
         #: The skills for the programs run here, by id; None until somebody looked for some.

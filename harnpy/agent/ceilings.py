@@ -1,11 +1,12 @@
 """Which builtins a policy restricts, and what each of them needs. Spec: 07 §8.1.
 
-Every program that starts loads this module: it is a table and nothing else.
+They are declared ``guarded``: only then they ask.
 """
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 

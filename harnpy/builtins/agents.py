@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from harnpy.vm.values import Value
 
 
-@builtin("agent_loop(message: string, system?: string, options?: dict) -> dict", family="llm")
+@builtin("agent_loop(message: string, system?: string, options?: dict) -> dict", family="llm", guarded=True)
 def agent_loop(vm: Vm, message: str, system: str | None, options: Value) -> dict[str, Any]:
     """Run an agent until it is done: ask the model, call the tools it asks for, go on as the options say.
 

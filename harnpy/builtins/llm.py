@@ -61,7 +61,7 @@ def models_of(vm: Vm) -> Models:
     return slot.models
 
 
-@builtin("llm_call(prompt: string, system?: string, options?: dict) -> dict", family="llm")
+@builtin("llm_call(prompt: string, system?: string, options?: dict) -> dict", family="llm", guarded=True)
 def llm_call(vm: Vm, prompt: str, system: str | None, options: Value) -> Dict:
     """Ask a model once, and answer `{text, model, provider, usage, transcript, …}`.
 

@@ -34,7 +34,7 @@ _RETRIES = 3
 _NO_SCHEMA = "llm_call_structured: missing required `schema` argument (expected (prompt, schema, options?))"
 
 
-@builtin("llm_call_safe(prompt: string, system?: string, options?: dict) -> dict", family="llm")
+@builtin("llm_call_safe(prompt: string, system?: string, options?: dict) -> dict", family="llm", guarded=True)
 def llm_call_safe(vm: Vm, prompt: str, system: str | None, options: Value) -> Dict:
     """Ask a model once, and answer `{ok, response, error}` instead of throwing."""
     tried = _try(vm, prompt, system, options)
@@ -42,7 +42,9 @@ def llm_call_safe(vm: Vm, prompt: str, system: str | None, options: Value) -> Di
     return {"ok": tried.error is None, "response": response, "error": tried.error_dict(vm)}
 
 
-@builtin("llm_call_structured(prompt: string, schema?: dict, options?: dict) -> any", family="llm")
+@builtin(
+    "llm_call_structured(prompt: string, schema?: dict, options?: dict) -> any", family="llm", guarded=True
+)
 def llm_call_structured(vm: Vm, prompt: str, schema: Value, options: Value) -> Value:
     """Ask a model for data that satisfies `schema`, and answer that data.
 
@@ -53,7 +55,11 @@ def llm_call_structured(vm: Vm, prompt: str, schema: Value, options: Value) -> V
         return answer_to(vm, prompt, _system(given), given).reading.data
 
 
-@builtin("llm_call_structured_safe(prompt: string, schema?: dict, options?: dict) -> dict", family="llm")
+@builtin(
+    "llm_call_structured_safe(prompt: string, schema?: dict, options?: dict) -> dict",
+    family="llm",
+    guarded=True,
+)
 def llm_call_structured_safe(vm: Vm, prompt: str, schema: Value, options: Value) -> Dict:
     """`llm_call_structured` that answers `{ok, data, error}` instead of throwing."""
     tried = _try_structured(vm, prompt, schema, options)
@@ -61,7 +67,11 @@ def llm_call_structured_safe(vm: Vm, prompt: str, schema: Value, options: Value)
     return {"ok": tried.error is None, "data": data, "error": tried.error_dict(vm)}
 
 
-@builtin("llm_call_structured_result(prompt: string, schema?: dict, options?: dict) -> dict", family="llm")
+@builtin(
+    "llm_call_structured_result(prompt: string, schema?: dict, options?: dict) -> dict",
+    family="llm",
+    guarded=True,
+)
 def llm_call_structured_result(vm: Vm, prompt: str, schema: Value, options: Value) -> Dict:
     """`llm_call_structured` that answers how it went, and never throws.
 

@@ -35,7 +35,7 @@ ABSENT: Any = Absent()
 class Declaration:
     """A builtin function, or a method when ``receiver`` names a value type."""
 
-    __slots__ = ("counted", "family", "function", "receiver", "signature_text", "strict")
+    __slots__ = ("counted", "family", "function", "guarded", "receiver", "signature_text", "strict")
 
     def __init__(
         self,
@@ -45,6 +45,7 @@ class Declaration:
         strict: bool = False,
         receiver: str | None = None,
         counted: bool = False,
+        guarded: bool = False,
     ) -> None:
         self.signature_text = signature_text
         self.family = family
@@ -52,6 +53,7 @@ class Declaration:
         self.strict = strict
         self.receiver = receiver
         self.counted = counted
+        self.guarded = guarded
 
     @property
     def name(self) -> str:
@@ -76,14 +78,17 @@ class Declaration:
         return bind(self)
 
 
-def builtin(signature: str, *, family: str, strict: bool = False, counted: bool = False) -> Callable[[F], F]:
+def builtin(
+    signature: str, *, family: str, strict: bool = False, counted: bool = False, guarded: bool = False
+) -> Callable[[F], F]:
     """Declare a builtin function ``(vm, *args)``; an `async def` suspends the calling task while it waits.
 
     ``strict``: wrong types are refused instead of converted. ``counted``: the function is given just the
     arguments that were written, unconverted, and its Python defaults stand for the rest (``assert_eq
-    requires at least 2 arguments``); it may collect surplus ones in ``*surplus``.
+    requires at least 2 arguments``); it may collect surplus ones in ``*surplus``. ``guarded``: the rules that
+    hold in the running task may refuse it (07 §8.1).
     """
-    return _declare(signature, family, strict=strict, counted=counted)
+    return _declare(signature, family, strict=strict, counted=counted, guarded=guarded)
 
 
 def method(receiver: str, signature: str) -> Callable[[F], F]:
@@ -97,10 +102,11 @@ def _declare(
     strict: bool = False,
     receiver: str | None = None,
     counted: bool = False,
+    guarded: bool = False,
 ) -> Callable[[F], F]:
     def attach(function: F) -> F:
         declared = getattr(function, "declarations", ())
-        declaration = Declaration(signature, family, function, strict, receiver, counted)
+        declaration = Declaration(signature, family, function, strict, receiver, counted, guarded)
         function.declarations = (*declared, declaration)  # type: ignore[attr-defined]
         return function
 

@@ -17,7 +17,7 @@ from harnpy.vm.values import Builtin, Fn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any, TypeVar
 
     from harnpy.vm.inputs import ReplSession
@@ -67,8 +67,7 @@ class Vm:
     """One interpreter.
 
     ``host``: the effects (default: the real world). ``catalog``: the builtins. ``services``: makers of what
-    hangs off the Vm by name. ``deny``: builtins that fail when called; ``allow``: the only ones that don't;
-    ``guarded``: those that the session stack may refuse.
+    hangs off the Vm by name. ``deny``: builtins that fail when called; ``allow``: the only ones that don't.
     """
 
     def __init__(
@@ -78,11 +77,10 @@ class Vm:
         services: Mapping[str, Callable[[Vm], Any]] | None = None,
         deny: Iterable[str] = (),
         allow: Iterable[str] | None = None,
-        guarded: Container[str] = (),
     ) -> None:
         self.host = host or Host()
         allowed = None if allow is None else frozenset(allow)
-        self.builtins = BuiltinTable(catalog, self, frozenset(deny), allowed, guarded)
+        self.builtins = BuiltinTable(catalog, self, frozenset(deny), allowed)
         self.signal = Signal()
         self.write: Callable[[str], object] = self.host.write_out
         self.calls = Calls(self)

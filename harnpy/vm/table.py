@@ -8,7 +8,7 @@ from harnpy.vm.values import Builtin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any, Protocol
 
     from harnpy.vm.builtin import Declaration
@@ -27,22 +27,14 @@ if TYPE_CHECKING:
 class BuiltinTable:
     """The builtins of one Vm: the catalog's, the embedder's, and which of them are denied.
 
-    Those in ``guarded`` ask the running task's session stack, every time they are called, whether they may.
+    Guarded ones ask the running task's session stack, every time they are called, whether they may.
     """
 
-    def __init__(
-        self,
-        catalog: Catalog,
-        vm: Vm,
-        deny: frozenset[str],
-        allow: frozenset[str] | None,
-        guarded: Container[str] = (),
-    ) -> None:
+    def __init__(self, catalog: Catalog, vm: Vm, deny: frozenset[str], allow: frozenset[str] | None) -> None:
         self.catalog = catalog
         self.vm = vm
         self.deny = deny
         self.allow = allow
-        self.guarded = guarded
         self.registered: dict[str, Declaration] = {}
         self._bound: dict[str, Builtin] = {}
 
@@ -76,8 +68,9 @@ class BuiltinTable:
             if self.denies(name):
                 found = Builtin(name, _refusal(name), None)
             else:
-                found = self.declaration(name).bind()
-                if name in self.guarded:
+                declaration = self.declaration(name)
+                found = declaration.bind()
+                if declaration.guarded:
                     found = Builtin(name, _guarded(name, found.call), found.max_args)
             self._bound[name] = found
         return found
@@ -86,8 +79,9 @@ class BuiltinTable:
         """The builtin for code that converts its arguments itself."""
         if self.denies(name):
             return _refusal(name)
-        function = direct(self.declaration(name))
-        return _guarded(name, function) if name in self.guarded else function
+        declaration = self.declaration(name)
+        function = direct(declaration)
+        return _guarded(name, function) if declaration.guarded else function
 
     def denies(self, name: str) -> bool:
         return name in self.deny or (self.allow is not None and name not in self.allow)

@@ -9,9 +9,11 @@ import pytest
 
 from harnpy import Vm
 from harnpy.agent.ambient import NO_RULES, Ambient, Rules
+from harnpy.agent.ceilings import CEILINGS
 from harnpy.agent.gate import Decision, Gate
 from harnpy.agent.hooks import Hooks
 from harnpy.agent.policy import PolicyError
+from harnpy.builtins import catalog
 from harnpy.llm.options import Options
 from harnpy.vm.errors import VmError
 
@@ -180,3 +182,8 @@ def test_the_policy_ends_with_its_block(governed: Any) -> None:
     after = 'return llm_call("hi", nil, {provider: "mock"}).text'
     code = f'try {{ governed({{ -> llm_call("hi") }}) }} catch (e) {{ }}; {after}'
     assert governed(code) == "Mock response to 1-word prompt: hi"
+
+
+def test_the_builtins_below_a_ceiling_are_the_guarded_ones() -> None:
+    declared = {declaration.name: declaration.guarded for declaration in catalog.all_declarations()}
+    assert {name for name, guarded in declared.items() if guarded} == declared.keys() & CEILINGS.keys()

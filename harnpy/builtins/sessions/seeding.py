@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     "agent_session_seed_from_jsonl(jsonl_path: string, opts?: dict) -> dict",
     family="agent_sessions",
     strict=True,
+    guarded=True,
 )
 def agent_session_seed_from_jsonl(vm: Vm, jsonl_path: str, opts: Dict | None) -> Dict:
     """Make a session of the messages in an `llm_transcript.jsonl`: `{ok, session_id?, …, error?}`.
