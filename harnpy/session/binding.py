@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 #: What the log calls a loop that has no name.
 AGENT = "agent_loop"
 
+#: The register of the skills that were active at a loop's end. It says whose: a fork has none (08 §1.4).
+_SKILLS = "settings.active_skills"
+
 
 class Conversation:
     """The messages of a loop that keeps no session. ``summary`` is that of earlier compactions."""
@@ -55,6 +58,13 @@ class Conversation:
 
     def fact(self, type: str, data: Dict) -> None:
         """Record an event of the session's log, if there is one."""
+
+    def active_skills(self) -> list[str]:
+        """The skills that were active at the end of the session's last loop."""
+        return []
+
+    def keep_active_skills(self, names: list[str]) -> None:
+        """Let the session's next loop find these."""
 
     def arrivals(self) -> list[Dict]:
         """The messages that somebody injected since the last call; they join the conversation now."""
@@ -141,6 +151,16 @@ class Binding(Conversation):
 
     def fact(self, type: str, data: Dict) -> None:
         self._pending.append(EventDraft(type, data, turn=self._turn))
+
+    def active_skills(self) -> list[str]:
+        session = self._sessions.bound(self)
+        kept = None if session is None else session.view.register(_SKILLS)
+        return list(kept["names"]) if kept is not None and kept["session_id"] == self.id else []
+
+    def keep_active_skills(self, names: list[str]) -> None:
+        session = self._sessions.bound(self)
+        if session is not None and names != self.active_skills():
+            session.set(_SKILLS, {"session_id": self.id, "names": names})
 
     def arrive(self, message: Dict) -> None:
         """The session was given a message while the loop runs."""

@@ -70,7 +70,7 @@ def provider_register(vm: Vm, name: str) -> bool:
     return True
 
 
-@builtin("llm_healthcheck(provider?: any, options?: dict) -> dict", family="llm_config")
+@builtin("llm_healthcheck(provider?: any, options?: dict) -> dict", family="llm_config", guarded=True)
 async def llm_healthcheck(vm: Vm, provider: Value, options: Value) -> Dict:
     """Whether a provider can be called: `{provider, valid, status, message, metadata}`.
 
