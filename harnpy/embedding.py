@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from harnpy.agent.hooks import Hook
-    from harnpy.llm.providers import Provider
     from harnpy.agent.skills.library import FoundSkill
+    from harnpy.llm.providers import Provider
     from harnpy.vm.host import Host
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.agent.prompts import feedback
-from harnpy.llm.messages import request_message
+from harnpy.agent.prompts import FEEDBACK, feedback
+from harnpy.llm.messages import prompt_text, request_message
 from harnpy.session.compaction import compacted_event, note_of
 from harnpy.session.resize import compact, content_bytes, message_bytes
 from harnpy.session.summaries import byte_length
@@ -72,6 +72,14 @@ class Dialogue:
         self._record(arrivals)
         self.request.messages += map(request_message, arrivals)
         self._bytes += content_bytes(arrivals)
+
+    def latest_request(self) -> str:
+        """What the user said last, without what the runtime says in the user's name."""
+        for message in reversed(self.conversation.messages):
+            text = prompt_text([message]) if message.get("role") == "user" else ""
+            if text and not text.startswith(FEEDBACK):
+                return text
+        return ""
 
     # Compaction.
 

@@ -21,6 +21,8 @@ from harnpy.agent.ledger import read_ledger
 from harnpy.agent.offering import Offer
 from harnpy.agent.options import LLM_BACKOFF_MS, profile_of, read_loop_options
 from harnpy.agent.record import reply_events
+from harnpy.agent.skills.active import ActiveSkills, read_matching, read_skills
+from harnpy.agent.skills.loading import LOAD_SKILL
 from harnpy.agent.tool_search import DeferredTools, searcher
 from harnpy.agent.toolbox import Toolbox, refuse_unbacked, validate_surface
 from harnpy.agent.turns import Turns
@@ -80,7 +82,9 @@ def make_loop(
     )
     rules = runtime.ambient().rules.for_options(options, caller)
     _look_at_tools(options, system, message, rules, caller, models.warn)
-    loop = Loop(runtime, request, options, read_loop_options(options, profile, caller, default_format), rules)
+    loop_options = read_loop_options(options, profile, caller, default_format)
+    skills = read_skills(options.value("skills"), caller)
+    loop = Loop(runtime, request, options, loop_options, rules, skills)
     pretty = functools.partial(runtime.sessions.effects.to_json, pretty=True)
     loop.dialogue.compaction = read_compaction(options, request.model, loop.summarize, pretty)
     messages = options.value("messages")
@@ -121,7 +125,13 @@ class Loop:
     """One run. ``opening`` are the messages that it begins with."""
 
     def __init__(
-        self, runtime: Runtime, request: Request, given: Options, options: LoopOptions, rules: Rules
+        self,
+        runtime: Runtime,
+        request: Request,
+        given: Options,
+        options: LoopOptions,
+        rules: Rules,
+        skills: list[Dict],
     ) -> None:
         sessions = runtime.sessions
         self.runtime = runtime
@@ -146,14 +156,25 @@ class Loop:
         )
         self.dialogue = Dialogue(runtime, self.conversation, request, self.segment)
         self.ledger = read_ledger(given)
+        effects, id = sessions.effects, self.conversation.id
+        self.skills = ActiveSkills(
+            skills,
+            read_matching(given),
+            id,
+            effects,
+            self.conversation.note,
+            self._emit,
+            runtime.found_skills,
+        )
         style = native_style(request.provider, request.model)
         entries = tool_entries(given.value("tools"))
         deferred = self._deferred(request, entries)
-        self.offer = Offer(options, entries, request.system, style, self.ledger.active, deferred)
+        self.offer = Offer(options, entries, request.system, style, self.ledger.active, self.skills, deferred)
         self.toolbox = Toolbox(entries, rules.policy)
         if deferred is not None:
             self.toolbox.internal[deferred.name] = searcher(deferred, self.conversation.note, self._emit)
-        effects, id = sessions.effects, self.conversation.id
+        if LOAD_SKILL not in self.toolbox.entries:
+            self.toolbox.internal[LOAD_SKILL] = lambda call: self.skills.load(call["arguments"])
         self.rules = rules
         gate = Gate(rules, runtime.hooks, id, effects.show, runtime.ask)
         self.dispatcher = Dispatcher(runtime, options, self.conversation, self._emit, self.toolbox, gate)
@@ -189,6 +210,7 @@ class Loop:
             try:
                 opening = opening_messages(self.opening)
                 self.dialogue.begin(self.caller_system, self.options.tool_format, opening)
+                self.skills.restore(conversation.active_skills())
                 status = self._turns()
             except BaseException as error:
                 conversation.fail(str(error))
@@ -202,6 +224,7 @@ class Loop:
             )
             conversation.store()
             result = self._result(status, ms)
+            conversation.keep_active_skills(self.skills.active)
             conversation.end("completed" if status == "done" else status, steps=self.iterations)
         return result
 
@@ -239,6 +262,7 @@ class Loop:
         """One turn; the loop's status if it ends here."""
         if self.segment is not None:
             self.segment.iteration = iteration
+        self.skills.match(self.dialogue.latest_request(), iteration)
         self._before_call(iteration)
         request = self._request(iteration)
         self.conversation.store()
@@ -272,7 +296,8 @@ class Loop:
     def _request(self, iteration: int) -> Request:
         """What is asked: the conversation, and what only this call gets to see."""
         request = self.dialogue.request
-        self.offer.renew(request)
+        if self.offer.renew(request):
+            self.toolbox.hold(self.offer.allowed)
         if self.ledger.active:
             request = replace(
                 request, messages=[*request.messages, {"role": "user", "content": self.ledger.render()}]

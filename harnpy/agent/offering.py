@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.agent import prompts
 from harnpy.agent.contract import native_contract, text_contract
+from harnpy.agent.skills.loading import ENTRY as LOAD_SKILL_ENTRY
+from harnpy.agent.skills.loading import LOAD_SKILL
+from harnpy.agent.skills.loading import native_tool as load_skill_tool
 from harnpy.llm.tools import native_tools
 
 if TYPE_CHECKING:
     from harnpy.agent.options import LoopOptions
+    from harnpy.agent.skills.active import ActiveSkills
     from harnpy.agent.tool_search import DeferredTools
     from harnpy.llm.request import Request
     from harnpy.llm.tool_search import Search
@@ -22,8 +26,11 @@ if TYPE_CHECKING:
 
 
 class Offer:
-    """``entries`` are all tools of the loop, ``deferred`` decides which of them are in view, if any are not;
+    """``entries`` are all tools of the loop, ``allowed`` those that its model may call.
+
     ``style`` is whose native tool JSON is sent; ``ledger`` says whether there is a task ledger to keep.
+    ``skills`` may narrow the tools down, and bring instructions and a tool of their own; ``deferred`` keeps
+    tools out of view until they are searched for.
     """
 
     def __init__(
@@ -33,43 +40,53 @@ class Offer:
         system: str | None,
         style: str,
         ledger: bool,
+        skills: ActiveSkills,
         deferred: DeferredTools | None = None,
     ) -> None:
         self.entries = entries
+        self.allowed = entries
         self.style = style
         self._options = options
         self._ledger = ledger
+        self._skills = skills
         self._deferred = deferred
         self._system = (system or "").strip()
-        self._shown: list[Dict] | None = None
+        self._seen: tuple[int, list[Dict]] | None = None
 
     @property
     def has_tools(self) -> bool:
-        return bool(self.entries)
+        return bool(self.entries) or bool(self._skills)
 
     def names(self) -> list[str]:
         """What a call in the text of an answer may name."""
-        names = [entry["name"] for entry in self.entries]
+        names = [*(entry["name"] for entry in self.allowed), LOAD_SKILL]
         return names if self._deferred is None else [*names, self._deferred.name]
 
-    def renew(self, request: Request) -> None:
-        """Let the request offer what is in view now."""
-        shown = self.entries if self._deferred is None else self._deferred.visible()
-        if self._shown is shown:
-            return
-        self._shown = shown
+    def renew(self, request: Request) -> bool:
+        """Let the request offer what is in view now; whether that is something else than before."""
+        visible = self.entries if self._deferred is None else self._deferred.visible()
+        if self._seen is not None and self._seen[0] == self._skills.changes and self._seen[1] is visible:
+            return False
+        self._seen = self._skills.changes, visible
+        self.allowed = self._scoped(self.entries)
+        shown = self._scoped(visible)
         request.system = self._system_prompt(shown)
         native = self._options.tool_format == "native" and self.has_tools
-        request.tools = self._native(shown, request.search) if native else None
+        request.tools = self._native_tools(shown, request.search) if native else None
+        return True
 
-    def _native(self, shown: list[Dict], search: Search | None) -> list[Dict]:
+    def _scoped(self, entries: list[Dict]) -> list[Dict]:
+        return [entry for entry in entries if self._skills.allows(entry["name"], entry)]
+
+    def _native_tools(self, shown: list[Dict], search: Search | None) -> list[Dict]:
+        own = [load_skill_tool(self.style)] if self._skills else []
         if search is not None and self._deferred is None:
-            return search.tools(shown, self.style)
-        return native_tools(shown, self.style)
+            return own + search.tools(shown, self.style)
+        return own + native_tools(shown, self.style)
 
     def _system_prompt(self, shown: list[Dict]) -> str | None:
         options = self._options
-        parts = [self._system]
+        parts = [self._system, self._skills.block()]
         if self.has_tools:
             parts.append(self._contract(shown))
         if options.persistent:
@@ -81,4 +98,7 @@ class Offer:
         stubs = None if self._deferred is None else self._deferred.stubs()
         if options.tool_format == "native":
             return native_contract(options.sentinel, stubs=stubs)
-        return text_contract(shown, options.sentinel, options.tool_examples, ledger=self._ledger, stubs=stubs)
+        own = [LOAD_SKILL_ENTRY] if self._skills else []
+        return text_contract(
+            own + shown, options.sentinel, options.tool_examples, ledger=self._ledger, stubs=stubs
+        )

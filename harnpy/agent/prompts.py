@@ -9,6 +9,9 @@ if TYPE_CHECKING:
     from harnpy.agent.ledger import Deliverable
     from harnpy.agent.options import LoopOptions
 
+#: How messages of the runtime begin.
+FEEDBACK = "<runtime_feedback "
+
 _HISTORY_CAP = 131072
 
 ACTION_REQUIRED = (
@@ -35,7 +38,7 @@ def persistence(options: LoopOptions, has_tools: bool) -> str:
 def feedback(kind: str, text: str) -> dict[str, Any]:
     """A message from the runtime to the model."""
     kind = escape(kind, quote=True)
-    content = f'<runtime_feedback kind="{kind}">\n{text.strip()}\n</runtime_feedback>'
+    content = f'{FEEDBACK}kind="{kind}">\n{text.strip()}\n</runtime_feedback>'
     return {"role": "user", "content": content}
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from harnpy.agent.gate import Ask
     from harnpy.agent.search_index import Compile
+    from harnpy.agent.skills.library import FoundSkill
     from harnpy.llm.call import Models
     from harnpy.session.binding import Conversation
     from harnpy.session.store import SessionStore
@@ -49,7 +50,8 @@ class Runtime:
     """``together(calls)`` makes calls at the same time and answers their results in order;
     ``host_tool(entry, arguments)`` runs a tool that the host offers; ``ambient`` gives the running task's;
     ``ask`` asks a person for approval; ``pattern`` compiles a regular expression or raises ValueError.
-    ``running`` are the conversations of running loops, by session id.
+    ``running`` are the conversations of running loops, by session id; ``found_skills`` the skills of files,
+    whose bodies aren't in their entries.
     """
 
     models: Models
@@ -62,3 +64,4 @@ class Runtime:
     ask: Ask | None = None
     pattern: Compile = field(default=no_patterns)
     running: dict[str, Conversation] = field(default_factory=dict)
+    found_skills: Sequence[FoundSkill] = ()

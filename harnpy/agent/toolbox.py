@@ -30,9 +30,13 @@ class Toolbox:
     """
 
     def __init__(self, entries: list[Dict], policy: Policy | None = None) -> None:
-        self.entries = {entry["name"]: entry for entry in entries}
+        self.hold(entries)
         self.internal: dict[str, Internal] = {}
         self._policy = policy
+
+    def hold(self, entries: list[Dict]) -> None:
+        """Let these be the tools from now on."""
+        self.entries = {entry["name"]: entry for entry in entries}
 
     def annotations(self, name: str) -> Annotations:
         found = None if self._policy is None else self._policy.annotations(name)

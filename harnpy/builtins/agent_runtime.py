@@ -51,6 +51,7 @@ def runtime_of(vm: Vm) -> Runtime:
             hooks=hooks_of(vm),
             ambient=lambda: vm.session_stack,
             pattern=lambda text: compiled_pattern(vm, text),
+            found_skills=getattr(vm, "found_skills", None) or (),
         )
     return slot.runtime
 
@@ -62,8 +63,9 @@ def with_python_functions(vm: Vm, options: Value) -> Value:
     given = with_experiment(vm, with_callables(vm, options, *_CALLBACKS))
     if given.get("summarize_prompt") is not None:
         given["summarize_prompt"] = prompt_from(vm, display(given["summarize_prompt"]))
-    if given.get("permissions") is not None:
-        given["permissions"] = callables_within(vm, given["permissions"])
+    for key in ("permissions", "skills"):
+        if given.get(key) is not None:
+            given[key] = callables_within(vm, given[key])
     if given.get("tools") is not None:
         given["tools"] = _tools(vm, given["tools"])
     return given

@@ -29,7 +29,7 @@ def agent_loop(vm: Vm, message: str, system: str | None, options: Value) -> dict
         return run_loop(runtime_of(vm), message, system, with_python_functions(vm, options))
 
 
-@builtin("sub_agent_run(task: string, options?: dict) -> dict", family="agents", counted=True)
+@builtin("sub_agent_run(task: string, options?: dict) -> dict", family="agents", counted=True, guarded=True)
 def sub_agent_run(vm: Vm, task: Value = ABSENT, options: Value = None) -> dict[str, Any]:
     """Let a child work on `task` in a session of its own, a fork of the one that runs; its envelope.
 

@@ -74,11 +74,6 @@ class Host:
         with open(path, encoding="utf-8", newline="") as file:
             return file.read()
 
-    def list_dir(self, path: str) -> list[str]:
-        """The names in a directory, sorted; those of directories end in ``/``. Raises OSError."""
-        with os.scandir(path) as entries:
-            return sorted(entry.name + "/" if entry.is_dir() else entry.name for entry in entries)
-
     def write_text(self, path: str, text: str, append: bool = False) -> None:
         """Write a UTF-8 file, or add to it; its directory is made if need be. Raises OSError."""
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)

@@ -87,6 +87,8 @@ class ActiveSkills:
         self._active: dict[str, Dict] = {}
         self._loaded: dict[str, Dict] = {}
         self._resumed = False
+        #: Counts the changes of what is in force.
+        self.changes = 0
 
     def __bool__(self) -> bool:
         """Whether there are any skills."""
@@ -102,6 +104,7 @@ class ActiveSkills:
         known = {id_of(skill): skill for skill in self._library.entries}
         self._active = {id: known[id] for id in ids if id in known}
         self._resumed = bool(self._active)
+        self.changes += self._resumed
 
     # Matching.
 
@@ -131,6 +134,7 @@ class ActiveSkills:
 
     def _change(self, chosen: dict[str, Candidate], iteration: int) -> None:
         former = self._active
+        self.changes += former.keys() != chosen.keys()
         self._active = {id: found.skill for id, found in chosen.items()}
         for id, skill in former.items():
             if id not in chosen:
@@ -208,6 +212,7 @@ class ActiveSkills:
             error = {"error": refusal.kind, "message": refusal.message, "skill": name}
             return self._effects.to_json(error, pretty=True), False
         self._loaded[id_of(loaded.skill)] = loaded.skill
+        self.changes += 1
         return loaded.body, True
 
     def _note_attempt(self, id: str) -> None:
