@@ -143,3 +143,32 @@ def test_an_embedder_s_hooks_hold_in_every_program() -> None:
     assert hooks_of(vm).before("t", {}).denial is None
     vm.run_source('register_tool_hook({pattern: "x", deny: "never"})')
     assert [hooks_of(vm).before(name, {}).denial for name in ("t", "x", "y")] == ["no", "never", None]
+
+
+def test_an_embedder_s_hooks_see_what_agents_do() -> None:
+    seen: list[Any] = []
+    vm = Vm()
+    vm.hook("PreToolUse", lambda payload: {"args": {**payload["tool"]["args"], "added": True}})
+    vm.hook("PostToolUse", lambda payload: payload["result"]["text"].upper(), 'tool.name =~ "^e"')
+    vm.hook("PreAgentTurn", lambda payload: seen.append((payload["event"], payload["turn"])))
+    vm.hook("PostAgentTurn", lambda payload: seen.append((payload["event"], payload["turn"]["iteration"])))
+    told = vm.run_source(
+        """
+        pipeline main(task) {
+          let echo = { args -> "args ${args}" }
+          var tools = tool_define(tool_registry(), "echo", "", {parameters: {}, handler: echo})
+          llm_mock({tool_calls: [{name: "echo", arguments: {n: 1}}]})
+          llm_mock({text: "done"})
+          let r = agent_loop("go", nil, {provider: "mock", tools: tools, max_iterations: 5})
+          let executions = r.transcript.events.filter({ e -> e.kind == "tool_execution" })
+          return executions.map({ e -> e.text })
+        }
+        """
+    )
+    assert told == ["ARGS {ADDED: TRUE, N: 1}"]
+    assert seen == [
+        ("PreAgentTurn", {"iteration": 0, "total_iterations": 5}),
+        ("PostAgentTurn", 0),
+        ("PreAgentTurn", {"iteration": 1, "total_iterations": 5}),
+        ("PostAgentTurn", 1),
+    ]
