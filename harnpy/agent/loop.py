@@ -262,7 +262,8 @@ class Loop:
         """One turn; the loop's status if it ends here."""
         if self.segment is not None:
             self.segment.iteration = iteration
-        self.skills.match(self.dialogue.latest_request(), iteration)
+        if self.skills.due(iteration):
+            self.skills.match(self.dialogue.latest_request(), iteration)
         self._before_call(iteration)
         request = self._request(iteration)
         self.conversation.store()

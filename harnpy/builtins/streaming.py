@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from harnpy.vm.values import Value
 
 
-@builtin("llm_stream(prompt: string, system?: string, options?: dict) -> channel", family="llm")
+@builtin("llm_stream(prompt: string, system?: string, options?: dict) -> channel", family="llm", guarded=True)
 def llm_stream(vm: Vm, prompt: str, system: str | None, options: Value) -> Channel:
     """A channel of the pieces of a model's reply, closed after the last: `for piece in llm_stream(…)`.
 
@@ -44,7 +44,9 @@ def llm_stream(vm: Vm, prompt: str, system: str | None, options: Value) -> Chann
 
 
 @builtin(
-    "llm_completion(prefix: string, suffix?: string, system?: string, options?: dict) -> dict", family="llm"
+    "llm_completion(prefix: string, suffix?: string, system?: string, options?: dict) -> dict",
+    family="llm",
+    guarded=True,
 )
 def llm_completion(
     vm: Vm, prefix: str, suffix: str | None, system: str | None, options: Value

@@ -108,10 +108,13 @@ class ActiveSkills:
 
     # Matching.
 
+    def due(self, iteration: int) -> bool:
+        """Whether the iteration begins with a matching pass."""
+        return bool(self) and not (self._matching.sticky and (iteration > 0 or self._resumed))
+
     def match(self, message: str, iteration: int) -> None:
-        """Choose the active skills for ``message``, the latest of the user's, if it is time to."""
-        sticky = self._matching.sticky
-        if not self or (sticky and (iteration > 0 or self._resumed)):
+        """Choose the active skills for ``message``, the latest of the user's, if a pass is due."""
+        if not self.due(iteration):
             return
         if self._matching.strategy != METADATA:
             text = f"skill_match strategy '{self._matching.strategy}' needs a host; metadata decides"
