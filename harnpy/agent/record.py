@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.messages import compact_json
+from harnpy.llm.tools import native_style
 from harnpy.session.transcript import lifecycle_event, message_event, transcript
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from harnpy.llm.reply import Reply
+    from harnpy.llm.request import Request
     from harnpy.session.effects import Effects
 
     Dict = dict[str, Any]
@@ -32,28 +36,33 @@ def reply_events(reply: Reply, **payload: Any) -> list[Dict]:
     return events
 
 
-def assistant_message(reply: Reply) -> Dict:
-    """The reply as the message that continues its conversation."""
+def assistant_message(reply: Reply, style: str) -> Dict:
+    """The reply as the message that continues its conversation; ``style`` is that of its provider."""
     if reply.tool_calls:
-        message = calls_message(reply.text, reply.tool_calls, "openai")
+        message = calls_message(reply.text, reply.tool_calls, style, reply.thinking_blocks)
     else:
         message = {"role": "assistant", "content": reply.blocks() or reply.text}
     return {**message, "reasoning": reply.thinking} if reply.thinking else message
 
 
-def call_transcript(sent: list[Dict], reply: Reply, effects: Effects, **payload: Any) -> Dict:
+def call_transcript(request: Request, reply: Reply, effects: Effects, **payload: Any) -> Dict:
     """The transcript of one call: what was sent, and what came back; ``payload`` as in `reply_events`."""
-    messages = [*sent, assistant_message(reply)]
+    style = native_style(request.provider, request.model)
+    messages = [*request.messages, assistant_message(reply, style)]
     new_id, show = effects.new_id, effects.show
     events = [message_event(message, new_id(), show) for message in messages]
     events += [{"id": new_id(), **event} for event in reply_events(reply, **payload)]
     return transcript(new_id(), messages, events, [], state="active")
 
 
-def calls_message(text: str, calls: list[Dict], style: str) -> Dict:
-    """The assistant's message with tool calls, as a provider of that ``style`` keeps it (07 §6.7)."""
+def calls_message(text: str, calls: list[Dict], style: str, thoughts: Sequence[Dict] = ()) -> Dict:
+    """The assistant's message with tool calls, as a provider of that ``style`` keeps it (07 §6.7).
+
+    ``thoughts`` are blocks that Anthropic wants to see again before the calls that came of them.
+    """
     if style == "anthropic":
-        blocks: list[Dict] = [{"type": "text", "text": text}] if text else []
+        blocks = [*thoughts]
+        blocks += [{"type": "text", "text": text}] if text else []
         blocks += [
             {"type": "tool_use", "id": call["id"], "name": call["name"], "input": call["arguments"]}
             for call in calls

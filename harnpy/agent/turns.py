@@ -40,7 +40,7 @@ class Turn:
 
     iteration: int
     text: str
-    native: bool = False
+    thoughts: list[Dict] = field(default_factory=list)
     parsed: Parsed = field(default_factory=Parsed)
     calls: list[Dict] = field(default_factory=list)
     accepted: bool = False
@@ -94,7 +94,7 @@ class Turns:
         text = turn.text
         if self.offer.has_tools or any(tag in text for tag in TAGS):
             turn.parsed = parse_reply(text, [*self.offer.names(), LEDGER])
-        turn.native = bool(reply.tool_calls)
+        turn.thoughts = reply.thinking_blocks
         if reply.tool_calls:
             turn.calls = reply.tool_calls
         elif self.offer.has_tools or self.ledger.active:
@@ -205,7 +205,7 @@ class Turns:
     def _recorded_calls(self, turn: Turn) -> Dict:
         """The assistant's message of a turn with calls."""
         if self.options.tool_format == "native":
-            return calls_message(turn.text, turn.calls, self.offer.style)
+            return calls_message(turn.text, turn.calls, self.offer.style, turn.thoughts)
         parsed = turn.parsed
         if parsed.errors:
             content = prompts.elided([call["name"] for call in turn.calls], len(parsed.errors))

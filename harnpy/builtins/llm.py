@@ -87,7 +87,7 @@ def call_result(vm: Vm, answer: Answer) -> Dict:
     """The dict that `llm_call` answers with."""
     reply, request = answer.reply, answer.request
     note = request.experiment_note
-    transcript = call_transcript(request.messages, reply, vm.sessions.effects, structural_experiment=note)
+    transcript = call_transcript(request, reply, vm.sessions.effects, structural_experiment=note)
     return {**result_dict(reply, request.tools, answer.reading), "transcript": transcript}
 
 

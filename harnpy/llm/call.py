@@ -189,7 +189,7 @@ class Models:
             self.admit(request)
             mocked = self.mock.intercepts(request.provider)
             try:
-                return self._attempt(request, iteration, answer or self.provider(request).complete)
+                return self._attempt(request, iteration, answer)
             except CallError as error:
                 attempt += 1
                 if attempt > request.retries or not retryable(error.category, error.message):
@@ -207,13 +207,14 @@ class Models:
         self.account.check(request)
         self.rates.acquire(request.provider)
 
-    def _attempt(self, request: Request, iteration: int | None, answer: Complete) -> Reply:
+    def _attempt(self, request: Request, iteration: int | None, answer: Complete | None) -> Reply:
         begin = self.monotonic()
         segment = request.segment or self.segment()
         call_id = self.trace.new_call_id()
         if segment is not None:
             segment.request(request, call_id)
-        reply = self.connections.reply(answer(request))
+        complete = answer or self.provider(request).complete
+        reply = self.connections.reply(complete(request))
         reply.price = request.price
         ms = int((self.monotonic() - begin) * 1000)
         if segment is not None:
