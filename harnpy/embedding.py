@@ -43,6 +43,7 @@ class Vm(machine.Vm):
             "session_stack": _session_stack,
             "llm_tracing": lambda vm: trace_llm,
             "providers": lambda vm: self.providers,
+            "event_log": _event_log,
         }
         super().__init__(catalog, host, services, deny, allow)
         self.hooks: list[Hook] = []
@@ -71,8 +72,7 @@ class Vm(machine.Vm):
         """
 
         def call(vm: machine.Vm, *args: Any) -> Any:
-            result = function(*args)
-            return vm.tasks.await_coroutine(result) if hasattr(result, "__await__") else result
+            return vm.tasks.awaited(function(*args))
 
         call.__doc__ = function.__doc__
         self.builtins.register(Declaration(signature, "host", call, False, None))
@@ -106,3 +106,9 @@ def _session_stack(vm: machine.Vm) -> Any:
     from harnpy.agent.ambient import Ambient
 
     return Ambient()
+
+
+def _event_log(vm: machine.Vm) -> Any:
+    from harnpy.eventlog.topics import memory_log
+
+    return memory_log(vm.host.now)

@@ -13,7 +13,15 @@ import time
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import random
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, Protocol
+
+    class ToolBridge(Protocol):
+        """Tools that the embedder runs, for `host_tool_list` and `host_tool_call`."""
+
+        def list(self) -> list[dict[str, Any]]: ...
+
+        def call(self, name: str, arguments: dict[str, Any]) -> Any: ...
 
 
 class Leaving(BaseException):
@@ -28,19 +36,50 @@ class ExitRequest(Leaving):
         self.code = code
 
 
+class Ended:
+    """A process that ran: ``code`` is None when its time was over, negative when a signal ended it."""
+
+    __slots__ = ("code", "err", "out", "pid")
+
+    def __init__(self, pid: int, code: int | None, out: bytes, err: bytes) -> None:
+        self.pid = pid
+        self.code = code
+        self.out = out
+        self.err = err
+
+
 class Host:
-    """The real world. ``stdout`` and ``stderr`` are functions that take text; ``stdin`` a text stream."""
+    """The real world. ``stdout`` and ``stderr`` are functions that take text; ``stdin`` a text stream.
+
+    What only an embedder can offer, each a function that may be a coroutine function: ``human`` puts a
+    request to a person (docs/embedding.md), ``operations`` are those of `host_call` by
+    ``"capability.operation"``, ``bridge`` runs tools.
+    """
+
+    human: Callable[[dict[str, Any]], Any] | None = None
+    operations: Mapping[str, Callable[[dict[str, Any]], Any]] = {}
+    bridge: ToolBridge | None = None
 
     def __init__(
         self,
         stdout: Callable[[str], object] | None = None,
         stderr: Callable[[str], object] | None = None,
         stdin: object = None,
+        *,
+        human: Callable[[dict[str, Any]], Any] | None = None,
+        operations: Mapping[str, Callable[[dict[str, Any]], Any]] | None = None,
+        bridge: ToolBridge | None = None,
     ) -> None:
         self.write_out = stdout or _writer("stdout")
         self.write_err = stderr or _writer("stderr")
         self._stdin = stdin
         self._random: random.Random | None = None
+        if human:
+            self.human = human
+        if operations:
+            self.operations = operations
+        if bridge:
+            self.bridge = bridge
 
     # --- streams ----------------------------------------------------------------------------------
 
@@ -88,6 +127,84 @@ class Host:
         """The names in a directory, sorted; those of directories end in ``/``. Raises OSError."""
         with os.scandir(path) as entries:
             return sorted(f"{entry.name}/" if entry.is_dir() else entry.name for entry in entries)
+
+    def replace_text(self, path: str, text: str, temporary: str) -> None:
+        """Write a UTF-8 file as a whole or not at all, by way of the file ``temporary``. Raises OSError."""
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        with open(temporary, "w", encoding="utf-8", errors="surrogatepass", newline="") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+
+    def delete_file(self, path: str, root: str) -> None:
+        """Delete a file, and the directories below ``root`` that it leaves empty; a missing one is fine."""
+        try:
+            os.remove(path)
+        except FileNotFoundError:
+            return
+        directory = os.path.dirname(path)
+        while directory != root and not os.listdir(directory):
+            os.rmdir(directory)
+            directory = os.path.dirname(directory)
+
+    def make_directory(self, path: str) -> None:
+        """Make a directory and those above it; one that is there is fine. Raises OSError."""
+        os.makedirs(path, exist_ok=True)
+
+    def files_under(self, directory: str) -> list[str]:
+        """The files in a directory and all below it, relative to it, in no order."""
+        walk = ((where, name) for where, _, names in os.walk(directory) for name in names)
+        return [os.path.relpath(os.path.join(where, name), directory) for where, name in walk]
+
+    def exists(self, path: str) -> bool:
+        return os.path.exists(path)
+
+    def is_file(self, path: str) -> bool:
+        return os.path.isfile(path)
+
+    # --- processes --------------------------------------------------------------------------------
+
+    async def run_process(
+        self,
+        argv: Sequence[str],
+        cwd: str,
+        env: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+    ) -> Ended:
+        """Run a program to its end, and to that of everything that writes to its pipes.
+
+        ``env`` is its whole environment, None for ours. Raises OSError when it can't be started.
+        """
+        import asyncio
+        from asyncio.subprocess import DEVNULL, PIPE
+
+        process = await asyncio.create_subprocess_exec(
+            *argv, cwd=cwd, env=env, stdin=DEVNULL, stdout=PIPE, stderr=PIPE, start_new_session=True
+        )
+        try:
+            out, err = await asyncio.wait_for(process.communicate(), timeout)
+        except TimeoutError:
+            return Ended(process.pid, None, b"", b"")
+        finally:
+            if process.returncode is None:
+                # Its own group: what it has started goes with it, or would keep the pipes open.
+                os.killpg(process.pid, 9)
+                await process.wait()
+        return Ended(process.pid, process.returncode, out, err)
+
+    def environment(self) -> Mapping[str, str]:
+        """All environment variables."""
+        return os.environ
+
+    def login_shell(self) -> str | None:
+        """The shell that the user's account names."""
+        import pwd
+
+        try:
+            return pwd.getpwuid(os.getuid()).pw_shell or None
+        except KeyError:
+            return None
 
     # --- time, environment, chance ----------------------------------------------------------------
 

@@ -221,7 +221,7 @@ class Scheduler:
                 self.pass_on(task)
         finally:
             self.current = task
-        task.turn += 1
+            task.turn += 1
         self.refresh()
         if self.signal.pending:
             self.interrupt(task)
@@ -290,11 +290,13 @@ class Scheduler:
             raise RuntimeFault(f"waiting for somebody, and nobody is there: {what}. {remedies}")
 
     def wait_outside(self, what: str, remedy: str, until: float | None = None) -> None:
-        """Suspend the current task until it is resumed, or the time ``until`` has come.
+        """Suspend the current task until it is resumed, or the time ``until`` has come; may return early.
 
         What it waits for comes from outside the program. When no task can go on by itself, the run fails and
         says ``what`` was waited for, and the ``remedy``.
         """
+        if self.current.cancel_requested:
+            raise Interrupted(CANCELLED)
         self.current.outside = what, remedy
         try:
             if until is not None:
@@ -352,6 +354,10 @@ class Scheduler:
     def at_end(self, close: Callable[[], Awaitable[None]]) -> None:
         """Have ``close()`` awaited at the end of every run of the program that awaited a coroutine."""
         self.vm.state(Closers).coroutines.append(close)
+
+    def awaited(self, answer: Value | Awaitable[Value]) -> Value:
+        """What a function of the embedder answered, which may be a coroutine."""
+        return self.await_coroutine(answer) if hasattr(answer, "__await__") else answer
 
     # --- deadlines and cancellation ---------------------------------------------------------------
 
