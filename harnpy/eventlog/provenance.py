@@ -1,0 +1,56 @@
+"""The chain through a topic: each event's header holds the hash of the one before. Spec: 08 §15.2.
+
+Whoever changes, drops or inserts an event breaks the chain from there on.
+"""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from harnpy.eventlog.topics import LogEvent
+
+_SCHEMA = "harn.provenance.schema"
+_PREVIOUS = "harn.provenance.prev_hash"
+_RECORD = "harn.provenance.record_hash"
+_VERSION = "harn-eventlog-provenance-v1"
+
+
+def chained(topic: str, id: int, event: LogEvent, at: int, previous: LogEvent | None) -> dict[str, str]:
+    """The event's headers as the link behind ``previous``."""
+    own = {name: value for name, value in event.headers.items() if name not in (_SCHEMA, _PREVIOUS, _RECORD)}
+    headers = {**own, _SCHEMA: _VERSION}
+    if previous is not None:
+        headers[_PREVIOUS] = previous.headers[_RECORD]
+    return {**headers, _RECORD: _hash(topic, id, event, headers, at)}
+
+
+def problems(topic: str, events: Iterable[tuple[int, LogEvent]]) -> list[str]:
+    """Where the chain is broken."""
+    found = []
+    previous: LogEvent | None = None
+    for id, event in events:
+        headers = {name: value for name, value in event.headers.items() if name != _RECORD}
+        if event.headers.get(_RECORD) != _hash(topic, id, event, headers, event.occurred_at_ms):
+            found.append(f"event {id}: record hash mismatch")
+        if event.headers.get(_PREVIOUS) != (previous.headers.get(_RECORD) if previous else None):
+            found.append(f"event {id}: previous hash mismatch")
+        previous = event
+    return found
+
+
+def _hash(topic: str, id: int, event: LogEvent, headers: dict[str, str], at: int | None) -> str:
+    record: dict[str, Any] = {
+        "topic": topic,
+        "event_id": id,
+        "kind": event.kind,
+        "payload": event.payload,
+        "headers": headers,
+        "occurred_at_ms": at,
+    }
+    text = json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return "sha256:" + sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
