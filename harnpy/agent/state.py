@@ -1,0 +1,200 @@
+"""Durable agent state: text files of one session under a root, with a note of who wrote each. Spec: 06 §19.
+
+    <root>/<session_id>/<key>                        the text
+    <root>/<session_id>/.agent_state_meta/<key>      the id of its writer
+
+A `Handle` is what programs hold; it is checked again at every use, since they may build one themselves.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from harnpy.llm.errors import MisuseError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Dict = dict[str, Any]
+
+HANDOFF_KEY = "__handoff.json"
+
+_META, _TEMPORARY = ".agent_state_meta", ".agent_state_tmp"
+_POLICIES = {
+    "": "ignore",
+    "ignore": "ignore",
+    "off": "ignore",
+    "warn": "warn",
+    "warning": "warn",
+    "error": "error",
+    "strict": "error",
+}
+_WRITER_KEYS = ("writer_id", "stage_id", "session_id", "worker_id")
+
+
+class Files(Protocol):
+    """What is needed of a file system; `harnpy.vm.host.Host` has it."""
+
+    def cwd(self) -> str: ...
+    def read_text(self, path: str) -> str: ...
+    def replace_text(self, path: str, text: str, temporary: str) -> None: ...
+    def make_directory(self, path: str) -> None: ...
+    def is_dir(self, path: str) -> bool: ...
+    def is_file(self, path: str) -> bool: ...
+    def files_under(self, directory: str) -> list[str]: ...
+    def delete_file(self, path: str, root: str) -> None: ...
+
+
+class Handle(NamedTuple):
+    root: str
+    session_id: str
+    policy: str
+    writer: Dict
+
+    def as_dict(self) -> Dict:
+        return {
+            "_type": "state_handle",
+            "backend": "filesystem",
+            "root": self.root,
+            "session_id": self.session_id,
+            "handoff_key": HANDOFF_KEY,
+            "conflict_policy": self.policy,
+            "writer": self.writer,
+        }
+
+
+class AgentState:
+    """The files of agents. ``new_id`` mints session ids, ``warn`` hears of conflicts that are let through."""
+
+    def __init__(self, files: Files, new_id: Callable[[], str], warn: Callable[[str, str], object]) -> None:
+        self._files = files
+        self._new_id = new_id
+        self._warn = warn
+
+    def init(self, root: str, options: Dict, current_session: str | None) -> Dict:
+        """Make the session's directory, or use the one there is; its handle."""
+        session_id = _text(options.get("session_id")) or current_session or self._new_id()
+        handle = self._handle(root, session_id, options)
+        self._files.make_directory(_directory(handle))
+        return handle.as_dict()
+
+    def resume(self, root: str, session_id: str, options: Dict) -> Dict:
+        """The handle of a session that is there. Raises `MisuseError`."""
+        handle = self._handle(root, session_id, options)
+        if not self._files.is_dir(_directory(handle)):
+            raise MisuseError(f"agent_state.resume: session '{session_id}' not found under {handle.root}")
+        return handle.as_dict()
+
+    def write(self, handle: Handle, key: str, text: str) -> None:
+        """Replace the key's text as a whole. Raises `MisuseError` when another writer's may not be."""
+        self._put(handle, checked_key(key), text)
+
+    def read(self, handle: Handle, key: str) -> str | None:
+        path = _path(handle, checked_key(key))
+        return self._files.read_text(path) if self._files.is_file(path) else None
+
+    def keys(self, handle: Handle) -> list[str]:
+        """All keys, sorted by their bytes."""
+        found = (key for key in self._files.files_under(_directory(handle)) if not _is_internal(key))
+        return sorted(found, key=lambda key: key.encode("utf-8", "surrogateescape"))
+
+    def delete(self, handle: Handle, key: str) -> None:
+        """Drop the key, and directories that it leaves empty; a missing one is fine."""
+        name = checked_key(key)
+        for path in (_path(handle, name), _path(handle, f"{_META}/{name}")):
+            self._files.delete_file(path, _directory(handle))
+
+    def hand_off(self, handle: Handle, envelope: str) -> None:
+        """Write the envelope that `handoff_envelope` made."""
+        self._put(handle, HANDOFF_KEY, envelope)
+
+    def _put(self, handle: Handle, key: str, text: str) -> None:
+        note = _path(handle, f"{_META}/{key}")
+        before = self._files.read_text(note) if self._files.is_file(note) else None
+        writer = str(handle.writer.get("writer_id"))
+        if before is not None and before != writer and handle.policy != "ignore":
+            problem = (
+                f"key '{key}' was previously written by '{before}' and is now being written by '{writer}'"
+            )
+            if handle.policy == "error":
+                raise MisuseError(f"agent_state.write: {problem}")
+            self._warn("agent_state.write", problem)
+        for path, content in ((_path(handle, key), text), (note, writer)):
+            self._files.replace_text(path, content, f"{path}{_TEMPORARY}")
+
+    def _handle(self, root: str, session_id: str, options: Dict) -> Handle:
+        _check_path(session_id)
+        given = options.get("conflict_policy", options.get("two_writer"))
+        policy = "" if given is None else str(given)
+        if policy not in _POLICIES:
+            raise MisuseError(f"agent_state: unknown conflict policy '{policy}'")
+        worker, stage = _text(options.get("worker_id")), _text(options.get("stage_id"))
+        writer = {
+            "writer_id": _text(options.get("writer_id")) or worker or stage or session_id,
+            "stage_id": stage,
+            "session_id": session_id,
+            "worker_id": worker,
+        }
+        absolute = root if root.startswith("/") else f"{self._files.cwd()}/{root}"
+        return Handle(absolute, session_id, _POLICIES[policy], writer)
+
+
+def read_handle(given: Any, caller: str) -> Handle:
+    """The handle in a program's dict. Raises `MisuseError`."""
+    if not isinstance(given, dict) or given.get("_type") != "state_handle":
+        raise MisuseError(f"{caller}: `handle` must be a state_handle dict")
+    root, session_id = _text(given.get("root")), _text(given.get("session_id"))
+    policy, writer = given.get("conflict_policy"), given.get("writer")
+    if not root or not session_id or policy not in _POLICIES or not isinstance(writer, dict):
+        raise MisuseError(f"{caller}: `handle` must be a state_handle dict")
+    _check_path(session_id)
+    return Handle(root, session_id, _POLICIES[policy], {key: writer.get(key) for key in _WRITER_KEYS})
+
+
+def handoff_envelope(handle: Handle, summary: Dict, handoff: Dict | None, now: float) -> Dict:
+    """What is left for whoever resumes. ``handoff`` is the summary in its normal form, if it has one."""
+    return {
+        "_type": "agent_state_handoff",
+        "version": 1,
+        "session_id": handle.session_id,
+        "root": handle.root,
+        "key": HANDOFF_KEY,
+        "summary": summary,
+        "handoff": handoff,
+        "writer": handle.writer,
+        "written_at": int(now),
+    }
+
+
+def checked_key(key: str) -> str:
+    """A key that stays inside its session. Raises `MisuseError`."""
+    _check_path(key)
+    if _is_internal(key):
+        raise MisuseError(f"agent_state: key '{key}' uses a reserved internal path")
+    return "/".join(part for part in key.split("/") if part not in ("", "."))
+
+
+def _check_path(key: str) -> None:
+    parts = [part for part in key.split("/") if part not in ("", ".")]
+    if key.startswith("/"):
+        raise MisuseError(f"agent_state: key '{key}' must be relative")
+    if not key.strip() or not parts:
+        raise MisuseError("agent_state: key must be a non-empty relative path")
+    if ".." in parts:
+        raise MisuseError(f"agent_state: key '{key}' must not escape the session root")
+
+
+def _is_internal(key: str) -> bool:
+    return _META in key.split("/") or _TEMPORARY in key
+
+
+def _directory(handle: Handle) -> str:
+    return f"{handle.root}/{handle.session_id}"
+
+
+def _path(handle: Handle, key: str) -> str:
+    return f"{_directory(handle)}/{key}"
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value.strip() else None
