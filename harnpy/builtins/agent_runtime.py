@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
+    from harnpy.agent.gate import Ask
     from harnpy.vm.machine import Vm
     from harnpy.vm.values import Value
 
@@ -49,11 +50,39 @@ def runtime_of(vm: Vm) -> Runtime:
             files=_Files(vm),
             together=lambda calls: _together(vm, calls),
             hooks=hooks_of(vm),
+            host_tool=_host_tool(vm),
             ambient=lambda: vm.session_stack,
+            ask=_asker(vm),
             pattern=lambda text: compiled_pattern(vm, text),
             found_skills=getattr(vm, "found_skills", None) or (),
         )
     return slot.runtime
+
+
+def _host_tool(vm: Vm) -> Callable[[Dict, Dict], Value] | None:
+    """Tools that the host runs; None without a host that does."""
+    bridge = vm.host.bridge
+    if bridge is None:
+        return None
+    return lambda entry, arguments: vm.tasks.awaited(bridge.call(entry["name"], arguments))
+
+
+def _asker(vm: Vm) -> Ask | None:
+    """Approval of tool calls by the host's person: a function that answers why not; None without one."""
+    if vm.host.human is None:
+        return None
+    from harnpy.agent.hitl import APPROVAL, HitlError
+    from harnpy.builtins.hitl_asking import ask
+
+    def approve(tool: str, arguments: Dict) -> str | None:
+        payload = {"action": f"call tool {tool}", "args": arguments, "quorum": 1, "reviewers": []}
+        try:
+            ask(vm, APPROVAL, payload)
+        except HitlError as error:
+            return str(error)
+        return None
+
+    return approve
 
 
 def with_python_functions(vm: Vm, options: Value) -> Value:

@@ -48,7 +48,7 @@ def to_int(vm: Vm, value: Value) -> int | None:
         return value
     if type(value) is float:
         return _truncated(value)
-    return _parsed_int(value) if type(value) is str else None
+    return parsed_int(value) if type(value) is str else None
 
 
 def _truncated(x: float) -> int:
@@ -58,7 +58,8 @@ def _truncated(x: float) -> int:
     return min(max(int(finite), _MIN_INT), _MAX_INT)
 
 
-def _parsed_int(text: str) -> int | None:
+def parsed_int(text: str) -> int | None:
+    """The int that a text spells in decimal digits, and nothing but it."""
     digits = text[1:] if text[:1] in ("+", "-") else text
     if not (digits.isascii() and digits.isdigit()) or len(digits.lstrip("0")) > _MAX_DIGITS:
         return None
@@ -71,10 +72,11 @@ def to_float(vm: Vm, value: Value) -> float | None:
     """A number, or a string such as `"-2.5e3"`, `"inf"`, `"NaN"`, as a float; nil for anything else."""
     if type(value) is float or type(value) is int:
         return float(value)
-    return _parsed_float(value) if type(value) is str else None
+    return parsed_float(value) if type(value) is str else None
 
 
-def _parsed_float(text: str) -> float | None:
+def parsed_float(text: str) -> float | None:
+    """The float that a text spells, and nothing but it."""
     # Python alone also reads digits of other scripts, underscores and surrounding white space.
     if not text.isascii() or "_" in text or text != text.strip():
         return None

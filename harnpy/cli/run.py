@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from harnpy import Vm
+    from harnpy.vm.host import Host
 
 SUMMARY = "Run a program."
 _USAGE = "harnpy run [OPTIONS] <FILE | - | -e CODE> [-- ARG...]"
@@ -34,6 +35,7 @@ Options:
   --deny A,B       Let the builtins A and B fail.
   --allow A,B      Let every builtin fail except A, B and a core set.
   --skill-dir DIR  Let the program have the skills in DIR too; may be repeated.
+  --attended       Ask at the terminal what the program asks a person.
   --trace          Show the model calls and their cost on stderr afterwards.
   --debug          Show the Python traceback of a failure.
   --help           Show this message.
@@ -50,7 +52,13 @@ _LATER = (
     "--attest-agent",
 )
 
-_FLAGS = {"--debug": "debug", "--trace": "trace", "--help": "help", "-h": "help"}
+_FLAGS = {
+    "--attended": "attended",
+    "--debug": "debug",
+    "--trace": "trace",
+    "--help": "help",
+    "-h": "help",
+}
 
 #: What --allow always allows.
 _CORE = (
@@ -70,7 +78,7 @@ class UsageError(Exception):
 class Options:
     """What the command line asked for."""
 
-    __slots__ = ("allow", "args", "code", "debug", "deny", "file", "help", "skill_dirs", "trace")
+    __slots__ = ("allow", "args", "attended", "code", "debug", "deny", "file", "help", "skill_dirs", "trace")
 
     def __init__(self) -> None:
         self.file: str | None = None
@@ -79,6 +87,7 @@ class Options:
         self.deny: str | None = None
         self.skill_dirs: list[str] = []
         self.allow: str | None = None
+        self.attended = False
         self.debug = False
         self.trace = False
         self.help = False
@@ -165,7 +174,7 @@ def _execute(options: Options) -> int:
     from harnpy.vm.host import ExitRequest
 
     allow = None if options.allow is None else _allowed(options.allow)
-    vm = Vm(deny=_names(options.deny), allow=allow, trace_llm=options.trace)
+    vm = Vm(_host(options), deny=_names(options.deny), allow=allow, trace_llm=options.trace)
     bind_skills(vm, options.file, options.skill_dirs)
     try:
         value = _run(vm, options)
@@ -182,6 +191,15 @@ def _execute(options: Options) -> int:
     except Exception as error:
         sys.stdout.flush()
         return _failed(error, options)
+
+
+def _host(options: Options) -> Host | None:
+    """The world that the program sees; None: as it is, without a person who answers."""
+    if not options.attended:
+        return None
+    from harnpy.cli.attended import AttendedHost
+
+    return AttendedHost()
 
 
 def _names(text: str | None) -> list[str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from harnpy.agent.synthesis import Synthesis, check_arguments, dry_run
 from harnpy.builtins.convert import domain_errors
-from harnpy.llm.errors import MisuseError, OptionError
+from harnpy.builtins.host import host_tool_call
+from harnpy.llm.errors import MisuseError
 from harnpy.vm.builtin import builtin
 from harnpy.vm.values import Fn, display
 
@@ -31,13 +32,13 @@ def tool_synthesize(vm: Vm, spec: Value) -> Fn:
 
 
 @builtin("tool_synth_invoke(id: string, args?: dict) -> any", family="tools")
-def tool_synth_invoke(vm: Vm, id: str, args: Value) -> Dict:
+def tool_synth_invoke(vm: Vm, id: str, args: Value) -> Value:
     """Call a synthesized tool by its id; throws for one that isn't known any more."""
     with domain_errors:
         spec = vm.state(Synthesis).find(id)
         check_arguments(spec, args)
         if spec["executor"] == "host_bridge":
-            raise OptionError("host_tool_call: no host bridge is attached")
+            return host_tool_call(vm, spec.get("host_tool") or spec["name"], args)
         if spec["executor"] == "mcp_server":
             raise MisuseError(f"{spec['name']}: MCP is not supported by this version of harnpy yet")
     return dry_run(spec, args)

@@ -1,0 +1,274 @@
+"""Asking people: requests, and what the responses to one amount to. Spec: 07 §14.6.
+
+Pure: a request and the responses so far give an outcome, or none yet. Whoever waits and whoever lists what
+is unanswered ask the same function. Times are RFC 3339 text.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    Dict = dict[str, Any]
+
+QUESTION, APPROVAL, DUAL_CONTROL, ESCALATION = "question", "approval", "dual_control", "escalation"
+
+TIMED_OUT, CANCELLED = "hitl.timeout", "hitl.cancelled"
+
+
+class _Kind(NamedTuple):
+    """Where records of a kind go, and what its requests and responses are called there."""
+
+    topic: str
+    asked: str
+    answered: str = "hitl.response_received"
+
+
+KINDS = {
+    QUESTION: _Kind("hitl.questions", "hitl.question_asked"),
+    APPROVAL: _Kind("hitl.approvals", "hitl.approval_requested"),
+    DUAL_CONTROL: _Kind("hitl.dual_control", "hitl.dual_control_requested"),
+    ESCALATION: _Kind("hitl.escalations", "hitl.escalation_issued", "hitl.escalation_accepted"),
+}
+
+_RESPONSE_KEYS = (
+    "answer",
+    "approved",
+    "accepted",
+    "reviewer",
+    "reason",
+    "metadata",
+    "responded_at",
+    "signature",
+)
+
+
+class HumanCancelled(Exception):
+    """Raised by whoever asks the person: there will be no answer. ``str()`` is the reason."""
+
+
+class HitlError(Exception):
+    """A request that ended without what was asked for."""
+
+    def as_dict(self) -> Dict:
+        """What the script catches."""
+        raise NotImplementedError
+
+
+class ApprovalDenied(HitlError):
+    def __init__(self, request_id: str, reviewers: list[str], reason: str | None) -> None:
+        super().__init__(reason or "approval was denied")
+        self.request_id = request_id
+        self.reviewers = reviewers
+        self.reason = reason
+
+    def as_dict(self) -> Dict:
+        return {
+            "name": "ApprovalDeniedError",
+            "category": "generic",
+            "message": str(self),
+            "request_id": self.request_id,
+            "reviewers": self.reviewers,
+            "reason": self.reason,
+        }
+
+
+class TimedOut(HitlError):
+    def __init__(self, request: Request) -> None:
+        super().__init__(f"{request.kind} timed out")
+        self.request = request
+
+    def as_dict(self) -> Dict:
+        return {
+            "name": "HumanTimeoutError",
+            "category": "timeout",
+            "message": str(self),
+            "request_id": self.request.id,
+            "kind": self.request.kind,
+        }
+
+
+class Cancelled(HitlError):
+    def __init__(self, request: Request, reason: str | None) -> None:
+        super().__init__(reason or f"{request.kind} cancelled")
+        self.request = request
+        self.reason = reason
+
+    def as_dict(self) -> Dict:
+        return {
+            "name": "HumanCancelledError",
+            "category": "cancelled",
+            "message": str(self),
+            "request_id": self.request.id,
+            "kind": self.request.kind,
+            "wait_id": self.request.id,
+            "waitpoint_ids": [self.request.id],
+            "reason": self.reason,
+        }
+
+
+class Request(NamedTuple):
+    """What a person is asked. ``payload`` are the details of its kind."""
+
+    id: str
+    kind: str
+    trace_id: str
+    requested_at: str
+    payload: Dict
+    agent: str = ""
+
+    def record(self) -> Dict:
+        return {
+            "request_id": self.id,
+            "kind": self.kind,
+            "agent": self.agent,
+            "trace_id": self.trace_id,
+            "requested_at": self.requested_at,
+            "payload": self.payload,
+        }
+
+    @property
+    def prompt(self) -> str | None:
+        """What it is about, in the asker's words."""
+        return next(
+            (self.payload[key] for key in ("prompt", "action", "reason") if key in self.payload), None
+        )
+
+    @property
+    def reviewers(self) -> list[str]:
+        """Who may decide; nobody named: anybody."""
+        return self.payload.get("approvers") or self.payload.get("reviewers") or []
+
+    @property
+    def needed(self) -> int:
+        """How many approvals it takes."""
+        return int(self.payload["n"] if self.kind == DUAL_CONTROL else self.payload.get("quorum", 1))
+
+
+def request_from(record: Dict) -> Request:
+    return Request(
+        record["request_id"],
+        record["kind"],
+        record["trace_id"],
+        record["requested_at"],
+        record["payload"],
+        record["agent"],
+    )
+
+
+class Outcome(NamedTuple):
+    """How a request ended: with a value, or with an error."""
+
+    value: Any = None
+    error: HitlError | None = None
+
+
+def response_from(given: Any, now: str) -> Dict:
+    """A response with the keys that mean something, and a time."""
+    known = {key: given[key] for key in _RESPONSE_KEYS if given.get(key) is not None}
+    return {"responded_at": now, **known}
+
+
+def outcome(request: Request, responses: Iterable[Dict]) -> Outcome | None:
+    """What the responses, in the order of their arrival, amount to; None while more are needed."""
+    if request.kind == QUESTION:
+        return next((Outcome(response.get("answer")) for response in responses), None)
+    if request.kind == ESCALATION:
+        accepted = (response for response in responses if response.get("accepted") is True)
+        return next((Outcome(_acceptance(request, response)) for response in accepted), None)
+    return _ballot(request, responses)
+
+
+def approvals(request: Request, responses: Iterable[Dict]) -> list[Dict]:
+    """The responses that count as approvals: of those who may, each once."""
+    return [response for response in _heard(request, responses) if response.get("approved") is True]
+
+
+def _heard(request: Request, responses: Iterable[Dict]) -> Iterator[Dict]:
+    """The responses that are not ignored: approvals with a reviewer, and denials."""
+    counted = set()
+    for response in responses:
+        reviewer = response.get("reviewer")
+        if reviewer in counted or (reviewer and request.reviewers and reviewer not in request.reviewers):
+            continue
+        if response.get("approved") is not True:
+            yield response
+        elif reviewer:
+            counted.add(reviewer)
+            yield response
+
+
+def _ballot(request: Request, responses: Iterable[Dict]) -> Outcome | None:
+    heard: list[Dict] = []
+    for response in _heard(request, responses):
+        heard.append(response)
+        if response.get("approved") is not True:
+            names = sorted(vote["reviewer"] for vote in heard if vote.get("reviewer"))
+            return Outcome(error=ApprovalDenied(request.id, names, response.get("reason")))
+        if len(heard) == request.needed:
+            return Outcome(_approval(request, heard))
+    return None
+
+
+def _approval(request: Request, votes: list[Dict]) -> Dict:
+    return {
+        "approved": True,
+        "reviewers": sorted(vote["reviewer"] for vote in votes),
+        "approved_at": votes[-1]["responded_at"],
+        "reason": votes[-1].get("reason"),
+        "signatures": [
+            {
+                "reviewer": vote["reviewer"],
+                "signed_at": vote["responded_at"],
+                "signature": vote.get("signature") or signature(request.id, vote),
+            }
+            for vote in votes
+        ],
+    }
+
+
+def _acceptance(request: Request, response: Dict) -> Dict:
+    return {
+        "request_id": request.id,
+        "role": request.payload["role"],
+        "reason": request.payload["reason"],
+        "trace_id": request.trace_id,
+        "status": "accepted",
+        "accepted_at": response["responded_at"],
+        "reviewer": response.get("reviewer"),
+    }
+
+
+def signature(request_id: str, vote: Dict) -> str:
+    """What stands for an approval's signature when its response brings none."""
+    lines = (
+        "harn-hitl-approval-v1",
+        f"request_id:{request_id}",
+        f"reviewer:{vote['reviewer']}",
+        f"signed_at:{vote['responded_at']}",
+        "approved:true",
+        f"reason:{vote.get('reason') or ''}",
+        "",
+    )
+    return "sha256:" + sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def unanswered(records: Iterable[tuple[str, Dict]]) -> list[Request]:
+    """The requests of one topic that are still open; ``records`` are its kinds and payloads, oldest first."""
+    asked: dict[str, Request] = {}
+    responses: dict[str, list[Dict]] = {}
+    beginnings = {kind.asked for kind in KINDS.values()}
+    for name, record in records:
+        id = record["request_id"]
+        if name in beginnings:
+            asked[id], responses[id] = request_from(record), []
+        elif name in (TIMED_OUT, CANCELLED):
+            asked.pop(id, None)
+        elif id in asked:
+            responses[id].append(record)
+            if outcome(asked[id], responses[id]):
+                del asked[id]
+    return list(asked.values())

@@ -1,0 +1,102 @@
+"""`harnpy run --attended`, with a person who types into a pipe. Spec: 07 §14.6."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support import Command
+
+
+def attended(harnpy: Command, program: str, typed: str, **env: str) -> tuple[str, str]:
+    done = harnpy("run", "--attended", "-e", program, stdin=typed, **env)
+    assert done.returncode == 0, done.stderr
+    return done.stdout, done.stderr
+
+
+def test_without_anybody_the_run_fails_and_says_what_to_do(harnpy: Command, tmp_path: Path) -> None:
+    done = harnpy("run", "-e", 'println(ask_user("How many?"))', stdin="3\n")
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert "question hitl_question_" in done.stderr
+    assert '"How many?"' in done.stderr
+    assert "harnpy run --attended" in done.stderr
+
+
+def test_a_question_is_asked_until_the_answer_fits(harnpy: Command) -> None:
+    out, err = attended(harnpy, 'println(ask_user("How many?", {default: 3}) + 1)', "many\n5\n")
+    assert out == "6\n"
+    assert err == "? How many?\n[3] >   please answer a whole number\n[3] > "
+
+
+def test_an_empty_line_takes_the_default(harnpy: Command) -> None:
+    assert attended(harnpy, 'println(ask_user("?", {default: 1.5}))', "\n")[0] == "1.5\n"
+    assert attended(harnpy, 'println(ask_user("?"))', "\n")[0] == "\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "typed", "shown"),
+    [
+        ("{default: 1.5}", "x\n2\n", "2.0"),
+        ("{default: true}", "perhaps\nno\n", "false"),
+        ('{default: "x"}', " some text \n", "some text"),
+        ('{schema: {type: "int", min: 3}}', "1\nabc\n4\n", "4"),
+        ('{schema: {type: "list", items: {type: "int"}}}', '[1, "x"]\n[1, 2]\n', "[1, 2]"),
+        ('{schema: {type: "string", enum: ["red", "blue"]}}', "green\nblue\n", "blue"),
+    ],
+)
+def test_answers_have_types(harnpy: Command, options: str, typed: str, shown: str) -> None:
+    assert attended(harnpy, f'println(ask_user("?", {options}))', typed)[0] == shown + "\n"
+
+
+def test_the_options_of_an_enum_are_shown(harnpy: Command) -> None:
+    program = 'ask_user("Which?", {schema: {type: "string", enum: ["red", "blue"]}})'
+    assert "options: red, blue" in attended(harnpy, program, "red\n")[1]
+
+
+def test_an_approval_asks_for_a_name_and_a_reason(harnpy: Command) -> None:
+    program = """
+    let r = request_approval("deploy", {detail: {sha: "abc"}, reviewers: ["ann", "bob"], quorum: 2})
+    println([r.reviewers, r.reason, r.signatures.count])
+    """
+    typed = "maybe\ny\neve\nann\n\nyes\nann\nbob\nlooks good\n"
+    out, err = attended(harnpy, program, typed)
+    assert out == "[[ann, bob], looks good, 2]\n"
+    for text in (
+        "Approve: deploy",
+        'detail: {"sha": "abc"}',
+        "1 of 2 approvals",
+        "reviewer (bob): ",
+        "y or n",
+    ):
+        assert text in err
+
+
+def test_a_denial_is_thrown(harnpy: Command) -> None:
+    program = 'println(try { request_approval("deploy") } catch (e) { [e.name, e.reason, e.reviewers] })'
+    out, _ = attended(harnpy, program, "n\n\ntoo early\n", USER="ann")
+    assert out == "[ApprovalDeniedError, too early, [ann]]\n"
+
+
+def test_an_escalation_is_accepted_or_declined(harnpy: Command) -> None:
+    program = 'println(try { escalate_to("boss", "dear").reviewer } catch (e) { [e.name, e.reason] })'
+    assert attended(harnpy, program, "y\nann\n\n")[0] == "ann\n"
+    assert attended(harnpy, program, "n\n")[0] == "[HumanCancelledError, escalation was declined]\n"
+
+
+def test_the_end_of_input_cancels(harnpy: Command) -> None:
+    program = 'println(try { ask_user("?", {default: 1}) } catch (e) { [e.name, e.message] })'
+    assert attended(harnpy, program, "")[0] == "[HumanCancelledError, end of input]\n"
+
+
+def test_questions_of_several_tasks_take_turns(harnpy: Command) -> None:
+    program = 'println(parallel each ["a?", "b?"] { text -> ask_user(text) })'
+    out, err = attended(harnpy, program, "1\n2\n")
+    assert out == "[1, 2]\n"
+    assert err == "? a?\n> ? b?\n> "
+
+
+def test_lines_that_nobody_asked_for_are_left_for_the_program(harnpy: Command) -> None:
+    program = 'println([ask_user("?"), read_line(), ask_user("?")])'
+    assert attended(harnpy, program, "1\n2\n3\n")[0] == "[1, 2, 3]\n"
