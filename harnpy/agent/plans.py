@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Dict = dict[str, Any]
 
-EMIT_PLAN, UPDATE_PLAN = "emit_plan", "update_plan"
+EMIT_PLAN = "emit_plan"
 
 _SYNONYMS = {
     "pending": "todo not_started",
