@@ -47,6 +47,18 @@ _NEEDS: tuple[tuple[str, str, str | None, str], ...] = (
     ),
     ("connector.call", "network", "connector.call", "connector_call"),
     ("vision.ocr", "read_only", "vision.ocr", "vision_ocr"),
+    (
+        "agent_state.access",
+        "read_only",
+        "agent_state.access",
+        "__agent_state_resume __agent_state_read __agent_state_list",
+    ),
+    (
+        "agent_state.access",
+        "workspace_write",
+        "agent_state.access",
+        "__agent_state_init __agent_state_write __agent_state_delete __agent_state_handoff",
+    ),
     ("host.tool_call", "none", "host.tool_call", "host_tool_call"),
 )
 

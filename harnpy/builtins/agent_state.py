@@ -22,7 +22,12 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 
-@builtin("__agent_state_init(root: string, options?: dict) -> dict", family="agent_state", counted=True)
+@builtin(
+    "__agent_state_init(root: string, options?: dict) -> dict",
+    family="agent_state",
+    counted=True,
+    guarded=True,
+)
 def init(vm: Vm, root: Value = None, options: Value = None) -> dict[str, Any]:
     """Make or reopen the directory of a session's state; its handle."""
     text, current = _text(root, "__agent_state_init", "root"), vm.sessions.current_id()
@@ -33,6 +38,7 @@ def init(vm: Vm, root: Value = None, options: Value = None) -> dict[str, Any]:
     "__agent_state_resume(root: string, session_id: string, options?: dict) -> dict",
     family="agent_state",
     counted=True,
+    guarded=True,
 )
 def resume(vm: Vm, root: Value = None, session_id: Value = None, options: Value = None) -> dict[str, Any]:
     """The handle of a session's state that is there already."""
@@ -45,6 +51,7 @@ def resume(vm: Vm, root: Value = None, session_id: Value = None, options: Value 
     "__agent_state_write(handle: dict, key: string, content: string) -> nil",
     family="agent_state",
     counted=True,
+    guarded=True,
 )
 def write(vm: Vm, handle: Value = None, key: Value = None, content: Value = None) -> None:
     """Replace the text under a key as a whole; its writer is remembered."""
@@ -53,25 +60,37 @@ def write(vm: Vm, handle: Value = None, key: Value = None, content: Value = None
     _done(lambda: _state(vm).write(read_handle(handle, "__agent_state_write"), _key(key), content))
 
 
-@builtin("__agent_state_read(handle: dict, key: string) -> string | nil", family="agent_state", counted=True)
+@builtin(
+    "__agent_state_read(handle: dict, key: string) -> string | nil",
+    family="agent_state",
+    counted=True,
+    guarded=True,
+)
 def read(vm: Vm, handle: Value = None, key: Value = None) -> str | None:
     """The text under a key, nil without one."""
     return _done(lambda: _state(vm).read(read_handle(handle, "__agent_state_read"), _key(key)))
 
 
-@builtin("__agent_state_list(handle: dict) -> list", family="agent_state", counted=True)
+@builtin("__agent_state_list(handle: dict) -> list", family="agent_state", counted=True, guarded=True)
 def keys(vm: Vm, handle: Value = None) -> list[str]:
     """All keys, in order."""
     return _done(lambda: _state(vm).keys(read_handle(handle, "__agent_state_list")))
 
 
-@builtin("__agent_state_delete(handle: dict, key: string) -> nil", family="agent_state", counted=True)
+@builtin(
+    "__agent_state_delete(handle: dict, key: string) -> nil", family="agent_state", counted=True, guarded=True
+)
 def delete(vm: Vm, handle: Value = None, key: Value = None) -> None:
     """Drop a key; a missing one is fine."""
     _done(lambda: _state(vm).delete(read_handle(handle, "__agent_state_delete"), _key(key)))
 
 
-@builtin("__agent_state_handoff(handle: dict, summary: dict) -> nil", family="agent_state", counted=True)
+@builtin(
+    "__agent_state_handoff(handle: dict, summary: dict) -> nil",
+    family="agent_state",
+    counted=True,
+    guarded=True,
+)
 def hand_off(vm: Vm, handle: Value = None, summary: Value = None) -> None:
     """Leave a summary, and the handoff that it may be, under the reserved key."""
     if type(summary) is not dict:

@@ -93,7 +93,7 @@ def host_tool_list(vm: Vm) -> list[dict[str, Any]]:
     return vm.host.bridge.list() if vm.host.bridge else []
 
 
-@builtin("host_tool_call(name: string, args?: dict) -> any", family="host")
+@builtin("host_tool_call(name: string, args?: dict) -> any", family="host", guarded=True)
 def host_tool_call(vm: Vm, name: str, args: Value) -> Value:
     """Let the host run one of its tools."""
     if not name:

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from harnpy import Vm, VmError
+from harnpy.agent.ambient import Rules
+from harnpy.agent.policy import read_policy
 from harnpy.vm.host import Host
 
 PRELUDE = """
@@ -140,3 +142,14 @@ def test_a_handoff_is_left_under_the_reserved_key(tmp_path: Path) -> None:
     assert isinstance(left["written_at"], int)
     run(tmp_path, "__agent_state_handoff(h, {note: 1})")
     assert json.loads((tmp_path / "s" / "__handoff.json").read_text())["handoff"] is None
+
+
+def test_a_policy_without_the_capability_refuses_it(tmp_path: Path) -> None:
+    vm = Vm()
+    with vm.session_stack.govern(Rules(policy=read_policy({"capabilities": {"agent_state": ["access"]}}))):
+        assert vm.run_source(PRELUDE + "return __agent_state_list(h)", args=[str(tmp_path)]) == []
+    rules = Rules(policy=read_policy({"capabilities": {"workspace": ["list"]}}))
+    with vm.session_stack.govern(rules), pytest.raises(VmError) as error:
+        vm.run_source("__agent_state_init(argv[0])", args=[str(tmp_path)])
+    reason = "builtin '__agent_state_init' exceeds agent_state.access ceiling"
+    assert str(error.value) == f"Error [tool_rejected]: {reason}"
