@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from harnpy.agent.contract import Stubs
 from harnpy.agent.search_index import Hits, search_pattern, search_words
 from harnpy.llm.messages import compact_json
-from harnpy.llm.tool_search import search_entry
+from harnpy.llm.tool_search import loaded, search_entry
 from harnpy.llm.tools import native_tools
 from harnpy.session.transcript import lifecycle_event
 
@@ -44,7 +44,7 @@ class DeferredTools:
         self.search = search
         self._compile = compile
         self._searcher = search_entry(search)
-        self._loaded = [entry for entry in entries if not search.defers(entry)]
+        self._loaded = [loaded(entry) for entry in entries if not search.defers(entry)]
         self._deferred = {entry["name"]: entry for entry in entries if search.defers(entry)}
         self._texts = {name: _search_text(entry) for name, entry in self._deferred.items()}
         self._promoted: dict[str, int] = {}  # sizes in tokens, the oldest first
@@ -99,7 +99,8 @@ class DeferredTools:
                 self._promoted[name] = size
                 promoted.append(name)
         if promoted:
-            self._visible = [self._searcher, *self._loaded, *map(self._deferred.__getitem__, self._promoted)]
+            found = [loaded(self._deferred[name]) for name in self._promoted]
+            self._visible = [self._searcher, *self._loaded, *found]
         return promoted
 
     def _make_room(self, size: int, keep: list[str]) -> bool:

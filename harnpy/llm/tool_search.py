@@ -117,10 +117,10 @@ class Search:
         """The native tool JSON of ``entries``, with the tool for the search in front."""
         option = self.option
         if not self.native:
-            shown = [entry for entry in entries if not option.defers(entry)]
+            shown = [loaded(entry) for entry in entries if not option.defers(entry)]
             return native_tools([search_entry(option), *shown], style)
         deferred = [entry for entry in entries if option.defers(entry)]
-        told = [entry if option.defers(entry) else {**entry, "defer_loading": False} for entry in entries]
+        told = [entry if option.defers(entry) else loaded(entry) for entry in entries]
         return [self.provider.tool(option, deferred), *native_tools(told, style)]
 
 
@@ -131,6 +131,11 @@ def resolve_search(option: ToolSearch, entries: Sequence[Entry], provider: Nativ
     if entries and all(map(option.defers, entries)):
         raise OptionError(_ALL_DEFERRED)
     return Search(option, provider, provider.available and option.mode != "client")
+
+
+def loaded(entry: Entry) -> Entry:
+    """The tool as one that isn't deferred."""
+    return {**entry, "defer_loading": False} if entry.get("defer_loading") else entry
 
 
 def search_entry(search: ToolSearch) -> Entry:
