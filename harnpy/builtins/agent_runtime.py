@@ -9,7 +9,6 @@ from harnpy.agent.errors import ToolFailure
 from harnpy.agent.runtime import Runtime
 from harnpy.builtins.hooks import hooks_of
 from harnpy.builtins.llm import models_of, with_experiment
-from harnpy.builtins.regexes import compiled_pattern
 from harnpy.builtins.sessions.service import callables_within, with_callables
 from harnpy.builtins.sessions.summarizing import prompt_from
 from harnpy.builtins.tools.binding import bind, bound_registry
@@ -53,7 +52,7 @@ def runtime_of(vm: Vm) -> Runtime:
             host_tool=_host_tool(vm),
             ambient=lambda: vm.session_stack,
             ask=_asker(vm),
-            pattern=lambda text: compiled_pattern(vm, text),
+            pattern=lambda text: _pattern(vm, text),
             found_skills=getattr(vm, "found_skills", None) or (),
         )
     return slot.runtime
@@ -83,6 +82,13 @@ def _asker(vm: Vm) -> Ask | None:
         return None
 
     return approve
+
+
+def _pattern(vm: Vm, text: str) -> Any:
+    """A compiled regular expression; raises ValueError."""
+    from harnpy.builtins.regexes import compiled_pattern
+
+    return compiled_pattern(vm, text)
 
 
 def with_python_functions(vm: Vm, options: Value) -> Value:
