@@ -74,7 +74,6 @@ def make_loop(
         message,
         system,
         options,
-        caller=caller,
         once=False,
         retries=profile.llm_retries,
         backoff_ms=LLM_BACKOFF_MS,

@@ -79,12 +79,11 @@ def read_request(
     route: Route,
     catalogue: Catalogue,
     *,
-    caller: str = "llm_call",
     retries: int = 0,
     backoff_ms: int = 250,
     schema_retries: int = SCHEMA_RETRIES,
 ) -> Request:
-    """The request that the arguments of ``caller`` make; the last three are its defaults.
+    """The request that the arguments of a call make; the last three are the caller's defaults.
 
     ``route`` is where it goes first.
     """
