@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from harnpy.agent.hooks import Hook
     from harnpy.agent.skills.library import FoundSkill
+    from harnpy.llm.call import Models
     from harnpy.llm.providers import Provider
     from harnpy.vm.host import Host
 
@@ -47,6 +48,8 @@ class Vm(machine.Vm):
         }
         super().__init__(catalog, host, services, deny, allow)
         self.hooks: list[Hook] = []
+        #: Called with the models of each program run here, when it first needs them.
+        self.on_models: list[Callable[[Models], None]] = []
         self.providers: dict[str, Provider] = {}
         #: The skills for the programs run here, by id; None until somebody looked for some.
         self.found_skills: Sequence[FoundSkill] | None = None

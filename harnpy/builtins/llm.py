@@ -58,6 +58,8 @@ def models_of(vm: Vm) -> Models:
             provided=vm.service("providers"),
         )
         vm.tasks.at_end(slot.models.connections.aclose)
+        for prepare in getattr(vm, "on_models", ()):
+            prepare(slot.models)
     return slot.models
 
 
@@ -150,8 +152,8 @@ def llm_mock_calls(vm: Vm) -> list[Dict]:
 
 @builtin("llm_mock_clear() -> nil", family="llm")
 def llm_mock_clear(vm: Vm) -> None:
-    """Forget queued answers, the log of calls, and saved scopes."""
-    models_of(vm).mock.clear()
+    """Forget queued answers, the log of calls, saved scopes, and fixtures of the command line."""
+    models_of(vm).clear_mocks()
 
 
 @builtin("llm_mock_push_scope() -> nil", family="llm")

@@ -58,10 +58,6 @@ def run_case(case: Case, timeout_ms: float, skill_dirs: Sequence[str] = ()) -> R
     """One program, judged."""
     if case.kind == "skip":
         return Result(case.name, "skip")
-    if case.fixture:
-        return Result(
-            case.name, "fail", 0.0, f"{case.name}: llm mock setup error: fixtures are not supported"
-        )
     outcome = run_program(case.path, timeout_ms=timeout_ms, skill_dirs=skill_dirs)
     failure = verdict(case, outcome)
     if not failure:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harnpy.llm.errors import FixtureError
 from harnpy.syntax.errors import SourceFault
 from harnpy.vm import backtrace
 from harnpy.vm.errors import VmError
@@ -17,6 +18,8 @@ def text(error: Exception) -> str:
         return error.message
     if isinstance(error, VmError):
         return error.text
+    if isinstance(error, FixtureError):
+        return error.message
     if isinstance(error, OSError):
         return f"{error.filename}: {error.strerror}" if error.filename else str(error)
     return f"internal error: {type(error).__name__}: {error}"
@@ -30,6 +33,8 @@ def render(error: Exception, stream: TextIO | None = None) -> str:
         return backtrace.render(error)
     if isinstance(error, OSError) and error.filename:
         return f"Error reading {text(error)}\n"
+    if isinstance(error, FixtureError):
+        return f"error: {error.message}\n"
     return f"error: {text(error)}\n  = help: this is a mistake in harnpy itself; `run --debug` shows where\n"
 
 

@@ -15,7 +15,7 @@ _TIMER = re.compile(r"\[timer\] (.*): \d+ms")
 
 def verdict(case: Case, outcome: Outcome) -> str:
     """Why `case` fails, its first line beginning with the case's name; "" when it passes."""
-    if outcome.timed_out:
+    if outcome.unjudged:
         return f"{case.name}: {outcome.error}"
     if case.kind == "error":
         return _error_verdict(case, outcome.error)

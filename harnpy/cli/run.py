@@ -12,7 +12,7 @@ from harnpy.cli.skills import bind_skills
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from types import FrameType
     from typing import Any
 
@@ -31,22 +31,23 @@ FILE is a Harn program, `-` one that is read from stdin. The entry is the pipeli
 as the entry's value is the exit status; so is 1 for Err and for an uncaught error.
 
 Options:
-  -e CODE          Run CODE as the body of `pipeline main(task) {{ ... }}`.
-  --deny A,B       Let the builtins A and B fail.
-  --allow A,B      Let every builtin fail except A, B and a core set.
-  --skill-dir DIR  Let the program have the skills in DIR too; may be repeated.
-  --attended       Ask at the terminal what the program asks a person.
-  --trace          Show the model calls and their cost on stderr afterwards.
-  --debug          Show the Python traceback of a failure.
-  --help           Show this message.
+  -e CODE                 Run CODE as the body of `pipeline main(task) {{ ... }}`.
+  --deny A,B              Let the builtins A and B fail.
+  --allow A,B             Let every builtin fail except A, B and a core set.
+  --skill-dir DIR         Let the program have the skills in DIR too; may be repeated.
+  --llm-mock FILE         Answer all model calls from FILE, a fixture a line.
+  --llm-mock-record FILE  Write what models answer into FILE, for --llm-mock.
+  --watch-agents          Show on stderr what the agents do while they work.
+  --attended              Ask at the terminal what the program asks a person.
+  --trace                 Show the model calls and their cost on stderr afterwards.
+  --debug                 Show the Python traceback of a failure.
+  --help                  Show this message.
 
 What stands after `--` is the program's `argv`.
 """
 
 #: What the reference has and this version answers with an error.
 _LATER = (
-    "--llm-mock",
-    "--llm-mock-record",
     "--attest",
     "--receipt-out",
     "--attest-agent",
@@ -56,8 +57,19 @@ _FLAGS = {
     "--attended": "attended",
     "--debug": "debug",
     "--trace": "trace",
+    "--watch-agents": "watch_agents",
     "--help": "help",
     "-h": "help",
+}
+
+#: Options with a value.
+_VALUES = {
+    "-e": "code",
+    "--deny": "deny",
+    "--allow": "allow",
+    "--llm-mock": "llm_mock",
+    "--llm-mock-record": "llm_mock_record",
+    "--skill-dir": "skill_dirs",
 }
 
 #: What --allow always allows.
@@ -78,7 +90,10 @@ class UsageError(Exception):
 class Options:
     """What the command line asked for."""
 
-    __slots__ = ("allow", "args", "attended", "code", "debug", "deny", "file", "help", "skill_dirs", "trace")
+    __slots__ = (
+        "allow", "args", "attended", "code", "debug", "deny", "file", "help", "llm_mock", "llm_mock_record",
+        "skill_dirs", "trace", "watch_agents",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.file: str | None = None
@@ -88,8 +103,11 @@ class Options:
         self.skill_dirs: list[str] = []
         self.allow: str | None = None
         self.attended = False
+        self.llm_mock: str | None = None
+        self.llm_mock_record: str | None = None
         self.debug = False
         self.trace = False
+        self.watch_agents = False
         self.help = False
 
 
@@ -126,9 +144,14 @@ def parse(argv: Sequence[str]) -> Options:
         raise UsageError("`harnpy run` accepts either `-e <code>` or `<file.harn>`, not both")
     if options.file is None and options.code is None:
         raise UsageError("`harnpy run` requires either `-e <code>` or `<file.harn>`")
-    if options.allow is not None and options.deny is not None:
-        raise UsageError("the argument '--deny' cannot be used with '--allow'")
+    _refuse_both(options, "--deny", "--allow")
+    _refuse_both(options, "--llm-mock", "--llm-mock-record")
     return options
+
+
+def _refuse_both(options: Options, one: str, other: str) -> None:
+    if all(getattr(options, _VALUES[name]) is not None for name in (one, other)):
+        raise UsageError(f"the argument '{one}' cannot be used with '{other}'")
 
 
 def _take(options: Options, word: str, rest: Any) -> None:
@@ -138,14 +161,14 @@ def _take(options: Options, word: str, rest: Any) -> None:
         raise UsageError(not_yet(name))
     if name in _FLAGS and not equals:
         setattr(options, _FLAGS[name], True)
-    elif name in ("-e", "--deny", "--allow", "--skill-dir"):
+    elif name in _VALUES:
         given: str | None = value if equals else next(rest, None)
         if given is None:
             raise UsageError(f"a value is required for '{name}' but none was supplied")
         if name == "--skill-dir":
             options.skill_dirs.append(given)
         else:
-            setattr(options, "code" if name == "-e" else name[2:], given)
+            setattr(options, _VALUES[name], given)
     elif (word.startswith("-") and word != "-") or options.file is not None:
         raise UsageError(f"unexpected argument '{word}' found")
     else:
@@ -173,11 +196,13 @@ def _execute(options: Options) -> int:
     from harnpy import Vm
     from harnpy.vm.host import ExitRequest
 
+    host = _host(options)
+    run = _instrumented(options, host)
     allow = None if options.allow is None else _allowed(options.allow)
-    vm = Vm(_host(options), deny=_names(options.deny), allow=allow, trace_llm=options.trace)
+    vm = Vm(host, deny=_names(options.deny), allow=allow, trace_llm=options.trace)
     bind_skills(vm, options.file, options.skill_dirs)
     try:
-        value = _run(vm, options)
+        value = run(vm, options)
         if options.trace:
             from harnpy.cli import trace
 
@@ -193,13 +218,33 @@ def _execute(options: Options) -> int:
         return _failed(error, options)
 
 
-def _host(options: Options) -> Host | None:
-    """The world that the program sees; None: as it is, without a person who answers."""
+def _host(options: Options) -> Host:
+    """The world that the program sees: as it is, with a person who answers or without."""
+    from harnpy.vm.host import Host
+
     if not options.attended:
-        return None
+        return Host()
     from harnpy.cli.attended import AttendedHost
 
     return AttendedHost()
+
+
+def _instrumented(options: Options, host: Host) -> Callable[[Vm, Options], Any]:
+    """How the program is run: as it is, or watched, with model calls replayed or recorded."""
+    run = _run
+    if options.watch_agents:
+        from harnpy.cli.watch import watched
+
+        run = watched(run, host)
+    if options.llm_mock is not None:
+        from harnpy.cli.fixtures import replayed
+
+        run = replayed(run, options.llm_mock)
+    if options.llm_mock_record is not None:
+        from harnpy.cli.fixtures import recorded
+
+        run = recorded(run, options.llm_mock_record)
+    return run
 
 
 def _names(text: str | None) -> list[str]:

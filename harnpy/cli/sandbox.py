@@ -14,8 +14,10 @@ from time import perf_counter
 
 from harnpy import Vm
 from harnpy.cli import faults
+from harnpy.cli.fixtures import replay
 from harnpy.cli.limits import TimedOut, time_limit
 from harnpy.cli.skills import bind_skills
+from harnpy.llm.errors import FixtureError
 from harnpy.vm.host import ExitRequest, Host
 
 #: Milliseconds that a test may take unless the command line says otherwise.
@@ -26,15 +28,15 @@ DEFAULT_TIMEOUT = 30_000
 class Outcome:
     """How a run ended.
 
-    `error` is None after a success, and `report` is the error as `run` shows it. A program that called
-    `exit` ended well, whatever the code; only user tests look at it.
+    `error` is None after a success, and `report` is the error as `run` shows it; `unjudged` says that it is
+    not the program's. A program that called `exit` ended well, whatever the code; only user tests look at it.
     """
 
     output: str = ""
     ms: float = 0.0
     error: str | None = None
     report: str = ""
-    timed_out: bool = False
+    unjudged: bool = False
     exit_code: int = 0
 
 
@@ -67,7 +69,7 @@ def run_program(
     default_provider: str | None = None,
     skill_dirs: Sequence[str] = (),
 ) -> Outcome:
-    """Run `path` as a program of its own.
+    """Run `path` as a program of its own; `STEM.llm-mock.jsonl` beside it answers its model calls.
 
     `entry` is the pipeline to run instead of the usual one, `shown` what messages call the file, and
     `default_provider` the value of HARN_LLM_PROVIDER where it is not set. `skill_dirs` hold skills for it.
@@ -75,8 +77,11 @@ def run_program(
     written: list[str] = []
     vm = Vm(host=TestHost(written.append, default_provider))
     bind_skills(vm, str(path), skill_dirs)
+    fixtures = path.with_suffix(".llm-mock.jsonl")
     start = perf_counter()
     try:
+        if fixtures.exists():
+            replay(vm, str(fixtures))
         with time_limit(timeout_ms):
             vm.source_dir = str(path.absolute().parent)
             source = path.read_bytes().decode("utf-8", "replace")
@@ -85,7 +90,10 @@ def run_program(
         ending = Outcome()
     except TimedOut:
         text = f"timed out after {timeout_ms:g}ms"
-        ending = Outcome(error=text, report=text, timed_out=True)
+        ending = Outcome(error=text, report=text, unjudged=True)
+    except FixtureError as error:
+        text = f"llm mock setup error: {error}"
+        ending = Outcome(error=text, report=text, unjudged=True)
     except ExitRequest as request:
         ending = Outcome(exit_code=request.code)
     except Exception as error:

@@ -29,12 +29,6 @@ class Case:
         """The text of `NAME.expected` or `NAME.error`."""
         return self.path.with_suffix("." + self.kind).read_text(encoding="utf-8", errors="replace")
 
-    @property
-    def fixture(self) -> Path | None:
-        """`NAME.llm-mock.jsonl` beside the program, where there is one."""
-        path = self.path.with_suffix(".llm-mock.jsonl")
-        return path if path.exists() else None
-
 
 def find_cases(root: Path, selection: str | None = None, filter: str | None = None) -> list[Case]:
     """The cases below `root`, in the suite's order.

@@ -30,6 +30,7 @@ from harnpy.llm.values import Values
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
+    from harnpy.llm.fixtures import Recording
     from harnpy.llm.providers import Provider
     from harnpy.llm.reply import Reply
     from harnpy.llm.request import Request
@@ -81,6 +82,8 @@ class Models:
         self.connections = Connections(wait)
         self.provided = provided or {}
         self.mock = MockProvider(show)
+        #: Where providers' answers go as well.
+        self.recording: Recording | None = None
         self.account = Account(tracing)
         self.trace = self.account.trace
         self.rates = RateLimits(env, monotonic, sleep, lambda name: self.config.providers.rpm(name))
@@ -198,6 +201,20 @@ class Models:
                 if not mocked:
                     self._back_off(request, error, attempt)
 
+    def _complete(self, request: Request) -> Complete:
+        """The provider's way to answer, which is listened to while answers are recorded."""
+        complete, recording = self.provider(request).complete, self.recording
+        if recording is None:
+            return complete
+        return lambda request: recording.listen(request, lambda: self.connections.reply(complete(request)))
+
+    def clear_mocks(self) -> None:
+        """Forget the mock provider's answers and calls, and what was recorded; record nothing any more."""
+        self.mock.clear()
+        if self.recording is not None:
+            self.recording.clear()
+            self.recording = None
+
     def answer(self, request: Request) -> Answer:
         """The reply to a request with its structured output, asked for again as often as it says."""
         return ask_until_valid(request, self.ask, self.trace, self.values)
@@ -213,7 +230,7 @@ class Models:
         call_id = self.trace.new_call_id()
         if segment is not None:
             segment.request(request, call_id)
-        complete = answer or self.provider(request).complete
+        complete = answer or self._complete(request)
         reply = self.connections.reply(complete(request))
         reply.price = request.price
         ms = int((self.monotonic() - begin) * 1000)

@@ -3,6 +3,7 @@
 LlmError
 ├─ OptionError       the options make no request; a plain sentence
 │  └─ BudgetSpent    the program's calls cost more by now than `llm_budget` allows
+├─ FixtureError      a file of fixtures can't be used; the message says which and why
 ├─ MisuseError       a builtin was called wrongly; a runtime error in scripts
 └─ CallError         the call failed: `.category`, `.kind`, `.reason`, `.as_dict()`
    └─ BudgetExceeded the budget forbids the call: nothing was sent
@@ -34,6 +35,10 @@ class BudgetSpent(OptionError):
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.spent, self.budget)
+
+
+class FixtureError(LlmError):
+    pass
 
 
 class MisuseError(LlmError):

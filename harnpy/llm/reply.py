@@ -12,7 +12,8 @@ from harnpy.llm.prices import FREE, Price, cache_hit_ratio
 class Reply:
     """``tool_calls`` are ``{id, name, arguments, …}``; ``price`` is the requested model's.
 
-    ``thinking_blocks`` are what Anthropic wants to see again before the calls that came of them.
+    ``thinking_blocks`` are what Anthropic wants to see again before the calls that came of them;
+    ``given_blocks`` are the content blocks of a reply that aren't just its text and its calls.
     """
 
     text: str
@@ -29,6 +30,7 @@ class Reply:
     stop_reason: str | None = None
     price: Price = FREE
     thinking_blocks: list[dict[str, Any]] = field(default_factory=list)
+    given_blocks: list[dict[str, Any]] | None = None
 
     @property
     def cost(self) -> float:
@@ -37,6 +39,8 @@ class Reply:
 
     def blocks(self) -> list[dict[str, Any]]:
         """The reply as content blocks."""
+        if self.given_blocks is not None:
+            return self.given_blocks
         text = {"type": "output_text", "text": self.text, "visibility": "public"}
         calls = [
             {

@@ -5,6 +5,7 @@ The mock provider answers both in ways of its own: its queue and its log of call
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.budget import json_tokens, project
@@ -46,13 +47,22 @@ def _stream_remote(
     send: Callable[[str], bool], models: Models, request: Request, pieces: AsyncGenerator[str]
 ) -> None:
     """Send the pieces, and charge them to the program by an estimate: the provider tells only texts."""
-    begin, wait, text = models.monotonic(), models.connections.wait, ""
+    begin = models.monotonic()
+    receive = partial(_receive, send, models, request, pieces)
+    reply = receive() if models.recording is None else models.recording.listen(request, receive)
+    models.account.charge(reply, models.trace.new_call_id(), int((models.monotonic() - begin) * 1000))
+
+
+def _receive(
+    send: Callable[[str], bool], models: Models, request: Request, pieces: AsyncGenerator[str]
+) -> Reply:
+    wait, text = models.connections.wait, ""
     while (piece := wait(_following(pieces))) is not None:
         text += piece
         if not send(piece):
             wait(pieces.aclose())
             break
-    reply = Reply(
+    return Reply(
         text=text,
         model=request.model,
         provider=request.provider,
@@ -61,7 +71,6 @@ def _stream_remote(
         output_tokens=json_tokens(text),
         price=request.price,
     )
-    models.account.charge(reply, models.trace.new_call_id(), int((models.monotonic() - begin) * 1000))
 
 
 async def _following(pieces: AsyncIterator[str]) -> str | None:

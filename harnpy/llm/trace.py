@@ -20,7 +20,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from harnpy.llm.reply import Reply
 
@@ -37,6 +37,8 @@ class Trace:
         self.tool_ms = 0
         self.fallback_rejections = 0
         self.cost = 0.0
+        #: Who hears of every event, once it is counted.
+        self.observers: list[Callable[[dict[str, Any]], None]] = []
         self._calls = 0
         self._last: dict[str, Any] = {}
 
@@ -46,8 +48,11 @@ class Trace:
             self.tool_ms += fields["duration_ms"]
         elif type == "native_tool_fallback" and not fields["accepted"]:
             self.fallback_rejections += 1
-        self.events.append({"type": type, **fields})
+        event = {"type": type, **fields}
+        self.events.append(event)
         self.counts[type] += 1
+        for observe in self.observers:
+            observe(event)
 
     def new_call_id(self) -> str:
         """The id of a call that is about to be made."""

@@ -15,6 +15,7 @@ from heapq import heappop, heappush
 
 from harnpy.vm.backtrace import describe
 from harnpy.vm.calls import FAILURES, TaskAborted
+from harnpy.vm.chaos import VARIABLE, Shuffled, seed_of
 from harnpy.vm.errors import OVERFLOW, Interrupted, PlainFault, RuntimeFault
 from harnpy.vm.values import Duration
 
@@ -187,7 +188,9 @@ class Scheduler:
         self.signal = vm.signal
         self.root = Task(None, None)
         self.current = self.root
-        self.ready: deque[Task] = deque()
+        seed = seed_of(vm.host.env(VARIABLE))
+        self.shuffled = None if seed is None else Shuffled(seed)
+        self.ready: deque[Task] = deque() if self.shuffled is None else self.shuffled
         self.timers: list[tuple[float, int, Task, int]] = []
         self.sequence = 0
         self.pool: list[Any] = []
@@ -331,6 +334,8 @@ class Scheduler:
             heappop(self.timers)
             if live:
                 self.ready.append(task)
+                if self.shuffled is not None:
+                    self.shuffled.woken(task, when)
 
     def sleep(self, seconds: float) -> None:
         """Suspend the current task for ``seconds``; zero or less returns at once."""

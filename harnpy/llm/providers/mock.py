@@ -1,7 +1,7 @@
 """The provider that answers without a model: from a queue, by pattern, or with an echo. Spec: 07 §2.
 
-A call is its when it is asked for, or when the queue isn't empty. Every call it takes is logged first,
-also one that then fails.
+A call is its when it is asked for, when the queue isn't empty, or when fixtures are replayed. Every call it
+takes is logged first, also one that then fails.
 """
 
 from __future__ import annotations
@@ -15,18 +15,22 @@ from harnpy.llm.messages import compact_json, match_text, prompt_text, strings_i
 from harnpy.llm.reply import Reply
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from harnpy.llm.request import Request
 
 NAME = "mock"
 
 _ECHO_CHARS = 100
+_UNMATCHED_CHARS = 200
 _PLACEHOLDERS: dict[str, Any] = {"integer": 0, "number": 0.0, "boolean": False, "array": [], "object": {}}
 
 
 class Mock:
-    """One queued answer; see `read_mock` for its keys."""
+    """One queued answer."""
+
+    provider = NAME
+    blocks: list[dict[str, Any]] | None = None
 
     def __init__(self, given: dict[str, Any], show: Callable[[Any], str]) -> None:
         def string(key: str) -> str | None:
@@ -90,6 +94,12 @@ class MockProvider:
         self._show = show
         self._scope = _Scope()
         self._saved: list[_Scope] = []
+        self._fixtures: list[Mock] | None = None
+
+    def replay(self, fixtures: Iterable[Mock]) -> None:
+        """Answer every call from ``fixtures``, or else from the queue; a call that neither has an answer for
+        is a mistake."""
+        self._fixtures = list(fixtures)
 
     # What programs do with it.
 
@@ -106,6 +116,7 @@ class MockProvider:
     def clear(self) -> None:
         self._scope = _Scope()
         self._saved.clear()
+        self._fixtures = None
 
     def push_scope(self) -> None:
         """Start with an empty queue, log and cache memory until `pop_scope`."""
@@ -121,8 +132,8 @@ class MockProvider:
 
     @property
     def queued(self) -> bool:
-        """Whether answers wait in the queue: they are then the answers to every call."""
-        return bool(self._scope.queue)
+        """Whether answers wait in the queue or in fixtures: they are then the answers to every call."""
+        return bool(self._scope.queue) or self._fixtures is not None
 
     def intercepts(self, provider: str) -> bool:
         return provider == NAME or self.queued
@@ -142,17 +153,15 @@ class MockProvider:
         return reply
 
     def _next(self, request: Request) -> Mock | None:
-        """The oldest mock without a pattern, else the first whose pattern matches."""
-        queue = self._scope.queue
-        for i, mock in enumerate(queue):
-            if mock.pattern is None:
-                return queue.pop(i)
-        if queue:
-            text = match_text(request.messages)
-            for i, mock in enumerate(queue):
-                if mock.matches(text):
-                    return queue.pop(i) if mock.consumed else mock
-        return None
+        """The answer prepared for the request. Raises `MisuseError` when none of the fixtures was."""
+        if self._fixtures is None:
+            return _chosen(self._scope.queue, request)
+        mock = _chosen(self._fixtures, request) or _chosen(self._scope.queue, request)
+        if mock is None:
+            prompt = prompt_text(request.messages)
+            shown = prompt if len(prompt) <= _UNMATCHED_CHARS else f"{prompt[:_UNMATCHED_CHARS]}…"
+            raise MisuseError(f'No --llm-mock fixture matched prompt: "{shown}"')
+        return mock
 
     def _answer(self, mock: Mock, request: Request) -> Reply:
         if mock.error is not None:
@@ -163,7 +172,7 @@ class MockProvider:
         return Reply(
             text=mock.text,
             model=mock.model,
-            provider=NAME,
+            provider=mock.provider,
             requested_model=request.model,
             input_tokens=input_tokens,
             output_tokens=30 if mock.output_tokens is None else mock.output_tokens,
@@ -173,6 +182,7 @@ class MockProvider:
             thinking=mock.thinking,
             thinking_summary=mock.thinking_summary,
             stop_reason=mock.stop_reason,
+            given_blocks=mock.blocks,
         )
 
     def _default(self, request: Request) -> Reply:
@@ -199,6 +209,19 @@ class MockProvider:
             reply.cache_write_tokens = reply.input_tokens
 
 
+def _chosen(mocks: list[Mock], request: Request) -> Mock | None:
+    """The oldest mock without a pattern, else the first whose pattern matches; gone if used up."""
+    for i, mock in enumerate(mocks):
+        if mock.pattern is None:
+            return mocks.pop(i)
+    if mocks:
+        text = match_text(request.messages)
+        for i, mock in enumerate(mocks):
+            if mock.matches(text):
+                return mocks.pop(i) if mock.consumed else mock
+    return None
+
+
 def _read_error(given: Any, show: Callable[[Any], str]) -> tuple[str, str]:
     """(category, message) of an answer that fails."""
     if not isinstance(given, dict):
@@ -217,12 +240,17 @@ def _read_error(given: Any, show: Callable[[Any], str]) -> tuple[str, str]:
     return category, f"{message}\nretry-after: {after / 1000}"
 
 
+def mock_id(number: int) -> str:
+    """The id of a reply's tool call, counted from 1."""
+    return f"mock_call_{number}"
+
+
 def _tool_calls(given: Any) -> list[dict[str, Any]]:
     """The calls of an answer. Ids are ours, whatever the caller gave."""
     calls = [call for call in given if isinstance(call, dict)] if isinstance(given, list) else []
     return [
         {
-            "id": f"mock_call_{i}",
+            "id": mock_id(i),
             "type": "tool_call",
             "name": call.get("name") or "unknown",
             "arguments": {} if call.get("arguments") is None else call["arguments"],

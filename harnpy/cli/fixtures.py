@@ -1,0 +1,67 @@
+"""A program's model calls answered from a file, or written into one. Spec: 07 §2.5, 09 §2.6."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.builtins.json_reader import read
+from harnpy.llm.errors import FixtureError
+from harnpy.llm.fixtures import Recording, read_fixtures
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harnpy import Vm
+    from harnpy.llm.call import Models
+
+
+def replay(vm: Vm, path: str) -> None:
+    """Let the fixtures of a file answer every call of the program. Raises `FixtureError`."""
+    try:
+        text = vm.host.read_text(path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise FixtureError(f"failed to read {path}: {_reason(error)}") from error
+    fixtures = read_fixtures(text, path, read)
+    vm.on_models.append(lambda models: models.mock.replay(fixtures))
+
+
+def replayed(run: Callable[..., Any], path: str) -> Callable[..., Any]:
+    """``run(vm, …)`` with every model call answered from a file."""
+
+    def replaying_run(vm: Vm, *rest: Any) -> Any:
+        replay(vm, path)
+        return run(vm, *rest)
+
+    return replaying_run
+
+
+def recorded(run: Callable[..., Any], path: str) -> Callable[..., Any]:
+    """``run(vm, …)`` that also writes what models answered, however the program ends.
+
+    Raises `FixtureError` when the file can't be written.
+    """
+
+    def recording_run(vm: Vm, *rest: Any) -> Any:
+        recording = Recording(lambda: vm.tasks.current)
+
+        def listen(models: Models) -> None:
+            models.recording = recording
+
+        vm.on_models.append(listen)
+        try:
+            return run(vm, *rest)
+        finally:
+            _write(vm, path, recording)
+
+    return recording_run
+
+
+def _write(vm: Vm, path: str, recording: Recording) -> None:
+    try:
+        vm.host.write_text(path, recording.lines())
+    except OSError as error:
+        raise FixtureError(f"failed to write {path}: {_reason(error)}") from error
+
+
+def _reason(error: OSError | UnicodeDecodeError) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
