@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from harnpy.agent.approval import read_approval_policy
 from harnpy.agent.permissions import read_permissions
@@ -66,14 +66,24 @@ class Rules:
 NO_RULES = Rules()
 
 
+class WorkerName(NamedTuple):
+    """The worker that a task works for."""
+
+    id: str
+    name: str
+
+
 class Ambient(SessionStack):
-    """The session stack of one task, with the ``rules`` that hold in it."""
+    """The session stack of one task, with the ``rules`` that hold in it, and the worker that runs in it."""
 
-    __slots__ = ("rules",)
+    __slots__ = ("rules", "worker")
 
-    def __init__(self, ids: tuple[str, ...] = (), rules: Rules = NO_RULES) -> None:
+    def __init__(
+        self, ids: tuple[str, ...] = (), rules: Rules = NO_RULES, worker: WorkerName | None = None
+    ) -> None:
         super().__init__(ids)
         self.rules = rules
+        self.worker = worker
 
     @contextmanager
     def govern(self, rules: Rules) -> Iterator[None]:
@@ -94,4 +104,4 @@ class Ambient(SessionStack):
         return None if policy is None else policy.check_host_call(capability, operation)
 
     def branch(self) -> Ambient:
-        return Ambient(tuple(self.ids), self.rules)
+        return Ambient(tuple(self.ids), self.rules, self.worker)

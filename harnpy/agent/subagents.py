@@ -154,7 +154,7 @@ def make_sub_agent(runtime: Runtime, task: str, given: Any, bound_registry: Dict
     parent_id = _parent(runtime)
     session_id = options.string("session_id") or ""
     if not session_id.strip():
-        session_id = f"sub_agent_session_{runtime.sessions.effects.new_id()}"
+        session_id = new_session_id(runtime)
     child["session_id"] = session_id
     schema = runtime.models.options(options.mapping("returns")).mapping("schema")
     loop = make_loop(runtime, task, options.string("system"), child, caller=CALLER, default_format="")
@@ -169,6 +169,10 @@ def make_sub_agent(runtime: Runtime, task: str, given: Any, bound_registry: Dict
         schema=None if schema is None else canonical(schema),
         structured=schema is not None or _wants_json(options),
     )
+
+
+def new_session_id(runtime: Runtime) -> str:
+    return f"sub_agent_session_{runtime.sessions.effects.new_id()}"
 
 
 def _parent(runtime: Runtime) -> str | None:

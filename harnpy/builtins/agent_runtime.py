@@ -129,6 +129,18 @@ def with_bound_tools(vm: Vm, options: Value) -> Value:
     return {**given, "tools": bound_registry(vm)}
 
 
+def node_with_python_functions(vm: Vm, node: Value) -> Value:
+    """The same for a node of a workflow."""
+    if type(node) is not dict:
+        return node
+    given = callables_within(vm, {**node, "tools": None})
+    compaction = given.get("auto_compact")
+    if type(compaction) is dict and compaction.get("summarize_prompt") is not None:
+        prompt = prompt_from(vm, display(compaction["summarize_prompt"]))
+        given["auto_compact"] = {**compaction, "summarize_prompt": prompt}
+    return {**given, "tools": _tools(vm, node.get("tools"))}
+
+
 def _tools(vm: Vm, tools: Value) -> Value:
     """A registry or a list of entries, with handlers that Python can call."""
     if type(tools) is dict and type(tools.get("tools")) is list:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from harnpy.agent.delegation import delegate
 from harnpy.agent.loop import run_loop
 from harnpy.agent.subagents import make_sub_agent
 from harnpy.builtins.agent_runtime import runtime_of, tools_bound, with_bound_tools, with_python_functions
 from harnpy.builtins.convert import domain_errors
+from harnpy.builtins.worker_runtime import workers_of
 from harnpy.vm.builtin import ABSENT, builtin
 from harnpy.vm.errors import RuntimeFault, Thrown
 from harnpy.vm.values import display
@@ -39,8 +41,11 @@ def sub_agent_run(vm: Vm, task: Value = ABSENT, options: Value = None) -> dict[s
     if task is ABSENT:
         raise RuntimeFault("sub_agent_run: task is required")
     given = with_python_functions(vm, with_bound_tools(vm, options))
+    runtime, text = runtime_of(vm), display(task)
     with domain_errors:
-        child = make_sub_agent(runtime_of(vm), display(task), given)
+        if type(given) is dict and given.get("background"):
+            return delegate(runtime, workers_of(vm), text, given).handle()
+        child = make_sub_agent(runtime, text, given)
         with tools_bound(vm, given):
             return child.run()
 

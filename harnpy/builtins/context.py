@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from harnpy.vm.scheduler import Task
     from harnpy.vm.values import Value
 
-#: What only workers, workflows, triggers and schedulers set.
+#: What only workflows, triggers and schedulers set.
 _UNSET = dict.fromkeys(
-    "scope_id workflow_id run_id stage_id worker_id agent_name trigger_id trigger_event_id binding_key "
+    "scope_id workflow_id run_id stage_id trigger_id trigger_event_id binding_key "
     "tenant_id provider trace_id span_id scheduler_key runner capacity_class".split()
 )
 
@@ -70,7 +70,7 @@ def _key(function: str, key: Value) -> str:
 
 def _context(vm: Vm) -> dict[str, Value]:
     task = vm.tasks.current
-    sessions = vm.session_stack.ids
+    sessions, worker = vm.session_stack.ids, vm.session_stack.worker
     cancelled = task.cancel_requested
     return {
         **_UNSET,
@@ -82,6 +82,8 @@ def _context(vm: Vm) -> dict[str, Value]:
         "agent_session_id": sessions[-1] if sessions else None,
         "parent_agent_session_id": sessions[-2] if len(sessions) > 1 else None,
         "root_agent_session_id": sessions[0] if sessions else None,
+        "worker_id": worker.id if worker else None,
+        "agent_name": worker.name if worker else None,
         "context_values": task.context,
         "cancelled": cancelled,
         "debug": _debug(task, cancelled),

@@ -132,18 +132,21 @@ class Registry:
     def emit(self, id: str, event: Dict) -> None:
         """Give an agent event to the observers, the session's sink and its subscribers, in order; what
         subscribers raise is a warning."""
-        for observe in self.observers:
-            observe(event)
-        resident = self._residents.get(id)
-        if resident is None:
-            return
-        if resident.sink is not None:
-            resident.sink.write(event)
-        for callback in list(resident.subscribers):
+        resident = self.report(id, event)
+        for callback in list(resident.subscribers) if resident is not None else ():
             try:
                 callback(event)
             except Exception as error:
                 self.effects.warn("agent.subscriber", str(error))
+
+    def report(self, id: str, event: Dict) -> Resident | None:
+        """Give an agent event to the host alone: observers and the session's sink. The session, if any."""
+        for observe in self.observers:
+            observe(event)
+        resident = self._residents.get(id)
+        if resident is not None and resident.sink is not None:
+            resident.sink.write(event)
+        return resident
 
     # Finding, taking in and letting go.
 

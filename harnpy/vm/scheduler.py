@@ -51,6 +51,8 @@ class Task:
     #: How many tasks and how many batches it has started.
     handles = 0
     groups = 0
+    #: What started it, when that is no batch.
+    kind = "spawn"
     #: Its number among the tasks that its parent spawned (from 1), or in its batch (from 0).
     index = 0
     #: What runs it together with others and hears of its end.
@@ -85,7 +87,7 @@ class Task:
         """Its place in the tree of tasks, as text (05 §12)."""
         if self.parent is None:
             return "task_root"
-        return f"{self.group_id() or self.parent.id() + ':spawn'}:{self.index}"
+        return f"{self.group_id() or f'{self.parent.id()}:{self.kind}'}:{self.index}"
 
     def group_id(self) -> str | None:
         if self.batch is None or self.parent is None:
@@ -97,7 +99,7 @@ class Task:
         """What started it."""
         if self.batch:
             return self.batch.name
-        return "spawn" if self.parent else "root"
+        return self.kind if self.parent else "root"
 
     def family(self) -> Iterator[Task]:
         """The task, its unawaited children, theirs, …"""
@@ -187,6 +189,8 @@ class Scheduler:
         self.vm = vm
         self.signal = vm.signal
         self.root = Task(None, None)
+        self.detached = Task(None, None)
+        """The parent of the tasks that outlive the one that started them. It never runs."""
         self.current = self.root
         seed = seed_of(vm.host.env(VARIABLE))
         self.shuffled = None if seed is None else Shuffled(seed)
@@ -286,7 +290,8 @@ class Scheduler:
 
     def refuse_to_wait_in_vain(self) -> None:
         """Nothing can go on: raise, if tasks have said whom they wait for."""
-        waits = [task.outside for task in self.root.family() if task.outside]
+        tasks = (*self.root.family(), *self.detached.family())
+        waits = [task.outside for task in tasks if task.outside]
         if waits:
             what = "; ".join(what for what, _ in waits)
             remedies = " ".join(dict.fromkeys(remedy for _, remedy in waits))
@@ -442,14 +447,15 @@ class Scheduler:
 
     def create(self, body: Callable[[int], Value], parent: Task | None = None) -> Task:
         """A child, queued, of the current task or of ``parent``: it starts when the current one gives way."""
-        parent = parent or self.current
+        starter = self.current
+        parent = parent or starter
         if parent.nesting >= MOST_NESTED:
             raise PlainFault(OVERFLOW)
         task = Task(body, parent)
-        if parent.session_stack is not None:
-            task.session_stack = parent.session_stack.branch()
-        if parent.context:
-            task.context = parent.context
+        if starter.session_stack is not None:
+            task.session_stack = starter.session_stack.branch()
+        if starter.context:
+            task.context = starter.context
         if parent.children is None:
             parent.children = {}
         parent.children[task] = None
@@ -509,6 +515,8 @@ class Scheduler:
         task.done, task.body = True, None
         if task.children:
             self.abort_children(task)
+        if task.parent is self.detached and self.detached.children:
+            del self.detached.children[task]
         self.ready.extend(task.waiting)
         if task.batch:
             task.batch.hear(task)
@@ -563,6 +571,7 @@ class Scheduler:
     def shut_down(self) -> None:
         """At the program's end: its unawaited tasks stop without a trace."""
         self.abort_children(self.root)
+        self.abort_children(self.detached)
         self.ready.clear()
         self.timers.clear()
         self.root.deadlines = ()

@@ -40,6 +40,13 @@ class Tasks(Scheduler):
         task.index = self.current.handles
         return TaskHandle(task.handle_id(), task)
 
+    def start_beside(self, body: Callable[[int], Value], kind: str) -> Task:
+        """A task that belongs to the run: it goes on when the current one ends, and nobody awaits it."""
+        self.detached.handles += 1
+        task = self.create(body, self.detached)
+        task.index, task.kind = self.detached.handles, kind
+        return task
+
     def own(self, handle: Value) -> Task | None:
         """The task of a handle that the current task made and has not consumed."""
         task: Task | None = handle.task if type(handle) is TaskHandle else None

@@ -1,0 +1,111 @@
+"""Workers: agents that work beside the program, task after task. Spec: 07 §11, 08 §13.1."""
+
+from __future__ import annotations
+
+from harnpy.builtins.agent_runtime import node_with_python_functions, runtime_of
+from harnpy.builtins.convert import domain_errors
+from harnpy.builtins.json_writer import write
+from harnpy.builtins.sessions.service import callables_within
+from harnpy.builtins.worker_runtime import workers_of
+from harnpy.vm.builtin import ABSENT, builtin
+from harnpy.vm.errors import RuntimeFault
+from harnpy.vm.values import display
+from harnpy.workflow.stage_job import spawn_agent as spawn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from harnpy.vm.machine import Vm
+    from harnpy.vm.values import Value
+
+    Dict = dict[str, Any]
+
+
+@builtin("spawn_agent(config: dict) -> dict", family="agents", counted=True, guarded=True)
+def spawn_agent(vm: Vm, config: Value = ABSENT) -> Dict:
+    """Let a worker begin with `{task, node, name?, tools?, policy?, carry?, …}`; its handle, at once.
+
+    With `wait: true` the handle comes when the work is done. Spec: 07 §11.2.
+    """
+    _require("spawn_agent: missing config", config)
+    workers = workers_of(vm)
+    with domain_errors:
+        worker = spawn(runtime_of(vm), workers, _with_python_functions(vm, config))
+        if config.get("wait"):
+            workers.wait(worker, cycle=True)
+        return worker.handle()
+
+
+@builtin("wait_agent(handle: any) -> dict | list", family="agents", counted=True)
+def wait_agent(vm: Vm, handle: Value = ABSENT) -> Value:
+    """Wait until a worker, or each of a list, is done; what became of it. Raises what made its run fail."""
+    _require("wait_agent: missing worker handle", handle)
+    if type(handle) is list:
+        return [_waited(vm, each) for each in handle]
+    return _waited(vm, handle)
+
+
+@builtin("send_input(handle: any, text: string) -> dict", family="agents", counted=True)
+def send_input(vm: Vm, handle: Value = ABSENT, text: Value = ABSENT) -> Dict:
+    """Give a worker that isn't running another task; its conversation goes on as its `carry` says."""
+    _require("send_input: requires worker handle and task text", handle, text)
+    with domain_errors:
+        worker = workers_of(vm).find(handle)
+        workers_of(vm).send(worker, display(text))
+        return worker.handle()
+
+
+@builtin("worker_trigger(handle: any, payload: any) -> dict", family="agents", counted=True)
+def worker_trigger(vm: Vm, handle: Value = ABSENT, payload: Value = ABSENT) -> Dict:
+    """Start the next cycle of a retriggerable worker with `payload` as its task; a value as JSON."""
+    _require("worker_trigger: requires worker handle and payload", handle, payload)
+    with domain_errors:
+        worker = workers_of(vm).find(handle)
+        workers_of(vm).trigger(worker, payload if type(payload) is str else write(payload))
+        return worker.handle()
+
+
+@builtin("resume_agent(id_or_path: string) -> dict", family="agents", counted=True)
+def resume_agent(vm: Vm, id_or_path: Value = ABSENT) -> Dict:
+    """The worker as its snapshot has it: an id, or the path of the file. It rests until `send_input`."""
+    _require("resume_agent: missing worker id or snapshot path", id_or_path)
+    name = id_or_path.get("id") if type(id_or_path) is dict else id_or_path
+    with domain_errors:
+        return workers_of(vm).resume(display(name)).handle()
+
+
+@builtin("close_agent(handle: any) -> dict", family="agents", counted=True)
+def close_agent(vm: Vm, handle: Value = ABSENT) -> Dict:
+    """End a worker, whatever it does; its status is `cancelled` then."""
+    _require("close_agent: missing worker handle", handle)
+    with domain_errors:
+        worker = workers_of(vm).find(handle)
+        workers_of(vm).close(worker)
+        return worker.handle()
+
+
+@builtin("list_agents() -> list", family="agents")
+def list_agents(vm: Vm) -> list[Dict]:
+    """All workers of this run, the oldest first."""
+    return [worker.handle() for worker in workers_of(vm).all()]
+
+
+def _require(message: str, *arguments: Value) -> None:
+    if ABSENT in arguments:
+        raise RuntimeFault(message)
+
+
+def _waited(vm: Vm, handle: Value) -> Dict:
+    workers = workers_of(vm)
+    with domain_errors:
+        worker = workers.find(handle)
+        workers.wait(worker)
+        return worker.handle()
+
+
+def _with_python_functions(vm: Vm, config: Value) -> Value:
+    if type(config) is not dict:
+        return config
+    given = {key: value for key, value in config.items() if key != "node"}
+    return {**callables_within(vm, given), "node": node_with_python_functions(vm, config.get("node"))}

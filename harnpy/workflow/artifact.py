@@ -1,0 +1,68 @@
+"""Artifacts: what stages make and work with. Spec: 08 §5.1."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.llm.errors import MisuseError
+from harnpy.session.effects import rfc3339
+from harnpy.session.summaries import byte_length
+from harnpy.workflow.fields import read_fields
+
+if TYPE_CHECKING:
+    from harnpy.session.effects import Effects
+
+    Dict = dict[str, Any]
+
+KIND = "artifact"
+_ALIASES = {
+    "file": "workspace_file",
+    "transcript": "transcript_summary",
+    "verification": "verification_result",
+    "test": "test_result",
+}
+_PRIORITY_GROUPS = {
+    100: "verification_result test_result",
+    95: "verification_bundle",
+    92: "handoff",
+    90: "diff git_diff patch patch_set patch_proposal diff_review review_decision apply_intent",
+    80: "plan",
+    70: "workspace_file workspace_snapshot editor_selection resource",
+    60: "summary transcript_summary",
+    50: "command_result",
+}
+_PRIORITIES = {kind: priority for priority, kinds in _PRIORITY_GROUPS.items() for kind in kinds.split()}
+_PRIORITY = 40
+
+_FIELDS = {
+    "_type": "string", "id": "string", "kind": "string", "title": "string", "text": "string", "data": "any",
+    "source": "string", "created_at": "string", "freshness": "string", "priority": "int",
+    "lineage": "list of strings", "relevance": "number", "estimated_tokens": "int", "stage": "string",
+    "metadata": "dict",
+}  # fmt: skip
+
+
+def normalised(given: Any, effects: Effects, path: str = "") -> Dict:
+    """The artifact with every key; ``path`` is where it stands, for messages. Raises `MisuseError`."""
+    artifact = read_fields(given, _FIELDS, path)
+    kind = (artifact["kind"] or "").strip()
+    artifact["kind"] = _ALIASES.get(kind, kind) or KIND
+    artifact["_type"] = artifact["_type"] or "artifact"
+    artifact["id"] = artifact["id"] or f"artifact_{effects.new_id()}"
+    artifact["created_at"] = artifact["created_at"] or rfc3339(effects.now())
+    artifact["lineage"] = artifact["lineage"] or []
+    artifact["metadata"] = artifact["metadata"] or {}
+    if artifact["estimated_tokens"] is None and artifact["text"] is not None:
+        artifact["estimated_tokens"] = -(-byte_length(artifact["text"]) // 4)
+    if artifact["priority"] is None:
+        artifact["priority"] = _PRIORITIES.get(artifact["kind"], _PRIORITY)
+    return artifact
+
+
+def read_artifacts(given: Any, effects: Effects) -> list[Dict]:
+    """A list of artifacts, normalised. Raises `MisuseError`."""
+    if given is None:
+        return []
+    if not isinstance(given, list):
+        raise MisuseError("expected artifact list or nil")
+    return [normalised(item, effects, f"[{index}]") for index, item in enumerate(given)]

@@ -1,0 +1,58 @@
+"""Reading dicts whose fields must have the right type. Spec: 08 §5.1, §6.2."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.agent.values import type_word
+from harnpy.llm.errors import MisuseError
+from harnpy.llm.messages import compact_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    Dict = dict[str, Any]
+
+_EXCERPT = 600
+
+#: The types that a field may have, by what messages call them. Anything may be nil; `any` is anything.
+_TYPES: Mapping[str, tuple[type[Any], ...]] = {
+    "string": (str,),
+    "int": (int,),
+    "number": (int, float),
+    "bool": (bool,),
+    "dict": (dict,),
+    "list": (list,),
+}
+
+
+def read_fields(given: Any, types: Mapping[str, str], path: str) -> Dict:
+    """The known fields of a dict; those that are nil or absent are None, others are dropped.
+
+    Raises `MisuseError` for a field of another type, by its ``path``.
+    """
+    if not isinstance(given, dict):
+        raise _parse_error(path, f"expected a dict, got {type_word(given)}", given)
+    read = {}
+    for key, kind in types.items():
+        value = given.get(key)
+        if value is not None and not _fits(value, kind):
+            place = f"{path}.{key}" if path else key
+            raise _parse_error(place, f"expected a {kind}, got {type_word(value)}", given)
+        read[key] = value
+    return read
+
+
+def _fits(value: Any, kind: str) -> bool:
+    if kind == "any":
+        return True
+    if isinstance(value, bool) and kind != "bool":
+        return False
+    if kind == "list of strings":
+        return isinstance(value, list) and all(isinstance(item, str) for item in value)
+    return isinstance(value, _TYPES[kind])
+
+
+def _parse_error(path: str, reason: str, given: Any) -> MisuseError:
+    payload = compact_json(given)[:_EXCERPT]
+    return MisuseError(f"orchestration parse error at {path or 'payload'}: {reason} | payload={payload}")

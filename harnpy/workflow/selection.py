@@ -1,0 +1,194 @@
+"""Which artifacts a stage gets to see, and how they read. Spec: 08 §5.3, §5.4."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.llm.errors import MisuseError
+from harnpy.session.microcompact import microcompact
+from harnpy.session.summaries import byte_length
+from harnpy.workflow.fields import read_fields
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    Dict = dict[str, Any]
+
+_FIELDS = {
+    "max_artifacts": "int", "max_tokens": "int", "reserve_tokens": "int",
+    "include_kinds": "list of strings", "exclude_kinds": "list of strings",
+    "prioritize_kinds": "list of strings", "pinned_ids": "list of strings",
+    "include_stages": "list of strings", "prefer_recent": "bool", "prefer_fresh": "bool", "render": "string",
+}  # fmt: skip
+_FRESHNESS = {"fresh": 3, "live": 3, "recent": 2, "stale": 0}
+_FRESH = 2
+_LEAST_SHARE = 500
+_LEAST_TEXT = 200
+
+
+def read_context_policy(given: Any) -> Dict:
+    """The policy with every key. Raises `MisuseError`."""
+    try:
+        return read_fields({} if given is None else given, _FIELDS, "")
+    except MisuseError as error:
+        reason = error.message.removeprefix("orchestration parse error at ")
+        raise MisuseError(f"context policy parse error: {reason}") from error
+
+
+def select(artifacts: Sequence[Dict], policy: Dict) -> list[Dict]:
+    """The artifacts that a policy lets through, the most important first."""
+    chosen: list[Dict] = []
+    budget, spent = _budget(policy), 0
+    for artifact in sorted(filter(_filter(policy), artifacts), key=_rank(policy)):
+        if policy["max_artifacts"] is not None and len(chosen) >= policy["max_artifacts"]:
+            break
+        tokens = artifact["estimated_tokens"] or 0
+        if budget is None or spent + tokens <= budget:
+            chosen.append(artifact)
+            spent += tokens
+    return chosen
+
+
+def select_adaptive(artifacts: Sequence[Dict], policy: Dict) -> list[Dict]:
+    """`select` without what is outdated or said twice, and with what is too long made shorter."""
+    current = _without_repeats(_without_outdated(artifacts))
+    return select(_shortened(current, policy["max_tokens"]), policy)
+
+
+def render(artifacts: Sequence[Dict], style: str | None, to_json: Callable[[Any], str]) -> str:
+    """The artifacts as a model reads them; the style ``json`` is one JSON object for each."""
+    show = _json if style == "json" else _xml
+    return "\n\n".join(show(artifact, to_json) for artifact in artifacts)
+
+
+def escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+# Selecting.
+
+
+def _filter(policy: Dict) -> Callable[[Dict], bool]:
+    included, stages = policy["include_kinds"], policy["include_stages"]
+    excluded = policy["exclude_kinds"] or ()
+
+    def passes(artifact: Dict) -> bool:
+        kind = artifact["kind"]
+        wanted = (not included or kind in included) and kind not in excluded
+        return wanted and (not stages or artifact["stage"] in stages)
+
+    return passes
+
+
+def _rank(policy: Dict) -> Callable[[Dict], Any]:
+    """The sort key: all that counts for an artifact counts downward."""
+    pinned, kinds = policy["pinned_ids"] or (), policy["prioritize_kinds"] or ()
+
+    def key(artifact: Dict) -> tuple[Any, ...]:
+        tokens, relevance = artifact["estimated_tokens"], artifact["relevance"]
+        return (
+            artifact["id"] not in pinned,
+            artifact["kind"] not in kinds,
+            -artifact["priority"],
+            -freshness(artifact) if policy["prefer_fresh"] else 0,
+            _Descending(artifact["created_at"]) if policy["prefer_recent"] else _Descending(""),
+            float("inf") if relevance is None else -relevance,
+            float("inf") if tokens is None else tokens,
+        )
+
+    return key
+
+
+class _Descending:
+    """A text that sorts the other way round."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Descending) and self.text == other.text
+
+    def __lt__(self, other: _Descending) -> bool:
+        return other.text < self.text
+
+
+def freshness(artifact: Dict) -> int:
+    return _FRESHNESS.get(artifact["freshness"], 1)
+
+
+def _budget(policy: Dict) -> int | None:
+    limit: int | None = policy["max_tokens"]
+    return None if limit is None else max(0, limit - (policy["reserve_tokens"] or 0))
+
+
+# What `select_adaptive` does first.
+
+
+def _without_outdated(artifacts: Sequence[Dict]) -> list[Dict]:
+    """Without what rests on paths that a fresh artifact has changed."""
+    fresh = (artifact for artifact in artifacts if freshness(artifact) >= _FRESH)
+    changed = {path for artifact in fresh for path in _paths(artifact, "changed_paths")}
+    return [
+        artifact
+        for artifact in artifacts
+        if freshness(artifact) >= _FRESH or changed.isdisjoint(_paths(artifact, "evidence_paths"))
+    ]
+
+
+def _paths(artifact: Dict, key: str) -> list[str]:
+    paths = artifact["metadata"].get(key)
+    return [path for path in paths if isinstance(path, str)] if isinstance(paths, list) else []
+
+
+def _without_repeats(artifacts: Sequence[Dict]) -> list[Dict]:
+    seen: set[str] = set()
+    kept = []
+    for artifact in artifacts:
+        text = artifact["text"]
+        if text and text in seen:
+            continue
+        seen.add(text or "")
+        kept.append(artifact)
+    return kept
+
+
+def _shortened(artifacts: list[Dict], max_tokens: int | None) -> list[Dict]:
+    if max_tokens is None or not artifacts:
+        return artifacts
+    share = min(max(max_tokens // len(artifacts), _LEAST_SHARE), max_tokens)
+    return [_cut(artifact, share) for artifact in artifacts]
+
+
+def _cut(artifact: Dict, share: int) -> Dict:
+    """The artifact with no more than its share of tokens, if it has more than twice that."""
+    text, limit = artifact["text"] or "", share * 4
+    too_long = (artifact["estimated_tokens"] or 0) > 2 * share and byte_length(text) > limit
+    if not too_long or limit < _LEAST_TEXT:
+        return artifact
+    return {**artifact, "text": microcompact(text, limit), "estimated_tokens": share}
+
+
+# Rendering.
+
+
+def _xml(artifact: Dict, to_json: Callable[[Any], str]) -> str:
+    title = artifact["title"] or f"{artifact['kind']} {artifact['id']}"
+    fields = {
+        "title": title,
+        "kind": artifact["kind"],
+        "source": artifact["source"] or "unknown",
+        "freshness": artifact["freshness"] or "normal",
+        "priority": str(artifact["priority"]),
+    }
+    lines = [f"<{key}>{escaped(value)}</{key}>" for key, value in fields.items()]
+    body = artifact["text"]
+    if body is None:
+        body = "" if artifact["data"] is None else to_json(artifact["data"])
+    return "\n".join(["<artifact>", *lines, "<body>", body, "</body>", "</artifact>"])
+
+
+def _json(artifact: Dict, to_json: Callable[[Any], str]) -> str:
+    keys = ("id", "kind", "title", "source", "freshness", "priority", "text")
+    return to_json({key: artifact[key] for key in keys})

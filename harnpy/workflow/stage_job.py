@@ -1,0 +1,146 @@
+"""A stage as a worker's job. Spec: 07 §11.2–11.3, 08 §13.1."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.agent.carry import FORK, INHERIT, RESET, carried_policies, forked, read_carry
+from harnpy.agent.requested import requested_policies
+from harnpy.agent.worker import STAGE, Outcome, read_execution, read_request
+from harnpy.llm.errors import MisuseError
+from harnpy.session.transcripts import is_transcript
+from harnpy.workflow.artifact import read_artifacts
+from harnpy.workflow.selection import read_context_policy, select
+from harnpy.workflow.stage import Stage, read_stage_node
+
+if TYPE_CHECKING:
+    from harnpy.agent.runtime import Runtime
+    from harnpy.agent.worker import Worker
+    from harnpy.agent.workers import Workers
+
+    Dict = dict[str, Any]
+
+CALLER = "spawn_agent"
+NODE = "stage"
+
+#: Kinds of nodes that do something else than a stage does, and parts of nodes: the executor's.
+_OTHER_KINDS = ("verify", "condition", "fork", "join", "map", "reduce", "escalation", "subagent")
+_OTHER_PARTS = ("verify", "context_assembler")
+
+
+def spawn_agent(runtime: Runtime, workers: Workers, config: Any) -> Worker:
+    """The worker that a config describes. Raises `MisuseError` and `OptionError`."""
+    if not isinstance(config, dict):
+        raise MisuseError(f"{CALLER}: config must be a dict")
+    options = runtime.models.options(config)
+    task = options.string("task") or ""
+    if not task.strip():
+        raise MisuseError(f"{CALLER}: config.task is required")
+    carry, node = read_carry(options.value("carry"), CALLER), _node(config)
+    policies = requested_policies(config.get("policy"), config.get("tools"), CALLER)
+    policies += carried_policies(config.get("carry"), CALLER)
+    transcript = config.get("transcript")
+    if transcript is not None and not is_transcript(transcript):
+        raise MisuseError(f"{CALLER}: transcript must be a transcript or nil")
+    artifacts = read_artifacts(config.get("artifacts"), runtime.sessions.effects)
+    return workers.spawn(
+        STAGE,
+        task,
+        name=options.string("name") or "worker",
+        config={"node": node, "artifacts": artifacts, "transcript": transcript},
+        request=read_request(task, node["system"], node["metadata"] or {}),
+        carry=carry,
+        policies=policies,
+        execution=read_execution(options.value("execution"), CALLER),
+        audit=options.value("audit"),
+        caller=CALLER,
+    )
+
+
+def _node(config: Dict) -> Dict:
+    """The node to run, with the config's permissions."""
+    if config.get("graph") is not None:
+        raise MisuseError(
+            f"{CALLER}: workflow graphs are not supported yet: they will come with a later release; "
+            "give `node`, a single stage"
+        )
+    given = config.get("node")
+    if given is None:
+        raise MisuseError(f"{CALLER}: config requires either graph or node")
+    node = read_stage_node(given, NODE)
+    if node["kind"] in _OTHER_KINDS:
+        raise MisuseError(
+            f"{CALLER}: {node['kind']} nodes are not supported yet: they will come with a later release"
+        )
+    for part in _OTHER_PARTS:
+        if given.get(part) is not None:
+            raise MisuseError(
+                f"{CALLER}: node.{part} is not supported yet: that will come with a later release"
+            )
+    permissions = config.get("permissions")
+    if permissions is None:
+        return node
+    policy = node["model_policy"] or {}
+    inner = policy.get("permissions")
+    if isinstance(inner, dict) and isinstance(permissions, dict):
+        permissions = {**inner, **permissions}
+    return {**node, "model_policy": {**policy, "permissions": permissions}}
+
+
+class StageJob:
+    """The node's stage, in a session of the worker's own unless the node names one."""
+
+    def __init__(self, runtime: Runtime, worker: Worker) -> None:
+        self._runtime = runtime
+        self._config = worker.config
+        self._node: Dict = worker.config["node"]
+        named = (self._node["model_policy"] or {}).get("session_id")
+        own = f"worker_session_{worker.id}_{self._node['id']}"
+        self.session_id: str = named if isinstance(named, str) and named.strip() else own
+
+    def run(self, worker: Worker) -> Outcome:
+        started_from = self._begin(worker)
+        made = Stage(self._runtime, self._node, self.session_id).run(worker.task, self._inputs(worker))
+        transcript = made.transcript
+        if started_from is not None:
+            transcript = {**transcript, "id": started_from["id"], "metadata": started_from["metadata"]}
+        artifacts = [made.artifact]
+        result = {
+            "status": "completed",
+            "mode": STAGE,
+            "task": worker.task,
+            "result": made.result,
+            "artifacts": artifacts,
+            "transcript": transcript,
+            "execution": worker.execution,
+        }
+        return Outcome(result, transcript, artifacts)
+
+    def _begin(self, worker: Worker) -> Dict | None:
+        """Let the session hold what the run goes on from; the transcript under its new id, if it gets one."""
+        sessions, mode = self._runtime.sessions, worker.carry.transcript_mode
+        restarted = worker.restarted
+        if restarted and mode == RESET:
+            if sessions.exists(self.session_id):
+                sessions.reset(self.session_id)
+            return None
+        former = worker.transcript if restarted else self._config.get("transcript")
+        if former is None:
+            return None
+        if restarted and mode == FORK:
+            former = forked(former, self._runtime.sessions.effects.new_id())
+        if not sessions.exists(self.session_id):
+            sessions.open(self.session_id)
+            sessions.store_transcript(self.session_id, former)
+        return former if restarted and mode == FORK else None
+
+    def _inputs(self, worker: Worker) -> list[Dict]:
+        """The artifacts to work with: the last run's, unless they aren't carried over, else the config's."""
+        configured: list[Dict] = self._config["artifacts"]
+        if worker.carry.artifact_mode != INHERIT:
+            return configured
+        policy = worker.carry.context_policy
+        last = worker.artifacts
+        if policy is not None:
+            last = select(last, read_context_policy(policy))
+        return last or configured
