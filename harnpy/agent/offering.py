@@ -59,8 +59,10 @@ class Offer:
 
     def names(self) -> list[str]:
         """What a call in the text of an answer may name."""
-        names = [*(entry["name"] for entry in self.allowed), LOAD_SKILL]
-        return names if self._deferred is None else [*names, self._deferred.name]
+        names = [entry["name"] for entry in self.allowed]
+        names += [LOAD_SKILL] if self._skills else []
+        names += [] if self._deferred is None else [self._deferred.name]
+        return names
 
     def renew(self, request: Request) -> bool:
         """Let the request offer what is in view now; whether that is something else than before."""

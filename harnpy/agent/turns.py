@@ -92,12 +92,16 @@ class Turns:
     def _interpret(self, reply: Reply, turn: Turn) -> Turn:
         """Find the calls in an answer: the provider's, or else those in its text (step 6)."""
         text = turn.text
-        if self.offer.has_tools or any(tag in text for tag in TAGS):
-            turn.parsed = parse_reply(text, [*self.offer.names(), LEDGER])
+        may_call = self.offer.has_tools or self.ledger.active
+        if may_call or any(tag in text for tag in TAGS):
+            names = [*self.offer.names(), LEDGER] if self.ledger.active else self.offer.names()
+            turn.parsed = parse_reply(text, names)
+        if not may_call:
+            turn.parsed.errors.clear()
         turn.thoughts = reply.thinking_blocks
         if reply.tool_calls:
             turn.calls = reply.tool_calls
-        elif self.offer.has_tools or self.ledger.active:
+        elif may_call:
             turn.calls = turn.parsed.calls
             if self.options.tool_format == "native" and turn.calls:
                 self._fall_back(turn)
@@ -276,7 +280,7 @@ class Turns:
         if turn.accepted:
             self._record_text(turn)
             return "done", turn.info(False, sentinel_hit=True)
-        if turn.parsed.errors and self.offer.has_tools:
+        if turn.parsed.errors:
             self.dialogue.feed_back("parse_error", "\n\n".join(turn.parsed.errors))
             self._nudges = 0
             return None, turn.info(True, parse_error=True)
