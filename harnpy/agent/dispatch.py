@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 OK, ERROR, REJECTED = "ok", "error", "rejected"
 PERMISSION_DENIED = "permission_denied"
+REJECTED_LOOP = "rejected_loop"
 
 _RETRY_STEPS = 5
 _UNAVAILABLE = (
@@ -172,6 +173,8 @@ class Dispatcher:
         for note in checked.notes:
             self._conversation.note(note)
         if checked.refusal is not None:
+            if checked.refusal.category == REJECTED_LOOP:
+                self._begin(checked, id)  # it is noticed a step later
             return self._refused(checked, checked.refusal, id)
         self._begin(checked, id)
         outcome = checked.outcome or self._execute(checked)
@@ -209,7 +212,7 @@ class Dispatcher:
         if found is None:
             return None
         skipped = {"loop_skipped": True, "repeat_count": found.times}
-        return Refusal(found.text, "rejected_loop", metadata=skipped)
+        return Refusal(found.text, REJECTED_LOOP, metadata=skipped)
 
     def _denial(self, name: str, reason: str, metadata: Dict) -> Refusal:
         return Refusal(self._denied_text(name, reason), PERMISSION_DENIED, reason, metadata)
@@ -309,7 +312,7 @@ class Dispatcher:
         name = call["name"]
         if refusal.reason is not None:
             self._deny(name, refusal.reason)
-        if refusal.category == "rejected_loop":
+        if refusal.category == REJECTED_LOOP:
             self._intervened(name, "skip", refusal.metadata["repeat_count"])
         self._note_execution(call, refusal.text, True, error_category=refusal.category, **refusal.metadata)
         self._emit(
