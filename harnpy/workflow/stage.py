@@ -14,7 +14,7 @@ from harnpy.agent.record import assistant_message, reply_events
 from harnpy.llm.errors import MisuseError
 from harnpy.llm.messages import request_message
 from harnpy.llm.result import result_dict
-from harnpy.llm.tools import tool_entries
+from harnpy.llm.tools import native_style, tool_entries
 from harnpy.session.binding import AGENT, Binding
 from harnpy.session.events import STEP_COMPLETED
 from harnpy.session.transcript import message_event
@@ -199,19 +199,19 @@ class Stage:
             except BaseException as error:
                 conversation.fail(str(error))
                 raise
-            self._record(conversation, reply)
+            self._record(conversation, reply, native_style(request.provider, request.model))
             conversation.end("completed", steps=1)
         result = result_dict(reply, request.tools)
         transcript, tools = conversation.transcript("active"), {"mode": self._tool_format()}
         return {**result, "status": "done", "tools": tools, "transcript": transcript}
 
-    def _record(self, conversation: Binding, reply: Reply) -> None:
+    def _record(self, conversation: Binding, reply: Reply, style: str) -> None:
         for event in reply_events(reply):
             conversation.note(event)
         usage = {"input_tokens": reply.input_tokens, "output_tokens": reply.output_tokens}
         usage["total_tokens"] = reply.input_tokens + reply.output_tokens
         conversation.fact(STEP_COMPLETED, {"agent_id": AGENT, "usage": usage})
-        conversation.add(assistant_message(reply))
+        conversation.add(assistant_message(reply, style))
 
     def _options(self) -> Options:
         return self.runtime.models.options(self._call_options())
