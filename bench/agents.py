@@ -1,6 +1,6 @@
 """What does a turn of an agent cost, beside the model?
 
-    python bench/agents.py [--rounds N] [--check]
+    python bench/agents.py [--rounds N] [--turns N] [--check]
 
 Every side holds one conversation of 200 turns with a model that answers at once, in memory, through its
 library's own public API: once with plain answers, once with a tool call in every turn (two model calls and
@@ -21,7 +21,6 @@ from options import parser, peers_first
 
 from harnpy import Vm
 
-TURNS = 200
 PROMPT = "How are you today?"
 ANSWER = "Fine, thank you."
 #: At least so many times the turns per second of the best peer.
@@ -239,7 +238,7 @@ async def present() -> list[Side]:
     return found
 
 
-async def conversations(rounds: int) -> bool:
+async def conversations(rounds: int, turns: int) -> bool:
     """Turns per second, and whether ours are `MUST` times the best peer's."""
     ours, peers = Harnpy(), await present()
     met = True
@@ -248,9 +247,9 @@ async def conversations(rounds: int) -> bool:
         for _ in range(rounds):
             for side in (ours, *peers):
                 gc.collect()
-                rates[side.name].append(TURNS / sum(await side.converse(TURNS, tools)))
+                rates[side.name].append(turns / sum(await side.converse(turns, tools)))
         medians = {name: median(values) for name, values in rates.items()}
-        print(f"\n{TURNS} turns, {title}: turns/s")
+        print(f"\n{turns} turns, {title}: turns/s")
         for name, rate in medians.items():
             print(f"  {name:<20} {rate:>8,.0f}   harnpy × {medians[ours.name] / rate:.1f}")
         best = max(medians[side.name] for side in peers) if peers else 0.0
@@ -311,8 +310,10 @@ def concurrent(rounds: int, turns: int) -> float:
 
 
 def main() -> None:
-    options = parser(__doc__, rounds=5).parse_args()
-    met = asyncio.run(conversations(options.rounds))
+    arguments = parser(__doc__, rounds=5)
+    arguments.add_argument("--turns", type=int, default=200, help="how many turns a conversation has")
+    options = arguments.parse_args()
+    met = asyncio.run(conversations(options.rounds, options.turns))
     print()
     met &= asyncio.run(growth(options.rounds))
     concurrent(options.rounds, turns=1)

@@ -22,11 +22,11 @@ def parser(doc: str | None, rounds: int) -> argparse.ArgumentParser:
 @contextmanager
 def peers_first() -> Iterator[None]:
     """Inside the block a package is meant where one of our scripts has the same name: `agents`."""
-    path, ours = list(sys.path), sys.modules.pop("agents", None)
+    path, ours = list(sys.path), sys.modules.get("agents")
+    if str(getattr(ours, "__file__", "")).startswith(HERE):
+        del sys.modules["agents"]
     sys.path[:] = [entry for entry in path if str(Path(entry or ".").resolve()) != HERE]
     try:
         yield
     finally:
         sys.path[:] = path
-        if ours is not None and "agents" not in sys.modules:
-            sys.modules["agents"] = ours

@@ -18,6 +18,8 @@ _TINY = ["--rounds", "1", "--length", "20", "--sessions", "2"]
 _SIDES = {"agents": ["OpenAI Agents SDK"], "agently": ["Agently", "Agently, auto_resize=False"]}
 _REMEDIES = {"agents": "pip install openai-agents", "agently": "pip install agently"}
 
+_AGENTS = {"agents": "OpenAI Agents SDK", "pydantic_ai": "pydantic-ai", "langgraph": "LangGraph"}
+
 # `-c` instead of the script itself: imports of `argv[1]` fail from here on.
 _BLOCKED = """
 import runpy, sys
@@ -63,3 +65,13 @@ def test_every_peer_that_is_installed_does_the_same_work() -> None:
 @pytest.mark.parametrize("module", _SIDES)
 def test_a_peer_that_is_missing_is_skipped_with_a_line(module: str) -> None:
     assert_skipped(run("-c", _BLOCKED, module, *_TINY), module)
+
+
+def test_every_library_of_agents_that_is_installed_holds_the_conversations() -> None:
+    output = run("bench/agents.py", "--rounds", "1", "--turns", "3")
+    for module, side in _AGENTS.items():
+        if "CI" in os.environ or find_spec(module):
+            assert output.count(f"  {side} ") == 2, output
+        else:
+            assert f"{side} is left out: pip install" in output
+    assert "loops at once" in output
