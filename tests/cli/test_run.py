@@ -182,7 +182,6 @@ def test_allow_denies_all_but_the_listed_and_the_core_set(harnpy: Command, scrip
         (["-e"], "a value is required for '-e' but none was supplied"),
         (["--allow", "a", "--deny", "b", "x.harn"], "the argument '--deny' cannot be used with '--allow'"),
         (["--attest", "x.harn"], "`--attest` is not supported by this version of harnpy"),
-        (["--attest", "x.harn"], "`--attest` is not supported by this version of harnpy"),
     ],
 )
 def test_wrong_usage(harnpy: Command, arguments: list[str], message: str) -> None:
