@@ -133,12 +133,12 @@ def node_with_python_functions(vm: Vm, node: Value) -> Value:
     """The same for a node of a workflow."""
     if type(node) is not dict:
         return node
-    given = callables_within(vm, {**node, "tools": None})
+    given = callables_within(vm, {key: value for key, value in node.items() if key != "tools"})
     compaction = given.get("auto_compact")
     if type(compaction) is dict and compaction.get("summarize_prompt") is not None:
         prompt = prompt_from(vm, display(compaction["summarize_prompt"]))
         given["auto_compact"] = {**compaction, "summarize_prompt": prompt}
-    return {**given, "tools": _tools(vm, node.get("tools"))}
+    return {**given, "tools": _tools(vm, node["tools"])} if "tools" in node else given
 
 
 def _tools(vm: Vm, tools: Value) -> Value:
