@@ -10,7 +10,9 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from harnpy.agent.annotations import strings
 from harnpy.agent.dispatch import PERMISSION_DENIED
+from harnpy.agent.globs import first_match
 from harnpy.agent.loop import make_loop
 from harnpy.llm.errors import MisuseError
 from harnpy.llm.extract import extract
@@ -79,9 +81,7 @@ class SubAgent:
         try:
             result = self.loop.run()
         except Exception as error:
-            category = getattr(error, "category", None) or "runtime"
-            message = getattr(error, "message", None) or str(error)
-            return self._envelope({}, error={"category": category, "message": message})
+            return self._envelope({}, error=_described(error))
         return self._judged(result)
 
     def _judged(self, result: Dict) -> Dict:
@@ -182,7 +182,7 @@ def _parent(runtime: Runtime) -> str | None:
 
 
 def _tools(options: Options, bound: Dict | None) -> Any:
-    """The child's registry: its own or the caller's, cut to ``allowed_tools``."""
+    """The child's registry: its own or the caller's, cut to what it may use."""
     tools = options.value("tools") if options.value("tools") is not None else bound
     if tools is not None and not is_registry(tools):
         raise MisuseError(f"{CALLER}: tools must be a tool registry")
@@ -193,12 +193,14 @@ def _tools(options: Options, bound: Dict | None) -> Any:
 
 
 def _allowed(options: Options) -> list[str] | None:
+    """What of ``allowed_tools`` the ``policy`` grants; None when all may be used."""
     allowed = options.value("allowed_tools")
     if allowed is None:
         return None
     if not isinstance(allowed, list) or not all(isinstance(name, str) for name in allowed):
         raise MisuseError(f"{CALLER}.allowed_tools: expected a list of strings")
-    return allowed
+    granted = strings((options.mapping("policy") or {}).get("tools"))
+    return [name for name in allowed if first_match(granted, name) is not None] if granted else allowed
 
 
 def _policy(options: Options) -> Any:
@@ -206,9 +208,7 @@ def _policy(options: Options) -> Any:
     allowed, policy = _allowed(options), options.value("policy")
     if allowed is None:
         return policy
-    given = policy if isinstance(policy, dict) else {}
-    tools = given.get("tools") or allowed
-    return {**given, "tools": [name for name in tools if name in allowed]}
+    return {**(policy if isinstance(policy, dict) else {}), "tools": allowed}
 
 
 def _wants_json(options: Options) -> bool:
@@ -235,6 +235,15 @@ def _last_words(result: Dict) -> str:
         if message.get("role") == "assistant" and isinstance(message.get("content"), str):
             return str(message["content"])
     return ""
+
+
+def _described(error: Exception) -> Dict:
+    """The error of a child that was ended by one; a thrown dict may say what it is itself."""
+    thrown = getattr(error, "value", None)
+    said = thrown if isinstance(thrown, dict) and isinstance(thrown.get("category"), str) else {}
+    category = said.get("category") or getattr(error, "category", None) or "runtime"
+    message = said.get("message") or getattr(error, "message", None) or str(error)
+    return {"category": category, "message": message}
 
 
 def _denied(events: list[Dict]) -> Dict | None:
