@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.categories import CATEGORIES
 from harnpy.llm.errors import CallError, FixtureError
-from harnpy.llm.messages import compact_json, match_text
+from harnpy.llm.messages import compact_json, strings_in
 from harnpy.llm.providers.mock import Mock, mock_id
 
 if TYPE_CHECKING:
@@ -129,20 +129,26 @@ class Recording:
     def __init__(self, asker: Callable[[], object]) -> None:
         self._asker = asker
         self._askers: set[object] = set()
+        self._ids: set[str] = set()
         self._calls: list[tuple[str, Dict]] = []
 
     def listen(self, request: Request, call: Callable[[], Reply]) -> Reply:
         """Make a call, and keep what it answers, or how it fails."""
         self._askers.add(self._asker())
         line: Dict = {}
-        self._calls.append((match_text(request.messages), line))
+        self._calls.append((self._pattern(request), line))
         try:
             reply = call()
         except CallError as error:
             line["error"] = {"category": error.category, "message": error.message}
             raise
         line.update(_line(reply))
+        self._ids.update(call["id"] for call in reply.tool_calls)
         return reply
+
+    def _pattern(self, request: Request) -> str:
+        """What the request will be known by: its match text, whatever the ids of tool calls will be then."""
+        return "\n".join("*" if text in self._ids else text for text in strings_in(request.messages))
 
     def clear(self) -> None:
         self._askers.clear()
