@@ -1,7 +1,8 @@
 """Channels: bounded queues between tasks, first come first served, and waiting for several. Spec: 05 §4, §5.
 
 Each item goes to exactly one receiver. A task that has to wait stands in line, and the item at position n is
-the n-th receiver's: who comes later can't snatch it. Wake-ups are hints: whoever wakes looks again.
+the n-th receiver's: who comes later, or wakes earlier, can't snatch it. Wake-ups are hints: whoever wakes
+looks again.
 """
 
 from __future__ import annotations
@@ -21,9 +22,12 @@ DEFAULT_CAPACITY = 256
 
 
 class Channel:
-    """``receivers`` and ``senders`` stand in line; ``watchers`` are in a `select` that names the channel."""
+    """``receivers`` and ``senders`` stand in line; ``watchers`` are in a `select` that names the channel.
 
-    __slots__ = ("capacity", "closed", "items", "name", "receivers", "senders", "tasks", "watchers")
+    Who was ``early`` woke before those ahead of him, and waits for them.
+    """
+
+    __slots__ = ("capacity", "closed", "early", "items", "name", "receivers", "senders", "tasks", "watchers")
     type_name = "channel"
 
     def __init__(self, tasks: Scheduler, name: str, capacity: int = DEFAULT_CAPACITY) -> None:
@@ -35,6 +39,7 @@ class Channel:
         self.receivers: deque[Task] = deque()
         self.senders: deque[Task] = deque()
         self.watchers: list[Task] = []
+        self.early: set[Task] = set()
 
     def display(self) -> str:
         return f"<channel:{self.name}>"
@@ -70,6 +75,7 @@ class Channel:
         if self.closed:
             return False
         self.items.append(item)
+        self._let_next(self.senders)
         if len(self.items) <= len(self.receivers):
             self.tasks.resume(self.receivers[len(self.items) - 1])
         else:
@@ -81,15 +87,24 @@ class Channel:
 
     def __next__(self) -> Value:
         """The next item, waited for; StopIteration when the channel is closed and drained."""
-        if not self.ready():
+        if self.ready():
+            at = len(self.receivers)
+        else:
             self._stand_in(self.receivers, self.count, lambda: self.over)
-        if not self.items:
+            at = 0
+        if self.over:
             raise StopIteration
-        return self.take()
+        item = self._take(at)
+        self._let_next(self.receivers)
+        return item
 
     def take(self) -> Value:
-        """The next item of a channel that has one."""
-        item = self.items.popleft()
+        """The next item of a `readable` channel; those before it are for who stands in line."""
+        return self._take(len(self.receivers))
+
+    def _take(self, at: int) -> Value:
+        item = self.items[at]
+        del self.items[at]
         room = self.room()
         if room <= len(self.senders):
             self.tasks.resume(self.senders[room - 1])
@@ -104,17 +119,28 @@ class Channel:
     # --- waiting ----------------------------------------------------------------------------------
 
     def _stand_in(self, line: deque[Task], places: Callable[[], int], hopeless: Callable[[], bool]) -> None:
-        """Wait until the current task is among the first ``places()`` of ``line``, or that is hopeless."""
+        """Wait until there is a place and the current task is first in ``line``, or that is hopeless."""
         task = self.tasks.current
         line.append(task)
         try:
-            while line.index(task) >= places() and not hopeless():
+            while not hopeless() and (line[0] is not task or places() <= 0):
+                if line.index(task) < places():
+                    self.early.add(task)
                 self.tasks.suspend()
         except BaseException:
-            line.remove(task)
+            self._leave(line, task)
             self._wake_all()  # what would have been this task's is somebody else's
             raise
+        self._leave(line, task)
+
+    def _leave(self, line: deque[Task], task: Task) -> None:
         line.remove(task)
+        self.early.discard(task)
+
+    def _let_next(self, line: deque[Task]) -> None:
+        """Wake the first in line, if he has been awake and had to wait for others."""
+        if self.early and line and line[0] in self.early:
+            self.tasks.resume(line[0])
 
     def _wake_all(self) -> None:
         for line in (self.receivers, self.senders, self.watchers):

@@ -1,7 +1,7 @@
 """One team of agents, recorded once over a socket, is the same team every time its recording is replayed.
 
-Replays run on a host of their own: a clock that moves only when everybody sleeps, and counted ids. In a replay
-whose ready tasks are shuffled the tasks count for themselves, as who comes first is what is shuffled.
+Replays run on a host of their own: a clock that moves only when everybody sleeps, and counted ids. In a
+replay whose ready tasks are shuffled each task counts for itself, as who comes first is what is shuffled.
 """
 
 from __future__ import annotations
@@ -72,7 +72,9 @@ class Team(Wire):
         if native:
             calls = [Call(tool, json.dumps(args), f"call_{i}") for i, (tool, args) in enumerate(given)]
             return Say("let me see", tuple(calls))
-        return Say("\n".join(f"<tool_call>\n{tool}({json.dumps(args)})\n</tool_call>" for tool, args in given))
+        return Say(
+            "\n".join(f"<tool_call>\n{tool}({json.dumps(args)})\n</tool_call>" for tool, args in given)
+        )
 
 
 class Replay(Host):

@@ -182,6 +182,11 @@ def test_allow_denies_all_but_the_listed_and_the_core_set(harnpy: Command, scrip
         (["-e"], "a value is required for '-e' but none was supplied"),
         (["--allow", "a", "--deny", "b", "x.harn"], "the argument '--deny' cannot be used with '--allow'"),
         (["--attest", "x.harn"], "`--attest` is not supported by this version of harnpy"),
+        (["x.harn", "--llm-mock"], "a value is required for '--llm-mock' but none was supplied"),
+        (
+            ["--llm-mock=f", "--llm-mock-record", "g", "x.harn"],
+            "the argument '--llm-mock' cannot be used with '--llm-mock-record'",
+        ),
     ],
 )
 def test_wrong_usage(harnpy: Command, arguments: list[str], message: str) -> None:

@@ -257,7 +257,9 @@ _ANSWERS = st.one_of(
         {"text": st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=9)},
         optional={
             "tool_calls": st.lists(
-                st.fixed_dictionaries({"name": st.sampled_from("fg"), "arguments": st.just({"a": [1, None]})}),
+                st.fixed_dictionaries(
+                    {"name": st.sampled_from("fg"), "arguments": st.just({"a": [1, None]})}
+                ),
                 max_size=2,
             ),
             "thinking": st.text(alphabet="hm ", max_size=3),
@@ -265,7 +267,9 @@ _ANSWERS = st.one_of(
             "cache_read_tokens": st.integers(0, 9),
         },
     ),
-    st.fixed_dictionaries({"error": st.fixed_dictionaries({"category": st.sampled_from(sorted(CATEGORIES))})}),
+    st.fixed_dictionaries(
+        {"error": st.fixed_dictionaries({"category": st.sampled_from(sorted(CATEGORIES))})}
+    ),
 )
 
 
