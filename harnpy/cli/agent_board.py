@@ -7,7 +7,7 @@ when they come.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -21,10 +21,11 @@ ASKING, ACTING, FAILED = "asking", "acting", "failed"
 
 @dataclass(slots=True)
 class Agent:
-    """``turn`` counts from 1; ``tools`` are the names of those in flight, by call; times are in seconds."""
+    """``parent`` is the session of the agent it works for; ``turn`` counts from 1; ``tools`` are the names of
+    those in flight, by call; times are in seconds."""
 
     name: str
-    depth: int
+    parent: str | None
     begun: float
     status: str = ASKING
     turn: int = 0
@@ -92,6 +93,19 @@ class Board:
             self._end(agent, event["status"])
         self._tell()
 
+    def family(self) -> list[tuple[int, Agent]]:
+        """All agents, those that work for one behind it, with how many they work for."""
+        below: dict[str | None, list[str]] = {}
+        for id, agent in list(self.agents.items()):
+            below.setdefault(agent.parent, []).append(id)
+
+        def walk(parent: str | None, depth: int) -> Iterator[tuple[int, Agent]]:
+            for id in below.get(parent, ()):
+                yield depth, self.agents[id]
+                yield from walk(id, depth + 1)
+
+        return list(walk(None, 0))
+
     def close(self) -> None:
         """The program is over: who hasn't come to an end failed, or was cut short."""
         for agent in self.agents.values():
@@ -102,8 +116,8 @@ class Board:
         """The agent of a session; one that came to its end works again, and goes on with its account."""
         agent = self.agents.get(id)
         if agent is None:
-            depth = max(0, len(self._driven()) - 1)
-            agent = self.agents[id] = Agent(name_of(id), depth, self.clock())
+            around = [driven for driven in self._driven() if driven in self.agents]
+            agent = self.agents[id] = Agent(name_of(id), around[-1] if around else None, self.clock())
         elif agent.ended is not None:
             agent.begun, agent.ended = self.clock() - (agent.ended - agent.begun), None
         return agent

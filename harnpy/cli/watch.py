@@ -113,10 +113,14 @@ def table(board: Board, limit: int | None) -> Table:
     view.add_column("tool", overflow="ellipsis", no_wrap=True)
     for head in ("in", "out", "cost", "time"):
         view.add_column(head, justify="right", no_wrap=True)
-    now, agents = board.clock(), list(board.agents.values())
-    for agent in _fitting(agents, limit):
+    now, family = board.clock(), board.family()
+    agents = [agent for _, agent in family]
+    shown = _fitting(agents, limit)
+    for depth, agent in family:
+        if id(agent) not in shown:
+            continue
         view.add_row(
-            Text("  " * agent.depth + agent.name),
+            Text("  " * depth + agent.name),
             Text(agent.status, style=_STYLES.get(agent.status, "red")),
             str(agent.turn),
             Text(", ".join(list(agent.tools.values()))),
@@ -130,12 +134,10 @@ def table(board: Board, limit: int | None) -> Table:
     return view
 
 
-def _fitting(agents: list[Agent], limit: int | None) -> list[Agent]:
-    if limit is None or len(agents) <= limit:
-        return agents
+def _fitting(agents: list[Agent], limit: int | None) -> set[int]:
+    """The identities of the agents that there is room for."""
     first = sorted(agents, key=lambda agent: (agent.ended is not None, -(agent.ended or 0)))
-    chosen = {id(agent) for agent in first[: max(limit, 0)]}
-    return [agent for agent in agents if id(agent) in chosen]
+    return {id(agent) for agent in first[: None if limit is None else max(limit, 0)]}
 
 
 def _account(*agents: Agent) -> tuple[str, str, str]:

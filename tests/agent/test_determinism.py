@@ -125,6 +125,12 @@ class Told:
         self.events = {path.name: path.read_bytes() for path in sorted(directory.glob("event_log-*"))}
         self.calls = (directory / "llm_transcript.jsonl").read_bytes()
 
+    def first_tools_ms(self, session: str) -> int:
+        """The time between an agent's first answer and its next question."""
+        rows = self.calls_by_session()[session]
+        times = [float(row["timestamp"]) for row in rows if row["type"].startswith("provider_call")]
+        return round((times[2] - times[1]) * 1000)
+
     def calls_by_session(self) -> dict[str, list[dict[str, Any]]]:
         """The rows of the sidecar without what numbers the calls of all sessions together."""
         rows = defaultdict(list)
@@ -176,6 +182,7 @@ def test_replays_leave_the_same_bytes(recording: Path, tmp_path: Path) -> None:
     first = Told(recording, tmp_path / "first", by_task=False)
     assert all(f"true {word} is done" in first.printed for word in "ab"), "the helpers reported"
     assert len(first.events) == len(TURNS)
+    assert first.first_tools_ms("lead") == 9, "tools that only read ran at the same time"
     for n in range(1, REPLAYS):
         again = Told(recording, tmp_path / str(n), by_task=False)
         assert again.printed == first.printed

@@ -111,6 +111,22 @@ def test_a_row_follows_its_agent() -> None:
     ]
 
 
+def test_who_works_for_an_agent_stands_below_it() -> None:
+    driven: list[str] = []
+    board, _ = board_of(driven)
+    for path in ("a", "a a1", "b", "b b1", "a a1 a11"):
+        driven[:] = path.split()
+        id = driven[-1]
+        board.hear({"type": "turn_start", "session_id": id, "iteration": 0})
+    assert [(depth, agent.name) for depth, agent in board.family()] == [
+        (0, "a"),
+        (1, "a1"),
+        (2, "a11"),
+        (0, "b"),
+        (1, "b1"),
+    ]
+
+
 def test_an_agent_that_works_again_goes_on_with_its_account() -> None:
     board, world = board_of(["a"])
     for _ in range(2):
