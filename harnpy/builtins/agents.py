@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from harnpy.agent.delegation import delegate
 from harnpy.agent.loop import run_loop
 from harnpy.agent.subagents import make_sub_agent
 from harnpy.builtins.agent_runtime import runtime_of, tools_bound, with_bound_tools, with_python_functions
 from harnpy.builtins.convert import domain_errors
-from harnpy.builtins.worker_runtime import workers_of
 from harnpy.vm.builtin import ABSENT, builtin
 from harnpy.vm.errors import RuntimeFault, Thrown
 from harnpy.vm.values import display
@@ -44,6 +42,9 @@ def sub_agent_run(vm: Vm, task: Value = ABSENT, options: Value = None) -> dict[s
     runtime, text = runtime_of(vm), display(task)
     with domain_errors:
         if type(given) is dict and given.get("background"):
+            from harnpy.agent.delegation import delegate
+            from harnpy.builtins.worker_runtime import workers_of
+
             return delegate(runtime, workers_of(vm), text, given).handle()
         child = make_sub_agent(runtime, text, given)
         with tools_bound(vm, given):
