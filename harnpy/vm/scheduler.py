@@ -487,11 +487,13 @@ class Scheduler:
         worker.switch(task)
 
     def work(self, task: Task) -> None:
-        """A pooled greenlet's life: one task after another."""
+        """A pooled greenlet's life: one task after another.
+
+        Its frame must not refer to it: the garbage collector doesn't see into greenlets that wait.
+        """
         while True:
-            me = task.greenlet
             self.run_task(task)
-            self.pool.append(me)
+            self.pool.append(task.greenlet)
             back = task.aborter or self.hub
             task.greenlet = None
             task = back.switch()

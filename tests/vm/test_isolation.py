@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from threading import Barrier, Thread
+
+import pytest
 
 from harnpy import Vm
 from harnpy.vm.host import Host
@@ -62,3 +66,22 @@ def test_a_second_run_on_one_vm_starts_with_fresh_bindings_and_keeps_sessions() 
         True,
         "Undefined variable: zqzq",
     ]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "println(1)",
+        "await(spawn { sleep(1) })",
+        "spawn { sleep(1000) }\nsleep(1)",
+        "let t = spawn { sleep(1000) }\nsleep(1)\ncancel(t)",
+        "parallel each [1, 2, 3] { n -> sleep(n) }",
+    ],
+)
+def test_a_vm_that_nobody_holds_is_gone(source: str) -> None:
+    vm = Vm(Host(stdout=lambda text: None))
+    vm.run_source(source)
+    held = weakref.ref(vm)
+    del vm
+    gc.collect()
+    assert held() is None
