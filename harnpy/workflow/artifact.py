@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.agent.handoffs import handoff_context, name_of, normalise
 from harnpy.llm.errors import MisuseError
 from harnpy.session.effects import rfc3339
 from harnpy.session.summaries import byte_length
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     Dict = dict[str, Any]
 
-KIND = "artifact"
+KIND, HANDOFF = "artifact", "handoff"
 _ALIASES = {
     "file": "workspace_file",
     "transcript": "transcript_summary",
@@ -47,6 +48,8 @@ def normalised(given: Any, effects: Effects, path: str = "") -> Dict:
     artifact = read_fields(given, _FIELDS, path)
     kind = (artifact["kind"] or "").strip()
     artifact["kind"] = _ALIASES.get(kind, kind) or KIND
+    if artifact["kind"] == HANDOFF:
+        artifact |= _handed_off(given, effects)
     artifact["_type"] = artifact["_type"] or "artifact"
     artifact["id"] = artifact["id"] or f"artifact_{effects.new_id()}"
     artifact["created_at"] = artifact["created_at"] or rfc3339(effects.now())
@@ -57,6 +60,23 @@ def normalised(given: Any, effects: Effects, path: str = "") -> Dict:
     if artifact["priority"] is None:
         artifact["priority"] = _PRIORITIES.get(artifact["kind"], _PRIORITY)
     return artifact
+
+
+def _handed_off(given: Any, effects: Effects) -> Dict:
+    """What a handoff makes of the artifact that holds it, or that it is (08 §12)."""
+    try:
+        handoff = normalise(given, f"handoff_{effects.new_id()}", rfc3339(effects.now()))
+    except MisuseError as error:
+        raise MisuseError("artifact handoff data must contain a valid handoff payload") from error
+    target = handoff["target_persona_or_human"]
+    label, confidence = name_of(target), handoff["confidence"]
+    return {
+        "title": f"Handoff to {label}",
+        "text": handoff_context(handoff),
+        "data": handoff,
+        "relevance": 1.0 if confidence is None else confidence,
+        "metadata": {"handoff_id": handoff["id"], "target_kind": target["kind"], "target_label": label},
+    }
 
 
 def read_artifacts(given: Any, effects: Effects) -> list[Dict]:

@@ -32,13 +32,13 @@ def read_fields(given: Any, types: Mapping[str, str], path: str) -> Dict:
     Raises `MisuseError` for a field of another type, by its ``path``.
     """
     if not isinstance(given, dict):
-        raise _parse_error(path, f"expected a dict, got {type_word(given)}", given)
+        raise _parse_error(path, f"expected dict, got {type_word(given)}", given)
     read = {}
     for key, kind in types.items():
         value = given.get(key)
         if value is not None and not _fits(value, kind):
             place = f"{path}.{key}" if path else key
-            raise _parse_error(place, f"expected a {kind}, got {type_word(value)}", given)
+            raise _parse_error(place, f"expected {kind}, got {type_word(value)}", given)
         read[key] = value
     return read
 
