@@ -42,6 +42,9 @@ class Job(Protocol):
 class Activity(Protocol):
     """A run that goes on beside its starter."""
 
+    @property
+    def ended(self) -> bool: ...
+
     def abort(self) -> None:
         """End it where it is."""
 

@@ -22,6 +22,7 @@ from harnpy.agent.worker import (
     CANCELLED,
     COMPLETED,
     FAILED,
+    INTERRUPTED,
     RUNNING,
     Worker,
     mutation_session,
@@ -178,7 +179,7 @@ class Workers:
 
     def all(self) -> list[Worker]:
         """The oldest first."""
-        return [self._workers[id] for id in sorted(self._workers)]
+        return [self._noticed(self._workers[id]) for id in sorted(self._workers)]
 
     def find(self, handle: Any) -> Worker:
         """The worker of a handle: its id, or a dict with it."""
@@ -191,9 +192,15 @@ class Workers:
             raise MisuseError("expected agent handle or worker id")
         if id not in self._workers:
             raise MisuseError(f"unknown worker: {id}")
-        return self._workers[id]
+        return self._noticed(self._workers[id])
 
     # A run.
+
+    def _noticed(self, worker: Worker) -> Worker:
+        """The worker; one whose run was ended from outside, as at the end of an input, is interrupted."""
+        if worker.status == RUNNING and worker.activity is not None and worker.activity.ended:
+            worker.status = INTERRUPTED
+        return worker
 
     def _restart(self, worker: Worker, task: str, result: Dict | None) -> None:
         self._employ(worker)
@@ -252,7 +259,7 @@ class Workers:
 
     def _failed(self, worker: Worker, error: BaseException) -> None:
         worker.failure = error
-        worker.error = getattr(error, "message", None) or str(error)
+        worker.error = _text(error)
         worker.status, worker.finished_at = FAILED, self._now()
         self._settled(worker, "WorkerFailed")
 
@@ -308,6 +315,12 @@ def _below(rules: Rules, policies: Sequence[Policy], caller: str) -> Rules:
         return rules
     except PolicyError as error:
         raise PolicyError(f"{caller}: {error.message}") from error
+
+
+def _text(error: BaseException) -> str:
+    if isinstance(error, Interruption) and error.__cause__ is not None:
+        error = error.__cause__
+    return getattr(error, "message", None) or str(error)
 
 
 def _outside(worker: Worker) -> tuple[str, str] | None:

@@ -76,6 +76,10 @@ class _Run:
         self._tasks = tasks
         self._task = task
 
+    @property
+    def ended(self) -> bool:
+        return self._task.done
+
     def abort(self) -> None:
         if self._task is self._tasks.current:  # a worker that closes itself
             raise TaskAborted

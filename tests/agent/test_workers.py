@@ -282,6 +282,15 @@ def test_spoilt_snapshots_are_refused(host: DirectoryHost, key: str, value: Any)
         run(host, f'resume_agent("{path}")')
 
 
+def test_an_input_of_the_repl_ends_with_its_workers(host: DirectoryHost) -> None:
+    session = Vm(host).repl()
+    carry = "carry: {persist_state: false}"
+    assert session.run(f'let h = spawn_agent({{task: "t", node: {NODE}, {carry}}})\nh.status') == "running"
+    assert session.run("list_agents()[0].status") == "interrupted"
+    assert session.run("wait_agent(h).status") == "interrupted"
+    assert session.run('wait_agent(send_input(h, "again")).status') == "completed"
+
+
 # What a host hears.
 
 LIFE = f"""
