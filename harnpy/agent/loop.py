@@ -341,6 +341,7 @@ class Loop:
             if nudge is not None:
                 self.dialogue.feed_back("schema_retry", nudge)
                 request = self._request(iteration)
+                self.conversation.store()
 
     def summarize(self, prompt: str) -> str:
         """Ask the loop's model for a summary: no system prompt, no history, the same account."""
