@@ -1,0 +1,64 @@
+"""A host's tool that can't be reached is tried again (07 §6.1: tool_retries, tool_backoff_ms)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harnpy.agent.errors import ToolFailure
+from harnpy.agent.loop import run_loop
+from harnpy.agent.runtime import Runtime
+from harnpy.llm.call import Models
+from harnpy.session import SessionStore
+
+
+class Host:
+    """A host whose tool fails ``failures`` times; ``slept`` are the seconds that a loop waited."""
+
+    def __init__(self, failures: int, error: Exception) -> None:
+        self.failures = failures
+        self.error = error
+        self.calls = 0
+        self.slept: list[float] = []
+
+    def call(self, entry: dict[str, Any], arguments: dict[str, Any]) -> str:
+        self.calls += 1
+        if self.calls <= self.failures:
+            raise self.error
+        return "here"
+
+    def loop(self, **options: Any) -> str:
+        """What the model reads of one call."""
+        models = Models(env={}.get, sleep=self.slept.append)
+        models.mock.add({"tool_calls": [{"name": "ask"}]})
+        tools = [{"name": "ask", "executor": "host_bridge", "host_capability": "interaction.ask"}]
+        runtime = Runtime(models, SessionStore(), host_tool=self.call)
+        given = {"provider": "mock", "tools": tools, "tool_format": "native", "max_iterations": 1, **options}
+        return str(run_loop(runtime, "go", None, given)["transcript"]["messages"][2]["content"])
+
+
+def test_not_at_all_when_not_told() -> None:
+    host = Host(1, ConnectionError("gone"))
+    assert host.loop() == "Error: gone"
+    assert (host.calls, host.slept) == (1, [])
+
+
+def test_as_often_as_the_options_say() -> None:
+    host = Host(2, ConnectionError("gone"))
+    assert host.loop(tool_retries=2) == "here"
+    assert (host.calls, host.slept[1]) == (3, 2 * host.slept[0])
+    assert Host(3, ConnectionError("gone")).loop(tool_retries=2) == "Error: gone"
+
+
+def test_the_wait_doubles_five_times_from_the_given_one() -> None:
+    host = Host(9, ConnectionError("gone"))
+    host.loop(tool_retries=8, tool_backoff_ms=10)
+    assert host.slept == [pytest.approx(0.01 * 2 ** min(n, 5)) for n in range(8)]
+
+
+@pytest.mark.parametrize("category", ["timeout", "tool_rejected", None])
+def test_what_a_tool_itself_answers_stands(category: str | None) -> None:
+    host = Host(1, ToolFailure("no", category))
+    assert "no" in host.loop(tool_retries=3)
+    assert host.calls == 1
