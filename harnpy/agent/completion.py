@@ -30,6 +30,16 @@ class Verification:
         self.passed = False
         self.exit_code = "none"
 
+    @property
+    def code(self) -> int | None:
+        """The exit code, if there was a run."""
+        return None if self.exit_code == "none" else int(self.exit_code)
+
+    def restore(self, code: int | None) -> None:
+        """Go on from the code that an earlier run of the loop ended with."""
+        if code is not None:
+            self.passed, self.exit_code = code == 0, str(code)
+
     def hear(self, result: str) -> None:
         """Take in the result of a `run` call; a text that says neither changes nothing."""
         code = _EXIT_CODE.search(result)

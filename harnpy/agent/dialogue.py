@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from harnpy.llm.request import Request
     from harnpy.llm.transcript_log import Segment
     from harnpy.session.binding import Conversation
+    from harnpy.session.resize import Compaction
 
     Dict = dict[str, Any]
 
@@ -43,6 +44,8 @@ class Dialogue:
         self.request = request
         self.segment = segment
         self.compaction: LoopCompaction | None = None
+        #: All that has entered the conversation, for those who keep it; None when nobody does.
+        self.recorded: list[Dict] | None = None
         self._sessions = runtime.sessions
         self._trace = runtime.models.trace
         self._bytes = 0  # of text in the conversation
@@ -54,6 +57,12 @@ class Dialogue:
         self._record(self.conversation.messages)
         for message in opening:
             self.add(message)
+
+    def restore(self, messages: list[Dict], summary: str | None, events: list[Dict]) -> None:
+        """Go on from what an earlier run left; this one has no messages yet."""
+        self.conversation.restore(messages, summary, events)
+        self._read_again()
+        self._record(messages)
 
     def add(self, message: Dict) -> None:
         self.conversation.add(message)
@@ -73,6 +82,11 @@ class Dialogue:
         self.request.messages += map(request_message, arrivals)
         self._bytes += content_bytes(arrivals)
 
+    def deferred(self) -> list[Any]:
+        """What users said that hasn't been let in yet."""
+        waiting = self.conversation.waiting()
+        return [message.get("content") for message in waiting if message.get("role") == "user"]
+
     def latest_request(self) -> str:
         """What the user said last, without what the runtime says in the user's name."""
         for message in reversed(self.conversation.messages):
@@ -91,16 +105,13 @@ class Dialogue:
         compaction = self.compaction
         if compaction is None or not self._full(compaction.threshold, mode):
             return
-        self.conversation.store()  # what was said stays, should the compaction fail
-        made = compact(self.conversation.messages, compaction.policy)
-        if made is None or self._follow():  # or somebody else was quicker, while the model wrote
+        made = self._compacted(compaction)
+        if made is None:
             return
         report = {**made.report(), "strategy": compaction.label}
         keep = {"keep_first": compaction.policy.keep_first, "keep_last": compaction.policy.keep_last}
         metadata = {"mode": mode, **report, "engine_strategy": made.strategy, **keep}
-        self.conversation.compact(made, note_of(metadata, _NOTES[mode]))
-        self._read_again()
-        self._record((made.message,))
+        self._put(made, note_of(metadata, _NOTES[mode]))
         self._trace.record(
             "context_compaction",
             archived_messages=made.archived,
@@ -109,6 +120,25 @@ class Dialogue:
         )
         id = self.conversation.id
         self._sessions.emit(id, compacted_event(id, mode, report))
+
+    def consolidate(self) -> None:
+        """Sum older messages up, however few they are, and tell nobody."""
+        made = None if self.compaction is None else self._compacted(self.compaction)
+        if made is not None:
+            self._put(made, None)
+
+    def _compacted(self, compaction: LoopCompaction) -> Compaction | None:
+        """What to put in the place of what, if anything."""
+        self.conversation.store()  # what was said stays, should the compaction fail
+        made = compact(self.conversation.messages, compaction.policy)
+        if made is None or self._follow():  # or somebody else was quicker, while the model wrote
+            return None
+        return made
+
+    def _put(self, made: Compaction, note: Dict | None) -> None:
+        self.conversation.compact(made, note)
+        self._read_again()
+        self._record((made.message,))
 
     def _full(self, threshold: int, mode: str) -> bool:
         estimate = self._bytes // 4 + byte_length(self.request.system or "") // 4
@@ -120,7 +150,7 @@ class Dialogue:
         if former is None:
             return False
         self._read_again()
-        if self.segment is not None:
+        if self._is_recorded():
             known = set(map(id, former))
             self._record(message for message in self.conversation.messages if id(message) not in known)
         return True
@@ -131,7 +161,12 @@ class Dialogue:
         self._bytes = self.conversation.total(message_bytes)
 
     def _record(self, messages: Iterable[Dict]) -> None:
-        """Note messages that enter the conversation in the transcript sidecar, if one is kept."""
-        if self.segment is not None:
-            for message in messages:
+        """Note messages that enter the conversation in the records that are kept."""
+        for message in messages if self._is_recorded() else ():
+            if self.segment is not None:
                 self.segment.message(message)
+            if self.recorded is not None:
+                self.recorded.append(message)
+
+    def _is_recorded(self) -> bool:
+        return self.segment is not None or self.recorded is not None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.agent import prompts
 from harnpy.agent.compaction import read_compaction
+from harnpy.agent.daemon import Daemon, read_daemon
 from harnpy.agent.dialogue import Dialogue
 from harnpy.agent.dispatch import Dispatcher
 from harnpy.agent.gate import Gate
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from harnpy.agent.ambient import Rules
+    from harnpy.agent.daemon import DaemonOptions
     from harnpy.agent.options import LoopOptions
     from harnpy.agent.runtime import Runtime
     from harnpy.llm.options import Options
@@ -84,6 +86,9 @@ def make_loop(
     loop_options = read_loop_options(options, profile, caller, default_format)
     skills = read_skills(options.value("skills"), caller)
     loop = Loop(runtime, request, options, loop_options, rules, skills)
+    daemon = read_daemon(options)
+    if daemon is not None:
+        loop.rest_as(daemon, caller)
     pretty = functools.partial(runtime.sessions.effects.to_json, pretty=True)
     loop.dialogue.compaction = read_compaction(options, request.model, loop.summarize, pretty)
     messages = options.value("messages")
@@ -137,6 +142,7 @@ class Loop:
         self.models = runtime.models
         self.options = options
         self.opening: list[Any] = []
+        self.daemon: Daemon | None = None
         self.conversation: Conversation = (
             Binding(options.session_id, sessions)
             if options.session_id
@@ -199,6 +205,10 @@ class Loop:
             return None
         return DeferredTools(entries, search.option, self.runtime.pattern)
 
+    def rest_as(self, options: DaemonOptions, caller: str) -> None:
+        """Go idle where the loop would end otherwise."""
+        self.daemon = self.turns.daemon = Daemon(options, self, caller, self._emit)
+
     # From beginning to end.
 
     def run(self) -> Dict:
@@ -207,15 +217,16 @@ class Loop:
         ambient = self.runtime.ambient()
         with self.runtime.sessions.enter(conversation.id), ambient.govern(self.rules), self._running():
             try:
-                opening = opening_messages(self.opening)
-                self.dialogue.begin(self.caller_system, self.options.tool_format, opening)
+                self._begin()
                 self.skills.restore(conversation.active_skills())
                 status = self._turns()
+                if status == "done" and not self._tools_succeeded():
+                    status = "failed"
+                if self.daemon is not None:
+                    self.daemon.save(status)
             except BaseException as error:
                 conversation.fail(str(error))
                 raise
-            if status == "done" and not self._tools_succeeded():
-                status = "failed"
             ms = int((self.models.monotonic() - begin) * 1000)
             dispatcher = self.dispatcher
             self.models.trace.record_loop(
@@ -226,6 +237,11 @@ class Loop:
             conversation.keep_active_skills(self.skills.active)
             conversation.end("completed" if status == "done" else status, steps=self.iterations)
         return result
+
+    def _begin(self) -> None:
+        opening = opening_messages(self.opening)
+        begin = self.dialogue.begin if self.daemon is None else self.daemon.begin
+        begin(self.caller_system, self.options.tool_format, opening)
 
     @contextmanager
     def _running(self) -> Iterator[None]:
@@ -248,12 +264,15 @@ class Loop:
 
     def _turns(self) -> str:
         """Turn after turn until one ends the loop; its status."""
+        if self.options.max_iterations == 0:
+            return "done"
+        status = None if self.daemon is None else self.daemon.go_on()
+        if status is not None:
+            return status
         for iteration in range(self.options.max_iterations):
             status = self._turn(iteration)
             if status is not None:
                 return status
-        if self.options.max_iterations == 0:
-            return "done"
         self._emit("budget_exhausted", max_iterations=self.options.max_iterations)
         return "budget_exhausted"
 
@@ -318,7 +337,7 @@ class Loop:
     def _ask(self, request: Request, iteration: int) -> tuple[Reply, str]:
         """The model's answer, and its text with the prefill that it goes on from."""
         reply = self._valid_reply(request, iteration)
-        self.iterations = iteration + 1
+        self.iterations += 1
         text = (request.prefill or "") + reply.text
         self.texts.append(text)
         return reply, text
@@ -400,9 +419,9 @@ class Loop:
                 "rejected": list(dispatcher.rejected),
                 "mode": self.options.mode,
             },
-            "deferred_user_messages": [],
-            "daemon_state": "active" if self.iterations else None,
-            "daemon_snapshot_path": None,
+            "deferred_user_messages": self.dialogue.deferred(),
+            "daemon_state": status if self.daemon else "active" if self.iterations else None,
+            "daemon_snapshot_path": self.daemon and self.daemon.options.path,
             "task_ledger": self.ledger.as_dict(),
             "ledger_done_rejections": self.turns.ledger_rejections,
             "trace": trace.summary(),

@@ -37,7 +37,6 @@ TOOL_BACKOFF_MS = 1000
 _LATER = {
     "mcp_servers": "MCP servers",
     "command_policy": "command policies",
-    "daemon": "daemon loops",
 }
 _OFF: tuple[object, ...] = (None, False, "none", [], {})
 

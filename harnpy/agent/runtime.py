@@ -33,6 +33,16 @@ class Files(Protocol):
     def list_dir(self, path: str) -> list[str]:
         """The names of a directory's entries, sorted; those of directories end in ``/``. Raises OSError."""
 
+    def absolute(self, path: str) -> str:
+        """The path, however relative it is."""
+
+    def modified(self, path: str) -> int | None:
+        """When a file was written last, in ns; None when there is none."""
+
+    def replace_text(self, path: str, text: str) -> None:
+        """Write a file. Whoever reads it, even after a crash, finds the former text or this one. Raises
+        OSError."""
+
 
 def in_turn(calls: Sequence[Callable[[], Any]]) -> list[Any]:
     """The results of the calls, made one after the other."""

@@ -98,7 +98,7 @@ def _snapshot(worker: Worker) -> Dict:
     return {
         **worker.handle(),
         "_type": TYPE,
-        "config": _data(worker.config),
+        "config": without_functions(worker.config),
         "latest_payload": worker.result,
         "latest_error": worker.error,
         "transcript": worker.transcript,
@@ -110,12 +110,12 @@ def _snapshot(worker: Worker) -> Dict:
     }
 
 
-def _data(value: Any) -> Any:
+def without_functions(value: Any) -> Any:
     """A value without the functions in it."""
     if isinstance(value, dict):
-        return {key: _data(item) for key, item in value.items() if not callable(item)}
+        return {key: without_functions(item) for key, item in value.items() if not callable(item)}
     if isinstance(value, list):
-        return [_data(item) for item in value if not callable(item)]
+        return [without_functions(item) for item in value if not callable(item)]
     return value
 
 

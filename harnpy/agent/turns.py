@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from harnpy.agent import completion, prompts
+from harnpy.agent.daemon import WATCHDOG
 from harnpy.agent.dispatch import OK, REJECTED
 from harnpy.agent.hooks import POST_AGENT_TURN
 from harnpy.agent.ledger import NAME as LEDGER
@@ -22,6 +23,7 @@ from harnpy.session.transcript import lifecycle_event
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from harnpy.agent.daemon import Daemon
     from harnpy.agent.dialogue import Dialogue
     from harnpy.agent.dispatch import Dispatcher, Result
     from harnpy.agent.hooks import Hooks
@@ -70,6 +72,7 @@ class Turns:
         self.dispatcher = dispatcher
         self.ledger = ledger
         self.verification = completion.Verification()
+        self.daemon: Daemon | None = None
         self.last_prose = ""
         self.ledger_rejections = 0
         self._trace = trace
@@ -291,11 +294,17 @@ class Turns:
             return None, turn.info(True, action_required=True)
         self._record_text(turn)
         if not options.persistent:
-            return "done", turn.info(False)
+            return ("done", turn.info(False)) if self.daemon is None else self._idle(self.daemon, turn)
+        if self.dialogue.conversation.waiting():
+            return None, turn.info(False, status="host_input")
         if self._stuck(turn):
             return "stuck", turn.info(True, status="stuck")
         self.dialogue.feed_back("nudge", prompts.nudge(options, self.offer.has_tools))
         return None, turn.info(False, status="continue")
+
+    def _idle(self, daemon: Daemon, turn: Turn) -> tuple[str | None, Dict]:
+        rest = daemon.idle()
+        return rest.status, turn.info(rest.mark == WATCHDOG, status=rest.mark)
 
     def _record_text(self, turn: Turn) -> None:
         content = prompts.recorded(turn.parsed.canonical or turn.text)

@@ -55,9 +55,9 @@ class Activity(Protocol):
 class Bell(Protocol):
     """Where tasks wait until somebody rings."""
 
-    def wait(self, outside: tuple[str, str] | None = None) -> None:
-        """Wait; may return early. ``outside``: what is waited for when no run of ours brings it, and what
-        to do about it."""
+    def wait(self, outside: tuple[str, str] | None = None, seconds: float | None = None) -> None:
+        """Wait, at most ``seconds``; may return early. ``outside``: what is waited for when no run of ours
+        brings it, and what to do about it."""
 
     def ring(self) -> None: ...
 

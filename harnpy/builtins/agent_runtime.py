@@ -195,13 +195,19 @@ class _Files:
         self._vm = vm
 
     def read_text(self, path: str) -> str:
-        return self._vm.host.read_text(self._resolved(path))
+        return self._vm.host.read_text(self.absolute(path))
 
     def is_dir(self, path: str) -> bool:
-        return self._vm.host.is_dir(self._resolved(path))
+        return self._vm.host.is_dir(self.absolute(path))
 
     def list_dir(self, path: str) -> list[str]:
-        return self._vm.host.list_dir(self._resolved(path))
+        return self._vm.host.list_dir(self.absolute(path))
 
-    def _resolved(self, path: str) -> str:
+    def modified(self, path: str) -> int | None:
+        return self._vm.host.modified(self.absolute(path))
+
+    def replace_text(self, path: str, text: str) -> None:
+        self._vm.host.replace_text(self.absolute(path), text)
+
+    def absolute(self, path: str) -> str:
         return os.path.join(self._vm.source_dir or self._vm.host.cwd(), path)

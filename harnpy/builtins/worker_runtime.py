@@ -35,7 +35,7 @@ def workers_of(vm: Vm) -> Workers:
             STAGE: lambda worker: _BoundJob(vm, StageJob(runtime, worker), worker.config["node"]),
             SUB_AGENT: lambda worker: _BoundJob(vm, SubAgentJob(runtime, worker), worker.config["options"]),
         }
-        slot.workers = Workers(runtime, _TasksBeside(vm.tasks), jobs)
+        slot.workers = Workers(runtime, TasksBeside(vm.tasks, "worker"), jobs)
     return slot.workers
 
 
@@ -56,14 +56,18 @@ class _BoundJob:
             return self._job.run(worker)
 
 
-class _TasksBeside:
-    """Runs as tasks that belong to the program: they outlive the task that started them."""
+class TasksBeside:
+    """Runs as tasks that belong to the program: they outlive the task that started them.
 
-    def __init__(self, tasks: Tasks) -> None:
+    ``kind`` is what the tasks' ids say they are.
+    """
+
+    def __init__(self, tasks: Tasks, kind: str) -> None:
         self._tasks = tasks
+        self._kind = kind
 
     def start(self, body: Callable[[], None], ambient: Ambient) -> _Run:
-        task = self._tasks.start_beside(lambda depth: body(), "worker")
+        task = self._tasks.start_beside(lambda depth: body(), self._kind)
         task.session_stack = ambient.branch()
         return _Run(self._tasks, task)
 
@@ -92,16 +96,22 @@ class _Run:
 class _Bell:
     def __init__(self, tasks: Tasks) -> None:
         self._tasks = tasks
-        self._waiting: list[Task] = []
+        self._waiting: dict[Task, None] = {}
 
-    def wait(self, outside: tuple[str, str] | None = None) -> None:
-        self._waiting.append(self._tasks.current)
-        if outside is None:
-            self._tasks.suspend()
-        else:
-            self._tasks.wait_outside(*outside)
+    def wait(self, outside: tuple[str, str] | None = None, seconds: float | None = None) -> None:
+        tasks, task = self._tasks, self._tasks.current
+        self._waiting[task] = None
+        if seconds is not None:
+            tasks.wake_at(task, tasks.vm.host.monotonic() + seconds)
+        try:
+            if outside is None:
+                tasks.suspend()
+            else:
+                tasks.wait_outside(*outside)
+        finally:
+            self._waiting.pop(task, None)
 
     def ring(self) -> None:
-        waiting, self._waiting = self._waiting, []
+        waiting, self._waiting = self._waiting, {}
         for task in waiting:
             self._tasks.resume(task)

@@ -66,6 +66,14 @@ class Conversation:
     def keep_active_skills(self, names: list[str]) -> None:
         """Let the session's next loop find these."""
 
+    def restore(self, messages: list[Dict], summary: str | None, events: list[Dict]) -> None:
+        """Go on from what an earlier run left: the conversation has no messages yet."""
+        self.messages, self.summary = list(messages), summary
+
+    def waiting(self) -> list[Dict]:
+        """The messages that somebody injected and that haven't joined the conversation yet."""
+        return []
+
     def arrivals(self) -> list[Dict]:
         """The messages that somebody injected since the last call; they join the conversation now."""
         return []
@@ -74,11 +82,12 @@ class Conversation:
         """The former messages, if somebody else compacted the conversation since the last call."""
         return None
 
-    def compact(self, compaction: Compaction, note: Dict) -> None:
+    def compact(self, compaction: Compaction, note: Dict | None) -> None:
         """Put a summary in the place of older messages; ``note`` is the transcript event that says so."""
         self.messages = compaction.applied(self.messages)
         self.summary = merged_summary(self.summary, compaction.text)
-        self.note(note)
+        if note is not None:
+            self.note(note)
 
     def converted(self, convert: Callable[[Dict], Any]) -> list[Any]:
         """``convert(message)`` of every message, in a new list."""
@@ -162,6 +171,18 @@ class Binding(Conversation):
         if session is not None and names != self.active_skills():
             session.set(_SKILLS, {"session_id": self.id, "names": names})
 
+    def restore(self, messages: list[Dict], summary: str | None, events: list[Dict]) -> None:
+        session = self._sessions.bound(self)
+        if session is None:
+            super().restore(messages, summary, events)
+            return
+        session.restore({"messages": messages, "summary": summary, "events": events, "state": "active"})
+        self.messages, self.summary = session.messages(), summary
+        self._mark(session)
+
+    def waiting(self) -> list[Dict]:
+        return list(self._arrived)
+
     def arrive(self, message: Dict) -> None:
         """The session was given a message while the loop runs."""
         self._arrived.append(message)
@@ -184,13 +205,13 @@ class Binding(Conversation):
         former, self._former = self._former, None
         return former
 
-    def compact(self, compaction: Compaction, note: Dict) -> None:
+    def compact(self, compaction: Compaction, note: Dict | None) -> None:
         self.store()
         session = self._sessions.bound(self)
         if session is None:
             super().compact(compaction, note)
             return
-        self._noted.append(session.resize(compaction, note))
+        self._noted += session.resize(compaction, note)
         self._sessions.overtake(self)
         self._mark(session)
         self.messages = session.messages()[: self._count - len(self._arrived)]

@@ -57,6 +57,10 @@ class Driving(Registry):
         """Queue a note for the loop that runs under ``id`` now or next."""
         self._feedback.setdefault(id, []).append((kind, content))
 
+    def has_feedback(self, id: str) -> bool:
+        """Whether a note is queued for the loop that runs under ``id``."""
+        return bool(self._feedback.get(id))
+
     def take_feedback(self, id: str) -> list[tuple[str, str]]:
         """The queued (kind, content) pairs, which leave the queue."""
         return self._feedback.pop(id, [])

@@ -107,10 +107,10 @@ class Session:
         version = self.view.registers.get(key, (0, None))[0] + 1
         return EventDraft(kinds.REGISTER_SET, {"key": key, "value": value, "version": version, **why})
 
-    def resize(self, compaction: Compaction, note: dict[str, Any]) -> Event:
+    def resize(self, compaction: Compaction, note: dict[str, Any] | None) -> list[Event]:
         """Let a summary take the place of older messages; ``note`` is the transcript event that says so.
 
-        The messages stay readable behind it (`history`). Answers the event of the note.
+        The messages stay readable behind it (`history`). Answers the event of the note, if there is one.
         """
         former = self.view.window
         archived = former.entries.items()[compaction.start : compaction.split]
@@ -119,7 +119,8 @@ class Session:
         window.summary = merged_summary(former.summary, compaction.text)
         cut = Cut(compaction.strategy, window, cutoff=self.stream.last())
         triggered = EventDraft(kinds.COMPACTION_TRIGGERED, cut)
-        return self.append(triggered, EventDraft(kinds.TRANSCRIPT_EVENT, note))[1]
+        notes = [] if note is None else [EventDraft(kinds.TRANSCRIPT_EVENT, note)]
+        return list(self.append(triggered, *notes)[1:])
 
     def restore(self, transcript: dict[str, Any]) -> None:
         """Let the window be what ``transcript`` holds. Earlier lifecycle events stay, before its own;

@@ -120,6 +120,23 @@ class Host:
         with open(path, mode, encoding="utf-8", errors="surrogatepass", newline="") as file:
             file.write(text)
 
+    def replace_text(self, path: str, text: str) -> None:
+        """Write a UTF-8 file so that a crash leaves either what it was or all of ``text``. Raises OSError."""
+        partial = f"{path}.partial"
+        self.write_text(partial, text)
+        self.rename(partial, path)
+
+    def rename(self, path: str, target: str) -> None:
+        """Give a file another name; a file that has it is gone. Raises OSError."""
+        os.replace(path, target)
+
+    def modified(self, path: str) -> int | None:
+        """When a file was written last, in ns since 1970; None when there is none that can be looked at."""
+        try:
+            return os.stat(path).st_mtime_ns
+        except OSError:
+            return None
+
     def is_dir(self, path: str) -> bool:
         return os.path.isdir(path)
 

@@ -1,0 +1,236 @@
+"""The daemons that one program keeps: starting, triggering, stopping, going on. Spec: 07 §12.
+
+spawn ───▶ running ──┬──▶ completed   its loop returned
+             ▲       ├──▶ failed      its loop raised
+             │       └──▶ stopped     stop
+resume ──────┘  from the directory, whatever it was there
+"""
+
+from __future__ import annotations
+
+import os.path
+from typing import TYPE_CHECKING, Any
+
+from harnpy.agent.daemon_events import CAPACITY, EventQueue
+from harnpy.agent.daemon_snapshot import StateFiles
+from harnpy.agent.kept_daemon import META, SHAPE, KeptDaemon, meta_path
+from harnpy.agent.loop import make_loop
+from harnpy.agent.worker import COMPLETED, FAILED
+from harnpy.llm.errors import MisuseError
+from harnpy.session.errors import Interruption
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
+    from harnpy.agent.loop import Loop
+    from harnpy.agent.runtime import Runtime
+    from harnpy.agent.worker import Beside
+
+    Dict = dict[str, Any]
+
+STOPPED = "stopped"
+SPAWN, RESUME = "daemon_spawn", "daemon_resume"
+#: How long callers wait for a daemon's next rest, in seconds.
+_PATIENCE = 0.5
+#: What of a daemon's config isn't an option of its loop.
+_OWN = ("task", "prompt", "name", "system", "state_dir", "event_queue_capacity")
+
+
+class Daemons:
+    """``beside`` lets loops go on beside the program; ``equipped(options)`` is around each one's run."""
+
+    def __init__(
+        self, runtime: Runtime, beside: Beside, equipped: Callable[[Dict], AbstractContextManager[None]]
+    ) -> None:
+        self._runtime = runtime
+        self._beside = beside
+        self._equipped = equipped
+        self._effects = runtime.sessions.effects
+        self._daemons: dict[str, KeptDaemon] = {}
+
+    def spawn(self, config: Any) -> KeptDaemon:
+        """A daemon that has begun with its task. Raises `MisuseError` and `OptionError` for wrong configs."""
+        if not isinstance(config, dict):
+            raise MisuseError(f"{SPAWN}: config must be a dict")
+        options, new_id = self._runtime.models.options(config), self._effects.new_id
+        task = options.string("task") or options.string("prompt") or ""
+        if not task.strip():
+            raise MisuseError(f"{SPAWN}: config must include `task` or `prompt`")
+        directory = options.string("persist_path") or options.string("state_dir") or ""
+        if not directory.strip():
+            raise MisuseError(f"{SPAWN}: config must include `persist_path` or `state_dir`")
+        capacity = options.integer("event_queue_capacity")
+        if capacity is not None and capacity < 1:
+            raise MisuseError(f"{SPAWN}: event_queue_capacity must be >= 1")
+        session_id = options.string("session_id") or ""
+        daemon = KeptDaemon(
+            id=f"daemon_{new_id()}",
+            name=options.string("name") or "daemon",
+            task=task,
+            system=options.string("system"),
+            session_id=session_id if session_id.strip() else f"daemon_session_{new_id()}",
+            directory=directory,
+            options={key: value for key, value in config.items() if key not in _OWN},
+            events=EventQueue(CAPACITY if capacity is None else capacity),
+            files=StateFiles(self._runtime.files, self._effects, SPAWN),
+            bell=self._beside.bell(),
+            as_text=self._as_text,
+        )
+        self._refuse_second(directory, SPAWN)
+        self._start(daemon, self._loop(daemon, task, None, SPAWN))
+        return daemon
+
+    def trigger(self, daemon: KeptDaemon, event: Any) -> None:
+        """Give a daemon an event, for when it rests. Raises `MisuseError` when it can't be given any."""
+        if not daemon.running:
+            raise MisuseError(f"daemon_trigger: daemon {daemon.id} is not running")
+        if event is None:
+            raise MisuseError("daemon_trigger: event must not be nil")
+        daemon.events.put(event, daemon.id)
+        daemon.save()
+        saves = daemon.saves
+        daemon.bell.ring()
+        self._await_rest(daemon, saves)
+
+    def snapshot(self, daemon: KeptDaemon) -> Dict:
+        """The daemon's state as it was saved last, or else as it is, and its events."""
+        self._collect(daemon)
+        snapshot = daemon.last
+        if snapshot is None:
+            snapshot = daemon.current()
+        events = daemon.events
+        queue = {"pending_events": list(events.pending), "inflight_event": events.inflight}
+        return {**snapshot.as_dict(), **queue, **events.counts()}
+
+    def stop(self, daemon: KeptDaemon) -> None:
+        """End the daemon where it is; its directory keeps the state of its last rest, and its events."""
+        self._collect(daemon)
+        daemon.status = STOPPED
+        activity, daemon.activity = daemon.activity, None
+        try:
+            daemon.save()
+        finally:
+            daemon.bell.ring()
+            if activity is not None:
+                activity.abort()
+
+    def resume(self, directory: str) -> KeptDaemon:
+        """The daemon of a directory, running again. Raises `MisuseError` when there is none."""
+        files = StateFiles(self._runtime.files, self._effects, RESUME)
+        self._refuse_second(directory, RESUME)
+        meta = files.load(meta_path(directory), META, SHAPE)
+        former = self._daemons.get(meta["id"])
+        daemon = KeptDaemon(
+            **{key: meta[key] for key in ("id", "name", "task", "system", "session_id")},
+            directory=directory,
+            options=meta["options"] if former is None else former.options,
+            events=EventQueue(meta["event_queue_capacity"], meta["pending_events"]),
+            files=files,
+            bell=self._beside.bell(),
+            as_text=self._as_text,
+        )
+        if files.modified(daemon.snapshot_path) is None:
+            task, state = daemon.task, None
+        else:
+            task, state = "", daemon.snapshot_path
+        inflight = meta["inflight_event"]
+        if inflight is not None and not self._has_heard(daemon, inflight):
+            daemon.events.pending.insert(0, inflight)
+        self._start(daemon, self._loop(daemon, task, state, RESUME))
+        return daemon
+
+    def find(self, handle: Any) -> KeptDaemon:
+        """The daemon of a handle: its id, or a dict with it."""
+        id = handle
+        if isinstance(handle, dict):
+            if handle.get("id") is None:
+                raise MisuseError("daemon handle dict is missing an id field")
+            id = handle["id"]
+        if not isinstance(id, str):
+            raise MisuseError("expected daemon handle or daemon id")
+        if id not in self._daemons:
+            raise MisuseError(f"unknown daemon: {id}")
+        return self._daemons[id]
+
+    # A run.
+
+    def _loop(self, daemon: KeptDaemon, task: str, state: str | None, caller: str) -> Loop:
+        """The loop of a daemon, which goes on from the ``state`` in a file, if there is one."""
+        given = {
+            **daemon.options,
+            "daemon": True,
+            "session_id": daemon.session_id,
+            "persist_path": daemon.snapshot_path,
+            "resume_path": state,
+        }
+        loop = make_loop(self._runtime, task, daemon.system, given, caller=caller)
+        daemon.drive(loop)
+        return loop
+
+    def _start(self, daemon: KeptDaemon, loop: Loop) -> None:
+        daemon.save()
+        self._daemons[daemon.id] = daemon
+        ambient = self._runtime.ambient().branch()
+        daemon.activity = self._beside.start(lambda: self._run(daemon, loop), ambient)
+        self._await_rest(daemon, 0)
+
+    def _run(self, daemon: KeptDaemon, loop: Loop) -> None:
+        """The daemon's life; what comes of one that was stopped meanwhile is nobody's any more."""
+        try:
+            with self._equipped(daemon.options):
+                result = loop.run()
+        except (Exception, Interruption) as error:
+            if daemon.running:
+                daemon.error = getattr(error, "message", None) or str(error)
+                self._end(daemon, FAILED)
+            return
+        if daemon.running:
+            daemon.result = result
+            self._end(daemon, COMPLETED)
+
+    def _end(self, daemon: KeptDaemon, status: str) -> None:
+        daemon.status = status
+        try:
+            daemon.save()
+        except MisuseError as error:
+            self._effects.warn("agent.daemon", error.message)
+        daemon.bell.ring()
+
+    def _await_rest(self, daemon: KeptDaemon, saves: int) -> None:
+        """Wait until the daemon's state was saved again, it has ended, or patience has."""
+        clock = self._runtime.models.monotonic
+        until = clock() + _PATIENCE
+        while daemon.saves == saves and daemon.running and (left := until - clock()) > 0:
+            daemon.bell.wait(seconds=left)
+        self._collect(daemon)
+
+    def _collect(self, daemon: KeptDaemon) -> None:
+        if daemon.activity is not None:
+            daemon.activity.collect()
+
+    # Directories and events.
+
+    def _refuse_second(self, directory: str, caller: str) -> None:
+        where = self._place(directory)
+        for daemon in self._daemons.values():
+            if daemon.running and self._place(daemon.directory) == where:
+                raise MisuseError(f"{caller}: a daemon is already running for '{directory}'")
+
+    def _place(self, directory: str) -> str:
+        assert self._runtime.files is not None
+        return os.path.normpath(self._runtime.files.absolute(directory))
+
+    def _as_text(self, event: Any) -> str:
+        return event if isinstance(event, str) else self._effects.to_json(event)
+
+    def _has_heard(self, daemon: KeptDaemon, event: Any) -> bool:
+        """Whether the session holds an event that the saved state doesn't."""
+        sessions, path = self._runtime.sessions, daemon.snapshot_path
+        if not sessions.exists(daemon.session_id):
+            return False
+        known = 0
+        if daemon.files.modified(path) is not None:
+            known = len(daemon.files.snapshot(path).visible_messages)
+        message = {"role": "user", "content": self._as_text(event)}
+        return message in sessions.messages(daemon.session_id)[known:]
