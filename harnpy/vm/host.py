@@ -120,15 +120,15 @@ class Host:
         with open(path, mode, encoding="utf-8", errors="surrogatepass", newline="") as file:
             file.write(text)
 
-    def replace_text(self, path: str, text: str) -> None:
-        """Write a UTF-8 file so that a crash leaves either what it was or all of ``text``. Raises OSError."""
-        partial = f"{path}.partial"
-        self.write_text(partial, text)
-        self.rename(partial, path)
-
-    def rename(self, path: str, target: str) -> None:
-        """Give a file another name; a file that has it is gone. Raises OSError."""
-        os.replace(path, target)
+    def replace_text(self, path: str, text: str, temporary: str | None = None) -> None:
+        """Write a UTF-8 file as a whole or not at all, by way of the file ``temporary``. Raises OSError."""
+        temporary = temporary or f"{path}.partial"
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        with open(temporary, "w", encoding="utf-8", errors="surrogatepass", newline="") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
 
     def modified(self, path: str) -> int | None:
         """When a file was written last, in ns since 1970; None when there is none that can be looked at."""
@@ -144,15 +144,6 @@ class Host:
         """The names in a directory, sorted; those of directories end in ``/``. Raises OSError."""
         with os.scandir(path) as entries:
             return sorted(f"{entry.name}/" if entry.is_dir() else entry.name for entry in entries)
-
-    def replace_text(self, path: str, text: str, temporary: str) -> None:
-        """Write a UTF-8 file as a whole or not at all, by way of the file ``temporary``. Raises OSError."""
-        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-        with open(temporary, "w", encoding="utf-8", errors="surrogatepass", newline="") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
 
     def delete_file(self, path: str, root: str) -> None:
         """Delete a file, and the directories below ``root`` that it leaves empty; a missing one is fine."""

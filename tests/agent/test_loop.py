@@ -266,9 +266,9 @@ def test_tools_that_had_to_succeed_didnt() -> None:
             "agent_loop: tool 'f' has no executable backend — attach a `handler`, or declare the",
         ),
         (
-            {"daemon": True},
+            {"mcp_servers": [{"name": "x"}]},
             MisuseError,
-            "agent_loop: option `daemon` is not supported yet: daemon loops will come with a later release",
+            "agent_loop: option `mcp_servers` is not supported yet: MCP servers will come with a later",
         ),
         ({"transcript": 1}, OptionError, "llm_call / agent_loop: the `transcript` option was removed. Open"),
     ],
