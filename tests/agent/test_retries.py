@@ -1,4 +1,4 @@
-"""A host's tool that can't be reached is tried again (07 §6.1: tool_retries, tool_backoff_ms)."""
+"""What a loop tries again, and how long it waits: a host's tools, the model (07 §6.1, §1.8)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from harnpy.agent.errors import ToolFailure
 from harnpy.agent.loop import run_loop
 from harnpy.agent.runtime import Runtime
 from harnpy.llm.call import Models
+from harnpy.llm.errors import CallError
+from harnpy.llm.reply import Reply
+from harnpy.llm.request import Request
 from harnpy.session import SessionStore
 
 
@@ -62,3 +65,26 @@ def test_what_a_tool_itself_answers_stands(category: str | None) -> None:
     host = Host(1, ToolFailure("no", category))
     assert "no" in host.loop(tool_retries=3)
     assert host.calls == 1
+
+
+class Silent:
+    """A provider that is always overloaded."""
+
+    def complete(self, request: Request) -> Reply:
+        raise CallError("overloaded", "busy")
+
+
+@pytest.mark.parametrize(
+    ("options", "waits"),
+    [
+        ({}, [4.0, 8.0]),
+        ({"llm_retries": 5, "llm_backoff_ms": 10}, [0.02, 0.04, 0.08, 0.16, 0.16]),
+        ({"llm_retries": 0}, []),
+    ],
+)
+def test_a_model_is_waited_for_longer_and_longer(options: dict[str, Any], waits: list[float]) -> None:
+    slept: list[float] = []
+    models = Models(env={}.get, sleep=slept.append, provided={"silent": Silent()})
+    with pytest.raises(CallError, match="busy"):
+        run_loop(Runtime(models, SessionStore()), "go", None, {"provider": "silent", **options})
+    assert slept == [pytest.approx(wait) for wait in waits]
