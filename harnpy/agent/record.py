@@ -68,7 +68,8 @@ def calls_message(text: str, calls: list[Dict], style: str, thoughts: Sequence[D
             for call in calls
         ]
         return {"role": "assistant", "content": blocks}
-    return {"role": "assistant", "content": text, "tool_calls": [_function_call(call) for call in calls]}
+    shaped = _ollama_call if style == "ollama" else _function_call
+    return {"role": "assistant", "content": text, "tool_calls": [shaped(call) for call in calls]}
 
 
 def result_message(call: Dict, text: str, style: str) -> Dict:
@@ -76,7 +77,13 @@ def result_message(call: Dict, text: str, style: str) -> Dict:
     if style == "anthropic":
         block = {"type": "tool_result", "tool_use_id": call["id"], "content": text}
         return {"role": "user", "content": [block]}
+    if style == "ollama":
+        return {"role": "tool", "tool_name": call["name"], "content": text}
     return {"role": "tool", "tool_call_id": call["id"], "content": text}
+
+
+def _ollama_call(call: Dict) -> Dict:
+    return {"function": {"name": call["name"], "arguments": call["arguments"]}}
 
 
 def _function_call(call: Dict) -> Dict:

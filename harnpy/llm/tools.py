@@ -50,12 +50,12 @@ def tool_entries(given: Any) -> list[Entry]:
 
 
 def native_style(provider: str, model: str) -> str:
-    """Whose tool JSON the provider understands: "anthropic" or "openai"."""
-    return "anthropic" if provider == "anthropic" else "openai"
+    """In whose shape the provider's tools, calls and results are kept: "anthropic", "ollama" or "openai"."""
+    return provider if provider in ("anthropic", "ollama") else "openai"
 
 
 def native_tools(entries: Iterable[Entry], style: str) -> list[dict[str, Any]]:
-    """The entries as native tool JSON; ``style`` is "openai" or "anthropic"."""
+    """The entries as native tool JSON; ``style`` is as `native_style` has it; Ollama's is OpenAI's."""
     return [_anthropic(entry) if style == "anthropic" else _openai(entry) for entry in entries]
 
 
