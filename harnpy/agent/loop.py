@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.agent import prompts
 from harnpy.agent.compaction import read_compaction
-from harnpy.agent.daemon import Daemon, read_daemon
+from harnpy.agent.daemon.options import read_daemon
+from harnpy.agent.daemon.resting import Daemon
 from harnpy.agent.dialogue import Dialogue
 from harnpy.agent.dispatch import Dispatcher
 from harnpy.agent.gate import Gate
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from harnpy.agent.ambient import Rules
-    from harnpy.agent.daemon import DaemonOptions
+    from harnpy.agent.daemon.options import DaemonOptions
     from harnpy.agent.options import LoopOptions
     from harnpy.agent.runtime import Runtime
     from harnpy.llm.options import Options

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from harnpy.agent import completion, prompts
-from harnpy.agent.daemon import WATCHDOG
+from harnpy.agent.daemon.resting import WATCHDOG
 from harnpy.agent.dispatch import OK, REJECTED
 from harnpy.agent.hooks import POST_AGENT_TURN
 from harnpy.agent.ledger import NAME as LEDGER
@@ -23,7 +23,7 @@ from harnpy.session.transcript import lifecycle_event
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harnpy.agent.daemon import Daemon
+    from harnpy.agent.daemon.resting import Daemon
     from harnpy.agent.dialogue import Dialogue
     from harnpy.agent.dispatch import Dispatcher, Result
     from harnpy.agent.hooks import Hooks

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harnpy.agent.daemons import Daemons
+from harnpy.agent.daemon.registry import Daemons
 from harnpy.builtins.agent_runtime import runtime_of, tools_bound, with_bound_tools, with_python_functions
 from harnpy.builtins.convert import domain_errors
 from harnpy.builtins.worker_runtime import TasksBeside

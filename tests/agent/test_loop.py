@@ -270,6 +270,7 @@ def test_tools_that_had_to_succeed_didnt() -> None:
             MisuseError,
             "agent_loop: option `mcp_servers` is not supported yet: MCP servers will come with a later",
         ),
+        ({"daemon": True}, MisuseError, "agent_loop: daemons need files, and this runtime has none"),
         ({"transcript": 1}, OptionError, "llm_call / agent_loop: the `transcript` option was removed. Open"),
     ],
 )

@@ -9,16 +9,16 @@ import os.path
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from harnpy.agent.daemon_snapshot import is_count, is_list, is_text
+from harnpy.agent.daemon.snapshot import is_count, is_list, is_text
 from harnpy.agent.snapshots import without_functions
 from harnpy.agent.worker import RUNNING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harnpy.agent.daemon import Daemon
-    from harnpy.agent.daemon_events import EventQueue
-    from harnpy.agent.daemon_snapshot import Shape, Snapshot, StateFiles
+    from harnpy.agent.daemon.events import EventQueue
+    from harnpy.agent.daemon.resting import Daemon
+    from harnpy.agent.daemon.snapshot import Shape, Snapshot, StateFiles
     from harnpy.agent.loop import Loop
     from harnpy.agent.worker import Activity, Bell
 

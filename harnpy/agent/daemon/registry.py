@@ -11,9 +11,9 @@ from __future__ import annotations
 import os.path
 from typing import TYPE_CHECKING, Any
 
-from harnpy.agent.daemon_events import CAPACITY, EventQueue
-from harnpy.agent.daemon_snapshot import StateFiles
-from harnpy.agent.kept_daemon import META, SHAPE, KeptDaemon, meta_path
+from harnpy.agent.daemon.events import CAPACITY, EventQueue
+from harnpy.agent.daemon.kept import META, SHAPE, KeptDaemon, meta_path
+from harnpy.agent.daemon.snapshot import StateFiles
 from harnpy.agent.loop import make_loop
 from harnpy.agent.worker import COMPLETED, FAILED
 from harnpy.llm.errors import MisuseError

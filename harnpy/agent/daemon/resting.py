@@ -10,19 +10,20 @@ the times of the watched files; functions it brings itself.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harnpy.agent.daemon_snapshot import Snapshot, StateFiles
-from harnpy.agent.watching import Watch
+from harnpy.agent.daemon.owner import Nobody
+from harnpy.agent.daemon.snapshot import Snapshot, StateFiles
+from harnpy.agent.daemon.watching import Watch
 from harnpy.session.effects import rfc3339
 from harnpy.session.transcript import MESSAGE_KINDS, lifecycle_event
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from harnpy.agent.daemon.options import DaemonOptions
+    from harnpy.agent.daemon.owner import Owner
     from harnpy.agent.loop import Loop
-    from harnpy.llm.options import Options
 
     Dict = dict[str, Any]
 
@@ -37,79 +38,6 @@ class Rest(NamedTuple):
 
     status: str | None
     mark: str
-
-
-class Owner(Protocol):
-    """Who keeps a daemon running, and may have something for it."""
-
-    #: Whether something may come at all.
-    listening: bool
-
-    def waiting(self) -> bool:
-        """Whether there is something for the daemon."""
-
-    def take(self) -> str:
-        """The first of it, as a message from the user; what was taken before has been dealt with."""
-
-    def saved(self, snapshot: Snapshot) -> None:
-        """The daemon rests or has ended, and this is its state."""
-
-    def wait(self, seconds: float) -> None:
-        """Let the daemon wait, at most so long; other tasks run meanwhile. May return early."""
-
-
-class Nobody:
-    """The owner of a daemon that a program runs itself."""
-
-    listening = False
-
-    def __init__(self, sleep: Callable[[float], Any]) -> None:
-        self._sleep = sleep
-
-    def waiting(self) -> bool:
-        return False
-
-    def take(self) -> str:
-        raise AssertionError("nothing is waiting")
-
-    def saved(self, snapshot: Snapshot) -> None:
-        """Nobody wants to know."""
-
-    def wait(self, seconds: float) -> None:
-        self._sleep(seconds)
-
-
-@dataclass(frozen=True, slots=True)
-class DaemonOptions:
-    """``path`` is where snapshots go; ``watchdog_attempts`` 0 is no watchdog."""
-
-    path: str | None
-    resume_path: str | None
-    wake_interval_ms: int | None
-    watch_paths: list[str]
-    consolidates: bool
-    watchdog_attempts: int
-
-
-def read_daemon(options: Options) -> DaemonOptions | None:
-    """How the options want a loop to rest; None when it doesn't."""
-    if not options.flag("daemon"):
-        return None
-    resume_path = _path(options, "resume_path")
-    interval = options.integer("wake_interval_ms")
-    return DaemonOptions(
-        path=_path(options, "persist_path") or resume_path,
-        resume_path=resume_path,
-        wake_interval_ms=None if interval is None else max(0, interval),
-        watch_paths=list(dict.fromkeys(options.strings("watch_paths") or ())),
-        consolidates=options.value("consolidate_on_idle") is True,
-        watchdog_attempts=options.count("idle_watchdog_attempts", 0),
-    )
-
-
-def _path(options: Options, key: str) -> str | None:
-    path = options.string(key)
-    return path if path and path.strip() else None
 
 
 class Daemon:
@@ -147,9 +75,16 @@ class Daemon:
                 deferred = snapshot.deferred_user_messages
                 messages = [*({"role": "user", "content": text} for text in deferred), *messages]
             self._restore(snapshot)
-        dialogue.recorded = list(snapshot.recorded_messages if snapshot else dialogue.conversation.messages)
+        dialogue.recorded = self._recorded(snapshot)
         for message in messages:
             dialogue.add(message)
+
+    def _recorded(self, snapshot: Snapshot | None) -> list[Dict]:
+        """All that was said so far; what came after the snapshot is in the session."""
+        messages = self._loop.conversation.messages
+        if snapshot is None:
+            return list(messages)
+        return [*snapshot.recorded_messages, *messages[len(snapshot.visible_messages) :]]
 
     def _restore(self, snapshot: Snapshot) -> None:
         loop = self._loop
@@ -250,7 +185,7 @@ class Daemon:
         self._loop.conversation.note(lifecycle_event(_WOKEN, metadata=metadata))
 
     def _give_up(self, attempts: int, begin: float) -> Rest:
-        ms = int((self._loop.models.monotonic() - begin) * 1000)
+        ms = round((self._loop.models.monotonic() - begin) * 1000)
         self._emit("daemon_watchdog_tripped", attempts=attempts, elapsed_ms=ms)
         return Rest(WATCHDOG, WATCHDOG)
 
