@@ -23,7 +23,8 @@ CALL = re.compile(
 )
 _FENCE = re.compile(r"[ \t]*(?:`{3,}|~{3,})[\w+.-]*[ \t]*(?:\r?\n|\Z)")
 _LIST = re.compile(r"\[")
-_INLINE_CODE = re.compile(r"(`{1,2})(?!`)(?:(?!\n[ \t]*\n|`).|(?!\1(?!`))`+)*+\1(?!`)", re.DOTALL)
+# An atomic group, no possessive one: CPython before 3.11.5 (gh-106052).
+_INLINE_CODE = re.compile(r"(`{1,2})(?!`)(?>(?:[^`\n]++|\n(?![ \t]*\n)|(?!\1(?!`))`++)*)\1(?!`)")
 _TICKS = re.compile("`+")
 _LISTED_TOOLS = 20
 

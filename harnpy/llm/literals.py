@@ -14,7 +14,9 @@ _DEPTH_LIMIT = 128
 #: More digits, a sign included, make no int of 64 bits.
 _INT_DIGITS = 20
 
-SPACE = re.compile(r"(?:\s++|//[^\n]*+|/\*(?s:.*?)\*/)*+")
+# What may fail after its beginning is repeated in an atomic group: CPython before 3.11.5 (gh-106052).
+_GAP = r"(?:\s++|//[^\n]*+)*+"
+SPACE = re.compile(rf"{_GAP}(?>(?:/\*(?s:.*?)\*/{_GAP})*)")
 STRINGS = {
     quote: re.compile(rf"{quote}([^{quote}\\]*+(?:\\.[^{quote}\\]*+)*+){quote}", re.DOTALL)
     for quote in "\"'`"

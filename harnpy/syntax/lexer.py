@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from itertools import compress
 
-from harnpy.syntax.literals import LexError, scan_string, scan_triple, unescape
+from harnpy.syntax.literals import TEXT, LexError, scan_string, scan_triple, unescape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,11 +41,11 @@ _TOKEN = re.compile(
     |(\n(?:[ \t\r\n]|\\\n|//[^\n]*+)*+)                     # 2: line breaks
     |(\.[ \t\r]*+\.[ \t\r]*+\.)                             # 3: ellipsis
     |(==|!=|&&|\|[|>]?|\?[?.]?|\*[*=]?|->|[-+%<>]=?|/=|/(?!\*)|[{}()\[\],:;.=!@])   # 4: punctuation
-    |"(?!"")((?:[^"\\$\n]|\\[\s\S]|\$(?!\{))*+)"            # 5: string without interpolation
+    |"(?!"")(TEXT)"                                         # 5: string without interpolation
     |([0-9]+)(?:(\.[0-9]+)|(ms|[smhdw](?![^\W_])))?         # 6: int, 7: float, 8: duration
     |([^\W\d]\w*+)                                          # 9: word that begins beyond ASCII
     |(.)                                                    # 10: what needs a closer look
-    )?""",
+    )?""".replace("TEXT", TEXT),
     re.VERBOSE | re.DOTALL,
 )
 _WORD, _BREAKS, _ELLIPSIS, _PUNCTUATION, _STRING, _INT, _FLOAT, _DURATION, _FOREIGN_WORD = range(1, 10)

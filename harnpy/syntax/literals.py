@@ -14,7 +14,12 @@ MAX_NESTING = 200
 
 Piece = str | tuple[int, int]
 
-_TEXT = re.compile(r'((?:[^"\\$\n]|\\[\s\S]|\$(?!\{))*+)(?:(")|\$\{)?')
+# A `$` without brace stands in an atomic group: before 3.11.5, CPython's possessive quantifiers go on from
+# the wrong place when the last repetition fails in a lookahead (gh-106052).
+_PLAIN = r'(?:[^"\\$\n]|\\[\s\S])*+'
+#: What a string has up to its end or an interpolation.
+TEXT = rf"{_PLAIN}(?>(?:\$(?!\{{){_PLAIN})*)"
+_TEXT = re.compile(rf'({TEXT})(?:(")|\$\{{)?')
 _TRIPLE_STOP = re.compile(r'"""|\$\{')
 _BRACE = re.compile(r"[{}]")
 _ESCAPE = re.compile(r'\\([nt\\"$])')
