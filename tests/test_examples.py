@@ -1,4 +1,4 @@
-"""Every example runs, against the mock model where it wants one."""
+"""Every example runs, against the mock model where it wants one, and prints what `tests/examples` says."""
 
 from pathlib import Path
 
@@ -6,6 +6,7 @@ import pytest
 
 from harnpy.cli.sandbox import run_program
 
+OUTPUTS = Path(__file__).parent / "examples"
 EXAMPLES = sorted((Path(__file__).parent.parent / "examples").rglob("*.harn"))
 
 
@@ -17,3 +18,4 @@ def test_there_are_examples() -> None:
 def test_example_runs(path: Path) -> None:
     outcome = run_program(path)
     assert (outcome.error, outcome.exit_code) == (None, 0), outcome.report
+    assert outcome.output == (OUTPUTS / f"{path.stem}.expected").read_text(encoding="utf-8")
