@@ -29,7 +29,7 @@ for i in 0 to N exclusive {
 
 
 def seconds(loop: str, n: int) -> float:
-    """The process's own seconds, without the collector: what else runs here and is kept is no affair of ours."""
+    """Seconds of this process alone, without the collector: what else is kept here is no affair of ours."""
     vm = Vm()
     function = vm.run_source(f"fn run() {{\n{loop.replace('N', str(n))}\nreturn len(x) }}\nreturn run")
     vm.call(function)
