@@ -44,7 +44,7 @@ def _list_directory(files: Files, arguments: Dict) -> str:
 
 def _numbered(text: str, offset: Any, limit: Any) -> str:
     """Lines from the 1-based ``offset`` on, each behind its number."""
-    lines = text.splitlines()
+    lines = text.removesuffix("\n").split("\n") if text else []
     first = max(offset, 1) if type(offset) is int else 1
     most = min(max(limit, 1), _MOST_LINES) if type(limit) is int else _MOST_LINES
     end = min(first - 1 + most, len(lines))

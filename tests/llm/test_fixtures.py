@@ -176,7 +176,7 @@ def recording(models: Models) -> tuple[Recording, Asker]:
 
 
 def lines(recording: Recording) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in recording.lines().splitlines()]
+    return [json.loads(line) for line in recording.lines().split("\n") if line]
 
 
 def test_a_recording_has_a_line_a_call() -> None:
