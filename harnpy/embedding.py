@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any
 
-    from harnpy.agent.hooks import Hook
+    from harnpy.agent.rules.hooks import Hook
     from harnpy.agent.skills.library import FoundSkill
     from harnpy.llm.call import Models
     from harnpy.llm.providers import Provider
@@ -94,7 +94,7 @@ class Vm(machine.Vm):
         ``event``: `PreToolUse`, `PostToolUse`, `PreAgentTurn`, `PostAgentTurn` or a worker event;
         ``pattern``: which tools, or a condition on the payload. Spec: 07 §8.4.
         """
-        from harnpy.agent.hooks import hook
+        from harnpy.agent.rules.hooks import hook
 
         self.hooks.append(hook(event, handler, pattern))
 
@@ -106,7 +106,7 @@ def _session_store(vm: machine.Vm) -> Any:
 
 
 def _session_stack(vm: machine.Vm) -> Any:
-    from harnpy.agent.ambient import Ambient
+    from harnpy.agent.rules.ambient import Ambient
 
     return Ambient()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harnpy.llm.context import context_window
+from harnpy.llm.configuration.context import context_window
 from harnpy.llm.errors import MisuseError
 from harnpy.session.resize import KEEP_LAST, TOKEN_THRESHOLD, TOOL_OUTPUT_MAX_CHARS, ResizePolicy
 

@@ -10,7 +10,7 @@ from harnpy.agent import prompts
 if TYPE_CHECKING:
     from harnpy.agent.ledger import Ledger
     from harnpy.agent.options import LoopOptions
-    from harnpy.llm.protocol import Parsed
+    from harnpy.llm.text_format.blocks import Parsed
 
 _NEXT_PHASE = re.compile(r"^[ \t]*next_phase:[ \t]*(\S+)", re.MULTILINE)
 _EXIT_CODE = re.compile(r"exit_code=(-?\d+)")

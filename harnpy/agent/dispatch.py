@@ -15,7 +15,7 @@ from harnpy.agent.arguments import PARSE_ERROR, missing, normalised
 from harnpy.agent.errors import ToolFailure
 from harnpy.agent.plans import plan_result
 from harnpy.agent.repeats import Repeats
-from harnpy.agent.runtime_tools import FILE_TOOLS, PLAN_TOOLS, file_tool
+from harnpy.agent.tools.served import FILE_TOOLS, PLAN_TOOLS, file_tool
 from harnpy.llm.messages import compact_json
 from harnpy.session.microcompact import microcompact
 from harnpy.session.transcript import lifecycle_event
@@ -23,10 +23,10 @@ from harnpy.session.transcript import lifecycle_event
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from harnpy.agent.gate import Gate
     from harnpy.agent.options import LoopOptions
+    from harnpy.agent.rules.gate import Gate
     from harnpy.agent.runtime import Runtime
-    from harnpy.agent.toolbox import Internal, Toolbox
+    from harnpy.agent.tools.toolbox import Internal, Toolbox
     from harnpy.session.binding import Conversation
 
     Dict = dict[str, Any]

@@ -17,22 +17,22 @@ from harnpy.agent.daemon.options import read_daemon
 from harnpy.agent.daemon.resting import Daemon
 from harnpy.agent.dialogue import Dialogue
 from harnpy.agent.dispatch import Dispatcher
-from harnpy.agent.gate import Gate
-from harnpy.agent.hooks import PRE_AGENT_TURN
 from harnpy.agent.ledger import read_ledger
 from harnpy.agent.offering import Offer
 from harnpy.agent.options import LLM_BACKOFF_MS, profile_of, read_loop_options
 from harnpy.agent.record import reply_events
+from harnpy.agent.rules.gate import Gate
+from harnpy.agent.rules.hooks import PRE_AGENT_TURN
 from harnpy.agent.skills.active import ActiveSkills, read_matching, read_skills
 from harnpy.agent.skills.loading import LOAD_SKILL
-from harnpy.agent.tool_search import DeferredTools, searcher
-from harnpy.agent.toolbox import Toolbox, refuse_unbacked, validate_surface
+from harnpy.agent.tools.search import DeferredTools, searcher
+from harnpy.agent.tools.toolbox import Toolbox, refuse_unbacked, validate_surface
 from harnpy.agent.turns import Turns
 from harnpy.llm.budget import project
 from harnpy.llm.errors import BudgetExceeded
 from harnpy.llm.experiments import rewritten
-from harnpy.llm.nudge import nudge_text
-from harnpy.llm.structured import read_answer, record_retry
+from harnpy.llm.structured.asking import read_answer, record_retry
+from harnpy.llm.structured.nudge import nudge_text
 from harnpy.llm.tools import native_style, tool_entries
 from harnpy.llm.visible import visible_text
 from harnpy.session.binding import AGENT, Binding, Conversation
@@ -41,9 +41,9 @@ from harnpy.session.events import STEP_COMPLETED
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from harnpy.agent.ambient import Rules
     from harnpy.agent.daemon.options import DaemonOptions
     from harnpy.agent.options import LoopOptions
+    from harnpy.agent.rules.ambient import Rules
     from harnpy.agent.runtime import Runtime
     from harnpy.llm.options import Options
     from harnpy.llm.reply import Reply

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from harnpy.agent.ambient import Ambient
-from harnpy.agent.hooks import Hooks
-from harnpy.agent.search_index import no_patterns
+from harnpy.agent.rules.ambient import Ambient
+from harnpy.agent.rules.hooks import Hooks
+from harnpy.agent.tools.search_index import no_patterns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from harnpy.agent.gate import Ask
-    from harnpy.agent.search_index import Compile
+    from harnpy.agent.rules.gate import Ask
     from harnpy.agent.skills.library import FoundSkill
+    from harnpy.agent.tools.search_index import Compile
     from harnpy.llm.call import Models
     from harnpy.session.binding import Conversation
     from harnpy.session.store import SessionStore

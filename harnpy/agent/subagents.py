@@ -10,14 +10,14 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from harnpy.agent.annotations import strings
 from harnpy.agent.dispatch import PERMISSION_DENIED
-from harnpy.agent.globs import first_match
 from harnpy.agent.loop import make_loop
+from harnpy.agent.rules.annotations import strings
+from harnpy.agent.rules.globs import first_match
 from harnpy.llm.errors import MisuseError
-from harnpy.llm.extract import extract
 from harnpy.llm.messages import compact_json
-from harnpy.llm.schema import canonical, check
+from harnpy.llm.structured.extract import extract
+from harnpy.llm.structured.schema import canonical, check
 from harnpy.llm.tools import is_registry
 from harnpy.session.transcript import lifecycle_event
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from harnpy.agent import completion, prompts
 from harnpy.agent.daemon.resting import WATCHDOG
 from harnpy.agent.dispatch import OK, REJECTED
-from harnpy.agent.hooks import POST_AGENT_TURN
 from harnpy.agent.ledger import NAME as LEDGER
 from harnpy.agent.ledger import UNAVAILABLE as NO_LEDGER
 from harnpy.agent.ledger import LedgerError
 from harnpy.agent.record import calls_message, result_message
-from harnpy.llm.protocol import TAGS, Parsed, parse_reply
+from harnpy.agent.rules.hooks import POST_AGENT_TURN
+from harnpy.llm.text_format.blocks import TAGS, Parsed, parse_reply
 from harnpy.session.transcript import lifecycle_event
 
 if TYPE_CHECKING:
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from harnpy.agent.daemon.resting import Daemon
     from harnpy.agent.dialogue import Dialogue
     from harnpy.agent.dispatch import Dispatcher, Result
-    from harnpy.agent.hooks import Hooks
     from harnpy.agent.ledger import Ledger
     from harnpy.agent.offering import Offer
     from harnpy.agent.options import LoopOptions
+    from harnpy.agent.rules.hooks import Hooks
     from harnpy.llm.reply import Reply
     from harnpy.llm.trace import Trace
 

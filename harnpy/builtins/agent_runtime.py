@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
-    from harnpy.agent.gate import Ask
+    from harnpy.agent.rules.gate import Ask
     from harnpy.vm.machine import Vm
     from harnpy.vm.values import Value
 

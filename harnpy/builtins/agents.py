@@ -42,7 +42,7 @@ def sub_agent_run(vm: Vm, task: Value = ABSENT, options: Value = None) -> dict[s
     runtime, text = runtime_of(vm), display(task)
     with domain_errors:
         if type(given) is dict and given.get("background"):
-            from harnpy.agent.delegation import delegate
+            from harnpy.agent.workers.delegation import delegate
             from harnpy.builtins.worker_runtime import workers_of
 
             return delegate(runtime, workers_of(vm), text, given).handle()

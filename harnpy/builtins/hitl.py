@@ -16,7 +16,7 @@ from harnpy.builtins.convert import domain_errors
 from harnpy.builtins.event_log import log_of
 from harnpy.builtins.hitl_answers import coerced, expected
 from harnpy.builtins.hitl_asking import LONGEST, ask
-from harnpy.llm.schema import canonical
+from harnpy.llm.structured.schema import canonical
 from harnpy.session.effects import is_rfc3339
 from harnpy.vm.builtin import builtin
 from harnpy.vm.errors import RuntimeFault, Thrown

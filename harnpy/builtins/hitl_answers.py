@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harnpy.builtins.domain_values import HarnValues
 from harnpy.builtins.types import to_float, to_int
-from harnpy.llm.schema import check
+from harnpy.llm.structured.schema import check
 from harnpy.vm.errors import Thrown
 from harnpy.vm.values import Duration, display, type_name
 
@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harnpy.llm.schema import Schema
+    from harnpy.llm.structured.schema import Schema
     from harnpy.vm.machine import Vm
     from harnpy.vm.values import Value
 

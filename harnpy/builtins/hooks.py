@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harnpy.agent.hooks import Hooks
+from harnpy.agent.rules.hooks import Hooks
 from harnpy.llm.options import Options
 from harnpy.vm.builtin import builtin
 from harnpy.vm.values import display

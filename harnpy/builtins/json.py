@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harnpy.builtins.json_reader import JsonError, read
 from harnpy.builtins.json_writer import write
-from harnpy.llm.extract import json_part
+from harnpy.llm.structured.extract import json_part
 from harnpy.vm.builtin import ABSENT, builtin
 from harnpy.vm.errors import Thrown
 from harnpy.vm.values import display

@@ -11,7 +11,7 @@ from harnpy.builtins.sessions.service import with_callables
 from harnpy.llm.call import Models
 from harnpy.llm.errors import CallError
 from harnpy.llm.result import result_dict
-from harnpy.llm.structured import settle
+from harnpy.llm.structured.asking import settle
 from harnpy.vm.builtin import builtin
 from harnpy.vm.errors import Thrown
 from harnpy.vm.values import display
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from harnpy.llm.options import Options
     from harnpy.llm.reply import Reply
     from harnpy.llm.request import Request
-    from harnpy.llm.structured import Answer
+    from harnpy.llm.structured.asking import Answer
     from harnpy.vm.machine import Vm
     from harnpy.vm.values import Value
 

@@ -8,15 +8,15 @@ from harnpy.builtins.classify import classify
 from harnpy.builtins.convert import domain_errors
 from harnpy.builtins.llm import answer_to, call_result, models_of, options_of
 from harnpy.llm.categories import cause
-from harnpy.llm.envelope import (
+from harnpy.llm.errors import CallError, LlmError, OptionError
+from harnpy.llm.structured.asking import Answer, settle
+from harnpy.llm.structured.envelope import (
     answer_envelope,
     error_envelope,
     repair_options,
     repair_prompt,
     repaired_envelope,
 )
-from harnpy.llm.errors import CallError, LlmError, OptionError
-from harnpy.llm.structured import Answer, settle
 from harnpy.vm.builtin import builtin
 from harnpy.vm.values import display, type_name
 

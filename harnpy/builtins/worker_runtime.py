@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from harnpy.agent.delegation import SubAgentJob
-from harnpy.agent.worker import STAGE, SUB_AGENT
-from harnpy.agent.workers import Workers
+from harnpy.agent.workers.delegation import SubAgentJob
+from harnpy.agent.workers.registry import Workers
+from harnpy.agent.workers.worker import STAGE, SUB_AGENT
 from harnpy.builtins.agent_runtime import runtime_of, tools_bound
 from harnpy.vm.calls import TaskAborted
 from harnpy.workflow.stage_job import StageJob
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from harnpy.agent.ambient import Ambient
-    from harnpy.agent.worker import Job, Outcome, Worker
+    from harnpy.agent.rules.ambient import Ambient
+    from harnpy.agent.workers.worker import Job, Outcome, Worker
     from harnpy.vm.machine import Vm
     from harnpy.vm.scheduler import Task
     from harnpy.vm.tasks import Tasks

@@ -13,7 +13,7 @@ from typing import Any
 
 from harnpy.agent.hitl import ESCALATION, QUESTION, HumanCancelled
 from harnpy.builtins.types import parsed_float, parsed_int
-from harnpy.llm.schema import canonical, check
+from harnpy.llm.structured.schema import canonical, check
 from harnpy.llm.values import Values
 from harnpy.vm.host import Host
 

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.account import Account
 from harnpy.llm.categories import retry_after_ms, retryable
-from harnpy.llm.configured import Configured
+from harnpy.llm.configuration.configured import Configured
+from harnpy.llm.configuration.gates import check_gates
 from harnpy.llm.errors import BudgetSpent, CallError, OptionError
 from harnpy.llm.experiments import VARIABLE as EXPERIMENT
 from harnpy.llm.experiments import read_experiment, rewritten
-from harnpy.llm.gates import check_gates
 from harnpy.llm.options import Options
 from harnpy.llm.providers.connections import Connections
 from harnpy.llm.providers.mock import MockProvider
 from harnpy.llm.rate_limits import RateLimits
 from harnpy.llm.request import read_request
 from harnpy.llm.routing import Router
-from harnpy.llm.structured import ask_until_valid
+from harnpy.llm.structured.asking import ask_until_valid
 from harnpy.llm.tool_search import NativeSearch, read_tool_search, resolve_search
 from harnpy.llm.tools import native_style, tool_entries
 from harnpy.llm.transcript_log import VARIABLE, Segment, segment_writer
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from harnpy.llm.providers import Provider
     from harnpy.llm.reply import Reply
     from harnpy.llm.request import Request
-    from harnpy.llm.structured import Answer
+    from harnpy.llm.structured.asking import Answer
 
     Complete = Callable[[Request], Reply | Awaitable[Reply]]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from harnpy.llm.prices import FREE, Price, cache_hit_ratio
+from harnpy.llm.configuration.prices import FREE, Price, cache_hit_ratio
 
 
 @dataclass(slots=True)

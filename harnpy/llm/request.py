@@ -6,17 +6,17 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.budget import Budget, read_budget
+from harnpy.llm.configuration.prices import FREE, Price
 from harnpy.llm.errors import OptionError
 from harnpy.llm.experiments import Experiment
 from harnpy.llm.messages import request_messages
-from harnpy.llm.output import SCHEMA_RETRIES, Output, read_output
-from harnpy.llm.prices import FREE, Price
+from harnpy.llm.structured.output import SCHEMA_RETRIES, Output, read_output
 from harnpy.llm.thinking import DISABLED, read_thinking
 from harnpy.llm.tools import native_style, native_tools, tool_entries
 from harnpy.llm.transport import Transport
 
 if TYPE_CHECKING:
-    from harnpy.llm.catalogue import Catalogue
+    from harnpy.llm.configuration.catalogue import Catalogue
     from harnpy.llm.options import Options
     from harnpy.llm.routing import Route, Stop
     from harnpy.llm.tool_search import Search

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.llm.protocol import TAGS, Parsed, parse_reply
+from harnpy.llm.text_format.blocks import TAGS, Parsed, parse_reply
 from harnpy.llm.tools import native_name
 from harnpy.llm.visible import visible_text
 
 if TYPE_CHECKING:
     from harnpy.llm.reply import Reply
-    from harnpy.llm.structured import Reading
+    from harnpy.llm.structured.asking import Reading
 
 
 def result_dict(

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from harnpy.llm.catalogue import TIERS
-from harnpy.llm.config import MOCK
+from harnpy.llm.configuration.catalogue import TIERS
+from harnpy.llm.configuration.providers import MOCK
 from harnpy.llm.errors import OptionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harnpy.llm.catalogue import Catalogue, Target
-    from harnpy.llm.config import Providers
+    from harnpy.llm.configuration.catalogue import Catalogue, Target
+    from harnpy.llm.configuration.providers import Providers
 
 MANUAL = "manual"
 ALWAYS = "always"

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harnpy.llm.catalogue import without_prefix
-from harnpy.llm.config import MOCK
+from harnpy.llm.configuration.catalogue import without_prefix
+from harnpy.llm.configuration.providers import MOCK
 from harnpy.llm.route_policy import MANUAL, Choice, choose, read_policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harnpy.llm.catalogue import Catalogue
-    from harnpy.llm.config import Providers
+    from harnpy.llm.configuration.catalogue import Catalogue
+    from harnpy.llm.configuration.providers import Providers
     from harnpy.llm.options import Options
 
 

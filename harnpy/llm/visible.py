@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from harnpy.llm.heredocs import Heredocs
-from harnpy.llm.literals import LiteralError, LiteralReader
+from harnpy.llm.text_format.heredocs import Heredocs
+from harnpy.llm.text_format.literals import LiteralError, LiteralReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.agent.carry import FORK, INHERIT, RESET, carried_policies, forked, read_carry
-from harnpy.agent.requested import requested_policies
-from harnpy.agent.worker import STAGE, Outcome, read_execution, read_request
+from harnpy.agent.workers.carry import FORK, INHERIT, RESET, carried_policies, forked, read_carry
+from harnpy.agent.workers.requested import requested_policies
+from harnpy.agent.workers.worker import STAGE, Outcome, read_execution, read_request
 from harnpy.llm.errors import MisuseError
 from harnpy.session.transcripts import is_transcript
 from harnpy.workflow.artifact import read_artifacts
@@ -15,8 +15,8 @@ from harnpy.workflow.stage import Stage, read_stage_node
 
 if TYPE_CHECKING:
     from harnpy.agent.runtime import Runtime
-    from harnpy.agent.worker import Worker
-    from harnpy.agent.workers import Workers
+    from harnpy.agent.workers.registry import Workers
+    from harnpy.agent.workers.worker import Worker
 
     Dict = dict[str, Any]
 

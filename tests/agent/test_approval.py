@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from harnpy.agent.annotations import read_annotations
-from harnpy.agent.approval import ApprovalPolicy, Verdict, read_approval_policy
+from harnpy.agent.rules.annotations import read_annotations
+from harnpy.agent.rules.approval import ApprovalPolicy, Verdict, read_approval_policy
 
 EDIT = {"kind": "edit", "arg_schema": {"path_params": ["path", "target"]}}
 

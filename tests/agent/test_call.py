@@ -10,8 +10,8 @@ import pytest
 from harnpy.llm.call import Models
 from harnpy.llm.categories import cause, retry_after_ms, retryable
 from harnpy.llm.errors import BudgetExceeded, CallError, LlmError, OptionError
-from harnpy.llm.protocol import parse_reply
 from harnpy.llm.result import result_dict
+from harnpy.llm.text_format.blocks import parse_reply
 from harnpy.llm.visible import visible_text
 
 

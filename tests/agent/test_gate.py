@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from harnpy import Vm
-from harnpy.agent.ambient import NO_RULES, Ambient, Rules
-from harnpy.agent.ceilings import CEILINGS
-from harnpy.agent.gate import Decision, Gate
-from harnpy.agent.hooks import Hooks
-from harnpy.agent.policy import PolicyError
+from harnpy.agent.rules.ambient import NO_RULES, Ambient, Rules
+from harnpy.agent.rules.ceilings import CEILINGS
+from harnpy.agent.rules.gate import Decision, Gate
+from harnpy.agent.rules.hooks import Hooks
+from harnpy.agent.rules.policy import PolicyError
 from harnpy.builtins import catalog
 from harnpy.llm.options import Options
 from harnpy.vm.errors import VmError

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harnpy.agent.permissions import (
+from harnpy.agent.rules.permissions import (
     PermissionDecision,
     Permissions,
     permission_events,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.agent.annotations import read_annotations
-from harnpy.agent.policy import Policy, PolicyError, parse_policy, read_policy
+from harnpy.agent.rules.annotations import read_annotations
+from harnpy.agent.rules.policy import Policy, PolicyError, parse_policy, read_policy
 
 LEVELS = ("none", "read_only", "workspace_write", "process_exec", "network")
 

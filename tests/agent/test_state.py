@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from harnpy import Vm, VmError
-from harnpy.agent.ambient import Rules
-from harnpy.agent.policy import read_policy
+from harnpy.agent.rules.ambient import Rules
+from harnpy.agent.rules.policy import read_policy
 from harnpy.vm.host import Host
 
 PRELUDE = """

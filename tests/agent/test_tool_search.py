@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harnpy.agent.tool_search import Answer, DeferredTools, searcher
+from harnpy.agent.tools.search import Answer, DeferredTools, searcher
 from harnpy.builtins.regex_syntax import compiled
 from harnpy.llm.tool_search import ToolSearch
 

@@ -154,8 +154,8 @@ def test_a_bridge_lists_and_runs_tools() -> None:
 
 
 def test_an_active_policy_limits_host_calls_but_not_mocks() -> None:
-    from harnpy.agent.ambient import Rules
-    from harnpy.agent.policy import read_policy
+    from harnpy.agent.rules.ambient import Rules
+    from harnpy.agent.rules.policy import read_policy
 
     vm = Vm()
     rules = Rules(policy=read_policy({"capabilities": {"workspace": ["list"]}}))

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.llm.protocol import RUNTIME_TOOLS, Parsed, parse_reply, render_call
+from harnpy.llm.text_format.blocks import RUNTIME_TOOLS, Parsed, parse_reply, render_call
 from tests.llm.spellings import PREFIXES, Speller, written_calls
 
 TRAPS = (

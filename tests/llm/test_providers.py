@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from harnpy.llm.config import ProviderConfig
+from harnpy.llm.configuration.providers import ProviderConfig
 from harnpy.llm.errors import CallError, OptionError
 from harnpy.llm.options import Options
-from harnpy.llm.output import Output, read_output
 from harnpy.llm.providers import make_provider
 from harnpy.llm.providers.connections import Connections
 from harnpy.llm.reply import Reply
 from harnpy.llm.request import Request
+from harnpy.llm.structured.output import Output, read_output
 from harnpy.llm.transport import Transport
 from tests.llm.wire import ANTHROPIC, KEY, OPENAI, Call, Fail, Raw, Say, Silence, Wire
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from harnpy.llm.call import Models
-from harnpy.llm.nudge import nudge_text
-from harnpy.llm.output import Output
-from harnpy.llm.structured import read_answer, settle
+from harnpy.llm.structured.asking import read_answer, settle
+from harnpy.llm.structured.nudge import nudge_text
+from harnpy.llm.structured.output import Output
 
 SCHEMA = {"type": "object", "required": ["a"]}
 

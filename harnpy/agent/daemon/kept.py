@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.daemon.snapshot import is_count, is_list, is_text
-from harnpy.agent.snapshots import without_functions
-from harnpy.agent.worker import RUNNING
+from harnpy.agent.workers.snapshots import without_functions
+from harnpy.agent.workers.worker import RUNNING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from harnpy.agent.daemon.resting import Daemon
     from harnpy.agent.daemon.snapshot import Shape, Snapshot, StateFiles
     from harnpy.agent.loop import Loop
-    from harnpy.agent.worker import Activity, Bell
+    from harnpy.agent.workers.worker import Activity, Bell
 
     Dict = dict[str, Any]
 

@@ -15,7 +15,7 @@ from harnpy.agent.daemon.events import CAPACITY, EventQueue
 from harnpy.agent.daemon.kept import META, SHAPE, KeptDaemon, meta_path
 from harnpy.agent.daemon.snapshot import StateFiles
 from harnpy.agent.loop import make_loop
-from harnpy.agent.worker import COMPLETED, FAILED
+from harnpy.agent.workers.worker import COMPLETED, FAILED
 from harnpy.llm.errors import MisuseError
 from harnpy.session.errors import Interruption
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from harnpy.agent.loop import Loop
     from harnpy.agent.runtime import Runtime
-    from harnpy.agent.worker import Beside
+    from harnpy.agent.workers.worker import Beside
 
     Dict = dict[str, Any]
 

@@ -77,7 +77,7 @@ async def llm_healthcheck(vm: Vm, provider: Value, options: Value) -> Dict:
     A provider that is known and has its key is asked for its models. `provider` may be
     `{provider, api_key, model}`; `options`: `{api_key, model, warm, timeout}`. Never shows a key.
     """
-    from harnpy.llm.health import healthcheck
+    from harnpy.llm.configuration.health import healthcheck
 
     models = models_of(vm)
     given = {"provider": provider} if type(provider) is not dict else provider

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from weakref import WeakKeyDictionary
 
-from harnpy.agent.registry import bound_entry, entries_of, without_handler
+from harnpy.agent.tools.registry import bound_entry, entries_of, without_handler
 from harnpy.builtins.convert import domain_errors
 from harnpy.vm.builtin import builtin
 

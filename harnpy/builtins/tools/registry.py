@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harnpy.agent import registry as registries
+from harnpy.agent.tools import registry as registries
 from harnpy.builtins.convert import domain_errors
 from harnpy.llm.errors import OptionError
 from harnpy.vm.builtin import ABSENT, builtin

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harnpy.agent.surface import errors, prompt_texts, validate
+from harnpy.agent.tools.surface import errors, prompt_texts, validate
 from harnpy.builtins.convert import domain_errors
 from harnpy.builtins.tools.binding import bound_registry
 from harnpy.llm.tools import is_registry

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harnpy.agent.synthesis import Synthesis, check_arguments, dry_run
+from harnpy.agent.tools.synthesis import Synthesis, check_arguments, dry_run
 from harnpy.builtins.convert import domain_errors
 from harnpy.builtins.host import host_tool_call
 from harnpy.llm.errors import MisuseError

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from harnpy.agent import tool_docs
-from harnpy.agent.registry import entries_of
+from harnpy.agent.tools import docs as tool_docs
+from harnpy.agent.tools.registry import entries_of
 from harnpy.builtins.convert import domain_errors
 from harnpy.builtins.json_reader import JsonError, read
 from harnpy.builtins.json_writer import quote

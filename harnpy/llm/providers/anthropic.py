@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import anthropic
 
-from harnpy.llm.capabilities import model_version
-from harnpy.llm.json_schema import json_schema
+from harnpy.llm.configuration.capabilities import model_version
 from harnpy.llm.messages import compact_json
-from harnpy.llm.output import JSON_OBJECT, JSON_SCHEMA
 from harnpy.llm.providers.remote import Answer, Remote, count, expect_dict
 from harnpy.llm.providers.tools import anthropic_choice, anthropic_tool
 from harnpy.llm.providers.turns import joined_text, read_arguments, tool_call, turns
+from harnpy.llm.structured.json_schema import json_schema
+from harnpy.llm.structured.output import JSON_OBJECT, JSON_SCHEMA
 
 if TYPE_CHECKING:
-    from harnpy.llm.output import Output
     from harnpy.llm.providers.turns import Block
     from harnpy.llm.request import Request
+    from harnpy.llm.structured.output import Output
 
 #: The protocol as written here, whatever the SDK prefers.
 _VERSION = "2023-06-01"

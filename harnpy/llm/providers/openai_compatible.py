@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import openai
 
-from harnpy.llm.json_schema import json_schema
 from harnpy.llm.messages import compact_json
-from harnpy.llm.output import JSON_OBJECT, JSON_SCHEMA
 from harnpy.llm.providers.failures import MalformedReply, ServiceError
 from harnpy.llm.providers.remote import Answer, Remote, count, expect_dict
 from harnpy.llm.providers.tools import openai_choice, openai_tool
 from harnpy.llm.providers.turns import joined_text, read_arguments, tool_call, turns
+from harnpy.llm.structured.json_schema import json_schema
+from harnpy.llm.structured.output import JSON_OBJECT, JSON_SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from harnpy.llm.output import Output
     from harnpy.llm.providers.turns import Block, Turn
     from harnpy.llm.request import Request
+    from harnpy.llm.structured.output import Output
 
 _ROLES = ("system", "developer", "assistant")
 _SAMPLING = ("temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed", "stop")

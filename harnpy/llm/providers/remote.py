@@ -25,7 +25,7 @@ from harnpy.llm.reply import Reply
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from harnpy.llm.config import ProviderConfig
+    from harnpy.llm.configuration.providers import ProviderConfig
     from harnpy.llm.errors import CallError
     from harnpy.llm.request import Request
 

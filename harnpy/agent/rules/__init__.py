@@ -1,0 +1,1 @@
+"""What agents may do: policies, approval, permissions, hooks, and their gate. Spec: 07 §8."""

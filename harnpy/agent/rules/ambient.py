@@ -1,0 +1,107 @@
+"""What is in force in one task: the sessions being driven, and the rules of the loops around it.
+
+Spec: 08 §1.1, 07 §8. `Rules` never change: entering a loop makes new ones, so a task that is started takes
+over what holds where it was started, at no cost.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from harnpy.agent.rules.approval import read_approval_policy
+from harnpy.agent.rules.permissions import read_permissions
+from harnpy.agent.rules.policy import read_policy
+from harnpy.session.stack import SessionStack
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harnpy.agent.rules.approval import ApprovalPolicy
+    from harnpy.agent.rules.permissions import PermissionPolicy
+    from harnpy.agent.rules.policy import Policy
+    from harnpy.llm.options import Options
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """``permissions`` are outermost first; None is no policy at all."""
+
+    policy: Policy | None = None
+    approval: ApprovalPolicy | None = None
+    permissions: tuple[PermissionPolicy, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Whether anything is restricted or recorded."""
+        return self.policy is not None or self.approval is not None or bool(self.permissions)
+
+    def below(
+        self,
+        policy: Policy | None = None,
+        approval: ApprovalPolicy | None = None,
+        permissions: PermissionPolicy | None = None,
+    ) -> Rules:
+        """The rules inside these that come with policies of their own. Raises `PolicyError`."""
+        if policy is not None and self.policy is not None:
+            policy = self.policy.intersect(policy)
+        if approval is not None and self.approval is not None:
+            approval = self.approval.intersect(approval)
+        scopes = self.permissions if permissions is None else (*self.permissions, permissions)
+        return Rules(policy or self.policy, approval or self.approval, scopes)
+
+    def for_options(self, options: Options, label: str) -> Rules:
+        """The rules of a loop with such options: `policy`, `approval_policy`, `permissions`.
+
+        Raises `MisuseError`, in the name of ``label`` where permissions can't be read.
+        """
+        policy = options.value("policy")
+        return self.below(
+            None if policy is None else read_policy(policy),
+            read_approval_policy(options.value("approval_policy"), options.show),
+            read_permissions(options.value("permissions"), label),
+        )
+
+
+NO_RULES = Rules()
+
+
+class WorkerName(NamedTuple):
+    """The worker that a task works for."""
+
+    id: str
+    name: str
+
+
+class Ambient(SessionStack):
+    """The session stack of one task, with the ``rules`` that hold in it, and the worker that runs in it."""
+
+    __slots__ = ("rules", "worker")
+
+    def __init__(
+        self, ids: tuple[str, ...] = (), rules: Rules = NO_RULES, worker: WorkerName | None = None
+    ) -> None:
+        super().__init__(ids)
+        self.rules = rules
+        self.worker = worker
+
+    @contextmanager
+    def govern(self, rules: Rules) -> Iterator[None]:
+        """Let ``rules`` hold inside the block."""
+        outer, self.rules = self.rules, rules
+        try:
+            yield
+        finally:
+            self.rules = outer
+
+    def refuses(self, builtin: str) -> str | None:
+        """Why a script may not call a builtin here; None when it may."""
+        return None if self.rules.policy is None else self.rules.policy.check_builtin(builtin)
+
+    def refuses_host_call(self, capability: str, operation: str) -> str | None:
+        """The same for an operation of the host."""
+        policy = self.rules.policy
+        return None if policy is None else policy.check_host_call(capability, operation)
+
+    def branch(self) -> Ambient:
+        return Ambient(tuple(self.ids), self.rules, self.worker)

@@ -1,0 +1,88 @@
+"""Which calls go ahead, which don't, and which a human decides. Spec: 07 §8.2, 08 §6.4."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from harnpy.agent.rules.globs import common, first_match
+from harnpy.llm.options import Options
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from harnpy.agent.rules.annotations import Annotations
+
+
+class Verdict(Enum):
+    """What isn't approved or left to a human is denied, with a reason."""
+
+    APPROVED = "approved"
+    ASK = "ask"
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalPolicy:
+    """Lists of patterns. None is a list that nobody gave; an allow-list that nesting emptied is ()."""
+
+    auto_approve: tuple[str, ...] | None = None
+    auto_deny: tuple[str, ...] = ()
+    require_approval: tuple[str, ...] = ()
+    write_path_allowlist: tuple[str, ...] | None = None
+
+    def evaluate(
+        self, tool: str, arguments: Mapping[str, Any], annotations: Annotations | None
+    ) -> Verdict | str:
+        """The verdict on a call, or the reason why it is denied."""
+        pattern = first_match(self.auto_deny, tool)
+        if pattern is not None:
+            return f"tool '{tool}' matches deny pattern '{pattern}'"
+        path = self._forbidden_path(arguments, annotations)
+        if path is not None:
+            return f"tool '{tool}' targets '{path}' which is not in the write-path allowlist"
+        if first_match(self.auto_approve or (), tool) is not None:
+            return Verdict.APPROVED
+        return Verdict.APPROVED if first_match(self.require_approval, tool) is None else Verdict.ASK
+
+    def _forbidden_path(self, arguments: Mapping[str, Any], annotations: Annotations | None) -> str | None:
+        allowed = self.write_path_allowlist
+        if allowed is None or annotations is None or annotations.read_only:
+            return None
+        return next((path for path in annotations.paths(arguments) if not first_match(allowed, path)), None)
+
+    def intersect(self, inner: ApprovalPolicy) -> ApprovalPolicy:
+        """Both at once."""
+        return ApprovalPolicy(
+            _narrowed(self.auto_approve, inner.auto_approve),
+            _joined(self.auto_deny, inner.auto_deny),
+            _joined(self.require_approval, inner.require_approval),
+            _narrowed(self.write_path_allowlist, inner.write_path_allowlist),
+        )
+
+
+def read_approval_policy(given: Any, show: Callable[[Any], str] = str) -> ApprovalPolicy | None:
+    """The policy in a dict; None without one."""
+    if not isinstance(given, dict):
+        return None
+    options = Options(given, show)
+
+    def patterns(key: str) -> tuple[str, ...]:
+        return tuple(options.strings(key) or ())
+
+    return ApprovalPolicy(
+        patterns("auto_approve") or None,
+        patterns("auto_deny"),
+        patterns("require_approval"),
+        patterns("write_path_allowlist") or None,
+    )
+
+
+def _narrowed(outer: tuple[str, ...] | None, inner: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    if outer is None or inner is None:
+        return inner if outer is None else outer
+    return common(outer, inner)
+
+
+def _joined(outer: tuple[str, ...], inner: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(outer + inner))

@@ -1,0 +1,113 @@
+"""Whether a tool call may be made: steps 4–7 of 07 §6.7, in their order.
+
+    policy → permissions → approval → hooks
+
+The first that says no ends it. `Gate.decide` changes nothing but the session grants it remembers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from harnpy.agent.rules.approval import Verdict
+from harnpy.agent.rules.permissions import PermissionDecision, Permissions, permission_events
+from harnpy.session.transcript import lifecycle_event
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harnpy.agent.rules.ambient import Rules
+    from harnpy.agent.rules.annotations import Annotations
+    from harnpy.agent.rules.hooks import Hooks
+
+    Dict = dict[str, Any]
+    #: Asks a human: ``(tool, arguments) ->`` the reason why not, or None.
+    Ask = Callable[[str, Dict], str | None]
+
+POLICY, PERMISSIONS, APPROVAL, HOOKS = "policy", "permissions", "approval", "hooks"
+
+_NO_HOST = "approval required but no host bridge is available"
+_ADVICE = "Use one of the declared tools exactly as named and put extra fields inside that tool's arguments."
+
+
+class Decision(NamedTuple):
+    """``arguments`` are those to call with. A denial has a ``reason`` and the ``step`` that gave it, and
+    ``metadata`` for the transcript event that tells of it. ``notes`` are transcript events of their own.
+    """
+
+    arguments: Dict
+    notes: list[Dict]
+    reason: str | None = None
+    step: str | None = None
+    metadata: Dict = {}  # noqa: RUF012
+
+    @property
+    def allowed(self) -> bool:
+        return self.reason is None
+
+
+class Gate:
+    """What stands between one loop's model and its tools. ``ask`` is None without a host to ask."""
+
+    def __init__(
+        self,
+        rules: Rules,
+        hooks: Hooks | None,
+        session_id: str,
+        show: Callable[[Any], str],
+        ask: Ask | None = None,
+    ) -> None:
+        self._rules = rules
+        self._hooks = hooks
+        self._permissions = Permissions(rules.permissions, session_id, show)
+        self._ask = ask
+
+    def decide(self, name: str, arguments: Dict, call_id: str | None = None) -> Decision:
+        """The decision on a call. Raises what a callback raises, and `MisuseError` for a wrong answer."""
+        notes: list[Dict] = []
+        if self._rules.policy is not None:
+            reason = self._rules.policy.check_tool(name, arguments)
+            if reason is not None:
+                return _denied(name, arguments, f"Error [tool_rejected]: {reason}. {_ADVICE}", POLICY, notes)
+        decision = self._permissions.decide(name, arguments)
+        if decision is not None:
+            notes += permission_events(name, arguments, decision)
+            if not decision.granted:
+                metadata = {"arguments": arguments, "permission": "denied", "escalated": decision.escalated}
+                return Decision(arguments, notes, decision.reason, PERMISSIONS, metadata)
+        verdict = self._approval(name, arguments)
+        if isinstance(verdict, str):
+            return _denied(name, arguments, verdict, APPROVAL, notes, approval="auto_denied")
+        if verdict is Verdict.ASK:
+            reason = _NO_HOST if self._ask is None else self._ask(name, arguments)
+            if reason is not None:
+                return _denied(name, arguments, reason, APPROVAL, notes, approval="host_denied")
+            notes.append(_granted_by_host(name, call_id))
+        return self._after_hooks(name, arguments, notes)
+
+    def _approval(self, name: str, arguments: Dict) -> Verdict | str:
+        approval = self._rules.approval
+        return Verdict.APPROVED if approval is None else approval.evaluate(name, arguments, self._of(name))
+
+    def _of(self, name: str) -> Annotations | None:
+        return None if self._rules.policy is None else self._rules.policy.annotations(name)
+
+    def _after_hooks(self, name: str, arguments: Dict, notes: list[Dict]) -> Decision:
+        if self._hooks is None:
+            return Decision(arguments, notes)
+        made = self._hooks.before(name, arguments)
+        if made.denial is not None:
+            return Decision(made.arguments, notes, made.denial, HOOKS)
+        return Decision(made.arguments, notes)
+
+
+def _denied(
+    name: str, arguments: Dict, reason: str, step: str, notes: list[Dict], **metadata: str
+) -> Decision:
+    notes += permission_events(name, arguments, PermissionDecision(False, reason))
+    return Decision(arguments, notes, reason, step, {"arguments": arguments, **metadata})
+
+
+def _granted_by_host(name: str, call_id: str | None) -> Dict:
+    metadata = {"tool_name": name, "tool_use_id": call_id, "rejected": False, "approval": "host_granted"}
+    return lifecycle_event("tool_execution", role="tool", metadata=metadata)

@@ -1,0 +1,197 @@
+"""Functions that are called before and after what agents do, and may change it. Spec: 07 §8.4.
+
+A hook has an event and a pattern, and is given a payload dict. They run in the order in which they were
+added, each on what the one before made of it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from harnpy.agent.rules.globs import matches
+from harnpy.agent.values import type_word
+from harnpy.llm.errors import MisuseError
+from harnpy.llm.messages import compact_json
+from harnpy.session.microcompact import microcompact
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    Dict = dict[str, Any]
+    Handler = Callable[[Dict], Any]
+    Test = Callable[[Dict], bool]
+
+PRE_TOOL_USE, POST_TOOL_USE = "PreToolUse", "PostToolUse"
+PRE_AGENT_TURN, POST_AGENT_TURN = "PreAgentTurn", "PostAgentTurn"
+WORKER_EVENTS = (
+    "WorkerSpawned",
+    "WorkerProgressed",
+    "WorkerWaitingForInput",
+    "WorkerCompleted",
+    "WorkerFailed",
+    "WorkerCancelled",
+)
+EVENTS = (PRE_TOOL_USE, POST_TOOL_USE, PRE_AGENT_TURN, POST_AGENT_TURN, *WORKER_EVENTS)
+
+_COMPARISON = re.compile(r"\s*([\w.]+)\s*(=~|==|!=)\s*(.*?)\s*", re.DOTALL)
+_PATH = re.compile(r"\s*(\w+(?:\.\w+)+)\s*")
+
+
+class Hook(NamedTuple):
+    event: str
+    applies: Test
+    handler: Handler
+
+
+class BeforeTool(NamedTuple):
+    """What hooks make of a call: ``denial`` is the reason why it isn't made."""
+
+    arguments: Dict
+    denial: str | None = None
+
+
+class Hooks:
+    """The hooks of one program. ``show`` is the display of any value."""
+
+    def __init__(self, show: Callable[[Any], str] = str, hooks: Iterable[Hook] = ()) -> None:
+        self._show = show
+        self._hooks = list(hooks)
+
+    def add(self, event: str, handler: Handler, pattern: str = "*") -> None:
+        self._hooks.append(hook(event, handler, pattern))
+
+    def add_tool_rule(self, tools: str, deny: str | None = None, max_output: int | None = None) -> None:
+        """Deny the tools that match a pattern, or shorten what they answer (`register_tool_hook`)."""
+
+        def applies(payload: Dict) -> bool:
+            return matches(tools, payload["tool"]["name"])
+
+        if deny is not None:
+            self._hooks.append(Hook(PRE_TOOL_USE, applies, lambda payload: {"deny": deny}))
+        if max_output is not None:
+            self._hooks.append(
+                Hook(
+                    POST_TOOL_USE,
+                    applies,
+                    lambda payload: microcompact(payload["result"]["text"], max_output),
+                )
+            )
+
+    def clear_tool_hooks(self) -> None:
+        self._hooks = [each for each in self._hooks if each.event not in (PRE_TOOL_USE, POST_TOOL_USE)]
+
+    def before(self, name: str, arguments: Dict) -> BeforeTool:
+        """Let the hooks see a call before it is made."""
+        for each in self._of(PRE_TOOL_USE):
+            payload = {"event": PRE_TOOL_USE, "tool": {"name": name, "args": arguments}}
+            if not each.applies(payload):
+                continue
+            answer = each.handler(payload)
+            if answer is None:
+                continue
+            if not isinstance(answer, dict):
+                raise _wrong_answer(PRE_TOOL_USE, "nil or {deny, args}", answer)
+            if answer.get("deny") is not None:
+                return BeforeTool(arguments, self._show(answer["deny"]))
+            changed = answer.get("args")
+            if changed is not None and not isinstance(changed, dict):
+                raise _wrong_answer(PRE_TOOL_USE, "nil or {deny, args}", changed)
+            arguments = arguments if changed is None else changed
+        return BeforeTool(arguments)
+
+    def after(self, name: str, arguments: Dict, text: str) -> str:
+        """The text of a tool's result, as the hooks want it."""
+        for each in self._of(POST_TOOL_USE):
+            tool = {"name": name, "args": arguments}
+            payload = {"event": POST_TOOL_USE, "tool": tool, "result": {"text": text}}
+            if not each.applies(payload):
+                continue
+            answer = each.handler(payload)
+            if isinstance(answer, dict):
+                answer = answer.get("result")
+            elif answer is not None and not isinstance(answer, str):
+                raise _wrong_answer(POST_TOOL_USE, "nil, string, or {result}", answer)
+            text = text if answer is None else self._show(answer)
+        return text
+
+    def run(self, event: str, **payload: Any) -> None:
+        """Tell the hooks of an event that can't be changed."""
+        for each in self._of(event):
+            told = {"event": event, **payload}
+            if each.applies(told):
+                each.handler(told)
+
+    def _of(self, event: str) -> list[Hook]:
+        return [each for each in self._hooks if each.event == event]
+
+
+def hook(event: str, handler: Handler, pattern: str = "*") -> Hook:
+    """A hook; raises `MisuseError` for an event that there isn't."""
+    if event not in EVENTS:
+        raise MisuseError(f"unknown hook event '{event}': expected one of {', '.join(EVENTS)}")
+    return Hook(event, payload_test(pattern), handler)
+
+
+def payload_test(pattern: str) -> Test:
+    """What a pattern says of a payload.
+
+    `path =~ "regex"`, `path == "v"`, `path != "v"`, a dotted path for what must be there, else a pattern of
+    tool names.
+    """
+    pattern = pattern.strip()
+    if pattern in ("", "*"):
+        return lambda payload: True
+    compared = _COMPARISON.fullmatch(pattern)
+    if compared is not None:
+        path, operator, right = compared.groups()
+        return _comparison(path, operator, _unquoted(right))
+    found = _PATH.fullmatch(pattern)
+    if found is not None:
+        return lambda payload: bool(_at(payload, found[1]))
+    return lambda payload: matches(pattern, _text_at(payload, "tool.name"))
+
+
+def _comparison(path: str, operator: str, right: str) -> Test:
+    if operator == "==":
+        return lambda payload: _text_at(payload, path) == right
+    if operator == "!=":
+        return lambda payload: _text_at(payload, path) != right
+    try:
+        search = re.compile(right).search
+    except re.error:
+        return lambda payload: False
+    return lambda payload: search(_text_at(payload, path)) is not None
+
+
+def _unquoted(text: str) -> str:
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text
+
+
+_MISSING = object()
+
+
+def _at(payload: Any, path: str) -> Any:
+    """What stands under a dotted path, None when there is nothing."""
+    found = _find(payload, path)
+    return None if found is _MISSING else found
+
+
+def _text_at(payload: Any, path: str) -> str:
+    """The same as text: values that are none as JSON, nothing as ""."""
+    found = _find(payload, path)
+    if found is _MISSING:
+        return ""
+    return found if isinstance(found, str) else compact_json(found)
+
+
+def _find(payload: Any, path: str) -> Any:
+    for name in path.split("."):
+        if not isinstance(payload, dict) or name not in payload:
+            return _MISSING
+        payload = payload[name]
+    return payload
+
+
+def _wrong_answer(event: str, expected: str, answer: Any) -> MisuseError:
+    return MisuseError(f"{event} hook must return {expected}, got {type_word(answer)}")

@@ -1,0 +1,230 @@
+"""What this agent may do with which arguments, decided call by call. Spec: 07 §8.3.
+
+A `PermissionPolicy` has deny rules, allow rules, and somebody to ask when a call is refused. Several may
+be in force, one inside the other: all of them must grant a call.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from harnpy.agent.rules.globs import first_match, matches
+from harnpy.agent.values import type_word
+from harnpy.llm.errors import MisuseError
+from harnpy.llm.messages import compact_json
+from harnpy.session.transcript import lifecycle_event
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    Dict = dict[str, Any]
+    Matcher = Callable[[Dict], bool]
+
+_ONCE, _SESSION = "once", "session"
+_DENIALS = ("deny", "denied", "false")
+_NOT_CALLABLE = "permission escalation callback is not callable"
+_ESCALATION = "permissions on_escalation"
+
+
+class Rule(NamedTuple):
+    """``tool`` is a pattern of tool names, ``applies`` looks at a call's arguments."""
+
+    tool: str
+    applies: Matcher
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PermissionPolicy:
+    """``on_escalation(request)`` is asked about what the rules deny; what is no function denies as well."""
+
+    allow: tuple[Rule, ...] = ()
+    deny: tuple[Rule, ...] = ()
+    on_escalation: Any = None
+
+    def denial(self, tool: str, arguments: Dict) -> str | None:
+        """Why the rules alone deny a call, None when they grant it."""
+        rule = _applicable(self.deny, tool, arguments)
+        if rule is not None:
+            return f"permission denied by deny rule: {rule.tool}"
+        if self.allow and _applicable(self.allow, tool, arguments) is None:
+            return f"permission denied: tool '{tool}' is not allowed by this agent's permissions"
+        return None
+
+
+class PermissionDecision(NamedTuple):
+    granted: bool
+    reason: str
+    escalated: bool = False
+
+
+class Permissions:
+    """The policies in force in one loop, outermost first; it remembers what was granted for the session."""
+
+    def __init__(
+        self, policies: Sequence[PermissionPolicy], session_id: str, show: Callable[[Any], str]
+    ) -> None:
+        self._policies = policies
+        self._session_id = session_id
+        self._show = show
+        self._granted: set[tuple[int, str]] = set()
+
+    def decide(self, tool: str, arguments: Dict) -> PermissionDecision | None:
+        """The first denial, else the grant of the innermost policy; None when no policy is in force.
+
+        Raises `MisuseError` when somebody who is asked answers what is no answer.
+        """
+        decision = None
+        for policy in self._policies:
+            decision = self._decide(policy, tool, arguments)
+            if not decision.granted:
+                break
+        return decision
+
+    def _decide(self, policy: PermissionPolicy, tool: str, arguments: Dict) -> PermissionDecision:
+        reason = policy.denial(tool, arguments)
+        if reason is None:
+            return PermissionDecision(True, "permission allow rule matched")
+        if policy.on_escalation is None:
+            return PermissionDecision(False, reason)
+        call = (id(policy), compact_json([tool, arguments]))
+        if call in self._granted:
+            return PermissionDecision(True, "session grant")
+        if not callable(policy.on_escalation):
+            return PermissionDecision(False, _NOT_CALLABLE, escalated=True)
+        scope, why = self._answer(policy.on_escalation(self._request(tool, arguments, reason)))
+        if scope == _SESSION:
+            self._granted.add(call)
+        outcome = "granted" if scope else "denied"
+        return PermissionDecision(
+            scope is not None, why or f"permission escalation {outcome}", escalated=True
+        )
+
+    def _request(self, tool: str, arguments: Dict, reason: str) -> Dict:
+        return {
+            "_type": "PermissionRequest",
+            "tool": tool,
+            "args": arguments,
+            "session_id": self._session_id,
+            "reason": reason,
+            "grant_options": [_ONCE, _SESSION, False],
+        }
+
+    def _answer(self, answer: Any) -> tuple[str | None, str]:
+        """The scope of the grant, None for a denial, and the reason that was given."""
+        if not isinstance(answer, dict):
+            expected = "must return false, true, 'once', 'session', or {grant}"
+            return _scope(answer, expected), ""
+        grant = answer["grant"] if answer.get("grant") is not None else answer.get("granted")
+        reason = answer.get("reason")
+        scope = _scope(grant, "grant must be false, true, 'once', or 'session'")
+        return scope, "" if reason is None else self._show(reason)
+
+
+def permission_events(tool: str, arguments: Dict, decision: PermissionDecision) -> list[Dict]:
+    """What the transcript keeps of a decision."""
+    kinds = ["PermissionGrant" if decision.granted else "PermissionDeny"]
+    if decision.escalated:
+        kinds.insert(0, "PermissionEscalation")
+    metadata = {
+        "tool_name": tool,
+        "arguments": arguments,
+        "reason": decision.reason,
+        "escalated": decision.escalated,
+    }
+    return [lifecycle_event(kind, decision.reason, role="tool", metadata=metadata) for kind in kinds]
+
+
+def read_permissions(given: Any, label: str) -> PermissionPolicy | None:
+    """The policy in a dict; None without one. Functions are Python callables.
+
+    Raises `MisuseError` in the name of ``label``.
+    """
+    if given is None:
+        return None
+    if not isinstance(given, dict):
+        raise MisuseError(f"{label}: permissions must be a dict")
+    return PermissionPolicy(
+        _rules(given.get("allow"), f"{label}.allow"),
+        _rules(given.get("deny"), f"{label}.deny"),
+        given.get("on_escalation"),
+    )
+
+
+def _applicable(rules: Sequence[Rule], tool: str, arguments: Dict) -> Rule | None:
+    return next((rule for rule in rules if matches(rule.tool, tool) and rule.applies(arguments)), None)
+
+
+def _scope(grant: Any, expected: str) -> str | None:
+    if grant is None or grant is False:
+        return None
+    if grant is True or grant == _ONCE:
+        return _ONCE
+    if grant == _SESSION:
+        return _SESSION
+    if not isinstance(grant, str):
+        raise MisuseError(f"{_ESCALATION} {expected}, got {type_word(grant)}")
+    if grant in _DENIALS:
+        raise MisuseError(f"{_ESCALATION} string denial must return false")
+    raise MisuseError(f"{_ESCALATION} unsupported grant scope '{grant}'")
+
+
+def _rules(given: Any, label: str) -> tuple[Rule, ...]:
+    if given is None:
+        return ()
+    if isinstance(given, list):
+        return tuple(Rule(pattern, _anything) for pattern in _patterns(given, label))
+    if isinstance(given, dict):
+        return tuple(Rule(pattern, _matcher(wanted, label)) for pattern, wanted in given.items())
+    raise MisuseError(f"{label}: expected a list or dict, got {type_word(given)}")
+
+
+def _patterns(given: Any, label: str) -> list[str]:
+    found = [given] if isinstance(given, str) else given
+    if not all(isinstance(pattern, str) for pattern in found):
+        raise MisuseError(f"{label}: list entries must be strings")
+    return list(found)
+
+
+def _matcher(wanted: Any, label: str) -> Matcher:
+    if wanted is None:
+        return _anything
+    if isinstance(wanted, bool):
+        return lambda arguments: wanted
+    if isinstance(wanted, str | list):
+        patterns = _patterns(wanted, label)
+        return lambda arguments: _any_text(patterns, arguments)
+    if isinstance(wanted, dict):
+        return _argument_matcher(wanted, label)
+    if callable(wanted):
+        return lambda arguments: bool(wanted(arguments))
+    raise MisuseError(f"{label}: unsupported matcher type {type_word(wanted)}")
+
+
+def _argument_matcher(wanted: Dict, label: str) -> Matcher:
+    """A matcher of one argument: ``{arg_key, patterns}``."""
+    key = wanted["arg_key"] if wanted.get("arg_key") is not None else wanted.get("key")
+    found = (wanted.get(name) for name in ("patterns", "arg_patterns", "allow"))
+    given = next((value for value in found if value is not None), None)
+    if not isinstance(key, str) or not isinstance(given, str | list):
+        raise MisuseError(f"{label}: dict matchers must include arg_key and patterns")
+    patterns = _patterns(given, label)
+    return lambda arguments: key in arguments and _any_text(patterns, arguments[key])
+
+
+def _anything(arguments: Dict) -> bool:
+    return True
+
+
+def _any_text(patterns: Sequence[str], value: Any) -> bool:
+    """Whether a string in ``value`` matches a pattern; without strings it is the value's JSON that must."""
+    texts = list(_texts(value)) or [compact_json(value)]
+    return any(first_match(patterns, text) is not None for text in texts)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _texts(item)

@@ -1,0 +1,224 @@
+"""What an agent may use at all: tools, capabilities, side effects, argument values. Spec: 07 §8.1, 08 §6.4.
+
+A `Policy` is a ceiling. Policies nest: what is asked for inside another one is cut to it, and asking for
+tools or capabilities beyond it is an error.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from harnpy.agent.rules.annotations import Annotations, operations, rank, read_annotations, strings
+from harnpy.agent.rules.ceilings import CEILINGS
+from harnpy.agent.rules.globs import first_match
+from harnpy.llm.errors import MisuseError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    Dict = dict[str, Any]
+
+
+class PolicyError(MisuseError):
+    """More was asked for than the enclosing policy grants."""
+
+
+class Constraint(NamedTuple):
+    """Calls of the tools that match ``tool`` must have an argument that matches one of ``patterns``.
+
+    Without ``key`` it is the first path that the tool's annotations name.
+    """
+
+    tool: str
+    patterns: tuple[str, ...]
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What is empty or None restricts nothing. ``roots`` that are () leave no path at all.
+
+    ``tool_annotations`` is as it was given, by tool name.
+    """
+
+    tools: tuple[str, ...] = ()
+    capabilities: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    roots: tuple[str, ...] | None = None
+    side_effect_level: str | None = None
+    recursion_limit: int | None = None
+    constraints: tuple[Constraint, ...] = ()
+    tool_annotations: Mapping[str, Dict] = field(default_factory=dict)
+
+    def annotations(self, tool: str) -> Annotations | None:
+        return read_annotations(self.tool_annotations.get(tool))
+
+    # Checks: the reason why not, or None.
+
+    def check_tool(self, name: str, arguments: Mapping[str, Any]) -> str | None:
+        """Whether a call stays below the ceiling."""
+        if self.tools and first_match(self.tools, name) is None:
+            return f"tool '{name}' exceeds tool ceiling"
+        annotations = self.annotations(name)
+        if annotations is not None:
+            for capability, wanted in annotations.capabilities.items():
+                for operation in wanted:
+                    if not self.grants(capability, operation):
+                        return f"tool '{name}' exceeds capability ceiling: {capability}.{operation}"
+            if not self.reaches(annotations.side_effect_level):
+                return f"tool '{name}' exceeds side-effect ceiling: {annotations.side_effect_level}"
+        reasons = (_violation(constraint, name, arguments, annotations) for constraint in self.constraints)
+        return next((reason for reason in reasons if reason is not None), None)
+
+    def check_builtin(self, name: str) -> str | None:
+        """Whether scripts may call the builtin while the policy is active."""
+        if name not in CEILINGS:
+            return None
+        ceiling, level, capability = CEILINGS[name]
+        granted = capability is None or self.grants(*capability.split(".", 1))
+        return None if granted and self.reaches(level) else f"builtin '{name}' exceeds {ceiling} ceiling"
+
+    def check_host_call(self, capability: str, operation: str) -> str | None:
+        if self.grants(capability, operation):
+            return None
+        return f"host_call {capability}.{operation} exceeds capability ceiling"
+
+    def grants(self, capability: str, operation: str) -> bool:
+        if not self.capabilities:
+            return True
+        granted = self.capabilities.get(capability)
+        return granted is not None and (not granted or operation in granted)
+
+    def reaches(self, level: str) -> bool:
+        """Whether effects of that level are below the ceiling."""
+        return self.side_effect_level is None or rank(level) <= rank(self.side_effect_level)
+
+    # Nesting.
+
+    def intersect(self, requested: Policy) -> Policy:
+        """What is left of ``requested`` below this ceiling. Raises `PolicyError`."""
+        tools = self._common_tools(requested)
+        names = {**self.tool_annotations, **requested.tool_annotations}
+        return Policy(
+            tools=tools,
+            capabilities=self._common_capabilities(requested),
+            roots=_common_roots(self.roots, requested.roots),
+            side_effect_level=_lower(self.side_effect_level, requested.side_effect_level),
+            recursion_limit=_least(self.recursion_limit, requested.recursion_limit),
+            constraints=self.constraints + requested.constraints,
+            tool_annotations={
+                name: given for name, given in names.items() if not tools or first_match(tools, name)
+            },
+        )
+
+    def _common_tools(self, requested: Policy) -> tuple[str, ...]:
+        if not self.tools or not requested.tools:
+            return requested.tools or self.tools
+        over = [tool for tool in requested.tools if first_match(self.tools, tool) is None]
+        if over:
+            raise PolicyError(f"requested tools exceed host ceiling: {', '.join(over)}")
+        return requested.tools
+
+    def _common_capabilities(self, requested: Policy) -> Mapping[str, tuple[str, ...]]:
+        if not self.capabilities or not requested.capabilities:
+            return requested.capabilities or self.capabilities
+        return {name: self._common_operations(name, asked) for name, asked in requested.capabilities.items()}
+
+    def _common_operations(self, capability: str, asked: tuple[str, ...]) -> tuple[str, ...]:
+        granted = self.capabilities.get(capability)
+        if granted is None:
+            raise PolicyError(f"requested capability exceeds host ceiling: {capability}")
+        over = [operation for operation in asked if granted and operation not in granted]
+        if over:
+            operations = ",".join(over)
+            raise PolicyError(
+                f"requested capability operations exceed host ceiling: {capability}.{operations}"
+            )
+        return asked or granted
+
+
+def read_policy(given: Any) -> Policy:
+    """The policy in a dict; one that can't be read restricts nothing."""
+    return parse_policy(given) or Policy()
+
+
+def parse_policy(given: Any) -> Policy | None:
+    """The policy in a dict; None when a field has the wrong shape."""
+    if not isinstance(given, dict):
+        return None
+    set_ = {key: value for key, value in given.items() if value is not None}
+    tools, roots = strings(set_.get("tools", [])), strings(set_.get("workspace_roots", []))
+    capabilities = operations(set_.get("capabilities", {}))
+    constraints = _constraints(set_.get("tool_arg_constraints", []))
+    annotated = set_.get("tool_annotations", {})
+    level, limit = set_.get("side_effect_level"), set_.get("recursion_limit")
+    if tools is None or roots is None or capabilities is None or constraints is None:
+        return None
+    if not isinstance(annotated, dict) or not all(isinstance(item, dict) for item in annotated.values()):
+        return None
+    if not isinstance(level, str | None) or (limit is not None and type(limit) is not int):
+        return None
+    return Policy(tools, capabilities, roots or None, level or None, limit, constraints, annotated)
+
+
+def _constraints(given: Any) -> tuple[Constraint, ...] | None:
+    if not isinstance(given, list):
+        return None
+    read = [_constraint(item) for item in given]
+    known = tuple(constraint for constraint in read if constraint is not None)
+    return known if len(known) == len(read) else None
+
+
+def _constraint(given: Any) -> Constraint | None:
+    if not isinstance(given, dict) or not isinstance(given.get("tool"), str):
+        return None
+    patterns = given.get("arg_patterns")
+    read, key = strings([] if patterns is None else patterns), given.get("arg_key")
+    if read is None or not isinstance(key, str | None):
+        return None
+    return Constraint(given["tool"], read, key or None)
+
+
+def _violation(
+    constraint: Constraint, tool: str, arguments: Mapping[str, Any], annotations: Annotations | None
+) -> str | None:
+    """What is wrong with a call under a constraint; an argument that isn't there violates nothing."""
+    if not constraint.patterns or first_match((constraint.tool,), tool) is None:
+        return None
+    key = constraint.key or next(_path_keys(annotations, arguments), None)
+    value = None if key is None else arguments.get(key)
+    if value is None:
+        return None
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    if first_match(constraint.patterns, text) is not None:
+        return None
+    allowed = json.dumps(constraint.patterns, ensure_ascii=False)
+    return (
+        f"tool '{tool}' {key} '{text}' does not match allowed patterns: {allowed}. "
+        f"Only the {key} argument is checked against this allow-list — other argument values are not."
+    )
+
+
+def _path_keys(annotations: Annotations | None, arguments: Mapping[str, Any]) -> Iterator[str]:
+    names = () if annotations is None else annotations.path_params
+    return (name for name in names if isinstance(arguments.get(name), str))
+
+
+def _common_roots(outer: tuple[str, ...] | None, inner: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """The requested roots that lie in one of the ceiling's."""
+    if outer is None or inner is None:
+        return inner if outer is None else outer
+    return tuple(root for root in inner if any(_within(root, parent) for parent in outer))
+
+
+def _within(path: str, parent: str) -> bool:
+    return path == parent or (path.startswith(parent.rstrip("/") + "/") and ".." not in path.split("/"))
+
+
+def _lower(a: str | None, b: str | None) -> str | None:
+    return min((level for level in (a, b) if level is not None), key=rank, default=None)
+
+
+def _least(a: int | None, b: int | None) -> int | None:
+    return min((limit for limit in (a, b) if limit is not None), default=None)

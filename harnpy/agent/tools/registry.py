@@ -1,0 +1,108 @@
+"""Tool registries: plain dicts ``{_type, tools}`` that are never changed; a change makes another one.
+
+What a tool must have depends on its *executor*, who runs it. Spec: 07 §4.1, §4.2.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.agent.tools.executors import executor_of, is_text
+from harnpy.llm.errors import OptionError
+from harnpy.llm.tools import REGISTRY, is_registry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    Dict = dict[str, Any]
+
+#: Keys of a config that the entry has under another name, or in a form of its own.
+_TAKEN = frozenset({"name", "description", "handler", "parameters", "executor", "returns"})
+
+
+def empty() -> Dict:
+    return registry_of([])
+
+
+def registry_of(entries: Iterable[Dict]) -> Dict:
+    return {"_type": REGISTRY, "tools": list(entries)}
+
+
+def entries_of(registry: Any, caller: str, what: str = "requires a tool registry") -> list[Dict]:
+    """The entries of an argument of ``caller``; ``what`` says in an error what it should have been."""
+    if not isinstance(registry, dict):
+        raise OptionError(f"{caller}: {what}")
+    entries = registry.get("tools")
+    if not is_registry(registry) or not isinstance(entries, list) or not all(map(_is_entry, entries)):
+        raise OptionError(f"{caller}: argument must be a tool registry (created with tool_registry())")
+    return entries
+
+
+def first_entries(registry: Any, caller: str) -> list[Dict]:
+    """The entries of a builtin's first argument of several."""
+    return entries_of(registry, caller, "first argument must be a tool registry")
+
+
+def find(entries: Iterable[Dict], name: str) -> Dict | None:
+    return next((entry for entry in entries if entry["name"] == name), None)
+
+
+def without_handler(entry: Dict) -> Dict:
+    return {key: value for key, value in entry.items() if key != "handler"}
+
+
+def define(registry: Any, name: str, description: str, config: Any) -> Dict:
+    """The registry with the tool in it, at the end. Raises `OptionError` for a tool that nobody could run."""
+    others = [entry for entry in first_entries(registry, "tool_define") if entry["name"] != name]
+    if not isinstance(config, dict):
+        raise OptionError("tool_define: config must be a dict with parameters and handler")
+    if "params" in config and "parameters" not in config:
+        raise OptionError("tool_define: use 'parameters', not 'params'")
+    executor = executor_of(name, config)
+    _check_deferral(config)
+    entry = {key: value for key, value in config.items() if key not in _TAKEN}
+    entry |= {
+        "name": name,
+        "description": description,
+        "handler": config.get("handler"),
+        "parameters": {} if config.get("parameters") is None else config["parameters"],
+        "executor": executor,
+    }
+    if config.get("returns") is not None:
+        entry["outputSchema"] = config["returns"]
+    return registry_of([*others, entry])
+
+
+def bound_entry(registry: Dict | None, caller: str, name: Any) -> Dict:
+    """The entry called ``name`` in the registry that is bound. Raises `OptionError` in ``caller``'s name."""
+    if not isinstance(name, str):
+        raise OptionError(f"{caller}: name must be a string literal")
+    if registry is None:
+        raise OptionError(
+            f"{caller}: no tool registry bound to this scope. Call tool_bind(registry) first, "
+            "or invoke inside an agent_loop."
+        )
+    entries = entries_of(registry, caller)
+    entry = find(entries, name)
+    if entry is None:
+        known = ", ".join(entry["name"] for entry in entries) or "(none registered)"
+        raise OptionError(f'{caller}: unknown tool "{name}". Registered tools: {known}')
+    return entry
+
+
+def _is_entry(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("name"), str)
+
+
+def _check_deferral(config: Dict) -> None:
+    if not isinstance(config.get("defer_loading", False), bool):
+        raise OptionError(
+            "tool_define: `defer_loading` must be a bool (true → hold schema back until a tool_search call "
+            "surfaces it; false or absent → ship eagerly)"
+        )
+    namespace = config.get("namespace")
+    if namespace is not None and not is_text(namespace):
+        raise OptionError(
+            "tool_define: `namespace` must be a non-empty string (groups deferred tools for OpenAI "
+            "tool_search; Anthropic ignores it)"
+        )

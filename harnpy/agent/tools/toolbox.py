@@ -1,0 +1,88 @@
+"""What a loop's model may call, and whether somebody is there to run it. Spec: 07 §6.2, §4.6."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.agent.rules.annotations import Annotations
+from harnpy.agent.tools import surface
+from harnpy.agent.tools.executors import EXECUTORS, RUNTIME_SERVED
+from harnpy.llm.errors import MisuseError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harnpy.agent.rules.ambient import Rules
+    from harnpy.agent.rules.policy import Policy
+
+    Dict = dict[str, Any]
+    #: Answers a call itself: the text, and whether it went well.
+    Internal = Callable[[Dict], tuple[str, bool]]
+
+_UNKNOWN = Annotations()
+_FOR_POLICIES = ("TOOL_SURFACE_MISSING_ANNOTATIONS", "TOOL_SURFACE_MISSING_SIDE_EFFECT_LEVEL")
+
+
+class Toolbox:
+    """``entries`` are the tools by name; ``internal`` the names that the loop answers itself.
+
+    Only the annotations of the policy in force count: what a tool says of itself is no proof.
+    """
+
+    def __init__(self, entries: list[Dict], policy: Policy | None = None) -> None:
+        self.hold(entries)
+        self.internal: dict[str, Internal] = {}
+        self._policy = policy
+
+    def hold(self, entries: list[Dict]) -> None:
+        """Let these be the tools from now on."""
+        self.entries = {entry["name"]: entry for entry in entries}
+
+    def annotations(self, name: str) -> Annotations:
+        found = None if self._policy is None else self._policy.annotations(name)
+        return found or _UNKNOWN
+
+    def kind(self, name: str) -> str | None:
+        """The annotated kind, None for a tool without annotations."""
+        found = None if self._policy is None else self._policy.annotations(name)
+        return None if found is None else found.kind
+
+
+def refuse_unbacked(entries: list[Dict], caller: str) -> None:
+    """Raise `MisuseError` for a tool that nobody could run."""
+    for entry in entries:
+        name, executor = entry["name"], entry.get("executor")
+        handled = callable(entry.get("handler"))
+        if executor is None and not handled and entry.get("host_capability") is None:
+            if name in RUNTIME_SERVED or entry.get("mcp_server") is not None:
+                continue
+            raise MisuseError(
+                f"{caller}: tool '{name}' has no executable backend — attach a `handler`, or declare the "
+                "executor that runs it"
+            )
+        if executor in (None, "harn", "harn_builtin"):
+            if not handled and name not in RUNTIME_SERVED and executor is not None:
+                raise MisuseError(
+                    f"{caller}: tool '{name}' declares executor: \"harn\" but has no callable `handler`. "
+                    "Attach the handler fn or change the executor."
+                )
+        elif executor not in EXECUTORS:
+            expected = ", ".join(f'"{known}"' for known in EXECUTORS)
+            raise MisuseError(
+                f"{caller}: tool '{name}' declares unknown executor \"{executor}\". "
+                f"Expected one of: {expected}"
+            )
+
+
+def validate_surface(given: Dict, rules: Rules, caller: str, warn: Callable[[str, str], None]) -> None:
+    """Look at the tools, policies and prompts together: warnings are logged, an error raises.
+
+    What tools don't say of themselves matters to policies only: without any, nobody is told.
+    """
+    diagnostics = surface.validate(given)
+    for error in surface.errors(diagnostics):
+        raise MisuseError(f"{caller} tool surface validation failed: {error['code']}: {error['message']}")
+    for diagnostic in diagnostics:
+        if not rules and diagnostic["code"] in _FOR_POLICIES:
+            continue
+        warn("agent.tool_surface", f"{diagnostic['code']}: {diagnostic['message']}")

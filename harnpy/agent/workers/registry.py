@@ -1,0 +1,330 @@
+"""The workers of one program: starting, waiting, going on, ending. Spec: 07 §11, 08 §13.1.
+
+         spawn                  send_input, worker_trigger
+(none) ────────▶ running ◀──────────────────────────────────┐
+                    ├──▶ completed ─────────────────────────┤
+                    ├──▶ awaiting   (retriggerable) ────────┤
+                    ├──▶ failed ────────────────────────────┤
+  close: any ───────┴──▶ cancelled ─────────────────────────┤
+  resume: a snapshot of a running one ──▶ interrupted ──────┘
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.agent.rules.ambient import Ambient, WorkerName
+from harnpy.agent.rules.policy import PolicyError, read_policy
+from harnpy.agent.workers.carry import COMPACT, compacted
+from harnpy.agent.workers.snapshots import Snapshots, restored
+from harnpy.agent.workers.worker import (
+    AWAITING,
+    CANCELLED,
+    COMPLETED,
+    FAILED,
+    INTERRUPTED,
+    RUNNING,
+    Worker,
+    mutation_session,
+)
+from harnpy.llm.errors import MisuseError
+from harnpy.session.effects import rfc3339
+from harnpy.session.errors import Interruption
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from harnpy.agent.rules.ambient import Rules
+    from harnpy.agent.rules.policy import Policy
+    from harnpy.agent.runtime import Runtime
+    from harnpy.agent.workers.carry import Carry
+    from harnpy.agent.workers.worker import Beside, Job, Outcome
+
+    Dict = dict[str, Any]
+
+#: What the host and the hooks hear a worker's status called, by the event.
+_TOLD = {
+    "WorkerSpawned": "running",
+    "WorkerProgressed": "progressed",
+    "WorkerWaitingForInput": "awaiting_input",
+    "WorkerCompleted": "completed",
+    "WorkerFailed": "failed",
+    "WorkerCancelled": "cancelled",
+}
+_CLOSED = "worker cancelled"
+
+
+class Workers:
+    """``beside`` lets runs go on beside one another; ``jobs`` makes a worker's job, by its mode."""
+
+    def __init__(self, runtime: Runtime, beside: Beside, jobs: Mapping[str, Callable[[Worker], Job]]) -> None:
+        self._runtime = runtime
+        self._beside = beside
+        self._jobs = jobs
+        self._effects = runtime.sessions.effects
+        self._snapshots = Snapshots(self._effects)
+        self._workers: dict[str, Worker] = {}
+
+    # What programs do with them.
+
+    def spawn(
+        self,
+        mode: str,
+        task: str,
+        *,
+        name: str,
+        config: Dict,
+        request: Dict,
+        carry: Carry,
+        policies: Sequence[Policy] = (),
+        execution: Dict | None = None,
+        audit: Any = None,
+        caller: str = "spawn_agent",
+    ) -> Worker:
+        """A worker that has begun with ``task``. ``policies`` are the ceilings that it asks for.
+
+        Raises `MisuseError` and `OptionError` in the name of ``caller`` when there is no such worker.
+        """
+        new_id, outer = self._effects.new_id, self._runtime.ambient()
+        id = f"worker_{new_id()}"
+        worker = Worker(
+            id=id,
+            name=name,
+            task=task,
+            mode=mode,
+            request=request,
+            config=config,
+            carry=carry,
+            ambient=self._ambient(id, name, _below(outer.rules, policies, caller)),
+            created_at=self._now(),
+            bell=self._beside.bell(),
+            audit=mutation_session(audit, id, f"session_{new_id()}", caller),
+            execution=execution or {},
+            history=[task],
+            parent_session_id=outer.current(),
+            parent_worker_id=outer.worker.id if outer.worker else None,
+            snapshot_path=self._snapshots.path(id) if carry.persist_state else None,
+        )
+        self._employ(worker)
+        self._snapshots.save(worker)
+        self._workers[id] = worker
+        self._start(worker, "WorkerSpawned")
+        return worker
+
+    def wait(self, worker: Worker, cycle: bool = False) -> None:
+        """Wait until the worker rests, or with ``cycle`` until its run has ended.
+
+        Raises the run's error if it failed, to those who waited for it, or to the first who asks.
+        """
+        if worker.ambient.worker == self._runtime.ambient().worker and worker.status == RUNNING:
+            raise MisuseError(f"wait_agent: worker {worker.id} can't wait for itself")
+        if worker.status == FAILED and worker.told:
+            return
+        while worker.status == RUNNING or (worker.status == AWAITING and not cycle):
+            worker.bell.wait(_outside(worker))
+        if worker.activity is not None:
+            worker.activity.collect()
+        if worker.failure is not None:
+            worker.told = True
+            raise worker.failure
+
+    def send(self, worker: Worker, text: str) -> None:
+        """Give a worker that isn't running another task."""
+        if not text.strip():
+            raise MisuseError("send_input: task text must not be empty")
+        if worker.status == RUNNING:
+            raise MisuseError(f"send_input: worker {worker.id} is still running")
+        self._restart(worker, text, result=None)
+
+    def trigger(self, worker: Worker, payload: str) -> None:
+        """Start the next cycle of a worker that awaits it."""
+        caller = "worker_trigger"
+        if not payload.strip():
+            raise MisuseError(f"{caller}: payload must not be empty")
+        if not worker.carry.retriggerable:
+            raise MisuseError(f"{caller}: worker {worker.id} is not retriggerable")
+        if worker.status == RUNNING:
+            raise MisuseError(f"{caller}: worker {worker.id} is still running")
+        if worker.status != AWAITING:
+            raise MisuseError(f"{caller}: worker {worker.id} is not awaiting (status={worker.status})")
+        self._restart(worker, payload, result=worker.result)
+
+    def close(self, worker: Worker) -> None:
+        """End whatever the worker does."""
+        worker.turn += 1
+        worker.status, worker.error, worker.failure = CANCELLED, _CLOSED, None
+        worker.finished_at = self._now()
+        self._settled(worker, "WorkerCancelled")
+        if worker.activity is not None:
+            activity, worker.activity = worker.activity, None
+            activity.abort()
+
+    def resume(self, id_or_path: str) -> Worker:
+        """The worker as its snapshot has it, at rest."""
+        path = self._snapshots.locate(id_or_path)
+        snapshot = self._snapshots.load(path)
+        if snapshot is None:
+            raise MisuseError(f"unknown worker: {id_or_path}")
+        id, name = snapshot["id"], snapshot["name"]
+        given = snapshot.get("policy")
+        policies = [] if given is None else [read_policy(given)]
+        rules = _below(self._runtime.ambient().rules, policies, "resume_agent")
+        worker = restored(snapshot, path, self._ambient(id, name, rules), self._beside.bell())
+        live = self._workers.get(id)
+        self._workers[id] = worker
+        if live is not None:
+            worker.job, worker.config = live.job, live.config
+            self._replace(live)
+        return worker
+
+    def all(self) -> list[Worker]:
+        """The oldest first."""
+        return [self._noticed(self._workers[id]) for id in sorted(self._workers)]
+
+    def find(self, handle: Any) -> Worker:
+        """The worker of a handle: its id, or a dict with it."""
+        id = handle
+        if isinstance(handle, dict):
+            if handle.get("id") is None:
+                raise MisuseError("agent handle dict is missing an id field")
+            id = handle["id"]
+        if not isinstance(id, str):
+            raise MisuseError("expected agent handle or worker id")
+        if id not in self._workers:
+            raise MisuseError(f"unknown worker: {id}")
+        return self._noticed(self._workers[id])
+
+    # A run.
+
+    def _noticed(self, worker: Worker) -> Worker:
+        """The worker; one whose run was ended from outside, as at the end of an input, is interrupted."""
+        if worker.status == RUNNING and worker.activity is not None and worker.activity.ended:
+            worker.status = INTERRUPTED
+        return worker
+
+    def _restart(self, worker: Worker, task: str, result: Dict | None) -> None:
+        self._employ(worker)
+        worker.task, worker.result = task, result
+        worker.history = [*worker.history, task]
+        worker.error = worker.finished_at = worker.awaiting_started_at = worker.failure = None
+        worker.told = False
+        self._start(worker, "WorkerProgressed")
+
+    def _employ(self, worker: Worker) -> None:
+        """Let the worker have its job, under its own rules."""
+        if worker.job is None:
+            if worker.mode not in self._jobs:
+                raise MisuseError(f"{worker.mode} workers are not supported yet: worker {worker.id}")
+            with self._runtime.ambient().govern(worker.ambient.rules):
+                worker.job = self._jobs[worker.mode](worker)
+        worker.session_id = worker.job.session_id
+
+    def _start(self, worker: Worker, event: str) -> None:
+        worker.turn += 1
+        worker.status, worker.started_at = RUNNING, self._now()
+        turn = worker.turn
+        self._settled(worker, event)
+        worker.activity = self._beside.start(lambda: self._run(worker, turn), worker.ambient)
+
+    def _run(self, worker: Worker, turn: int) -> None:
+        """One run; what comes of one that was closed meanwhile is nobody's any more."""
+        assert worker.job is not None
+        try:
+            outcome = self._stored(worker, worker.job.run(worker))
+        except (Exception, Interruption) as error:
+            if worker.turn == turn:
+                self._failed(worker, error)
+            return
+        if worker.turn == turn:
+            self._ended(worker, outcome)
+
+    def _stored(self, worker: Worker, outcome: Outcome) -> Outcome:
+        """The outcome with the transcript that the next run goes on from."""
+        assert worker.job is not None
+        worker.session_id = worker.job.session_id
+        if worker.carry.transcript_mode != COMPACT or outcome.transcript is None:
+            return outcome
+        transcript = compacted(outcome.transcript, self._effects)
+        self._runtime.sessions.store_transcript(worker.session_id, transcript)
+        return outcome._replace(transcript=transcript)
+
+    def _ended(self, worker: Worker, outcome: Outcome) -> None:
+        worker.result, worker.transcript, worker.artifacts = outcome
+        if worker.carry.retriggerable:
+            worker.status, worker.awaiting_started_at = AWAITING, self._now()
+            self._settled(worker, "WorkerWaitingForInput")
+        else:
+            worker.status, worker.finished_at = COMPLETED, self._now()
+            self._settled(worker, "WorkerCompleted")
+
+    def _failed(self, worker: Worker, error: BaseException) -> None:
+        worker.failure = error
+        worker.error = _text(error)
+        worker.status, worker.finished_at = FAILED, self._now()
+        self._settled(worker, "WorkerFailed")
+
+    def _replace(self, live: Worker) -> None:
+        """A snapshot takes the place of a worker that the program has."""
+        live.turn += 1
+        if live.activity is not None:
+            live.activity.abort()
+        live.status = CANCELLED
+        live.bell.ring()
+
+    # What others learn.
+
+    def _settled(self, worker: Worker, event: str) -> None:
+        """The worker's state has changed: keep it, and tell everybody."""
+        try:
+            self._snapshots.save(worker)
+        except MisuseError as error:
+            self._effects.warn("agent.worker", error.message)
+        self._tell(worker, event)
+        worker.bell.ring()
+
+    def _tell(self, worker: Worker, event: str) -> None:
+        metadata = {
+            "provenance": worker.provenance(),
+            "error": worker.error,
+            "artifact_count": len(worker.artifacts),
+        }
+        status = _TOLD[event]
+        id = worker.parent_session_id or worker.session_id or ""
+        update = {"type": "worker_update", "session_id": id, "event": event, "status": status}
+        facts = {"id": worker.id, "name": worker.name, "task": worker.task, "mode": worker.mode}
+        named = {f"worker_{key}": value for key, value in facts.items()}
+        sessions = self._runtime.sessions
+        sessions.report(id, {**update, **named, "metadata": metadata, "audit": worker.audit})
+        try:
+            self._runtime.hooks.run(event, worker={**facts, "status": status, "metadata": metadata})
+        except Exception as error:
+            self._effects.warn("agent.hook", str(error))
+
+    def _ambient(self, id: str, name: str, rules: Rules) -> Ambient:
+        ids = tuple(self._runtime.ambient().ids)
+        return Ambient(ids, rules, WorkerName(id, name))
+
+    def _now(self) -> str:
+        return rfc3339(self._effects.now())
+
+
+def _below(rules: Rules, policies: Sequence[Policy], caller: str) -> Rules:
+    try:
+        for policy in policies:
+            rules = rules.below(policy)
+        return rules
+    except PolicyError as error:
+        raise PolicyError(f"{caller}: {error.message}") from error
+
+
+def _text(error: BaseException) -> str:
+    if isinstance(error, Interruption) and error.__cause__ is not None:
+        error = error.__cause__
+    return getattr(error, "message", None) or str(error)
+
+
+def _outside(worker: Worker) -> tuple[str, str] | None:
+    """What a waiting program says of a worker that only another trigger wakes."""
+    if worker.status == RUNNING:
+        return None
+    return f"worker {worker.id} awaits a trigger", "Trigger it with worker_trigger, or close it."

@@ -1,0 +1,139 @@
+"""A worker's state in a file, for a later run of the program. Spec: 07 §11.3, 08 §13.1.
+
+Functions don't outlast a program, so they are left out: tools come back without their handlers.
+"""
+
+from __future__ import annotations
+
+import os.path
+from typing import TYPE_CHECKING, Any
+
+from harnpy.agent.workers.carry import read_carry
+from harnpy.agent.workers.requested import policy_dict
+from harnpy.agent.workers.worker import INTERRUPTED, RUNNING, STATUSES, Worker
+from harnpy.llm.errors import MisuseError
+
+if TYPE_CHECKING:
+    from harnpy.agent.rules.ambient import Ambient
+    from harnpy.agent.workers.worker import Bell
+    from harnpy.session.effects import Effects
+
+    Dict = dict[str, Any]
+
+TYPE = "worker_snapshot"
+VARIABLE = "HARN_WORKER_STATE_DIR"
+_STATE_ROOT = "HARN_STATE_DIR"
+
+#: What of a snapshot are fields of the worker, under the same names.
+_FIELDS = (
+    "id", "name", "task", "mode", "status", "request", "config", "created_at", "started_at", "finished_at",
+    "awaiting_started_at", "history", "result", "error", "artifacts", "transcript", "session_id",
+    "parent_session_id", "parent_worker_id", "parent_stage_id", "child_run_id", "child_run_path", "execution",
+    "audit",
+)  # fmt: skip
+_DICTS = ("request", "config", "execution", "audit")
+_LISTS = ("history", "artifacts")
+_TEXTS = ("id", "name", "task", "mode", "created_at")
+
+
+class Snapshots:
+    """The files of one program's workers."""
+
+    def __init__(self, effects: Effects) -> None:
+        self._effects = effects
+
+    def path(self, id: str) -> str:
+        """Where the worker's snapshot lies."""
+        env = self._effects.env
+        directory = (env(VARIABLE) or "").strip()
+        if not directory:
+            root = (env(_STATE_ROOT) or "").strip() or ".harn"
+            directory = os.path.join(root, "workers")
+        return self._absolute(os.path.join(directory, f"{id}.json"))
+
+    def locate(self, id_or_path: str) -> str:
+        """The file that an id or a path stands for."""
+        is_path = "/" in id_or_path or id_or_path.endswith(".json")
+        return self._absolute(id_or_path) if is_path else self.path(id_or_path)
+
+    def save(self, worker: Worker) -> None:
+        """Write the worker's file, if it has one. Raises `MisuseError`."""
+        path = worker.snapshot_path
+        if path is None:
+            return
+        try:
+            self._effects.write_text(path, self._effects.to_json(_snapshot(worker), pretty=True) + "\n")
+        except OSError as error:
+            raise MisuseError(f"failed to write worker snapshot '{path}': {error.strerror}") from error
+
+    def load(self, path: str) -> Dict | None:
+        """The snapshot in a file, None when there is no file. Raises `MisuseError` for any other file."""
+        try:
+            read = self._effects.parse_json(self._effects.read_text(path))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            raise MisuseError(f"resume_agent: failed to read '{path}': {_reason(error)}") from error
+        problem = _problem(read)
+        if problem is not None:
+            raise MisuseError(f"resume_agent: '{path}' is no worker snapshot: {problem}")
+        snapshot: Dict = read
+        return snapshot
+
+    def _absolute(self, path: str) -> str:
+        return os.path.join(self._effects.cwd(), path)
+
+
+def restored(snapshot: Dict, path: str, ambient: Ambient, bell: Bell) -> Worker:
+    """The worker of a snapshot, at rest: what was running is interrupted."""
+    fields = {key: snapshot[key] for key in _FIELDS}
+    if fields["status"] == RUNNING:
+        fields["status"] = INTERRUPTED
+    carry = read_carry(snapshot.get("carry_policy"), "resume_agent")
+    return Worker(**fields, carry=carry, ambient=ambient, bell=bell, snapshot_path=path)
+
+
+def _snapshot(worker: Worker) -> Dict:
+    policy = worker.ambient.rules.policy
+    return {
+        **worker.handle(),
+        "_type": TYPE,
+        "config": without_functions(worker.config),
+        "latest_payload": worker.result,
+        "latest_error": worker.error,
+        "transcript": worker.transcript,
+        "artifacts": worker.artifacts,
+        "carry_policy": worker.carry.as_dict(),
+        "policy": None if policy is None else policy_dict(policy),
+        "session_id": worker.session_id,
+        "parent_session_id": worker.parent_session_id,
+    }
+
+
+def without_functions(value: Any) -> Any:
+    """A value without the functions in it."""
+    if isinstance(value, dict):
+        return {key: without_functions(item) for key, item in value.items() if not callable(item)}
+    if isinstance(value, list):
+        return [without_functions(item) for item in value if not callable(item)]
+    return value
+
+
+def _problem(read: Any) -> str | None:
+    """What keeps a value from being a snapshot."""
+    if not isinstance(read, dict) or read.get("_type") != TYPE:
+        return f"`_type` must be {TYPE}"
+    missing = [key for key in _FIELDS if key not in read]
+    if missing:
+        return f"missing {', '.join(missing)}"
+    for keys, kind in ((_DICTS, dict), (_LISTS, list), (_TEXTS, str)):
+        for key in keys:
+            if not isinstance(read[key], kind):
+                return f"`{key}` has the wrong type"
+    return None if read["status"] in STATUSES else "unknown status"
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    return "stream did not contain valid UTF-8" if isinstance(error, UnicodeError) else str(error)

@@ -1,0 +1,183 @@
+"""What models can do, as far as is known: the matrix, and overrides of it. Spec: 07 §1.15."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from harnpy.llm.configuration.providers import MOCK
+from harnpy.llm.configuration.settings import convert, parse_toml, read_entry
+from harnpy.llm.errors import MisuseError, OptionError
+from harnpy.llm.globs import glob_matches
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Version = tuple[int, int]
+
+#: Whose models the mock provider stands for.
+_MOCKED = ("anthropic", "openai")
+_NEVER_SHOWN = ("model_match", "version_min", "structured_output")
+
+_AFTER_CLAUDE = ("opus-", "sonnet-", "haiku-")
+_DOTTED = re.compile(r"([0-9]+)\.([0-9]*)")
+_NUMBER = re.compile(r"[0-9]+")
+_DATES_BEGIN = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """What a model can do; nothing, unless it is said."""
+
+    native_tools: bool = False
+    defer_loading: bool = False
+    tool_search: tuple[str, ...] = ()
+    max_tools: int | None = None
+    prompt_caching: bool = False
+    thinking_modes: tuple[str, ...] = ()
+    interleaved_thinking_supported: bool = False
+    anthropic_beta_features: tuple[str, ...] = ()
+    vision_supported: bool = False
+    audio: bool = False
+    pdf: bool = False
+    preserve_thinking: bool = False
+    requires_completion_tokens: bool = False
+    reasoning_effort_supported: bool = False
+    structured_output: bool = False
+
+    def as_dict(self, provider: str, model: str) -> dict[str, Any]:
+        """What `provider_capabilities` answers."""
+        shown = {key: value for key, value in asdict(self).items() if key not in _NEVER_SHOWN}
+        lists = {key: list(value) for key, value in shown.items() if isinstance(value, tuple)}
+        return {
+            "provider": provider,
+            "model": model,
+            "thinking": bool(self.thinking_modes),
+            **shown,
+            **lists,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule(Capabilities):
+    """A row: the models that ``model_match`` describes, in lower case, from ``version_min`` on."""
+
+    model_match: str
+    version_min: Version | None = None
+
+    def matches(self, model: str, version: Version | None) -> bool:
+        if self.version_min is not None and (version is None or version < self.version_min):
+            return False
+        return glob_matches(self.model_match, model)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Rows by provider, the first that matches decides; ``families`` name whose rows come next."""
+
+    rows: Mapping[str, tuple[Rule, ...]]
+    families: Mapping[str, str]
+
+
+NOTHING = Capabilities()
+
+
+class Matrix:
+    """The built-in rows below the overrides of a project and of a program."""
+
+    def __init__(self, built_in: Rules, project: Rules | None = None) -> None:
+        self._built_in = built_in
+        self._project = project
+        self._overrides = project
+        self._known: dict[tuple[str, str], Capabilities] = {}
+
+    def install(self, source: str) -> None:
+        """Let the rows of a TOML text replace all earlier overrides. Raises `MisuseError`."""
+        caller = "provider_capabilities_install"
+        self._known.clear()
+        try:
+            self._overrides = read_rules(parse_toml(source), "")
+        except (ValueError, OptionError) as error:
+            raise MisuseError(f"{caller}: parse error: {str(error).removeprefix(': ')}") from None
+
+    def clear(self) -> None:
+        """Forget what was installed."""
+        self._overrides = self._project
+        self._known.clear()
+
+    def of(self, provider: str, model: str) -> Capabilities:
+        """What the model can do at the provider. A row stands alone: what it leaves out, it denies."""
+        known = self._known.get((provider, model))
+        if known is None:
+            known = self._known[provider, model] = self._find(provider, model)
+        return known
+
+    def _find(self, provider: str, model: str) -> Capabilities:
+        id = model.lower()
+        version = model_version(id)
+        layers = [self._built_in] if self._overrides is None else [self._overrides, self._built_in]
+        names = self._lookups(provider)
+        for layer in layers:
+            for name in names:
+                for rule in layer.rows.get(name, ()):
+                    if rule.matches(id, version):
+                        return rule
+        return NOTHING
+
+    def _lookups(self, provider: str) -> tuple[str, ...]:
+        """Whose rows tell of the provider's models."""
+        if provider == MOCK:
+            return _MOCKED
+        families = {**self._built_in.families, **(self._overrides.families if self._overrides else {})}
+        return (provider, families[provider]) if provider in families else (provider,)
+
+
+def read_rules(given: dict[str, Any], where: str) -> Rules:
+    """Overrides as TOML has them: ``[[provider.<name>]]`` and ``[provider_family]``. Raises `OptionError`."""
+    unknown = sorted(given.keys() - {"provider", "provider_family"})
+    if unknown:
+        raise OptionError(f"{where}: unknown key `{unknown[0]}`")
+    tables = convert(given.get("provider", {}), dict[str, list[dict[str, Any]]], where, "provider")
+    rows = {
+        provider: tuple(
+            _read_rule(table, where, f"provider.{provider}[{i}]") for i, table in enumerate(given_rows)
+        )
+        for provider, given_rows in tables.items()
+    }
+    families = convert(given.get("provider_family", {}), dict[str, str], where, "provider_family")
+    return Rules(rows, families)
+
+
+def _read_rule(table: dict[str, Any], where: str, key: str) -> Rule:
+    table = dict(table)
+    if "vision" in table:  # as the option of a call is called
+        table["vision_supported"] = table.pop("vision")
+    if isinstance(table.get("model_match"), str):
+        table["model_match"] = table["model_match"].lower()
+    return read_entry(Rule, table, where, key)
+
+
+def model_version(model: str) -> Version | None:
+    """The version that a lower-cased model id tells."""
+    text = _after_name(model)
+    if text is None:
+        return None
+    dotted = _DOTTED.match(text)
+    if dotted is not None:
+        return int(dotted[1]), int(dotted[2] or 0)
+    major, _, rest = text.partition("-")
+    if not _NUMBER.fullmatch(major):
+        return None
+    minor = rest.partition("-")[0]
+    if not _NUMBER.fullmatch(minor) or int(minor) >= _DATES_BEGIN:
+        return int(major), 0
+    return int(major), int(minor)
+
+
+def _after_name(model: str) -> str | None:
+    """The part of an id that begins with the version, if it has one."""
+    if model.startswith("claude-") or "/claude-" in model:
+        return next((model.partition(name)[2] for name in _AFTER_CLAUDE if name in model), None)
+    _, found, rest = model.rpartition("/")[2].partition("gpt-")
+    return rest if found else None

@@ -1,0 +1,50 @@
+"""What is known of providers and models, read from the files when first asked for. Spec: 07 §1.14–1.15."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from harnpy.llm.configuration.capabilities import Matrix, read_rules
+from harnpy.llm.configuration.capability_rows import BUILT_IN
+from harnpy.llm.configuration.catalogue import Catalogue
+from harnpy.llm.configuration.files import Configuration, load
+from harnpy.llm.configuration.providers import Providers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Configured:
+    """``read`` answers a file's text, ``directory`` where the program is; without ``read`` none is read.
+
+    Each property raises `OptionError` when a file makes no sense.
+    """
+
+    def __init__(
+        self,
+        env: Callable[[str], str | None],
+        read: Callable[[str], str] | None,
+        directory: Callable[[], str],
+    ) -> None:
+        self._env = env
+        self._read = read
+        self._directory = directory
+
+    @cached_property
+    def _files(self) -> Configuration:
+        return Configuration() if self._read is None else load(self._env, self._read, self._directory())
+
+    @cached_property
+    def providers(self) -> Providers:
+        return Providers(self._files.settings, self._env, self._files.source)
+
+    @cached_property
+    def catalogue(self) -> Catalogue:
+        return Catalogue(self._files.settings, self.providers.default)
+
+    @cached_property
+    def capabilities(self) -> Matrix:
+        table = self._files.capabilities
+        where = f"{self._files.manifest}: capabilities"
+        return Matrix(BUILT_IN, None if table is None else read_rules(table, where))

@@ -1,0 +1,89 @@
+"""Whether a provider could be called: what is wrong with its configuration, else a probe. Spec: 07 §1.14."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.llm.configuration.providers import MOCK, public_url, unknown_provider
+from harnpy.llm.errors import OptionError
+
+if TYPE_CHECKING:
+    from harnpy.llm.configuration.providers import ProviderConfig, Providers
+    from harnpy.llm.options import Options
+
+    Report = dict[str, Any]
+
+_OLLAMA = "ollama"
+_PROBE_SECONDS = 10.0
+
+
+async def healthcheck(providers: Providers, provider: str, options: Options) -> Report:
+    """A report on the provider; ``options``: api_key, model, warm, timeout (in seconds)."""
+    wrong = _wrong(providers, provider, options)
+    if wrong is not None:
+        return wrong
+    if provider == MOCK:
+        return _report(provider, True, "ok", "Mock provider answers without a network")
+    config = providers.configuration(provider, options.string("api_key"))
+    timeout = options.number("timeout") or min(config.timeout, _PROBE_SECONDS)
+    if provider == _OLLAMA and options.flag("warm"):
+        body = {"model": options.string("model"), "stream": False, "keep_alive": "10m"}
+        return await _probe(config, "POST", "/api/generate", timeout, body)
+    entry = providers.find(provider)
+    path = "/models" if entry is None else entry.health_endpoint
+    return await _probe(config, "GET", path, timeout)
+
+
+def _wrong(providers: Providers, provider: str, options: Options) -> Report | None:
+    """What can be said without a network; None when nothing is wrong so far."""
+    if provider not in providers.names():
+        message = unknown_provider(provider, providers.names())
+        return _report(provider, False, "unknown_provider", message)
+    try:
+        if not options.string("api_key"):
+            providers.require(provider)
+        if provider != MOCK:
+            providers.configuration(provider)
+    except OptionError as error:
+        registered = providers.find(provider) is None
+        return _report(provider, False, "not_configured" if registered else "missing_api_key", error.message)
+    if provider == _OLLAMA and options.flag("warm") and not options.string("model"):
+        return _report(provider, False, "invalid_request", "Ollama warmup requires options.model")
+    refusal = None if provider == MOCK else providers.refuse_when_disabled(provider)
+    return None if refusal is None else _report(provider, False, "calls_disabled", refusal)
+
+
+async def _probe(config: ProviderConfig, method: str, path: str, timeout: float, body: Any = None) -> Report:
+    """What the provider answers to a small request. The key is sent, and never shown."""
+    import httpx
+
+    url = config.base_url + path
+    place: Report = {"url": public_url(url)}
+    try:
+        async with httpx.AsyncClient(timeout=timeout, headers=config.headers()) as client:
+            response = await client.request(method, url, json=body)
+    except httpx.TimeoutException:
+        message = f"{config.name} did not answer within {timeout:g}s"
+        return _report(config.name, False, "timeout", message, **place)
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+        message = f"{config.name} can't be reached: {type(error).__name__}"
+        return _report(config.name, False, "unreachable", message, **place)
+    status = response.status_code
+    place["http_status"] = status
+    if response.is_success:
+        return _report(config.name, True, "ok", f"{config.name} is reachable", **place)
+    if status in (401, 403):
+        message = f"{config.name} rejected the API key (HTTP {status})"
+        return _report(config.name, False, "auth_failed", message, **place)
+    return _report(config.name, False, "http_error", f"{config.name} answered HTTP {status}", **place)
+
+
+def _report(provider: str, valid: bool, status: str, message: str, **metadata: Any) -> Report:
+    """``metadata.reason`` says in a word why it isn't valid."""
+    return {
+        "provider": provider,
+        "valid": valid,
+        "status": status,
+        "message": message,
+        "metadata": metadata if valid else {"reason": status, **metadata},
+    }

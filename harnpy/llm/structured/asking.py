@@ -1,0 +1,145 @@
+"""Structured output: finding it in a reply, judging it, and asking again. Spec: 07 §1.6.
+
+`read_answer` and `nudge_text` serve any loop that asks; `ask_until_valid` is the one of a single call.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from harnpy.llm.errors import CallError
+from harnpy.llm.messages import compact_json
+from harnpy.llm.result import interpreted
+from harnpy.llm.structured.extract import extract, is_json
+from harnpy.llm.structured.nudge import joined, nudge_text
+from harnpy.llm.structured.schema import check
+from harnpy.llm.text_format.blocks import parse_reply
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from harnpy.llm.reply import Reply
+    from harnpy.llm.request import Request
+    from harnpy.llm.trace import Trace
+    from harnpy.llm.values import Values
+
+_NO_JSON = "response did not contain parseable JSON"
+_CUT_OFF = "response hit the token limit before producing complete JSON"
+_CUTTING = ("length", "max_tokens")
+
+_NO_BUDGET = (
+    " (hint: set `schema_retries: N` in the llm_call options to automatically re-prompt the model with a "
+    "corrective nudge)"
+)
+_BUDGET_SPENT = (
+    " (hint: schema_retries budget exhausted — the model did not produce conforming output after the "
+    "configured retries; consider raising `schema_retries` or relaxing the schema)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The JSON of a reply: ``data`` if it was ``found``, ``lifted`` from other text, its ``errors``."""
+
+    found: bool = False
+    data: Any = None
+    lifted: bool = False
+    errors: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of a request: ``request`` as it was sent last, ``attempts`` at least 1."""
+
+    request: Request
+    reply: Reply
+    reading: Reading
+    attempts: int
+
+    def exhausted(self) -> str:
+        """The error text for an answer that stays invalid."""
+        hint = _BUDGET_SPENT if self.request.output.retries else _NO_BUDGET
+        return f"LLM output failed schema validation: {joined(self.reading.errors)}{hint}"
+
+
+def read_answer(reply: Reply, request: Request, values: Values) -> Reading:
+    """The structured output in a reply; nothing, when the request expects none."""
+    output = request.output
+    if not output.structured:
+        return Reading()
+    schema = output.checked_schema
+    for text in _candidates(reply):
+        try:
+            data = extract(text, values.read_json)
+        except ValueError:
+            continue
+        errors = () if schema is None else tuple(check(data, schema, values).errors)
+        return Reading(True, data, not is_json(reply.text, values.read_json), errors)
+    return Reading() if schema is None else Reading(errors=tuple(_no_json(reply, request)))
+
+
+def ask_until_valid(
+    request: Request, ask: Callable[[Request], Reply], trace: Trace, values: Values
+) -> Answer:
+    """Ask, and ask again while the output doesn't fit and retries remain.
+
+    Invalid answers are never sent back: each retry adds one message to the original ones.
+    """
+    sent = request
+    for attempt in count(1):
+        reply = ask(sent)
+        reading = read_answer(reply, request, values)
+        if not reading.errors or attempt > request.output.retries:
+            break
+        nudge = nudge_text(request.output, reading.errors)
+        added = [] if nudge is None else [{"role": "user", "content": nudge}]
+        sent = replace(request, messages=request.messages + added)
+        record_retry(trace, attempt, reading, nudge)
+    return Answer(sent, reply, reading, attempt)
+
+
+def record_retry(trace: Trace, attempt: int, reading: Reading, nudge: str | None) -> None:
+    """Note that a reply is asked for again, the first time as ``attempt`` 1."""
+    trace.record(
+        "schema_retry",
+        attempt=attempt,
+        errors=list(reading.errors),
+        nudge_used=nudge is not None,
+        correction_prompt=nudge or "",
+    )
+
+
+def settle(answer: Answer, warn: Callable[[str, str], None]) -> Answer:
+    """Do with an invalid answer what its request says. Raises `CallError`."""
+    if answer.reading.errors:
+        validation = answer.request.output.validation
+        if validation == "error":
+            raise CallError("schema_validation", answer.exhausted())
+        if validation == "warn":
+            warn("llm", answer.exhausted())
+    return answer
+
+
+def _candidates(reply: Reply) -> Iterator[str]:
+    """Texts that may hold the JSON, the likeliest first."""
+    public = [
+        block["text"]
+        for block in reply.blocks()
+        if block["type"] == "output_text" and block["visibility"] == "public"
+    ]
+    texts = [reply.text, "".join(public), *(compact_json(call["arguments"]) for call in reply.tool_calls)]
+    texts = [text for text in texts if text.strip()]
+    yield from texts
+    for text in texts:
+        yield parse_reply(text).prose
+
+
+def _no_json(reply: Reply, request: Request) -> Iterator[str]:
+    yield _NO_JSON
+    parsed = interpreted(reply, request.tools)
+    if parsed is not None and parsed.violations:
+        yield f"protocol violations: {joined(parsed.violations)}"
+    if reply.stop_reason in _CUTTING:
+        yield _CUT_OFF
