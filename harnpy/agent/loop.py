@@ -6,113 +6,42 @@ The conversation is a `Dialogue`'s affair, what the model may call an `Offer`'s,
 
 from __future__ import annotations
 
-import functools
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from harnpy.agent import prompts
-from harnpy.agent.compaction import read_compaction
-from harnpy.agent.daemon.options import read_daemon
 from harnpy.agent.daemon.resting import Daemon
-from harnpy.agent.dialogue import Dialogue
-from harnpy.agent.dispatch import Dispatcher
-from harnpy.agent.ledger import read_ledger
-from harnpy.agent.offering import Offer
-from harnpy.agent.options import LLM_BACKOFF_MS, profile_of, read_loop_options
 from harnpy.agent.record import reply_events
-from harnpy.agent.rules.gate import Gate
 from harnpy.agent.rules.hooks import PRE_AGENT_TURN
-from harnpy.agent.skills.active import ActiveSkills, read_matching, read_skills
-from harnpy.agent.skills.loading import LOAD_SKILL
-from harnpy.agent.tools.search import DeferredTools, searcher
-from harnpy.agent.tools.toolbox import Toolbox, refuse_unbacked, validate_surface
-from harnpy.agent.turns import Turns
 from harnpy.llm.budget import project
 from harnpy.llm.errors import BudgetExceeded
 from harnpy.llm.experiments import rewritten
 from harnpy.llm.structured.asking import read_answer, record_retry
 from harnpy.llm.structured.nudge import nudge_text
-from harnpy.llm.tools import native_style, tool_entries
 from harnpy.llm.visible import visible_text
-from harnpy.session.binding import AGENT, Binding, Conversation
+from harnpy.session.binding import AGENT
 from harnpy.session.events import STEP_COMPLETED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from harnpy.agent.daemon.options import DaemonOptions
+    from harnpy.agent.dialogue import Dialogue
+    from harnpy.agent.dispatch import Dispatcher
+    from harnpy.agent.ledger import Ledger
+    from harnpy.agent.offering import Offer
     from harnpy.agent.options import LoopOptions
     from harnpy.agent.rules.ambient import Rules
     from harnpy.agent.runtime import Runtime
-    from harnpy.llm.options import Options
+    from harnpy.agent.skills.active import ActiveSkills
+    from harnpy.agent.tools.toolbox import Toolbox
+    from harnpy.agent.turns import Turns
     from harnpy.llm.reply import Reply
     from harnpy.llm.request import Request
+    from harnpy.session.binding import Conversation
 
     Dict = dict[str, Any]
-
-
-def run_loop(runtime: Runtime, message: str, system: str | None, given: Any) -> dict[str, Any]:
-    """Run a loop to its end; the result dict of 07 §6.11. ``given`` is the caller's options.
-
-    Raises `OptionError` and `MisuseError` before anything happens, `CallError` when the model fails for
-    good: the session then holds the conversation up to the failed call.
-    """
-    return make_loop(runtime, message, system, given).run()
-
-
-def make_loop(
-    runtime: Runtime,
-    message: str,
-    system: str | None,
-    given: Any,
-    caller: str = "agent_loop",
-    default_format: str = "text",
-) -> Loop:
-    """A loop that is ready to run; ``caller`` is the builtin that error texts name."""
-    models = runtime.models
-    options = models.options(given)
-    profile = profile_of(options, caller)
-    request = models.request(
-        message,
-        system,
-        options,
-        once=False,
-        retries=profile.llm_retries,
-        backoff_ms=LLM_BACKOFF_MS,
-        schema_retries=profile.schema_retries,
-    )
-    rules = runtime.ambient().rules.for_options(options, caller)
-    _look_at_tools(options, system, message, rules, caller, models.warn)
-    loop_options = read_loop_options(options, profile, caller, default_format)
-    skills = read_skills(options.value("skills"), caller)
-    loop = Loop(runtime, request, options, loop_options, rules, skills)
-    daemon = read_daemon(options)
-    if daemon is not None:
-        loop.rest_as(daemon, caller)
-    pretty = functools.partial(runtime.sessions.effects.to_json, pretty=True)
-    loop.dialogue.compaction = read_compaction(options, request.model, loop.summarize, pretty)
-    messages = options.value("messages")
-    loop.opening = messages if isinstance(messages, list) else [{"role": "user", "content": message}]
-    return loop
-
-
-def _look_at_tools(
-    options: Options,
-    system: str | None,
-    message: str,
-    rules: Rules,
-    caller: str,
-    warn: Callable[[str, str], None],
-) -> None:
-    """Refuse tools that nobody could run, and report what is odd about the others (§4.7)."""
-    entries = tool_entries(options.value("tools"))
-    if not entries:
-        return
-    refuse_unbacked(entries, caller)
-    keys = ("policy", "approval_policy", "tool_search")
-    given = {key: options.value(key) for key in keys}
-    validate_surface({**given, "tools": entries, "system": system, "prompt": message}, rules, caller, warn)
 
 
 def opening_messages(given: list[Any]) -> Iterator[Dict]:
@@ -126,85 +55,51 @@ def opening_messages(given: list[Any]) -> Iterator[Dict]:
                 yield message
 
 
+@dataclass(slots=True)
+class Parts:
+    """What a loop is put together from. ``emit(type, **fields)`` tells subscribers."""
+
+    conversation: Conversation
+    dialogue: Dialogue
+    skills: ActiveSkills
+    ledger: Ledger
+    offer: Offer
+    toolbox: Toolbox
+    dispatcher: Dispatcher
+    turns: Turns
+    emit: Callable[..., None]
+
+
 class Loop:
     """One run. ``opening`` are the messages that it begins with."""
 
     def __init__(
-        self,
-        runtime: Runtime,
-        request: Request,
-        given: Options,
-        options: LoopOptions,
-        rules: Rules,
-        skills: list[Dict],
+        self, runtime: Runtime, request: Request, options: LoopOptions, rules: Rules, parts: Parts
     ) -> None:
-        sessions = runtime.sessions
         self.runtime = runtime
         self.models = runtime.models
         self.options = options
+        self.rules = rules
         self.opening: list[Any] = []
         self.daemon: Daemon | None = None
-        self.conversation: Conversation = (
-            Binding(options.session_id, sessions)
-            if options.session_id
-            else Conversation(f"agent_session_{sessions.effects.new_id()}", sessions.effects)
-        )
+        self.conversation = parts.conversation
+        self.dialogue = parts.dialogue
+        self.skills = parts.skills
+        self.ledger = parts.ledger
+        self.offer = parts.offer
+        self.toolbox = parts.toolbox
+        self.dispatcher = parts.dispatcher
+        self.turns = parts.turns
         self.conversation.summarize = self.summarize
         # The budget is the loop's own affair: it ends the loop instead of failing the call.
         self.budget, request.budget = request.budget, None
         self.prefill = request.prefill
         self.caller_system = request.system
-        request.segment = self.segment = self.models.segment(
-            session_id=self.conversation.id,
-            new_loop_id=sessions.effects.new_id,
-            depth=sessions.depth(),
-            tool_format=options.tool_format,
-        )
-        self.dialogue = Dialogue(runtime, self.conversation, request, self.segment)
-        self.ledger = read_ledger(given)
-        effects, id = sessions.effects, self.conversation.id
-        self.skills = ActiveSkills(
-            skills,
-            read_matching(given),
-            id,
-            effects,
-            self.conversation.note,
-            self._emit,
-            runtime.found_skills,
-        )
-        style = native_style(request.provider, request.model)
-        entries = tool_entries(given.value("tools"))
-        deferred = self._deferred(request, entries)
-        self.offer = Offer(options, entries, request.system, style, self.ledger.active, self.skills, deferred)
-        self.toolbox = Toolbox(entries, rules.policy)
-        if deferred is not None:
-            self.toolbox.internal[deferred.name] = searcher(deferred, self.conversation.note, self._emit)
-        if LOAD_SKILL not in self.toolbox.entries:
-            self.toolbox.internal[LOAD_SKILL] = lambda call: self.skills.load(call["arguments"])
-        self.rules = rules
-        gate = Gate(rules, runtime.hooks, id, effects.show, runtime.ask)
-        self.dispatcher = Dispatcher(runtime, options, self.conversation, self._emit, self.toolbox, gate)
-        self.turns = Turns(
-            options,
-            self.dialogue,
-            self.offer,
-            self.dispatcher,
-            self.ledger,
-            self.models.trace,
-            runtime.hooks,
-            self._emit,
-        )
         self.texts: list[str] = []
         self.iterations = 0
         self.tokens = 0
         self.cost = 0.0
-
-    def _deferred(self, request: Request, entries: list[Dict]) -> DeferredTools | None:
-        """The tools, when some of them are to be searched for here and not by the provider."""
-        search = request.search
-        if search is None or search.in_format(self.options.tool_format).native:
-            return None
-        return DeferredTools(entries, search.option, self.runtime.pattern)
+        self._emit = parts.emit
 
     def rest_as(self, options: DaemonOptions, caller: str) -> None:
         """Go idle where the loop would end otherwise."""
@@ -279,10 +174,12 @@ class Loop:
 
     def _turn(self, iteration: int) -> str | None:
         """One turn; the loop's status if it ends here."""
-        if self.segment is not None:
-            self.segment.iteration = iteration
+        if self.dialogue.segment is not None:
+            self.dialogue.segment.iteration = iteration
         if self.skills.due(iteration):
             self.skills.match(self.dialogue.latest_request(), iteration)
+        if self.offer.renew(self.dialogue.request):
+            self.toolbox.hold(self.offer.allowed)
         self._before_call(iteration)
         request = self._request(iteration)
         self.conversation.store()
@@ -316,8 +213,6 @@ class Loop:
     def _request(self, iteration: int) -> Request:
         """What is asked: the conversation, and what only this call gets to see."""
         request = self.dialogue.request
-        if self.offer.renew(request):
-            self.toolbox.hold(self.offer.allowed)
         if self.ledger.active:
             request = replace(
                 request, messages=[*request.messages, {"role": "user", "content": self.ledger.render()}]
@@ -396,11 +291,6 @@ class Loop:
 
     def _run_hooks(self, event: str, **turn: Any) -> None:
         self.runtime.hooks.run(event, session={"id": self.conversation.id}, turn=turn)
-
-    def _emit(self, type: str, **fields: Any) -> None:
-        sessions, id = self.runtime.sessions, self.conversation.id
-        if sessions.heard(id):
-            sessions.emit(id, {"type": type, "session_id": id, **fields})
 
     def _result(self, status: str, ms: int) -> Dict:
         trace, dispatcher = self.models.trace, self.dispatcher

@@ -75,3 +75,13 @@ class Runtime:
     pattern: Compile = field(default=no_patterns)
     running: dict[str, Conversation] = field(default_factory=dict)
     found_skills: Sequence[FoundSkill] = ()
+
+    def announcer(self, id: str) -> Callable[..., None]:
+        """A function ``emit(type, **fields)`` for the agent events of a session, anonymous or not."""
+        sessions = self.sessions
+
+        def emit(type: str, **fields: Any) -> None:
+            if sessions.heard(id):
+                sessions.emit(id, {"type": type, "session_id": id, **fields})
+
+        return emit

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.dispatch import PERMISSION_DENIED
-from harnpy.agent.loop import make_loop
+from harnpy.agent.making import make_loop
 from harnpy.agent.rules.annotations import strings
 from harnpy.agent.rules.globs import first_match
 from harnpy.llm.errors import MisuseError

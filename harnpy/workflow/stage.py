@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harnpy.agent.loop import make_loop
+from harnpy.agent.making import make_loop
 from harnpy.agent.record import assistant_message, reply_events
 from harnpy.llm.errors import MisuseError
 from harnpy.llm.messages import request_message

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from harnpy.agent.daemon.events import CAPACITY, EventQueue
 from harnpy.agent.daemon.kept import META, SHAPE, KeptDaemon, meta_path
 from harnpy.agent.daemon.snapshot import StateFiles
-from harnpy.agent.loop import make_loop
+from harnpy.agent.making import make_loop
 from harnpy.agent.workers.worker import COMPLETED, FAILED
 from harnpy.llm.errors import MisuseError
 from harnpy.session.errors import Interruption

@@ -1,0 +1,153 @@
+"""From a caller's options to a loop that is ready to run. Spec: 07 §6.1–6.2."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+from harnpy.agent.compaction import read_compaction
+from harnpy.agent.daemon.options import read_daemon
+from harnpy.agent.dialogue import Dialogue
+from harnpy.agent.dispatch import Dispatcher
+from harnpy.agent.ledger import read_ledger
+from harnpy.agent.loop import Loop, Parts
+from harnpy.agent.offering import Offer
+from harnpy.agent.options import LLM_BACKOFF_MS, profile_of, read_loop_options
+from harnpy.agent.rules.gate import Gate
+from harnpy.agent.skills.active import ActiveSkills, read_matching, read_skills
+from harnpy.agent.skills.loading import LOAD_SKILL
+from harnpy.agent.tools.search import DeferredTools, searcher
+from harnpy.agent.tools.toolbox import Toolbox, refuse_unbacked, validate_surface
+from harnpy.agent.turns import Turns
+from harnpy.llm.tools import native_style, tool_entries
+from harnpy.session.binding import Binding, Conversation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harnpy.agent.options import LoopOptions
+    from harnpy.agent.rules.ambient import Rules
+    from harnpy.agent.runtime import Runtime
+    from harnpy.llm.options import Options
+    from harnpy.llm.request import Request
+
+    Dict = dict[str, Any]
+
+
+def run_loop(runtime: Runtime, message: str, system: str | None, given: Any) -> dict[str, Any]:
+    """Run a loop to its end; the result dict of 07 §6.11. ``given`` is the caller's options.
+
+    Raises `OptionError` and `MisuseError` before anything happens, `CallError` when the model fails for
+    good: the session then holds the conversation up to the failed call.
+    """
+    return make_loop(runtime, message, system, given).run()
+
+
+def make_loop(
+    runtime: Runtime,
+    message: str,
+    system: str | None,
+    given: Any,
+    caller: str = "agent_loop",
+    default_format: str = "text",
+) -> Loop:
+    """A loop that is ready to run; ``caller`` is the builtin that error texts name."""
+    models = runtime.models
+    options = models.options(given)
+    profile = profile_of(options, caller)
+    request = models.request(
+        message,
+        system,
+        options,
+        once=False,
+        retries=profile.llm_retries,
+        backoff_ms=LLM_BACKOFF_MS,
+        schema_retries=profile.schema_retries,
+    )
+    rules = runtime.ambient().rules.for_options(options, caller)
+    _look_at_tools(options, system, message, rules, caller, models.warn)
+    loop_options = read_loop_options(options, profile, caller, default_format)
+    skills = read_skills(options.value("skills"), caller)
+    parts = _make_parts(runtime, request, options, loop_options, rules, skills)
+    loop = Loop(runtime, request, loop_options, rules, parts)
+    daemon = read_daemon(options)
+    if daemon is not None:
+        loop.rest_as(daemon, caller)
+    pretty = functools.partial(runtime.sessions.effects.to_json, pretty=True)
+    loop.dialogue.compaction = read_compaction(options, request.model, loop.summarize, pretty)
+    messages = options.value("messages")
+    loop.opening = messages if isinstance(messages, list) else [{"role": "user", "content": message}]
+    return loop
+
+
+def _look_at_tools(
+    options: Options,
+    system: str | None,
+    message: str,
+    rules: Rules,
+    caller: str,
+    warn: Callable[[str, str], None],
+) -> None:
+    """Refuse tools that nobody could run, and report what is odd about the others (§4.7)."""
+    entries = tool_entries(options.value("tools"))
+    if not entries:
+        return
+    refuse_unbacked(entries, caller)
+    keys = ("policy", "approval_policy", "tool_search")
+    given = {key: options.value(key) for key in keys}
+    validate_surface({**given, "tools": entries, "system": system, "prompt": message}, rules, caller, warn)
+
+
+def _make_parts(
+    runtime: Runtime,
+    request: Request,
+    given: Options,
+    options: LoopOptions,
+    rules: Rules,
+    skills: list[Dict],
+) -> Parts:
+    sessions, trace = runtime.sessions, runtime.models.trace
+    effects = sessions.effects
+    conversation = _conversation(runtime, options)
+    id, note = conversation.id, conversation.note
+    emit = runtime.announcer(id)
+    request.segment = runtime.models.segment(
+        session_id=id,
+        new_loop_id=effects.new_id,
+        depth=sessions.depth(),
+        tool_format=options.tool_format,
+    )
+    dialogue = Dialogue(runtime, conversation, request, request.segment)
+    ledger = read_ledger(given)
+    active = ActiveSkills(skills, read_matching(given), id, effects, note, emit, runtime.found_skills)
+    entries = tool_entries(given.value("tools"))
+    deferred = _deferred(request, options, entries, runtime)
+    style = native_style(request.provider, request.model)
+    offer = Offer(options, entries, request.system, style, ledger.active, active, deferred)
+    toolbox = Toolbox(entries, rules.policy)
+    if deferred is not None:
+        toolbox.internal[deferred.name] = searcher(deferred, note, emit)
+    if LOAD_SKILL not in toolbox.entries:
+        toolbox.internal[LOAD_SKILL] = lambda call: active.load(call["arguments"])
+    gate = Gate(rules, runtime.hooks, id, effects.show, runtime.ask)
+    dispatcher = Dispatcher(runtime, options, conversation, emit, toolbox, gate)
+    turns = Turns(options, dialogue, offer, dispatcher, ledger, trace, runtime.hooks, emit)
+    return Parts(conversation, dialogue, active, ledger, offer, toolbox, dispatcher, turns, emit)
+
+
+def _conversation(runtime: Runtime, options: LoopOptions) -> Conversation:
+    """The conversation of the session that the options name; without one it is the loop's alone."""
+    sessions = runtime.sessions
+    if options.session_id:
+        return Binding(options.session_id, sessions)
+    return Conversation(f"agent_session_{sessions.effects.new_id()}", sessions.effects)
+
+
+def _deferred(
+    request: Request, options: LoopOptions, entries: list[Dict], runtime: Runtime
+) -> DeferredTools | None:
+    """The tools, when some of them are to be searched for here and not by the provider."""
+    search = request.search
+    if search is None or search.in_format(options.tool_format).native:
+        return None
+    return DeferredTools(entries, search.option, runtime.pattern)
