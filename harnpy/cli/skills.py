@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 
+from harnpy.project import MANIFEST, project_root
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -21,30 +23,21 @@ def bind_skills(vm: Vm, file: str | None, directories: Iterable[str] = ()) -> No
     from stdin, ``-``, counts as a file that stands here.
     """
     here = vm.host.cwd()
-    root = None if file is None else project_root(os.path.join(here, os.path.dirname(file)))
+    at = None if file is None else os.path.join(here, os.path.dirname(file))
+    root = None if at is None else project_root(at) or at
     places = [
         (layer, directory)
         for layer, directory in _places(vm.host.env, here, root, directories)
         if layer == "cli" or os.path.isdir(directory)
     ]
     vm.found_skills = ()
-    if places or (root and os.path.isfile(os.path.join(root, "harn.toml"))):
+    if places or (root and os.path.isfile(os.path.join(root, MANIFEST))):
         from harnpy.agent.skills.sources import discover
 
         def warn(message: str) -> None:
             vm.host.write_err(f"warning: skills: {message}\n")
 
         vm.found_skills = discover(vm.host, root, places, warn)
-
-
-def project_root(directory: str) -> str:
-    """The nearest directory upwards that has a `harn.toml`; ``directory`` itself if none has."""
-    above, below = directory, ""
-    while above != below:
-        if os.path.isfile(os.path.join(above, "harn.toml")):
-            return above
-        above, below = os.path.dirname(above), above
-    return directory
 
 
 def _places(

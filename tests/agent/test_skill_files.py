@@ -9,7 +9,7 @@ import pytest
 
 from harnpy.agent.skills.frontmatter import SkillFile, UnusableSkill, read_skill_file, split
 from harnpy.agent.skills.sources import discover
-from harnpy.cli.skills import project_root
+from harnpy.project import project_root
 from harnpy.vm.host import Host
 from tests.support import Command
 
@@ -190,7 +190,7 @@ def test_a_manifest_that_cannot_be_read_is_a_warning(disk: Disk) -> None:
 def test_the_project_root(tmp_path: Path) -> None:
     below = tmp_path / "a" / "b"
     below.mkdir(parents=True)
-    assert project_root(str(below)) == str(below)
+    assert project_root(str(below)) is None
     (tmp_path / "harn.toml").touch()
     assert project_root(str(below)) == str(tmp_path)
 

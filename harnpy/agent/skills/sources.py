@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from harnpy.agent.skills.frontmatter import UnusableSkill, read_skill_file
 from harnpy.agent.skills.library import FoundSkill
 from harnpy.agent.skills.registry import id_of
+from harnpy.project import MANIFEST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -84,7 +85,7 @@ def _sources(world: World, places: Iterable[tuple[str, str]]) -> Iterator[Source
 
 def read_manifest(world: World, root: str, warn: Callable[[str], object]) -> Manifest:
     """The part of ``root``'s `harn.toml` that is about skills; an empty one when there is none."""
-    path = os.path.join(root, "harn.toml")
+    path = os.path.join(root, MANIFEST)
     try:
         text = world.read_text(path)
         if "skill" not in text:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tomllib
 
-_MANIFEST = "harn.toml"
+from harnpy.project import MANIFEST, project_root
 
 
 class AssetError(Exception):
@@ -22,10 +22,10 @@ def resolve(path: str, directory: str) -> str:
     if not is_anchored(path):
         return os.path.normpath(os.path.join(directory, path))
     alias, _, rest = path[1:].partition("/")
-    root = _project_root(directory)
+    root = project_root(directory)
     if root is None:
         raise AssetError(
-            f"package-root prompt path '{path}' has no project root: no {_MANIFEST} found above {directory}"
+            f"package-root prompt path '{path}' has no project root: no {MANIFEST} found above {directory}"
         )
     if not _is_inside(rest):
         kind = "asset" if alias else "project-root asset"
@@ -46,22 +46,13 @@ def read(path: str) -> str:
         raise AssetError("file name contained an unexpected NUL byte") from None
 
 
-def _project_root(directory: str) -> str | None:
-    while not os.path.isfile(os.path.join(directory, _MANIFEST)):
-        parent = os.path.dirname(directory)
-        if parent == directory:
-            return None
-        directory = parent
-    return directory
-
-
 def _is_inside(path: str) -> bool:
     """Whether a path written with slashes stays below where it starts."""
     return bool(path) and not path.startswith("/") and "\\" not in path and ".." not in path.split("/")
 
 
 def _alias_target(root: str, alias: str) -> str:
-    manifest = os.path.join(root, _MANIFEST)
+    manifest = os.path.join(root, MANIFEST)
     try:
         roots = tomllib.loads(read(manifest)).get("asset_roots", {})
     except tomllib.TOMLDecodeError as error:

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from harnpy.llm.configuration.defaults import DEFAULTS
 from harnpy.llm.configuration.settings import Settings, convert, parse_toml
 from harnpy.llm.errors import OptionError
+from harnpy.project import MANIFEST, upwards
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     Env = Callable[[str], str | None]
     Read = Callable[[str], str]
 
 VARIABLE = "HARN_PROVIDERS_CONFIG"
 _USUAL_PLACE = (".config", "harn", "providers.toml")
-_MANIFEST = "harn.toml"
 
 BUILT_IN = "<built-in defaults>"
 
@@ -31,7 +31,7 @@ class Configuration(NamedTuple):
     settings: Settings = DEFAULTS
     source: str = BUILT_IN
     capabilities: dict[str, Any] | None = None
-    manifest: str = _MANIFEST
+    manifest: str = MANIFEST
 
 
 def load(env: Env, read: Read, directory: str) -> Configuration:
@@ -63,19 +63,12 @@ def _providers_file(env: Env, read: Read) -> tuple[str, str | None]:
 
 def _manifest(read: Read, directory: str) -> tuple[str, dict[str, Any]]:
     """The nearest harn.toml, at ``directory`` or above it, and what it says."""
-    for place in _upwards(directory):
-        path = os.path.join(place, _MANIFEST)
+    for place in upwards(directory):
+        path = os.path.join(place, MANIFEST)
         text = _read(read, path)
         if text is not None:
             return path, _parse(text, path)
-    return _MANIFEST, {}
-
-
-def _upwards(directory: str) -> Iterator[str]:
-    yield directory
-    while (parent := os.path.dirname(directory)) != directory:
-        directory = parent
-        yield directory
+    return MANIFEST, {}
 
 
 def _read(read: Read, path: str) -> str | None:

@@ -1,0 +1,25 @@
+"""Where a project begins: at the nearest `harn.toml`. On the start-up path: imports nothing heavy."""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MANIFEST = "harn.toml"
+
+
+def upwards(directory: str) -> Iterator[str]:
+    """``directory`` and those above it."""
+    yield directory
+    while (parent := os.path.dirname(directory)) != directory:
+        directory = parent
+        yield directory
+
+
+def project_root(directory: str) -> str | None:
+    """The nearest directory upwards that has a manifest, None when none has."""
+    found = (place for place in upwards(directory) if os.path.isfile(os.path.join(place, MANIFEST)))
+    return next(found, None)
