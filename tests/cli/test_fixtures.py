@@ -16,19 +16,6 @@ ASK = 'println(llm_call("hello", nil, {provider: "openai", model: "gpt-4o"}).tex
 ECHO = 'println(llm_call(argv.first, nil, {provider: "mock"}).text)\n'
 
 
-@pytest.fixture
-def write(tmp_path: Path):
-    """Write a file into the working directory and answer its name."""
-
-    def write(name: str, text: str) -> str:
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-        return name
-
-    return write
-
-
 def test_a_file_answers_the_calls_of_a_program(harnpy: Command, write) -> None:
     done = harnpy("run", "--llm-mock", write("m.jsonl", '{"text": "from the file"}'), write("a.harn", ASK))
     assert (done.stdout, done.stderr, done.returncode) == ("from the file\n", "", 0)

@@ -6,44 +6,31 @@ import json
 import re
 from pathlib import Path
 
-import pytest
-
 from tests.support import Command
 
 
-@pytest.fixture
-def program(tmp_path: Path):
-    def write(name: str, text: str) -> str:
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-        return name
-
-    return write
-
-
-def test_check_says_ok(harnpy: Command, program) -> None:
-    program("src/b.harn", "let b = 1")
-    program("src/a/a.harn", "let a = 1")
+def test_check_says_ok(harnpy: Command, write) -> None:
+    write("src/b.harn", "let b = 1")
+    write("src/a/a.harn", "let a = 1")
     done = harnpy("check", "src", "src/b.harn")
     assert (done.stdout, done.stderr, done.returncode) == ("src/a/a.harn: ok\nsrc/b.harn: ok\n", "", 0)
 
 
-def test_check_runs_nothing(harnpy: Command, program) -> None:
-    assert harnpy("check", program("a.harn", 'println("ran")')).stdout == "a.harn: ok\n"
+def test_check_runs_nothing(harnpy: Command, write) -> None:
+    assert harnpy("check", write("a.harn", 'println("ran")')).stdout == "a.harn: ok\n"
 
 
-def test_check_ends_at_a_syntax_error(harnpy: Command, program) -> None:
-    program("a.harn", "let a =")
-    program("b.harn", "let b = 1")
+def test_check_ends_at_a_syntax_error(harnpy: Command, write) -> None:
+    write("a.harn", "let a =")
+    write("b.harn", "let b = 1")
     done = harnpy("check", ".")
     assert done.stderr.startswith("error: unexpected end of file, expected expression\n")
     assert (done.stdout, done.returncode) == ("", 1)
 
 
-def test_check_finds_undefined_calls_and_goes_on(harnpy: Command, program) -> None:
-    program("a.harn", "let a = 1\nprintn(a)")
-    program("b.harn", "let b = 1")
+def test_check_finds_undefined_calls_and_goes_on(harnpy: Command, write) -> None:
+    write("a.harn", "let a = 1\nprintn(a)")
+    write("b.harn", "let b = 1")
     done = harnpy("check", ".")
     assert done.stderr == (
         "error: call target `printn` is not defined or imported — did you mean `print`?\n"
@@ -54,8 +41,8 @@ def test_check_finds_undefined_calls_and_goes_on(harnpy: Command, program) -> No
     assert (done.stdout, done.returncode) == ("b.harn: ok\n", 1)
 
 
-def test_check_finds_structure_errors(harnpy: Command, program) -> None:
-    done = harnpy("check", program("a.harn", "break"))
+def test_check_finds_structure_errors(harnpy: Command, write) -> None:
+    done = harnpy("check", write("a.harn", "break"))
     assert "Compile error at line 1: " in done.stderr
     assert done.returncode == 1
 
@@ -86,8 +73,8 @@ def test_check_refuses_what_comes_later(harnpy: Command) -> None:
     assert done.returncode == 2
 
 
-def test_bench_report(harnpy: Command, program) -> None:
-    done = harnpy("bench", program("a.harn", 'println("noise")'), "-n", "3")
+def test_bench_report(harnpy: Command, write) -> None:
+    done = harnpy("bench", write("a.harn", 'println("noise")'), "-n", "3")
     assert re.sub(r"\d+\.\d\d ms", "T ms", done.stdout) == (
         "Benchmark: a.harn\n"
         "Iterations: 3\n"
@@ -101,14 +88,14 @@ def test_bench_report(harnpy: Command, program) -> None:
     assert (done.stderr, done.returncode) == ("", 0)
 
 
-def test_bench_counts_model_calls(harnpy: Command, program) -> None:
-    name = program("a.harn", 'pipeline main(t) { llm_call("hello", nil, {provider: "mock"}) }')
+def test_bench_counts_model_calls(harnpy: Command, write) -> None:
+    name = write("a.harn", 'pipeline main(t) { llm_call("hello", nil, {provider: "mock"}) }')
     out = harnpy("bench", name, "--iterations", "2").stdout
     assert "LLM calls: total 2 | avg 1.00/run\n" in out
 
 
-def test_bench_wants_an_iteration(harnpy: Command, program) -> None:
-    done = harnpy("bench", program("a.harn", ""), "-n", "0")
+def test_bench_wants_an_iteration(harnpy: Command, write) -> None:
+    done = harnpy("bench", write("a.harn", ""), "-n", "0")
     assert (done.stderr, done.returncode) == ("error: `harnpy bench` requires at least one iteration\n", 1)
 
 
@@ -118,8 +105,8 @@ def test_bench_of_a_missing_file(harnpy: Command) -> None:
     assert done.returncode == 1
 
 
-def test_bench_of_a_failing_program(harnpy: Command, program) -> None:
-    done = harnpy("bench", program("a.harn", "throw 1"))
+def test_bench_of_a_failing_program(harnpy: Command, write) -> None:
+    done = harnpy("bench", write("a.harn", "throw 1"))
     assert done.stderr.startswith("error: Thrown: 1\n")
     assert done.stderr.endswith("benchmark aborted on iteration 1\n")
     assert (done.stdout, done.returncode) == ("", 1)

@@ -94,23 +94,17 @@ class Remote(ABC):
     async def complete(self, request: Request) -> Reply:
         """Raises `CallError`, which holds no trace of the SDK's error: that one may hold the key."""
         body = self.body(request)
-        failure: CallError | None
         try:
             async with asyncio.timeout(request.transport.timeout):
                 answer = await self._receive(request, body)
             return self._reply(answer, request)
-        except TimeoutError:
-            failure = timed_out(self.config, request.transport.timeout or self._silence(request))
         except Exception as error:
-            failure = call_error(error, self.config)
-            if failure is None:
-                raise
+            failure = self._failure(error, request)
         raise failure
 
     async def stream(self, request: Request) -> AsyncIterator[str]:
         """The answer's text as it comes. ``request.transport.timeout`` ends it between two pieces."""
         body = self.body(request)
-        failure: CallError | None
         now = asyncio.get_running_loop().time
         until = None if request.transport.timeout is None else now() + request.transport.timeout
         answer = self.new_answer()
@@ -122,13 +116,18 @@ class Remote(ABC):
                     yield text
             self._reply(answer, request)
             return
-        except TimeoutError:
-            failure = timed_out(self.config, request.transport.timeout or self._silence(request))
         except Exception as error:
-            failure = call_error(error, self.config)
-            if failure is None:
-                raise
+            failure = self._failure(error, request)
         raise failure
+
+    def _failure(self, error: Exception, request: Request) -> CallError:
+        """What to raise for an error of a call; one that is none of the service's is raised again."""
+        if isinstance(error, TimeoutError):
+            return timed_out(self.config, request.transport.timeout or self._silence(request))
+        failure = call_error(error, self.config)
+        if failure is None:
+            raise error
+        return failure
 
     async def aclose(self) -> None:
         client, self._client = self._client, None
