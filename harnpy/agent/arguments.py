@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from harnpy.llm.tools import parameters_of
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -44,12 +46,8 @@ def _value(key: str, value: Any) -> Any:
 
 def missing(entry: Dict, arguments: Dict) -> list[str]:
     """The required parameters of a tool that a call leaves out, by name."""
-    parameters = entry.get("parameters")
-    if not isinstance(parameters, dict):
-        return []
-    return sorted(
-        name for name, schema in parameters.items() if arguments.get(name) is None and _is_required(schema)
-    )
+    parameters = parameters_of(entry).items()
+    return sorted(name for name, schema in parameters if arguments.get(name) is None and _is_required(schema))
 
 
 def _is_required(schema: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harnpy.builtins.json_reader import read
-from harnpy.builtins.json_writer import write
+from harnpy.builtins.json_writer import write, write_float
 from harnpy.eventlog.topics import LogError, LogEvent
 from harnpy.vm.builtin import ABSENT, builtin
 from harnpy.vm.errors import RuntimeFault
@@ -78,7 +78,7 @@ def log_of(vm: Vm) -> EventLog:
 
 def as_data(value: Value) -> Any:
     """A value as JSON has it: what it has no word for is nil."""
-    return read(write(value))
+    return read(write(value, lambda x: "null" if x - x != 0 else write_float(x)))
 
 
 def _following(vm: Vm, topic: str, cursor: int) -> Iterator[dict[str, Value]]:

@@ -65,6 +65,12 @@ def native_name(tool: dict[str, Any]) -> str | None:
     return name
 
 
+def parameters_of(entry: Entry) -> dict[str, Any]:
+    """The tool's parameters by name; none where they are nothing of the kind."""
+    parameters = entry.get("parameters")
+    return parameters if isinstance(parameters, dict) else {}
+
+
 def json_type(name: Any) -> dict[str, Any]:
     """The schema of a type name; whatever is none is a string."""
     return {"type": _TYPES.get(name, "string") if isinstance(name, str) else "string"}
@@ -82,7 +88,7 @@ def _definition(entry: Entry, schema_key: str) -> dict[str, Any]:
     definition = {
         "name": entry["name"],
         "description": entry.get("description") or "",
-        schema_key: _schema(entry.get("parameters") or {}),
+        schema_key: _schema(parameters_of(entry)),
     }
     output = entry.get("outputSchema")
     if output is not None:

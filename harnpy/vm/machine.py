@@ -194,7 +194,9 @@ class Vm:
     def call(self, function: Value, *args: Value) -> Value:
         """Call a callable Harn value. Raises VmError when it fails or is not callable."""
         if self._running:
-            return self.calls.call(function, 1, args)
+            if self.signal.pending:
+                self.poll()
+            return self.tasks.nested(lambda: self.calls.call(function, 1, args))
         return self._run(lambda: self.calls.call(function, 1, args))
 
     def callback(self, function: Value, count: int) -> Callable[..., Value] | None:

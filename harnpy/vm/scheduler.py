@@ -48,6 +48,8 @@ class Task:
     consumed = False
     cancel_requested = False
     greenlet: Any = None
+    #: How many callbacks of builtins it is inside of.
+    callbacks = 0
     #: How many tasks and how many batches it has started.
     handles = 0
     groups = 0
@@ -442,6 +444,18 @@ class Scheduler:
 
     def is_cancelled(self) -> bool:
         return self.current.cancel_requested
+
+    def nested(self, callback: Callable[[], Value]) -> Value:
+        """What ``callback`` answers, a call by a builtin. Each has a call stack of its own, so that their
+        number must have a limit too: it is that of calls."""
+        task = self.current
+        if task.callbacks >= MOST_NESTED:
+            raise PlainFault(OVERFLOW)
+        task.callbacks += 1
+        try:
+            return callback()
+        finally:
+            task.callbacks -= 1
 
     # --- life of a child --------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.llm.tools import json_type
+from harnpy.llm.tools import json_type, parameters_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -79,12 +79,6 @@ def _pairs(fields: Dict, show: Show) -> str:
 
 
 # --- as schemas -----------------------------------------------------------------------------------
-
-
-def parameters_of(entry: Dict) -> Dict:
-    """The tool's parameters by name; none where they are nothing of the kind."""
-    parameters = entry.get("parameters")
-    return parameters if isinstance(parameters, dict) else {}
 
 
 def _tool(entry: Dict, components: Dict) -> Dict:

@@ -8,7 +8,7 @@ from harnpy.agent.tools.contract import Stubs
 from harnpy.agent.tools.search_index import Hits, search_pattern, search_words
 from harnpy.llm.messages import compact_json
 from harnpy.llm.tool_search import loaded, search_entry
-from harnpy.llm.tools import native_tools
+from harnpy.llm.tools import native_tools, parameters_of
 from harnpy.session.transcript import lifecycle_event
 
 if TYPE_CHECKING:
@@ -153,8 +153,7 @@ def searcher(
 def _search_text(entry: Entry) -> str:
     """What a query is compared with: name, description, parameters, and whose tool it is."""
     parts = [entry["name"], entry.get("description")]
-    given = entry.get("parameters")
-    parameters = given if isinstance(given, dict) else {}
+    parameters = parameters_of(entry)
     for name in sorted(parameters):
         schema = parameters[name]
         described = schema.get("description") if isinstance(schema, dict) else None

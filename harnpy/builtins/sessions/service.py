@@ -8,7 +8,7 @@ from harnpy.session.effects import Effects
 from harnpy.session.errors import Interruption
 from harnpy.session.store import SessionStore
 from harnpy.vm.errors import Interrupted
-from harnpy.vm.values import Builtin, Fn, display
+from harnpy.vm.values import Builtin, Fn, display, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,16 +66,32 @@ def _callable(vm: Vm, value: Value) -> Any:
     return python_function(vm, value) if type(value) in (Fn, Builtin) else value
 
 
-def python_function(vm: Vm, function: Value) -> Callable[..., Any]:
-    """A function of Harn for a domain package to call."""
+class _PythonFunction:
+    """A function of Harn that Python can call. It is shown as what it is: options may want its text."""
 
-    def call(*args: Value) -> Value:
+    __slots__ = ("_function", "_vm")
+
+    def __init__(self, vm: Vm, function: Value) -> None:
+        self._vm = vm
+        self._function = function
+
+    def __call__(self, *args: Value) -> Value:
         try:
-            return vm.call(function, *args)
+            return self._vm.call(self._function, *args)
         except Interrupted as error:
             raise Interruption(str(error)) from error
 
-    return call
+    @property
+    def type_name(self) -> str:
+        return type_name(self._function)
+
+    def display(self) -> str:
+        return display(self._function)
+
+
+def python_function(vm: Vm, function: Value) -> Callable[..., Any]:
+    """A function of Harn for a domain package to call."""
+    return _PythonFunction(vm, function)
 
 
 def _to_json(value: Value, pretty: bool = False) -> str:

@@ -208,7 +208,7 @@ class _Check:
             }
         required = schema.get("required")
         for key in required if isinstance(required, list) else ():
-            if key not in found:
+            if not isinstance(key, str) or key not in found:
                 self._fail(path, f"missing required key '{self.values.show(key)}'")
         for key in sorted(properties):
             if key in found:
