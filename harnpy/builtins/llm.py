@@ -81,7 +81,7 @@ def answer_to(vm: Vm, prompt: str, system: str | None, options: Value) -> Answer
     """
     models = models_of(vm)
     request = models.request(prompt, system, options_of(vm, options))
-    with call_errors(vm, request):
+    with CallErrors(vm, request):
         return settle(models.answer(request), models.warn)
 
 
@@ -109,12 +109,12 @@ def with_experiment(vm: Vm, options: Value) -> Value:
 
 def ask(vm: Vm, request: Request) -> Reply:
     """The model's reply; a call that fails throws the error's dict (07 §1.7)."""
-    with call_errors(vm, request):
+    with CallErrors(vm, request):
         return models_of(vm).ask(request)
 
 
-class call_errors:  # noqa: N801
-    """``with call_errors(vm, request):`` what a call fails with becomes what `llm_call` throws."""
+class CallErrors:
+    """``with CallErrors(vm, request):`` what a call fails with becomes what `llm_call` throws."""
 
     def __init__(self, vm: Vm, request: Request) -> None:
         self.vm = vm

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harnpy.builtins.convert import domain_errors
-from harnpy.builtins.llm import call_errors, models_of, options_of
+from harnpy.builtins.llm import CallErrors, models_of, options_of
 from harnpy.llm.errors import LlmError
 from harnpy.llm.result import result_dict
 from harnpy.llm.streaming import complete, infill_prompt, stream_into
@@ -27,7 +27,7 @@ def llm_stream(vm: Vm, prompt: str, system: str | None, options: Value) -> Chann
     models = models_of(vm)
     with domain_errors:
         request = models.request(prompt, system, options_of(vm, options))
-    with call_errors(vm, request):
+    with CallErrors(vm, request):
         models.account.check(request)
     channel = Channel(vm.tasks, "llm_stream")
 
@@ -58,5 +58,5 @@ def llm_completion(
     models = models_of(vm)
     with domain_errors:
         request = models.request(infill_prompt(prefix, suffix or ""), system, options_of(vm, options))
-    with call_errors(vm, request):
+    with CallErrors(vm, request):
         return result_dict(complete(models, request, prefix, suffix or ""))

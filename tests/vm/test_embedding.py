@@ -8,6 +8,9 @@ from threading import Thread
 import pytest
 
 from harnpy import Vm, VmError
+from harnpy.llm.errors import CallError
+from harnpy.llm.reply import Reply
+from harnpy.llm.request import Request
 from harnpy.vm.host import ExitRequest, Host
 
 
@@ -164,3 +167,33 @@ def test_exit_from_a_task_reaches_the_embedder() -> None:
     with pytest.raises(ExitRequest) as left:
         Vm().run_source("spawn { exit(3) }\nsleep(50)")
     assert left.value.code == 3
+
+
+class Flaky:
+    """A model that is overloaded once."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def complete(self, request: Request) -> Reply:
+        self.calls += 1
+        if self.calls == 1:
+            raise CallError("overloaded", "too much to do")
+        return Reply("here I am", request.model, "flaky", request.model, 1, 1)
+
+
+def test_an_embedders_model_answers_and_is_tried_again() -> None:
+    vm, model = Vm(), Flaky()
+    vm.provide("flaky", model)
+    source = (
+        'return llm_call("hi", nil, {provider: "flaky", model: "m", llm_retries: 1, llm_backoff_ms: 0}).text'
+    )
+    assert vm.run_source(source) == "here I am"
+    assert model.calls == 2
+
+
+def test_an_embedders_model_that_fails_is_an_error_of_the_call() -> None:
+    vm = Vm()
+    vm.provide("flaky", Flaky())
+    error = vm.run_source('let r = llm_call_safe("hi", nil, {provider: "flaky", model: "m"})\nreturn r.error')
+    assert (error["category"], error["provider"]) == ("overloaded", "flaky")
