@@ -37,7 +37,9 @@ _CALLBACKS = ("compact_callback", "mask_callback", "compress_callback", "post_tu
 class _Slot:
     """Where a Vm keeps its agents' runtime."""
 
-    runtime: Runtime | None = None
+    def __init__(self) -> None:
+        self.runtime: Runtime | None = None
+        self.warned: set[str] = set()
 
 
 def runtime_of(vm: Vm) -> Runtime:
@@ -151,9 +153,24 @@ def _tools(vm: Vm, tools: Value) -> Value:
 
 
 def _entry(vm: Vm, entry: Value) -> Value:
-    if type(entry) is dict and type(entry.get("handler")) in (Fn, Builtin):
-        return {**entry, "handler": _handler(vm, entry["handler"])}
-    return entry
+    if type(entry) is not dict or type(entry.get("handler")) not in (Fn, Builtin):
+        return entry
+    handler = entry["handler"]
+    if type(handler) is Fn and len(handler.params) > 1:
+        _warn_of_parameters(vm, display(entry.get("name")), handler)
+    return {**entry, "handler": _handler(vm, handler)}
+
+
+def _warn_of_parameters(vm: Vm, name: str, handler: Fn) -> None:
+    """Say, once for each tool, that its function will not get its arguments one by one (07 §4.3)."""
+    warned = vm.state(_Slot).warned
+    if name not in warned:
+        warned.add(name)
+        vm.sessions.effects.warn(
+            "agent.tools",
+            f"tool '{name}' takes ({', '.join(handler.params)}), but a loop calls it with one dict of its "
+            "arguments: let it be { args -> … }",
+        )
 
 
 def _handler(vm: Vm, function: Value) -> Callable[[Dict], Value]:

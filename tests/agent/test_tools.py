@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from harnpy import Vm
 from harnpy.llm.call import Models
 from harnpy.llm.tools import native_name, native_tools
+from harnpy.vm.host import Host
 
 TOOLS = [{"name": "look", "description": "Looks.", "parameters": {"at": "string"}, "handler": len}]
 
@@ -43,3 +45,16 @@ def test_the_sidecar_has_schemas_count_and_choice(tmp_path: Path) -> None:
     assert rows["provider_call_request"]["tool_choice"] == "required"
     assert rows["provider_call_request"]["native_tool_count"] == 1
     assert [native_name(tool) for tool in rows["tool_schemas"]["schemas"]] == ["look"]
+
+
+def test_a_tool_whose_arguments_come_as_one_dict_is_warned_of_once() -> None:
+    errors: list[str] = []
+    vm = Vm(Host(stdout=lambda text: None, stderr=errors.append))
+    vm.run_source(
+        """tool add(a, b) { return a }
+        for i in 0 to 3 exclusive { agent_loop("x", nil, {provider: "mock", tools: add}) }"""
+    )
+    assert errors == [
+        "warning: agent.tools: tool 'add' takes (a, b), but a loop calls it with one dict of its arguments: "
+        "let it be { args -> … }\n"
+    ]
