@@ -210,7 +210,7 @@ def _native(block: Block) -> Block:
             "type": "image",
             "source": {"type": "url", "url": url.get("url") if isinstance(url, dict) else url},
         }
-    if kind != "image" or "source" in block:
+    if kind != "image" or isinstance(block.get("source"), dict):
         return block
     if block.get("url") is not None:
         return {"type": "image", "source": {"type": "url", "url": block["url"]}}

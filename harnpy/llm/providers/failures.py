@@ -63,7 +63,7 @@ def call_error(error: Exception, config: ProviderConfig) -> CallError | None:
     status = getattr(error, "status_code", None)
     if status is not None or body is not None:
         return _answered(error, body, status, config)
-    if isinstance(error, (MalformedReply, ValueError)):
+    if isinstance(error, (MalformedReply, ValueError, RecursionError)):
         return _failed(config, "server_error", f"malformed response: {error}")
     if isinstance(error, OSError) or type(error).__module__.partition(".")[0] in _WIRE:
         return _failed(config, *_broken(error, config))

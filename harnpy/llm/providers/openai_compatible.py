@@ -11,7 +11,7 @@ import openai
 
 from harnpy.llm.messages import compact_json
 from harnpy.llm.providers.failures import MalformedReply, ServiceError
-from harnpy.llm.providers.remote import Answer, Remote, count, expect_dict
+from harnpy.llm.providers.remote import Answer, Remote, count, expect_dict, expect_list
 from harnpy.llm.providers.tools import openai_choice, openai_tool
 from harnpy.llm.providers.turns import joined_text, read_arguments, tool_call, turns
 from harnpy.llm.structured.json_schema import json_schema
@@ -128,7 +128,7 @@ class _Completion(Answer):
         self.model = part.get("model") or self.model
         if part.get("usage"):
             self._count(part["usage"])
-        choices = part.get("choices")
+        choices = expect_list(part.get("choices"))
         if not choices and key == "message":
             raise MalformedReply("a completion without choices")
         if not choices:
@@ -142,7 +142,7 @@ class _Completion(Answer):
         thought = message.get("reasoning_content") or message.get("reasoning")
         if isinstance(thought, str):
             self.thinking.append(thought)
-        for position, call in enumerate(message.get("tool_calls") or ()):
+        for position, call in enumerate(expect_list(message.get("tool_calls"))):
             self._call(expect_dict(call), position)
         text = message.get("content") or message.get("refusal")
         if not isinstance(text, str):
@@ -160,7 +160,7 @@ class _Completion(Answer):
         if call.get("id"):
             ids.append(str(call["id"]))
         if function.get("name"):
-            names.append(function["name"])
+            names.append(str(function["name"]))
         given = function.get("arguments")
         if given is not None:
             arguments.append(given if isinstance(given, str) else compact_json(given))
@@ -218,7 +218,7 @@ def _parts(blocks: Iterable[Block]) -> Iterator[Block]:
         if block.get("type") != "image":
             yield block
             continue
-        source = block.get("source") or block
+        source = block["source"] if isinstance(block.get("source"), dict) else block
         data = source.get("base64") or source.get("data")
         media_type = source.get("media_type") or "image/png"
         image = {"url": f"data:{media_type};base64,{data}" if data else source.get("url")}

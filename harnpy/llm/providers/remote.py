@@ -41,7 +41,7 @@ class Answer(ABC):
     def __init__(self) -> None:
         self.text: list[str] = []
         self.thinking: list[str] = []
-        self.model: str | None = None
+        self.model: Any = None
         self.stop_reason: str | None = None
         self.input_tokens = 0
         self.output_tokens = 0
@@ -174,7 +174,8 @@ class Remote(ABC):
     def _reply(self, answer: Answer, request: Request) -> Reply:
         if answer.stop_reason is None:
             raise cut_off(self.config)
-        text, calls, model = "".join(answer.text), answer.calls(), answer.model or request.model
+        text, calls = "".join(answer.text), answer.calls()
+        model = answer.model if answer.model and isinstance(answer.model, str) else request.model
         if not (text or calls or answer.stop_reason in self.may_be_empty):
             raise nothing_delivered(self.config, model, answer.output_tokens, answer.stop_reason)
         return Reply(
@@ -198,6 +199,13 @@ def expect_dict(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise MalformedReply(f"expected a JSON object, found {str(value)[:120]!r}")
     return value
+
+
+def expect_list(value: Any) -> list[Any]:
+    """Raises `MalformedReply` unless ``value`` is a JSON array or absent, which is an empty one."""
+    if not isinstance(value or [], list):
+        raise MalformedReply(f"expected a JSON array, found {str(value)[:120]!r}")
+    return value or []
 
 
 def count(usage: Any, key: str) -> int:

@@ -45,7 +45,9 @@ def turns(messages: Iterable[dict[str, Any]]) -> Iterator[Turn]:
             yield Turn("user", [_plain_result(result)])
             continue
         blocks = [_block(block, waiting) for block in _listed(message.get("content"))]
-        blocks += [waiting.call(call) for call in message.get("tool_calls") or ()]
+        calls = message.get("tool_calls")
+        if isinstance(calls, list):
+            blocks += [waiting.call(call) for call in calls if isinstance(call, dict)]
         yield Turn(role, blocks)
 
 
@@ -58,7 +60,9 @@ class _Waiting:
 
     def call(self, call: Block) -> Block:
         """A tool call of any shape as a ``tool_use`` block."""
-        function = call.get("function") or call
+        function = call.get("function")
+        if not isinstance(function, dict):
+            function = call
         name = str(function.get("name"))
         id = call.get("id")
         if not id:
@@ -91,7 +95,7 @@ def _block(block: Any, waiting: _Waiting) -> Block:
         return _plain_result(block)
     if (
         kind == "image"
-        and "source" not in block
+        and not isinstance(block.get("source"), dict)
         and (block.get("base64") is None) == (block.get("url") is None)
     ):
         raise OptionError("image block: expected exactly one of `base64`, `url`")
@@ -114,7 +118,7 @@ def _arguments(given: Any) -> dict[str, Any]:
     if isinstance(given, str):
         try:
             given = json.loads(given)
-        except ValueError:
+        except (ValueError, RecursionError):
             return {}
     return given if isinstance(given, dict) else {}
 
@@ -133,7 +137,7 @@ def read_arguments(name: str, text: str) -> dict[str, Any]:
         return {}
     try:
         value = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return {"__parse_error": f"The arguments of tool '{name}' are not valid JSON: {error}"}
     if isinstance(value, dict):
         return value
