@@ -253,7 +253,7 @@ def running(tmp_path: Path, script):
     def start(program: str) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "harnpy", "run", script(f'println("ready")\n{program}')]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
         process = subprocess.Popen(command, cwd=tmp_path, env=environment, text=True, **pipes)
         assert process.stdout.readline() == "ready\n"
         return process
