@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 MAX_TOKENS = 16384
 
+_INTERLEAVED = "interleaved-thinking-2025-05-14"
+
 _TRANSCRIPT_REMOVED = (
     "llm_call / agent_loop: the `transcript` option was removed. Open or open-and-resume a session with "
     "agent_session_open(id) and pass `session_id: id` instead."
@@ -36,7 +38,7 @@ class Request:
     ``segment`` is where a loop records its calls; ``output`` is the form that the answer shall have;
     ``route`` says how the provider came to be chosen, and who is asked when it fails; ``search`` is how
     deferred tools are found; ``experiment`` rewrites the prompt before it is sent, and ``experiment_note``
-    tells of one that did.
+    tells of one that did; ``betas`` are features that Anthropic wants to be asked for.
 
     A request that is asked more than once only ever adds to its ``messages``; other messages come in
     another list.
@@ -65,6 +67,7 @@ class Request:
     experiment: Experiment | None = None
     experiment_note: dict[str, Any] | None = None
     search: Search | None = None
+    betas: tuple[str, ...] = ()
 
     def at(self, stop: Stop, catalogue: Catalogue) -> Request:
         """The same request to another provider."""
@@ -111,12 +114,24 @@ def read_request(
         price=catalogue.price(model),
         tool_format=options.string("tool_format") or catalogue.tool_format(model, provider),
         route=route,
+        betas=_betas(options),
     )
 
 
 def not_yet(caller: str, option: str, what: str) -> str:
     """The error text for an option that means something, but not in this release."""
     return f"{caller}: option `{option}` is not supported yet: {what} will come with a later release"
+
+
+def _betas(options: Options) -> tuple[str, ...]:
+    given = options.value("anthropic_beta_features")
+    names = [given] if isinstance(given, str) else options.strings("anthropic_beta_features") or []
+    if options.flag("interleaved_thinking"):
+        names.append(_INTERLEAVED)
+    for name in names:
+        if not (name.isascii() and name.isprintable()):
+            raise OptionError(f'anthropic_beta_features: "{name}" is not the name of a feature')
+    return tuple(dict.fromkeys(filter(None, names)))
 
 
 def _sampling(options: Options) -> dict[str, Any]:

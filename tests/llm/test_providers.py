@@ -562,7 +562,11 @@ def test_retry_after_is_the_last_line(protocol: str, after: str) -> None:
 
 @BOTH
 @EITHER_WAY
-@pytest.mark.parametrize("body", [b'{"choices": [', b"<html>oops</html>", b"[1, 2]", b'"text"', b"{}", b""])
+@pytest.mark.parametrize("body", [
+        b'{"choices": [', b"<html>oops</html>", b"[1, 2]", b'"text"', b"{}", b"", b"[" * 100_000,
+        b'{"choices": 5}', b'{"choices": {"a": 1}}', b'{"choices": [{"message": {"tool_calls": 5}}]}',
+        b'{"content": 5}', b'{"content": [5]}',
+    ])  # fmt: skip
 def test_a_body_that_is_no_answer(protocol: str, stream: bool, body: bytes) -> None:
     with Wire(protocol, Raw(body)) as wire:
         error = failure(wire, request(stream=stream))

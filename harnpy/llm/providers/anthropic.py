@@ -69,6 +69,9 @@ class AnthropicProvider(Remote):
             _mark_for_cache(body)
         return body
 
+    def headers(self, request: Request) -> dict[str, Any]:
+        return {"anthropic-beta": ",".join(request.betas)} if request.betas else {}
+
     def new_answer(self) -> Answer:
         return _Message()
 

@@ -85,6 +85,10 @@ class Remote(ABC):
     def body(self, request: Request) -> dict[str, Any]:
         """The request as the service wants it. Raises `OptionError`."""
 
+    def headers(self, request: Request) -> dict[str, Any]:
+        """What the headers say of this request."""
+        return {}
+
     @abstractmethod
     def new_answer(self) -> Answer: ...
 
@@ -154,15 +158,18 @@ class Remote(ABC):
         if self._client is None:
             self._client = self.new_client()
         sdk, silence = self.sdk, self._silence(request)
-        options: dict[str, Any] = {"timeout": sdk.Timeout(silence, connect=min(silence, _CONNECT))}
+        headers = self.headers(request)
         if not any(name.lower() == "authorization" for name in self.config.headers()):
-            options["headers"] = {"Authorization": sdk.Omit()}
+            headers["Authorization"] = sdk.Omit()
         return await self._client.post(
             self.config.chat_endpoint,
             cast_to=object,
             # A lone surrogate of a script's string has no UTF-8.
             content=_encode({**body, "stream": stream}).encode("utf-8", "replace"),
-            options=options,
+            options={
+                "timeout": sdk.Timeout(silence, connect=min(silence, _CONNECT)),
+                "headers": headers,
+            },
             stream=stream,
             stream_cls=sdk.AsyncStream[object],
         )
