@@ -103,7 +103,7 @@ def read_request(
         max_tokens=options.count("max_tokens", MAX_TOKENS),
         tools=native_tools(tool_entries(options.value("tools")), native_style(provider, model)) or None,
         tool_choice=options.value("tool_choice"),
-        thinking=read_thinking(options.value("thinking"), options.value("reasoning_effort")),
+        thinking=read_thinking(options),
         cache=options.flag("cache"),
         prefill=options.string("prefill"),
         retries=options.count("llm_retries", retries),

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.errors import OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harnpy.llm.options import Options
+
+    Show = Callable[[Any], str]
 
 DISABLED = {"mode": "disabled"}
 
@@ -14,19 +21,20 @@ _LEVELS = ("low", "medium", "high")
 _LEVEL_NAMES = '"low" | "medium" | "high"'
 
 
-def read_thinking(thinking: Any, effort: Any) -> dict[str, Any]:
+def read_thinking(options: Options) -> dict[str, Any]:
     """The two options as ``{mode, budget_tokens? | level?}``."""
-    mode = _read(thinking)
+    show, effort = options.show, options.value("reasoning_effort")
+    mode = _read(options.value("thinking"), show)
     if effort is None:
         return mode
     if mode != DISABLED:
         raise OptionError("reasoning_effort cannot be combined with a non-disabled thinking option")
     if effort not in _LEVELS:
-        raise OptionError(f'reasoning_effort: expected {_LEVEL_NAMES}, got "{effort}"')
+        raise OptionError(f'reasoning_effort: expected {_LEVEL_NAMES}, got "{show(effort)}"')
     return _effort(effort)
 
 
-def _read(given: Any) -> dict[str, Any]:
+def _read(given: Any, show: Show) -> dict[str, Any]:
     if given is None or given is False or given in _OFF:
         return DISABLED
     if given is True or given in _ON:
@@ -36,14 +44,14 @@ def _read(given: Any) -> dict[str, Any]:
     if isinstance(given, str) and given in _LEVELS:
         return _effort(given)
     if isinstance(given, dict):
-        return _read_dict(given)
+        return _read_dict(given, show)
     raise OptionError(
         'thinking: expected bool, dict, or one of "enabled" | "adaptive" | "low" | "medium" | "high", '
-        f'got "{given}"'
+        f'got "{show(given)}"'
     )
 
 
-def _read_dict(given: dict[str, Any]) -> dict[str, Any]:
+def _read_dict(given: dict[str, Any], show: Show) -> dict[str, Any]:
     if given.get("enabled") is False:
         return DISABLED
     mode = given.get("mode", "enabled")
@@ -55,13 +63,13 @@ def _read_dict(given: dict[str, Any]) -> dict[str, Any]:
         return _enabled(given.get("budget_tokens"))
     if mode != "effort":
         raise OptionError(
-            f'thinking.mode: expected "disabled" | "enabled" | "adaptive" | "effort", got "{mode}"'
+            f'thinking.mode: expected "disabled" | "enabled" | "adaptive" | "effort", got "{show(mode)}"'
         )
     level = given.get("level")
     if level is None:
         raise OptionError('thinking.level is required when thinking.mode is "effort"')
     if level not in _LEVELS:
-        raise OptionError(f'thinking.level: expected {_LEVEL_NAMES}, got "{level}"')
+        raise OptionError(f'thinking.level: expected {_LEVEL_NAMES}, got "{show(level)}"')
     return _effort(level)
 
 
