@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from harnpy import Vm
 from harnpy.agent.skills.frontmatter import SkillFile, UnusableSkill, read_skill_file, split
 from harnpy.agent.skills.sources import discover
 from harnpy.project import project_root
@@ -261,3 +262,13 @@ def test_tests_have_the_skills_too(harnpy: Command, project: Path, tmp_path: Pat
     program.write_text("pipeline test_skills(task) { assert_eq(skill_count(skills), 2) }\n")
     done = harnpy("test", str(program), "--skill-dir", str(tmp_path / "given"), HOME=str(tmp_path / "home"))
     assert done.returncode == 0, done.stdout
+
+
+def test_an_embedder_who_looked_for_no_skills_has_none_to_load() -> None:
+    source = 'println(skill_count(skills))\ntry { load_skill("x") } catch (e) { println(e) }'
+    out: list[str] = []
+    Vm(Host(stdout=out.append)).run_source(source)
+    assert "".join(out) == (
+        "0\nload_skill: no skill registry is bound to this scope. "
+        "Start the VM with discovered skills first.\n"
+    )
