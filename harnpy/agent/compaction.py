@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from harnpy.llm.options import Options
 
+    Show = Callable[[Any], str]
+
 _DEFAULT_LABEL = "hybrid"
 _LOOP_KEEP_LAST = 10
 _LEAST_WINDOW = 4096
@@ -82,7 +84,7 @@ def read_compaction(
 def _preset(options: Options) -> tuple[_Preset | None, int]:
     """The preset, and how many messages stay in front; (None, …) is off."""
     if "compaction" in options:
-        return _labelled(options.value("compaction"))
+        return _labelled(options.value("compaction"), options.show)
     if "auto_compact" not in options:
         return _PRESETS[_DEFAULT_LABEL], 0
     if not options.value("auto_compact"):
@@ -92,16 +94,16 @@ def _preset(options: Options) -> tuple[_Preset | None, int]:
     return _Preset(strategy, strategy, options.string("hard_limit_strategy", "llm") or "llm", KEEP_LAST), 0
 
 
-def _labelled(given: Any) -> tuple[_Preset | None, int]:
+def _labelled(given: Any, show: Show) -> tuple[_Preset | None, int]:
     if given is None or given is True:
         return _PRESETS[_DEFAULT_LABEL], 0
     if given is False:
         return None, 0
     if isinstance(given, str):
-        return _named(given), 0
+        return _named(given, show), 0
     if not isinstance(given, dict):
         raise MisuseError("agent_loop: compaction must be a string, dict, bool, or nil")
-    preset = _named(_first(given, ("type", "kind", "strategy"), _DEFAULT_LABEL))
+    preset = _named(_first(given, ("type", "kind", "strategy"), _DEFAULT_LABEL), show)
     if preset is None:
         return None, 0
     keep_first = _first(given, ("keep_first_n", "keep_first"), 0)
@@ -112,13 +114,13 @@ def _labelled(given: Any) -> tuple[_Preset | None, int]:
     return preset._replace(keep_last=keep_last), keep_first
 
 
-def _named(label: Any) -> _Preset | None:
+def _named(label: Any, show: Show) -> _Preset | None:
     if label == "none":
         return None
     preset = _PRESETS.get(label) if isinstance(label, str) else None
     if preset is None:
         raise MisuseError(
-            f"agent_loop: unknown compaction strategy '{label}' "
+            f"agent_loop: unknown compaction strategy '{show(label)}' "
             "(expected none, truncate, summarize_middle, summarize_all, or hybrid)"
         )
     return preset

@@ -39,8 +39,14 @@ def compact_json(value: Any) -> str:
         return _ENCODER.encode(_finite(value))
 
 
+def text_of(value: Any) -> str:
+    """The text of a value that JSON has no word for: a language's own say it themselves."""
+    display = getattr(value, "display", None)
+    return str(display() if callable(display) else value)
+
+
 _ENCODER = json.JSONEncoder(
-    separators=(",", ":"), sort_keys=True, ensure_ascii=False, default=str, allow_nan=False
+    separators=(",", ":"), sort_keys=True, ensure_ascii=False, default=text_of, allow_nan=False
 )
 
 

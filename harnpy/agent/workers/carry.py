@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.workers.requested import requested_policies
 from harnpy.llm.errors import MisuseError
+from harnpy.llm.messages import compact_json
 from harnpy.session import summaries
 from harnpy.session.pairs import Pairs
 from harnpy.session.resize import ResizePolicy, merged_summary
@@ -78,7 +79,8 @@ def _mode(given: Dict, key: str, alias: Any, modes: Sequence[str], caller: str) 
     if mode is None:
         return INHERIT
     if mode not in modes:
-        raise MisuseError(f"{caller}: carry.{key} must be one of {', '.join(modes)}; got `{mode}`")
+        shown = mode if isinstance(mode, str) else compact_json(mode)
+        raise MisuseError(f"{caller}: carry.{key} must be one of {', '.join(modes)}; got `{shown}`")
     return str(mode)
 
 

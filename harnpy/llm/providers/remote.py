@@ -12,6 +12,7 @@ import json
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
+from harnpy.llm.messages import text_of
 from harnpy.llm.providers.failures import (
     MalformedReply,
     call_error,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 #: Seconds that making a connection may take.
 _CONNECT = 10.0
 
-_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, default=str).encode
+_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, default=text_of).encode
 
 
 class Answer(ABC):
