@@ -5,9 +5,8 @@ from __future__ import annotations
 from harnpy.agent.daemon.registry import Daemons
 from harnpy.builtins.agent_runtime import runtime_of, tools_bound, with_bound_tools, with_python_functions
 from harnpy.builtins.convert import domain_errors
-from harnpy.builtins.worker_runtime import TasksBeside
+from harnpy.builtins.worker_runtime import TasksBeside, require
 from harnpy.vm.builtin import ABSENT, builtin
-from harnpy.vm.errors import RuntimeFault
 from harnpy.vm.values import display
 
 TYPE_CHECKING = False
@@ -40,7 +39,7 @@ def daemon_spawn(vm: Vm, config: Value = ABSENT) -> Dict:
 
     It works beside the program, keeps its state in the directory `persist_path` and wakes when triggered.
     """
-    _require("daemon_spawn: missing config", config)
+    require("daemon_spawn: missing config", config)
     with domain_errors:
         given = config if type(config) is not dict else with_bound_tools(vm, config)
         return daemons_of(vm).spawn(with_python_functions(vm, given)).handle()
@@ -49,7 +48,7 @@ def daemon_spawn(vm: Vm, config: Value = ABSENT) -> Dict:
 @builtin("daemon_trigger(handle: any, event: any) -> dict", family="agents", counted=True)
 def daemon_trigger(vm: Vm, handle: Value = ABSENT, event: Value = ABSENT) -> Dict:
     """Queue an event for a daemon, which it reads when it rests: a string as it is, else as JSON."""
-    _require("daemon_trigger: requires daemon handle and event", handle, event)
+    require("daemon_trigger: requires daemon handle and event", handle, event)
     with domain_errors:
         daemon = daemons_of(vm).find(handle)
         daemons_of(vm).trigger(daemon, event)
@@ -59,7 +58,7 @@ def daemon_trigger(vm: Vm, handle: Value = ABSENT, event: Value = ABSENT) -> Dic
 @builtin("daemon_snapshot(handle: any) -> dict", family="agents", counted=True)
 def daemon_snapshot(vm: Vm, handle: Value = ABSENT) -> Dict:
     """The daemon's state as it last rested, with its `pending_events` and the `inflight_event`."""
-    _require("daemon_snapshot: missing daemon handle", handle)
+    require("daemon_snapshot: missing daemon handle", handle)
     with domain_errors:
         return daemons_of(vm).snapshot(daemons_of(vm).find(handle))
 
@@ -67,7 +66,7 @@ def daemon_snapshot(vm: Vm, handle: Value = ABSENT) -> Dict:
 @builtin("daemon_stop(handle: any) -> dict", family="agents", counted=True)
 def daemon_stop(vm: Vm, handle: Value = ABSENT) -> Dict:
     """End a daemon where it is; its directory keeps what `daemon_resume` goes on from."""
-    _require("daemon_stop: missing daemon handle", handle)
+    require("daemon_stop: missing daemon handle", handle)
     with domain_errors:
         daemon = daemons_of(vm).find(handle)
         daemons_of(vm).stop(daemon)
@@ -77,11 +76,6 @@ def daemon_stop(vm: Vm, handle: Value = ABSENT) -> Dict:
 @builtin("daemon_resume(path: string) -> dict", family="agents", counted=True)
 def daemon_resume(vm: Vm, path: Value = ABSENT) -> Dict:
     """Let the daemon of a directory run again, with its conversation, its iterations and its events."""
-    _require("daemon_resume: missing path", path)
+    require("daemon_resume: missing path", path)
     with domain_errors:
         return daemons_of(vm).resume(display(path)).handle()
-
-
-def _require(message: str, *arguments: Value) -> None:
-    if ABSENT in arguments:
-        raise RuntimeFault(message)

@@ -6,7 +6,9 @@ from harnpy.agent.workers.delegation import SubAgentJob
 from harnpy.agent.workers.registry import Workers
 from harnpy.agent.workers.worker import STAGE, SUB_AGENT
 from harnpy.builtins.agent_runtime import runtime_of, tools_bound
+from harnpy.vm.builtin import ABSENT
 from harnpy.vm.calls import TaskAborted
+from harnpy.vm.errors import RuntimeFault
 from harnpy.workflow.stage_job import StageJob
 
 TYPE_CHECKING = False
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from harnpy.vm.machine import Vm
     from harnpy.vm.scheduler import Task
     from harnpy.vm.tasks import Tasks
+    from harnpy.vm.values import Value
 
 
 class _Slot:
@@ -115,3 +118,9 @@ class _Bell:
         waiting, self._waiting = self._waiting, {}
         for task in waiting:
             self._tasks.resume(task)
+
+
+def require(message: str, *arguments: Value) -> None:
+    """Raise when one of the arguments was not written."""
+    if ABSENT in arguments:
+        raise RuntimeFault(message)

@@ -6,9 +6,8 @@ from harnpy.builtins.agent_runtime import node_with_python_functions, runtime_of
 from harnpy.builtins.convert import domain_errors
 from harnpy.builtins.json_writer import write
 from harnpy.builtins.sessions.service import callables_within
-from harnpy.builtins.worker_runtime import workers_of
+from harnpy.builtins.worker_runtime import require, workers_of
 from harnpy.vm.builtin import ABSENT, builtin
-from harnpy.vm.errors import RuntimeFault
 from harnpy.vm.values import display
 from harnpy.workflow.stage_job import spawn_agent as spawn
 
@@ -28,7 +27,7 @@ def spawn_agent(vm: Vm, config: Value = ABSENT) -> Dict:
 
     With `wait: true` the handle comes when the work is done. Spec: 07 §11.2.
     """
-    _require("spawn_agent: missing config", config)
+    require("spawn_agent: missing config", config)
     workers = workers_of(vm)
     with domain_errors:
         worker = spawn(runtime_of(vm), workers, _with_python_functions(vm, config))
@@ -40,7 +39,7 @@ def spawn_agent(vm: Vm, config: Value = ABSENT) -> Dict:
 @builtin("wait_agent(handle: any) -> dict | list", family="agents", counted=True)
 def wait_agent(vm: Vm, handle: Value = ABSENT) -> Value:
     """Wait until a worker, or each of a list, is done; what became of it. Raises what made its run fail."""
-    _require("wait_agent: missing worker handle", handle)
+    require("wait_agent: missing worker handle", handle)
     if type(handle) is list:
         return [_waited(vm, each) for each in handle]
     return _waited(vm, handle)
@@ -49,7 +48,7 @@ def wait_agent(vm: Vm, handle: Value = ABSENT) -> Value:
 @builtin("send_input(handle: any, text: string) -> dict", family="agents", counted=True)
 def send_input(vm: Vm, handle: Value = ABSENT, text: Value = ABSENT) -> Dict:
     """Give a worker that isn't running another task; its conversation goes on as its `carry` says."""
-    _require("send_input: requires worker handle and task text", handle, text)
+    require("send_input: requires worker handle and task text", handle, text)
     with domain_errors:
         worker = workers_of(vm).find(handle)
         workers_of(vm).send(worker, display(text))
@@ -59,7 +58,7 @@ def send_input(vm: Vm, handle: Value = ABSENT, text: Value = ABSENT) -> Dict:
 @builtin("worker_trigger(handle: any, payload: any) -> dict", family="agents", counted=True)
 def worker_trigger(vm: Vm, handle: Value = ABSENT, payload: Value = ABSENT) -> Dict:
     """Start the next cycle of a retriggerable worker with `payload` as its task; a value as JSON."""
-    _require("worker_trigger: requires worker handle and payload", handle, payload)
+    require("worker_trigger: requires worker handle and payload", handle, payload)
     with domain_errors:
         worker = workers_of(vm).find(handle)
         workers_of(vm).trigger(worker, payload if type(payload) is str else write(payload))
@@ -69,7 +68,7 @@ def worker_trigger(vm: Vm, handle: Value = ABSENT, payload: Value = ABSENT) -> D
 @builtin("resume_agent(id_or_path: string) -> dict", family="agents", counted=True)
 def resume_agent(vm: Vm, id_or_path: Value = ABSENT) -> Dict:
     """The worker as its snapshot has it: an id, or the path of the file. It rests until `send_input`."""
-    _require("resume_agent: missing worker id or snapshot path", id_or_path)
+    require("resume_agent: missing worker id or snapshot path", id_or_path)
     name = id_or_path.get("id") if type(id_or_path) is dict else id_or_path
     with domain_errors:
         return workers_of(vm).resume(display(name)).handle()
@@ -78,7 +77,7 @@ def resume_agent(vm: Vm, id_or_path: Value = ABSENT) -> Dict:
 @builtin("close_agent(handle: any) -> dict", family="agents", counted=True)
 def close_agent(vm: Vm, handle: Value = ABSENT) -> Dict:
     """End a worker, whatever it does; its status is `cancelled` then."""
-    _require("close_agent: missing worker handle", handle)
+    require("close_agent: missing worker handle", handle)
     with domain_errors:
         worker = workers_of(vm).find(handle)
         workers_of(vm).close(worker)
@@ -89,11 +88,6 @@ def close_agent(vm: Vm, handle: Value = ABSENT) -> Dict:
 def list_agents(vm: Vm) -> list[Dict]:
     """All workers of this run, the oldest first."""
     return [worker.handle() for worker in workers_of(vm).all()]
-
-
-def _require(message: str, *arguments: Value) -> None:
-    if ABSENT in arguments:
-        raise RuntimeFault(message)
 
 
 def _waited(vm: Vm, handle: Value) -> Dict:
