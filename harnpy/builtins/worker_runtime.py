@@ -9,7 +9,7 @@ from harnpy.builtins.agent_runtime import runtime_of, tools_bound
 from harnpy.vm.builtin import ABSENT
 from harnpy.vm.calls import TaskAborted
 from harnpy.vm.errors import RuntimeFault
-from harnpy.workflow.stage_job import StageJob
+from harnpy.workflow.stages.job import StageJob
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from harnpy.builtins.sessions.service import callables_within
 from harnpy.builtins.worker_runtime import require, workers_of
 from harnpy.vm.builtin import ABSENT, builtin
 from harnpy.vm.values import display
-from harnpy.workflow.stage_job import spawn_agent as spawn
+from harnpy.workflow.stages.job import spawn_agent as spawn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

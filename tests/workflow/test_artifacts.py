@@ -9,8 +9,8 @@ import pytest
 
 from harnpy.llm.errors import MisuseError
 from harnpy.session.effects import Effects, to_json
-from harnpy.workflow.artifact import normalised, read_artifacts
-from harnpy.workflow.selection import read_context_policy, render, select, select_adaptive
+from harnpy.workflow.artifacts.artifact import normalised, read_artifacts
+from harnpy.workflow.artifacts.selection import read_context_policy, render, select, select_adaptive
 
 Dict = dict[str, Any]
 

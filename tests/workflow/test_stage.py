@@ -11,7 +11,7 @@ from harnpy.llm.call import Models
 from harnpy.llm.errors import MisuseError
 from harnpy.session import SessionStore
 from harnpy.session.effects import Effects
-from harnpy.workflow.stage import Stage, StageResult, read_stage_node
+from harnpy.workflow.stages.stage import Stage, StageResult, read_stage_node
 
 Dict = dict[str, Any]
 DONE = "<done>##DONE##</done>"

@@ -18,10 +18,10 @@ from harnpy.llm.tools import native_style, tool_entries
 from harnpy.session.binding import AGENT, Binding
 from harnpy.session.events import STEP_COMPLETED
 from harnpy.session.transcript import message_event
-from harnpy.workflow import prompts
-from harnpy.workflow.artifact import KIND, normalised
+from harnpy.workflow.artifacts.artifact import KIND, normalised
+from harnpy.workflow.artifacts.selection import read_context_policy, render, select_adaptive
 from harnpy.workflow.fields import read_fields
-from harnpy.workflow.selection import read_context_policy, render, select_adaptive
+from harnpy.workflow.stages import prompts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

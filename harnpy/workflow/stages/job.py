@@ -9,9 +9,9 @@ from harnpy.agent.workers.requested import requested_policies
 from harnpy.agent.workers.worker import STAGE, Outcome, read_execution, read_request
 from harnpy.llm.errors import MisuseError
 from harnpy.session.transcripts import is_transcript
-from harnpy.workflow.artifact import read_artifacts
-from harnpy.workflow.selection import read_context_policy, select
-from harnpy.workflow.stage import Stage, read_stage_node
+from harnpy.workflow.artifacts.artifact import read_artifacts
+from harnpy.workflow.artifacts.selection import read_context_policy, select
+from harnpy.workflow.stages.stage import Stage, read_stage_node
 
 if TYPE_CHECKING:
     from harnpy.agent.runtime import Runtime

@@ -1,0 +1,49 @@
+"""The seam between the executor and the kinds of stages: what a node is given, and what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harnpy.agent.runtime import Runtime
+
+    Dict = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One turn of one node.
+
+    ``node`` is normalised, with the run's options filled in, and has Python callables for functions;
+    ``artifacts`` are all of the run so far, ``transcript`` the last stage's. ``stored`` says whether a
+    single call reads and writes the session too, as it does where the id is explicit (08 §7.7).
+    ``contracts`` are those that the stage's prompt shows; ``execution`` is where commands run.
+    """
+
+    runtime: Runtime
+    node: Dict
+    task: str
+    artifacts: Sequence[Dict]
+    transcript: Dict | None
+    run_id: str
+    stage_id: str
+    session_id: str
+    stored: bool
+    contracts: Sequence[Dict] = ()
+    execution: Dict | None = None
+
+
+class Ended(NamedTuple):
+    """``result`` is the stage's own, with at least `status`, `text` and `visible_text`; ``transcript`` is
+    None where the run's last one goes on. ``worker`` is the handle of the worker that did it."""
+
+    result: Dict
+    outcome: str
+    branch: str
+    artifacts: list[Dict]
+    transcript: Dict | None
+    verification: Dict | None = None
+    worker: Dict | None = None
