@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from harnpy.agent.rules.ambient import Ambient
 from harnpy.agent.rules.hooks import Hooks
 from harnpy.agent.tools.search_index import no_patterns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from harnpy.agent.rules.gate import Ask
     from harnpy.agent.skills.library import FoundSkill
@@ -44,6 +44,25 @@ class Files(Protocol):
         OSError."""
 
 
+class Finished(NamedTuple):
+    """A program that ran: ``status`` is -1 when a signal ended it."""
+
+    stdout: str
+    stderr: str
+    status: int
+
+
+class RunProgram(Protocol):
+    def __call__(self, argv: Sequence[str], cwd: str | None, env: Mapping[str, str]) -> Finished:
+        """Run a program without input to its end. ``cwd`` may be relative to the run's directory, where it
+        runs otherwise; ``env`` is added to the run's. Raises OSError when it can't be started."""
+
+
+def no_programs(argv: Sequence[str], cwd: str | None, env: Mapping[str, str]) -> Finished:
+    """A world without programs."""
+    raise OSError("no programs can be run here")
+
+
 def in_turn(calls: Sequence[Callable[[], Any]]) -> list[Any]:
     """The results of the calls, made one after the other."""
     return [call() for call in calls]
@@ -61,7 +80,7 @@ class Runtime:
     ``host_tool(entry, arguments)`` runs a tool that the host offers; ``ambient`` gives the running task's;
     ``ask`` asks a person for approval; ``pattern`` compiles a regular expression or raises ValueError.
     ``running`` are the conversations of running loops, by session id; ``found_skills`` the skills of files,
-    whose bodies aren't in their entries.
+    whose bodies aren't in their entries; ``run_program`` runs one of the system.
     """
 
     models: Models
@@ -75,6 +94,7 @@ class Runtime:
     pattern: Compile = field(default=no_patterns)
     running: dict[str, Conversation] = field(default_factory=dict)
     found_skills: Sequence[FoundSkill] = ()
+    run_program: RunProgram = field(default=no_programs)
 
     def announcer(self, id: str) -> Callable[..., None]:
         """A function ``emit(type, **fields)`` for the agent events of a session, anonymous or not."""

@@ -6,7 +6,7 @@ import os
 from contextlib import contextmanager
 
 from harnpy.agent.errors import ToolFailure
-from harnpy.agent.runtime import Runtime
+from harnpy.agent.runtime import Finished, Runtime
 from harnpy.builtins.hooks import hooks_of
 from harnpy.builtins.llm import models_of, with_experiment
 from harnpy.builtins.sessions.service import callables_within, with_callables
@@ -21,7 +21,7 @@ from harnpy.vm.values import Builtin, Fn, display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
     from harnpy.agent.rules.gate import Ask
@@ -55,6 +55,7 @@ def runtime_of(vm: Vm) -> Runtime:
             ambient=lambda: vm.session_stack,
             ask=_asker(vm),
             pattern=lambda text: _pattern(vm, text),
+            run_program=lambda argv, cwd, env: _run_program(vm, argv, cwd, env),
             found_skills=getattr(vm, "found_skills", None) or (),
         )
     return slot.runtime
@@ -203,6 +204,14 @@ def _together(vm: Vm, calls: Sequence[Callable[[], Value]]) -> list[Value]:
     bodies = [lambda depth, call=call: call() for call in calls]
     ended = sorted(Batch(tasks, "tools", bodies, len(bodies)), key=lambda task: task.index)
     return tasks.gathered(ended)
+
+
+def _run_program(vm: Vm, argv: Sequence[str], cwd: str | None, env: Mapping[str, str]) -> Finished:
+    host = vm.host
+    directory = host.cwd() if cwd is None else os.path.join(host.cwd(), cwd)
+    ended = vm.tasks.await_coroutine(host.run_process(argv, directory, {**host.environment(), **env}))
+    out, err = (output.decode("utf-8", "replace") for output in (ended.out, ended.err))
+    return Finished(out, err, max(ended.code, -1))
 
 
 class _Files:

@@ -1,0 +1,74 @@
+"""What a stage goes by: its prompt, and what went into that. Spec: 08 §7.3 steps 1–3, 6 and 7."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from harnpy.workflow.artifacts.selection import render
+from harnpy.workflow.stages import inputs, prompts
+from harnpy.workflow.stages.contracts import render as render_contracts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harnpy.agent.runtime import Runtime
+
+    Dict = dict[str, Any]
+
+
+class Briefing(NamedTuple):
+    prompt: str
+    system: str | None
+    context: str
+    contracts: Sequence[Dict]
+    rendered_contracts: str
+    selected: Sequence[Dict]
+
+    def as_dict(self) -> Dict:
+        """What the stage's result says of it."""
+        return {
+            "prompt": self.prompt,
+            "system_prompt": self.system,
+            "rendered_context": self.context,
+            "verification_contracts": list(self.contracts),
+            "rendered_verification_context": self.rendered_contracts,
+            "selected_artifact_ids": inputs.ids(self.selected),
+            "selected_artifact_titles": [artifact["title"] for artifact in self.selected],
+        }
+
+
+def brief(
+    runtime: Runtime,
+    node: Dict,
+    session_id: str,
+    task: str,
+    artifacts: Sequence[Dict],
+    contracts: Sequence[Dict],
+) -> Briefing:
+    """What a node goes by. Raises `MisuseError` for one that can't begin with what there is."""
+    selected = inputs.adapted(node, artifacts)
+    context = render(selected, inputs.policy_of(node)["render"], runtime.sessions.effects.to_json)
+    inputs.check_inputs(node, len(selected), runtime.sessions.exists(session_id))
+    rendered = render_contracts(contracts)
+    prompt = prompts.stage(task, node["task_label"], context, rendered)
+    return Briefing(prompt, node["system"], context, contracts, rendered, selected)
+
+
+def result_artifact(runtime: Runtime, node: Dict, result: Dict, briefing: Briefing) -> Dict:
+    """What a stage leaves behind: its result."""
+    lineage = inputs.ids(briefing.selected)
+    metadata: Dict = {"input_artifact_ids": lineage, "node_kind": node["kind"]}
+    options = runtime.models.options({"approval_policy": node["approval_policy"]})
+    approval = runtime.ambient().rules.for_options(options, "agent_loop").approval
+    if approval is not None and approval.write_path_allowlist:
+        metadata["changed_paths"] = list(approval.write_path_allowlist)
+    return inputs.produced(
+        node,
+        runtime.sessions.effects,
+        title=f"stage {node['id']} output",
+        text=result["text"],
+        data=result,
+        relevance=1.0,
+        lineage=lineage,
+        metadata=metadata,
+    )

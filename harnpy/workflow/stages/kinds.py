@@ -1,0 +1,95 @@
+"""What each kind of node does. Spec: 08 §7.3.
+
+| kind                | module       | outcome                               | branch               |
+|---------------------|--------------|---------------------------------------|----------------------|
+| fork, join          | here         | `forked`, `joined`                    | `fork`, `join`       |
+| condition           | here         | `condition_true`, `condition_false`   | `true`, `false`      |
+| reduce              | here         | `reduced`                             | `reduced`            |
+| escalation          | here         | `escalated`                           | `escalated`          |
+| map                 | map.py       | `mapped`                              | `mapped`, `failed`   |
+| subagent            | subagent.py  | `subagent_completed`                  | `success`            |
+| verify              | verify.py    | `verified`, `verification_failed`     | `passed`, `failed`   |
+| stage, any other    | stage.py     | `success`, else the result's status   | `success`, `failed`  |
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.workflow.stages import inputs
+from harnpy.workflow.stages.stage import run_stage
+from harnpy.workflow.stages.verify import run_verify
+from harnpy.workflow.stages.work import Ended
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harnpy.workflow.stages.work import Work
+
+    Dict = dict[str, Any]
+
+_SEPARATOR = "\n\n"
+_REASON = "manual review required"
+
+
+def run(work: Work) -> Ended:
+    """Do what the node is for. Raises whatever makes the stage fail."""
+    return _KINDS.get(work.node["kind"], run_stage)(work)
+
+
+def _fork(work: Work) -> Ended:
+    return _passed_on(work, "forked", "forked", "fork")
+
+
+def _join(work: Work) -> Ended:
+    return _passed_on(work, "joined", "joined", "join")
+
+
+def _condition(work: Work) -> Ended:
+    text = "true" if _holds(work) else "false"
+    return _passed_on(work, text, f"condition_{text}", text)
+
+
+def _holds(work: Work) -> bool:
+    artifacts, metadata = inputs.selected(work.node, work.artifacts), work.node["metadata"] or {}
+    wanted = metadata.get("contains_text")
+    if wanted is not None:
+        return any(str(wanted) in (artifact["text"] or "") for artifact in artifacts)
+    kind = metadata.get("artifact_kind")
+    return any(kind in (None, artifact["kind"]) for artifact in artifacts)
+
+
+def _reduce(work: Work) -> Ended:
+    node, effects = work.node, work.runtime.sessions.effects
+    artifacts = inputs.selected(node, work.artifacts)
+    separator = (node["reduce_policy"] or {}).get("separator")
+    texts = [artifact["text"] for artifact in artifacts if artifact["text"] is not None]
+    text = (_SEPARATOR if separator is None else separator).join(texts)
+    title, lineage = f"reduce {node['id']} output", inputs.ids(artifacts)
+    artifact = inputs.produced(node, effects, title=title, text=text, lineage=lineage)
+    return _passed_on(work, text, "reduced", "reduced", artifact)
+
+
+def _escalation(work: Work) -> Ended:
+    node, effects = work.node, work.runtime.sessions.effects
+    policy = node["escalation_policy"] or {}
+    reason = policy.get("reason") or _REASON
+    data = {"queue": policy.get("queue"), "level": policy.get("level"), "reason": reason}
+    artifact = inputs.produced(node, effects, title=f"escalation {node['id']}", text=reason, data=data)
+    return _passed_on(work, reason, "escalated", "escalated", artifact)
+
+
+def _passed_on(work: Work, text: str, outcome: str, branch: str, *artifacts: Dict) -> Ended:
+    """The end of a node that nobody talked to: the transcript goes on as it was."""
+    result = {"status": "completed", "text": text, "visible_text": text}
+    return Ended(result, outcome, branch, list(artifacts), work.transcript)
+
+
+_KINDS: dict[str, Callable[[Work], Ended]] = {
+    "fork": _fork,
+    "join": _join,
+    "condition": _condition,
+    "reduce": _reduce,
+    "escalation": _escalation,
+    "verify": run_verify,
+}

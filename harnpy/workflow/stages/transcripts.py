@@ -1,0 +1,24 @@
+"""What of a transcript others get to see. Spec: 08 §7.3 step 5."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.session.transcript import message_event
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Dict = dict[str, Any]
+
+
+def visible(transcript: Dict, visibility: str | None, show: Callable[[Any], str]) -> Dict:
+    """The transcript with only the messages and events of a visibility; all of it without one."""
+    if not visibility:
+        return transcript
+
+    def is_visible(message: Dict) -> bool:
+        return bool(message_event(message, "", show)["visibility"] == visibility)
+
+    events = [event for event in transcript["events"] if event["visibility"] == visibility]
+    return {**transcript, "messages": list(filter(is_visible, transcript["messages"])), "events": events}

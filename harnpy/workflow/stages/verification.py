@@ -1,0 +1,24 @@
+"""Whether what came of a stage is what its node wants. Spec: 08 §7.5."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    Dict = dict[str, Any]
+
+
+def verified(node: Dict, result: Dict) -> Dict:
+    """The checks that the node's `verify` asks for, made on a result."""
+    verify = node["verify"] or {}
+    checks = []
+    text, status = verify.get("assert_text"), verify.get("expect_status")
+    if text is not None:
+        ok = str(text) in (result["visible_text"] or "")
+        checks.append({"kind": "assert_text", "ok": ok, "expected": text})
+    if status is not None:
+        actual = result.get("exit_status")
+        checks.append({"kind": "expect_status", "ok": actual == status, "expected": status, "actual": actual})
+    if not checks:
+        return {"kind": "none", "ok": True}
+    return {"kind": "composite", "ok": all(check["ok"] for check in checks), "checks": checks}
