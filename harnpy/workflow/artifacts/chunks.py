@@ -1,0 +1,155 @@
+"""Artifacts in pieces that fit a context, and which of the pieces say something new. Spec: 08 §5.5.
+
+Pure: the same text, the same pieces with the same ids. Lengths are UTF-8 bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import TYPE_CHECKING, Any
+
+from harnpy.session.summaries import byte_length
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    Dict = dict[str, Any]
+
+CHUNKED, SEMANTIC = "chunked", "semantic"
+
+_BYTES_PER_TOKEN = 4
+_DIGITS = 16
+
+#: Where a text may be split, the best places first, and what joins its pieces again.
+_PARAGRAPHS, _LINES = (re.compile(r"\n{2,}"), "\n\n"), (re.compile(r"\n"), "\n")
+
+
+def tokens(text: str) -> int:
+    return -(-byte_length(text) // _BYTES_PER_TOKEN)
+
+
+def chunks_of(artifact: Dict, threshold: int) -> list[Dict]:
+    """The chunks of an artifact that has text: one, unless it has more tokens than ``threshold``."""
+    texts = [artifact["text"]]
+    if artifact["estimated_tokens"] > threshold:
+        # At least a token, or a chunk might have no room for a single character.
+        texts = split(artifact["text"], max(threshold, 1) * _BYTES_PER_TOKEN)
+    return [
+        {
+            "id": f"{artifact['id']}#{_digest(text)}",
+            "artifact_id": artifact["id"],
+            "artifact_kind": artifact["kind"],
+            "title": artifact["title"],
+            "source": artifact["source"],
+            "text": text,
+            "estimated_tokens": tokens(text),
+            "chunk_index": index,
+            "chunk_count": len(texts),
+            "score": 0.0,
+        }
+        for index, text in enumerate(texts)
+    ]
+
+
+def split(text: str, limit: int) -> list[str]:
+    """The text in pieces of at most ``limit`` bytes: whole paragraphs, else lines, else characters."""
+    return [piece for piece in _split(text, limit, (_PARAGRAPHS, _LINES)) if not piece.isspace()]
+
+
+def _split(text: str, limit: int, places: Sequence[tuple[re.Pattern[str], str]]) -> Iterator[str]:
+    if byte_length(text) <= limit:
+        yield text
+        return
+    if not places:
+        yield from _characters(text, limit)
+        return
+    (pattern, joint), *finer = places
+    packed: list[str] = []
+    size = 0
+    for part in filter(None, pattern.split(text)):
+        length = byte_length(part)
+        if packed and size + len(joint) + length > limit:
+            yield joint.join(packed)
+            packed, size = [], 0
+        if length > limit:
+            yield from _split(part, limit, finer)
+            continue
+        size += length + (len(joint) if packed else 0)
+        packed.append(part)
+    if packed:
+        yield joint.join(packed)
+
+
+def _characters(text: str, limit: int) -> Iterator[str]:
+    data = text.encode("utf-8", "surrogatepass")
+    start = 0
+    while start < len(data):
+        end = start + limit
+        while end < len(data) and data[end] & 0xC0 == 0x80:
+            end -= 1
+        yield data[start:end].decode("utf-8", "surrogatepass")
+        start = end
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
+
+
+# What is said twice.
+
+
+def without_repeats(chunks: list[Dict], dedup: str, overlap: float) -> tuple[list[Dict], list[Dict]]:
+    """The chunks that say something new, and `dropped` entries for the others. Of two, the earlier stays."""
+    if dedup == CHUNKED:
+        return _without_equals(chunks)
+    if dedup == SEMANTIC:
+        return _without_similar(chunks, overlap)
+    return chunks, []
+
+
+def dropped(chunk: Dict, reason: str, detail: str | None = None) -> Dict:
+    return {
+        "artifact_id": chunk["artifact_id"],
+        "chunk_id": chunk["id"],
+        "reason": reason,
+        "detail": detail,
+    }
+
+
+def _without_equals(chunks: list[Dict]) -> tuple[list[Dict], list[Dict]]:
+    seen: set[str] = set()
+    kept, repeats = [], []
+    for chunk in chunks:
+        words = " ".join(chunk["text"].split())
+        if words in seen:
+            repeats.append(dropped(chunk, "duplicate", CHUNKED))
+        else:
+            seen.add(words)
+            kept.append(chunk)
+    return kept, repeats
+
+
+def _without_similar(chunks: list[Dict], overlap: float) -> tuple[list[Dict], list[Dict]]:
+    kept: list[tuple[Dict, frozenset[bytes]]] = []
+    repeats = []
+    for chunk in chunks:
+        grams = _trigrams(chunk["text"])
+        earlier = next((first for first, its in kept if _similarity(grams, its) >= overlap), None)
+        if earlier is None:
+            kept.append((chunk, grams))
+        else:
+            repeats.append(dropped(chunk, "duplicate", f"{SEMANTIC}≈{earlier['id']}"))
+    return [chunk for chunk, _ in kept], repeats
+
+
+def _trigrams(text: str) -> frozenset[bytes]:
+    """The trigrams of the letters and digits; a text too short for one is its own."""
+    data = "".join(filter(str.isalnum, text)).lower().encode()
+    return frozenset(data[at : at + 3] for at in range(max(len(data) - 2, 1)))
+
+
+def _similarity(left: frozenset[bytes], right: frozenset[bytes]) -> float:
+    """Jaccard's."""
+    shared = len(left & right)
+    return shared / (len(left) + len(right) - shared)
