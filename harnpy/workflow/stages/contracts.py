@@ -1,14 +1,179 @@
-"""What a workflow will verify, for its stages to know beforehand. Spec: 08 §7.5."""
+"""What a workflow will verify, for its stages to know beforehand. Spec: 08 §7.5.
+
+A contract is put together from the file that a node's `verify` names, from `verify.contract` and from
+`verify` itself: the first value counts, lists are united.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.llm.errors import MisuseError
+from harnpy.session.effects import parse_json
+from harnpy.workflow.artifacts.selection import escaped
+from harnpy.workflow.fields import read_fields
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
+
+    from harnpy.agent.runtime import Files
 
     Dict = dict[str, Any]
 
+LOCAL_ONLY = "local_only"
+
+_SCALARS = {
+    "summary": "string", "command": "string", "expect_status": "int", "assert_text": "string",
+    "expect_text": "string",
+}  # fmt: skip
+_LISTS = {
+    "required_identifiers": ("identifiers",),
+    "required_paths": ("paths",),
+    "required_text": ("exact_text", "required_strings"),
+    "notes": (),
+}
+_FIELDS = {
+    **_SCALARS,
+    **{name: "list of strings" for key, aliases in _LISTS.items() for name in (key, *aliases)},
+    "checks": "list",
+}
+_CHECK = {"kind": "string", "value": "any", "note": "string"}
+
+#: The checks that follow from the other fields: their kinds by the field.
+_DERIVED = {
+    "assert_text": "visible_text_contains",
+    "expect_text": "combined_output_contains",
+    "expect_status": "expect_status",
+    "required_identifiers": "identifier",
+    "required_paths": "path",
+    "required_text": "text",
+}
+
+_INTRODUCTION = (
+    "What this workflow makes will be verified against the contracts below. Use identifiers, paths and texts "
+    "exactly as they stand there."
+)
+_SECTIONS = ("required_identifiers", "required_paths", "required_text", "checks", "notes")
+
+
+def read_contracts(graph: Dict, files: Files | None, parse: Callable[[str], Any] = parse_json) -> list[Dict]:
+    """The contracts of all nodes that verify something, by the nodes' ids. Raises `MisuseError`."""
+    nodes = sorted(graph["nodes"].items())
+    return [
+        _contract(id, node["verify"], files, parse) for id, node in nodes if node.get("verify") is not None
+    ]
+
+
+def contracts_for(node: Dict, contracts: Sequence[Dict]) -> list[Dict]:
+    """Those that the node's prompt shows."""
+    if (node["metadata"] or {}).get("workflow_verification_scope") != LOCAL_ONLY:
+        return list(contracts)
+    return [contract for contract in contracts if contract["source_node"] == node["id"]]
+
+
+# Reading.
+
+
+def _contract(id: str, verify: Dict, files: Files | None, parse: Callable[[str], Any]) -> Dict:
+    sources = list(_sources(id, verify, files, parse))
+    contract: Dict = {"source_node": id}
+    for key in _SCALARS:
+        values = (source[key] for source in sources)
+        contract[key] = next((value for value in values if value is not None and value != ""), None)
+    for key, aliases in _LISTS.items():
+        lists = [source[name] or [] for source in sources for name in (key, *aliases)]
+        contract[key] = _united(item.strip() for items in lists for item in items)
+    checks = [check for source in sources for check in source["checks"] or []]
+    contract["checks"] = list(_without_repeats([*checks, *_derived(contract)]))
+    return contract
+
+
+def _sources(id: str, verify: Dict, files: Files | None, parse: Callable[[str], Any]) -> Iterator[Dict]:
+    path = verify.get("contract_path") or verify.get("verification_contract_path")
+    if path:
+        read = _read(str(path), files, parse)
+        try:
+            yield _fields(read, "")
+        except MisuseError as error:
+            reason = error.message.removeprefix("orchestration parse error at ")
+            raise MisuseError(f"workflow verification contract parse failed for {path}: {reason}") from error
+    inner = verify.get("contract")
+    if inner is not None:
+        if not isinstance(inner, dict):
+            raise MisuseError("workflow verify.contract must be an object")
+        yield _fields(inner, f"nodes.{id}.verify.contract")
+    yield _fields(verify, f"nodes.{id}.verify")
+
+
+def _read(path: str, files: Files | None, parse: Callable[[str], Any]) -> Dict:
+    try:
+        if files is None:
+            raise OSError("there are no files")
+        text = files.read_text(path)
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise MisuseError(f"workflow verification contract read failed for {path}: {reason}") from error
+    try:
+        read = parse(text)
+    except ValueError as error:
+        raise MisuseError(f"workflow verification contract parse failed for {path}: {error}") from error
+    if not isinstance(read, dict):
+        raise MisuseError("workflow verification contract file must parse to a JSON object")
+    return read
+
+
+def _fields(given: Dict, path: str) -> Dict:
+    fields = read_fields(given, _FIELDS, path)
+    place = f"{path}.checks" if path else "checks"
+    checks = [
+        read_fields(check, _CHECK, f"{place}[{index}]") for index, check in enumerate(fields["checks"] or [])
+    ]
+    return {**fields, "checks": checks}
+
+
+def _derived(contract: Dict) -> Iterator[Dict]:
+    for key, kind in _DERIVED.items():
+        value = contract[key]
+        for each in value if isinstance(value, list) else [value]:
+            if each is not None:
+                yield {"kind": kind, "value": each, "note": None}
+
+
+def _without_repeats(checks: list[Dict]) -> Iterator[Dict]:
+    """The checks, each kind with each value once."""
+    seen = []
+    for check in checks:
+        named = (check["kind"], check["value"])
+        if named not in seen:
+            seen.append(named)
+            yield check
+
+
+def _united(items: Iterator[str]) -> list[str]:
+    return list(dict.fromkeys(filter(None, items)))
+
+
+# Rendering.
+
 
 def render(contracts: Sequence[Dict]) -> str:
-    return ""
+    """The contracts as a prompt shows them."""
+    return "\n".join([_INTRODUCTION, *map(_rendered, contracts)]) if contracts else ""
+
+
+def _rendered(contract: Dict) -> str:
+    lines = ["<contract>"]
+    for key in ("source_node", *_SCALARS):
+        if contract[key] is not None:
+            lines.append(f"<{key}>{escaped(str(contract[key]))}</{key}>")
+    for key in _SECTIONS:
+        if contract[key]:
+            lines += [f"<{key}>", *(f"- {escaped(_line(item))}" for item in contract[key]), f"</{key}>"]
+    return "\n".join([*lines, "</contract>"])
+
+
+def _line(item: Any) -> str:
+    if isinstance(item, str):
+        return item
+    note = f" ({item['note']})" if item["note"] else ""
+    return f"{item['kind']}: {item['value']}{note}"
