@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     Dict = dict[str, Any]
 
-_EXCERPT = 600
+_EXCERPT = 600  # bytes
 
 #: The types that a field may have, by what messages call them. Anything may be nil; `any` is anything.
 _TYPES: Mapping[str, tuple[type[Any], ...]] = {
@@ -25,18 +25,26 @@ _TYPES: Mapping[str, tuple[type[Any], ...]] = {
     "list": (list,),
 }
 
+#: The same for what is in lists, and under the keys of dicts.
+_ITEMS: Mapping[str, tuple[type[Any], str]] = {
+    "list of strings": (list, "string"),
+    "list of dicts": (list, "dict"),
+    "dict of dicts": (dict, "dict"),
+    "dict of lists of strings": (dict, "list of strings"),
+}
 
-def read_fields(given: Any, types: Mapping[str, str], path: str) -> Dict:
+
+def read_fields(given: Any, types: Mapping[str, str], path: str, required: tuple[str, ...] = ()) -> Dict:
     """The known fields of a dict; those that are nil or absent are None, others are dropped.
 
-    Raises `MisuseError` for a field of another type, by its ``path``.
+    Raises `MisuseError` for a field of another type, by its ``path``, and for a ``required`` one that is nil.
     """
     if not isinstance(given, dict):
         raise _parse_error(path, f"expected dict, got {type_word(given)}", given)
     read = {}
     for key, kind in types.items():
         value = given.get(key)
-        if value is not None and not _fits(value, kind):
+        if not _fits(value, kind) and (value is not None or key in required):
             place = f"{path}.{key}" if path else key
             raise _parse_error(place, f"expected {kind}, got {type_word(value)}", given)
         read[key] = value
@@ -48,11 +56,13 @@ def _fits(value: Any, kind: str) -> bool:
         return True
     if isinstance(value, bool) and kind != "bool":
         return False
-    if kind == "list of strings":
-        return isinstance(value, list) and all(isinstance(item, str) for item in value)
+    if kind in _ITEMS:
+        owner, item_kind = _ITEMS[kind]
+        items = value.values() if isinstance(value, dict) else value
+        return isinstance(value, owner) and all(_fits(item, item_kind) for item in items)
     return isinstance(value, _TYPES[kind])
 
 
 def _parse_error(path: str, reason: str, given: Any) -> MisuseError:
-    payload = compact_json(given)[:_EXCERPT]
+    payload = compact_json(given).encode("utf-8", "surrogatepass")[:_EXCERPT].decode("utf-8", "ignore")
     return MisuseError(f"orchestration parse error at {path or 'payload'}: {reason} | payload={payload}")

@@ -132,7 +132,8 @@ def test_functions_are_left_out(host: DirectoryHost) -> None:
         """,
     )
     node = snapshot(handle["snapshot_path"])["config"]["node"]
-    assert node["model_policy"] == {"max_iterations": 1}
+    assert node["model_policy"]["max_iterations"] == 1
+    assert "post_turn_callback" not in node["model_policy"]
     assert [(tool["name"], "handler" in tool) for tool in node["tools"]["tools"]] == [("look", False)]
 
 

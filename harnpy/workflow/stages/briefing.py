@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.workflow.artifacts.selection import render
+from harnpy.workflow.graph.normalise import given_policy
 from harnpy.workflow.stages import inputs, prompts
 from harnpy.workflow.stages.contracts import render as render_contracts
 
@@ -58,7 +59,7 @@ def result_artifact(runtime: Runtime, node: Dict, result: Dict, briefing: Briefi
     """What a stage leaves behind: its result."""
     lineage = inputs.ids(briefing.selected)
     metadata: Dict = {"input_artifact_ids": lineage, "node_kind": node["kind"]}
-    options = runtime.models.options({"approval_policy": node["approval_policy"]})
+    options = runtime.models.options({"approval_policy": given_policy(node["approval_policy"])})
     approval = runtime.ambient().rules.for_options(options, "agent_loop").approval
     if approval is not None and approval.write_path_allowlist:
         metadata["changed_paths"] = list(approval.write_path_allowlist)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.workflow.graph.normalise import given_policy
+
 if TYPE_CHECKING:
     from harnpy.agent.runtime import Runtime
 
@@ -65,8 +67,8 @@ def loop_options(runtime: Runtime, node: Dict, session_id: str) -> Dict:
         "tool_format": tool_format(runtime, node),
         "done_sentinel": node["done_sentinel"],
         "exit_when_verified": node["exit_when_verified"],
-        "policy": node["capability_policy"],
-        "approval_policy": node["approval_policy"],
+        "policy": given_policy(node["capability_policy"]),
+        "approval_policy": given_policy(node["approval_policy"]),
     }
 
 

@@ -17,7 +17,7 @@ from harnpy.llm.result import result_dict
 from harnpy.llm.tools import native_style, tool_entries
 from harnpy.session.binding import AGENT, Binding, Conversation
 from harnpy.session.events import STEP_COMPLETED
-from harnpy.workflow.fields import read_fields
+from harnpy.workflow.graph.normalise import normalise_node
 from harnpy.workflow.stages.briefing import brief, result_artifact
 from harnpy.workflow.stages.options import call_options, loop_options, tool_format
 from harnpy.workflow.stages.transcripts import visible
@@ -36,16 +36,6 @@ if TYPE_CHECKING:
 
 SUCCESS, FAILED = "success", "failed"
 _SUCCEEDED = ("done", "completed")
-
-_NODE = {
-    "id": "string", "kind": "string", "mode": "string", "prompt": "string", "system": "string",
-    "task_label": "string", "done_sentinel": "string", "tools": "any", "model_policy": "dict",
-    "auto_compact": "dict", "output_visibility": "string", "context_policy": "dict", "retry_policy": "dict",
-    "capability_policy": "dict", "approval_policy": "dict", "input_contract": "dict",
-    "output_contract": "dict", "map_policy": "dict", "join_policy": "dict", "reduce_policy": "dict",
-    "escalation_policy": "dict", "verify": "dict", "exit_when_verified": "bool", "metadata": "dict",
-    "context_assembler": "dict",
-}  # fmt: skip
 
 
 def run_stage(work: Work) -> Ended:
@@ -137,7 +127,6 @@ class Stage:
 
 
 def read_stage_node(given: Any, id: str) -> Dict:
-    """A node with every field that a stage reads; ``id`` unless it has one. Raises `MisuseError`."""
-    path = f"nodes.{given['id']}" if isinstance(given, dict) and given.get("id") else f"nodes.{id}"
-    node = read_fields(given, _NODE, path)
-    return {**node, "id": node["id"] or id, "kind": node["kind"] or "stage"}
+    """The node with every key; its id is ``id`` unless it has one. Raises `MisuseError`."""
+    named = given.get("id") if isinstance(given, dict) else None
+    return normalise_node(given, named if isinstance(named, str) and named else id)

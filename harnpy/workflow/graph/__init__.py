@@ -1,0 +1,1 @@
+"""Workflow graphs as values: read, checked, governed and edited; nothing here runs one. Spec: 08 §6."""

@@ -1,0 +1,181 @@
+"""A graph in its normal form: every key there, defaults filled in, shorthands written out. Spec: 08 §6.1–6.2.
+
+What a graph holds is either data, which is checked, or something of the program's, such as a function of a
+tool: that stays the object that it is.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any
+
+from harnpy.session.resize import STRATEGIES
+from harnpy.workflow.fields import read_fields
+from harnpy.workflow.graph import shapes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from harnpy.session.effects import Effects
+    from harnpy.workflow.graph.shapes import Shape
+
+    Dict = dict[str, Any]
+
+STAGE, VERIFY = "stage", "verify"
+_SHORTHANDS = ("act", "verify", "repair")
+_VERIFICATION = ("assert_text", "command", "expect_status", "expect_text")
+_MODEL_KEYS = ("provider", "model", "model_tier", "temperature", "max_tokens")
+_NODE_KEYS = ("mode", "done_sentinel")
+_STRATEGY_KEYS = ("compact_strategy", "hard_limit_strategy")
+_DATA = (str, int, float, list, dict, type(None))
+
+
+def normalise_graph(given: Any, effects: Effects) -> Dict:
+    """The graph in a dict, or an empty one of nil. Raises `MisuseError`."""
+    given = {} if given is None else given
+    graph = _read(given, shapes.GRAPH, "")
+    nodes = graph["nodes"] or _shorthand_nodes(given)
+    edges = graph["edges"] or ([] if graph["nodes"] else _shorthand_edges(nodes))
+    return {
+        **graph,
+        "id": graph["id"] or f"workflow_{effects.new_id()}",
+        "version": graph["version"] or 1,
+        "entry": graph["entry"] or min(nodes, default="act"),
+        "nodes": {id: normalise_node(nodes[id], id) for id in sorted(nodes)},
+        "edges": [normalise_edge(edge, f"edges[{index}]") for index, edge in enumerate(edges)],
+        "capability_policy": capability_policy(graph["capability_policy"], "capability_policy"),
+        "approval_policy": approval_policy(graph["approval_policy"], "approval_policy"),
+        "audit_log": [
+            _read(entry, shapes.AUDIT_ENTRY, f"audit_log[{index}]")
+            for index, entry in enumerate(graph["audit_log"] or [])
+        ],
+    }
+
+
+def normalise_node(given: Any, id: str) -> Dict:
+    """The node of that id with every key. Raises `MisuseError`."""
+    path = f"nodes.{id}"
+    node = {**_read(given, shapes.NODE, path), "id": id}
+    node["kind"] = node["kind"] or STAGE
+    for field in shapes.POLICIES:
+        node[field] = node_policy(field, node[field], f"{path}.{field}")
+    node["capability_policy"] = capability_policy(node["capability_policy"], f"{path}.capability_policy")
+    node["approval_policy"] = approval_policy(node["approval_policy"], f"{path}.approval_policy")
+    contract = node["output_contract"]
+    contract["output_kinds"] = contract["output_kinds"] or [_output_kind(node)]
+    return node
+
+
+def normalise_edge(given: Any, path: str) -> Dict:
+    """The edge with every key; no branch is nil. Raises `MisuseError`."""
+    edge = _read(given, shapes.EDGE, path)
+    return {**edge, "branch": edge["branch"] or None}
+
+
+def node_policy(field: str, given: Any, path: str) -> Dict:
+    """One of the policies in `shapes.POLICIES` with every key. Raises `MisuseError`."""
+    shape, aliases = shapes.POLICIES[field], shapes.ALIASES.get(field, {})
+    given = {} if given is None else given
+    policy = _read(given, shape, path)
+    for alias, key in aliases.items():
+        if isinstance(given, dict) and given.get(key) is None and given.get(alias) is not None:
+            policy[key] = read_fields(given, {alias: shape.types[key]}, path)[alias]
+    if field == "model_policy" and policy["turn_policy"] is not None:
+        policy["turn_policy"] = _read(policy["turn_policy"], shapes.TURN_POLICY, f"{path}.turn_policy")
+    if field == "retry_policy":
+        policy["max_attempts"] = policy["max_attempts"] or 1
+    if field in ("join_policy", "reduce_policy"):
+        policy["strategy"] = policy["strategy"] or shape.defaults["strategy"]
+    for key in _STRATEGY_KEYS if field == "auto_compact" else ():
+        policy[key] = policy[key] if policy[key] in STRATEGIES else None
+    return policy
+
+
+def capability_policy(given: Any, path: str) -> Dict:
+    """A capability policy with every key. Raises `MisuseError`."""
+    policy = _read({} if given is None else given, shapes.CAPABILITY_POLICY, path)
+    inside = f"{path}.tool_arg_constraints" if path else "tool_arg_constraints"
+    policy["tool_arg_constraints"] = [
+        _read(constraint, shapes.CONSTRAINT, f"{inside}[{index}]", required=("tool",))
+        for index, constraint in enumerate(policy["tool_arg_constraints"])
+    ]
+    return policy
+
+
+def approval_policy(given: Any, path: str) -> Dict:
+    """An approval policy with every key. Raises `MisuseError`."""
+    return _read({} if given is None else given, shapes.APPROVAL_POLICY, path)
+
+
+def is_plain_model_policy(policy: Dict) -> bool:
+    """Whether a normalised model policy says nothing of its own."""
+    return policy == node_policy("model_policy", None, "")
+
+
+def given_policy(policy: Dict) -> Dict | None:
+    """A normalised capability or approval policy; None when it says nothing."""
+    return policy if any(value not in (None, [], {}) for value in policy.values()) else None
+
+
+def _read(given: Any, shape: Shape, path: str, required: tuple[str, ...] = ()) -> Dict:
+    read = read_fields(given, shape.types, path, required)
+    for key, default in shape.defaults.items():
+        if read[key] is None or (read[key] == "" and isinstance(default, str)):
+            read[key] = deepcopy(default)
+    for key, value in read_fields(given, shape.passed, path).items():
+        if value is not None:
+            read[key] = value
+    if shape.open:
+        read |= {key: value for key, value in given.items() if not isinstance(value, _DATA)}
+    return read
+
+
+def _output_kind(node: Mapping[str, Any]) -> str:
+    """The kind of artifact that a node of this kind makes."""
+    made: dict[str, str] = {
+        "verify": "verification_result",
+        "reduce": node["reduce_policy"]["output_kind"] or "summary",
+        "map": node["map_policy"]["output_kind"] or "artifact",
+        "escalation": "plan",
+    }
+    return made.get(node["kind"], "artifact")
+
+
+# The shorthand: `act`, `verify` and `repair` beside each other in the graph itself.
+
+
+def _shorthand_nodes(given: Dict) -> Dict:
+    nodes = {id: given[id] for id in _SHORTHANDS if given.get(id) is not None}
+    return {id: _written_out(node, id, given) for id, node in nodes.items()}
+
+
+def _written_out(node: Any, id: str, graph: Dict) -> Any:
+    """The node with what the graph says for all; what is no dict is for `normalise_node` to refuse."""
+    if not isinstance(node, dict):
+        return node
+    filled = {key: graph.get(key) for key in _NODE_KEYS} | _set(node)
+    filled.setdefault("kind", VERIFY if id == "verify" else STAGE)
+    policy = filled.get("model_policy", {})
+    if isinstance(policy, dict):
+        common = {key: graph.get(key) for key in _MODEL_KEYS}
+        if common["model_tier"] is None:
+            common["model_tier"] = graph.get("tier")
+        filled["model_policy"] = common | _set(policy)
+    direct = {key: filled[key] for key in _VERIFICATION if key in filled}
+    if id == "verify" and direct:
+        filled.setdefault("verify", direct)
+    return filled
+
+
+def _set(given: Dict) -> Dict:
+    return {key: value for key, value in given.items() if value is not None}
+
+
+def _shorthand_edges(nodes: Dict) -> list[Dict]:
+    if "act" not in nodes:
+        return []
+    edges: list[Dict] = [{"from": "act", "to": "verify"}] if "verify" in nodes else []
+    if "repair" in nodes:
+        edges.append({"from": "verify", "to": "repair", "branch": "failed"})
+        edges.append({"from": "repair", "to": "verify", "branch": "retry"})
+    return edges
