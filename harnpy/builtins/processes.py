@@ -72,10 +72,10 @@ def _run(vm: Vm, directory: str, argv: Sequence[Value], caller: str) -> Value:
 async def _ended(vm: Vm, directory: str, argv: list[str], caller: str) -> dict[str, Any]:
     try:
         ended = await vm.host.run_process(argv, directory)
-    except (OSError, ValueError) as error:
-        os_error = isinstance(error, OSError) and error.errno is not None
-        reason = f"{error.strerror} (os error {error.errno})" if os_error else str(error)
-        raise Thrown(f"{caller} failed: process spawn failed: {reason}") from None
+    except OSError as error:
+        raise _not_started(caller, f"{error.strerror} (os error {error.errno})") from None
+    except ValueError as error:
+        raise _not_started(caller, str(error)) from None
     code = -1 if ended.code is None or ended.code < 0 else ended.code
     return {
         "stdout": ended.out.decode("utf-8", "replace"),
@@ -83,3 +83,7 @@ async def _ended(vm: Vm, directory: str, argv: list[str], caller: str) -> dict[s
         "status": code,
         "success": code == 0,
     }
+
+
+def _not_started(caller: str, reason: str) -> Thrown:
+    return Thrown(f"{caller} failed: process spawn failed: {reason}")
