@@ -1,0 +1,1 @@
+"""Execution: a graph is carried out node by node, and every step leaves a record. Spec: 08 §7."""

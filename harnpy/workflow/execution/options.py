@@ -1,0 +1,125 @@
+"""What a run is asked for beside its graph. Spec: 08 §7.1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from harnpy.agent.rules.approval import read_approval_policy
+from harnpy.agent.skills.active import read_skills
+from harnpy.llm.errors import MisuseError
+from harnpy.session.transcripts import is_transcript
+from harnpy.workflow.execution.trigger import read_trigger_event
+from harnpy.workflow.fields import read_fields
+
+if TYPE_CHECKING:
+    from harnpy.agent.rules.approval import ApprovalPolicy
+    from harnpy.llm.options import Options
+
+    Dict = dict[str, Any]
+
+CALLER = "workflow_execute"
+DETERMINISTIC = "deterministic"
+_STEPS_A_NODE = 4
+
+_TEXTS = ("persist_path", "resume_path", "replay_path", "replay_mode", "mutation_scope")
+_LINEAGE = ("parent_run_id", "root_run_id", "parent_worker_id", "parent_stage_id", "replay_of_event_id")
+_MODEL_TEXTS = ("provider", "model", "model_tier")
+_EXECUTION = {
+    "cwd": "string", "source_dir": "string", "env": "dict of strings", "adapter": "string",
+    "repo_path": "string", "worktree_path": "string", "branch": "string", "base_ref": "string",
+    "cleanup": "string",
+}  # fmt: skip
+_AUDIT = dict.fromkeys(
+    ("session_id", "parent_session_id", "run_id", "worker_id", "execution_kind", "mutation_scope"), "string"
+) | {"approval_policy": "dict"}
+_PREFIX = "orchestration parse error at "
+_WORKTREE = "worktree"
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """``mode`` and ``model`` are for nodes that don't say; ``lineage`` holds the ids that were given, of the
+    run's parents and of the event that it replays."""
+
+    max_steps: int | None = None
+    persist_path: str | None = None
+    resume_path: str | None = None
+    resume_run: Dict | None = None
+    replay_path: str | None = None
+    replay_run: Dict | None = None
+    replay_mode: str | None = None
+    mode: str | None = None
+    model: Dict = field(default_factory=dict)
+    skills: Any = None
+    skill_match: Dict | None = None
+    audit: Dict = field(default_factory=dict)
+    approval: ApprovalPolicy | None = None
+    execution: Dict | None = None
+    transcript: Dict | None = None
+    lineage: dict[str, str] = field(default_factory=dict)
+    delegated: bool | None = None
+    trigger_event: Dict | None = None
+
+    def steps(self, graph: Dict) -> int:
+        """How many turns the run may take."""
+        steps = _STEPS_A_NODE * len(graph["nodes"]) if self.max_steps is None else self.max_steps
+        return max(1, steps)
+
+
+def read_options(given: Options) -> RunOptions:
+    """The options; unknown ones are ignored. Raises `MisuseError`."""
+    texts = {key: _text(given, key) for key in _TEXTS}
+    model = {key: _text(given, key) for key in _MODEL_TEXTS}
+    model["model_tier"] = model["model_tier"] or _text(given, "tier")
+    execution = _read_execution(given.value("execution"))
+    scope = texts.pop("mutation_scope") or _scope(execution)
+    delegated, transcript = given.value("delegated"), given.value("transcript")
+    skills = given.value("skills")
+    read_skills(skills, CALLER)
+    return RunOptions(
+        max_steps=given.integer("max_steps"),
+        resume_run=given.mapping("resume_run"),
+        replay_run=given.mapping("replay_run"),
+        mode=_text(given, "mode"),
+        model={**model, "temperature": given.number("temperature"), "max_tokens": given.integer("max_tokens")},
+        skills=skills,
+        skill_match=given.mapping("skill_match"),
+        audit=_read_audit(given.value("audit"), scope, given.mapping("approval_policy")),
+        approval=read_approval_policy(given.value("approval_policy"), given.show),
+        execution=execution,
+        transcript=transcript if is_transcript(transcript) else None,
+        lineage={key: text for key in _LINEAGE if (text := _text(given, key)) is not None},
+        delegated=None if delegated is None else bool(delegated),
+        trigger_event=read_trigger_event(given.value("trigger_event")),
+        **texts,
+    )
+
+
+def _text(given: Options, key: str) -> str | None:
+    return given.string(key) or None
+
+
+def _read_execution(given: Any) -> Dict | None:
+    if given is None:
+        return None
+    return _read(given, _EXECUTION, "workflow execution parse error")
+
+
+def _scope(execution: Dict | None) -> str:
+    return "apply_worktree" if execution is not None and execution["adapter"] == _WORKTREE else "read_only"
+
+
+def _read_audit(given: Any, scope: str, approval: Dict | None) -> Dict:
+    """The mutation session that was asked for, as far as it says."""
+    audit = _read({} if given is None else given, _AUDIT, f"{CALLER}: audit parse error")
+    audit["mutation_scope"] = audit["mutation_scope"] or scope
+    audit["approval_policy"] = audit["approval_policy"] or approval
+    return audit
+
+
+def _read(given: Any, types: dict[str, str], problem: str) -> Dict:
+    try:
+        return read_fields(given, types, "")
+    except MisuseError as error:
+        raise MisuseError(f"{problem}: {error.message.removeprefix(_PREFIX)}") from error
