@@ -34,21 +34,43 @@ _ITEMS: Mapping[str, tuple[type[Any], str]] = {
 }
 
 
-def read_fields(given: Any, types: Mapping[str, str], path: str, required: tuple[str, ...] = ()) -> Dict:
+def read_fields(
+    given: Any,
+    types: Mapping[str, str],
+    path: str,
+    required: tuple[str, ...] = (),
+    what: str = "orchestration",
+) -> Dict:
     """The known fields of a dict; those that are nil or absent are None, others are dropped.
 
-    Raises `MisuseError` for a field of another type, by its ``path``, and for a ``required`` one that is nil.
+    Raises `MisuseError` for a field of another type, by its ``path`` and ``what`` is being read, and for a
+    ``required`` one that is nil.
     """
     if not isinstance(given, dict):
-        raise _parse_error(path, f"expected dict, got {type_word(given)}", given)
+        raise _parse_error(what, path, f"expected dict, got {type_word(given)}", given)
     read = {}
     for key, kind in types.items():
         value = given.get(key)
         if not _fits(value, kind) and (value is not None or key in required):
             place = f"{path}.{key}" if path else key
-            raise _parse_error(place, f"expected {kind}, got {type_word(value)}", given)
+            raise _parse_error(what, place, f"expected {kind}, got {type_word(value)}", given)
         read[key] = value
     return read
+
+
+def read_toml(text: str) -> Dict:
+    """A TOML text as JSON would hold it: dates and times are texts. Raises ValueError."""
+    import tomllib
+
+    return {key: _as_json(value) for key, value in tomllib.loads(text).items()}
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _as_json(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_as_json(item) for item in value]
+    return value.isoformat() if hasattr(value, "isoformat") else value
 
 
 def _fits(value: Any, kind: str) -> bool:
@@ -63,6 +85,6 @@ def _fits(value: Any, kind: str) -> bool:
     return isinstance(value, _TYPES[kind])
 
 
-def _parse_error(path: str, reason: str, given: Any) -> MisuseError:
+def _parse_error(what: str, path: str, reason: str, given: Any) -> MisuseError:
     payload = compact_json(given).encode("utf-8", "surrogatepass")[:_EXCERPT].decode("utf-8", "ignore")
-    return MisuseError(f"orchestration parse error at {path or 'payload'}: {reason} | payload={payload}")
+    return MisuseError(f"{what} parse error at {path or 'payload'}: {reason} | payload={payload}")

@@ -82,7 +82,11 @@ def read_options(given: Options) -> RunOptions:
         resume_run=given.mapping("resume_run"),
         replay_run=given.mapping("replay_run"),
         mode=_text(given, "mode"),
-        model={**model, "temperature": given.number("temperature"), "max_tokens": given.integer("max_tokens")},
+        model={
+            **model,
+            "temperature": given.number("temperature"),
+            "max_tokens": given.integer("max_tokens"),
+        },
         skills=skills,
         skill_match=given.mapping("skill_match"),
         audit=_read_audit(given.value("audit"), scope, given.mapping("approval_policy")),

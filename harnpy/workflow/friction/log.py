@@ -1,0 +1,46 @@
+"""The friction events that a program records: in its list, and in a file of JSON lines. Spec: 08 §8.8."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.llm.errors import MisuseError
+from harnpy.workflow.fields import read_fields
+from harnpy.workflow.friction.event import normalised
+
+if TYPE_CHECKING:
+    from harnpy.session.effects import Effects
+
+    Dict = dict[str, Any]
+
+VARIABLE = "HARN_FRICTION_LOG"
+_OPTIONS = {"enabled": "bool", "log_path": "string", "path": "string"}
+
+
+class FrictionLog:
+    """What one program has recorded so far."""
+
+    def __init__(self) -> None:
+        self.events: list[Dict] = []
+
+    def record(self, given: Any, options: Any, effects: Effects) -> Dict:
+        """Keep an event, if that is enabled; answers where it went. Raises `MisuseError`."""
+        settings = read_fields(
+            {} if options is None else options, _OPTIONS, "options", what="friction_record"
+        )
+        event = normalised(given, effects, top_level_keys=True)
+        if settings["enabled"] is False:
+            return {"recorded": False, "sink": "disabled", "event": event}
+        path = settings["log_path"] or settings["path"] or effects.env(VARIABLE)
+        if path:
+            _append(path, event, effects)
+        self.events.append(event)
+        sink = {"sink": "jsonl", "path": path} if path else {"sink": "memory"}
+        return {"recorded": True, "event": event, **sink}
+
+
+def _append(path: str, event: Dict, effects: Effects) -> None:
+    try:
+        effects.write_text(path, effects.to_json(event) + "\n", append=True)
+    except OSError as error:
+        raise MisuseError(f"failed to write friction log: {path}: {error.strerror or error}") from error

@@ -1,0 +1,49 @@
+"""Taking secrets out of what people and tools report. Spec: 08 §8.8 "Redaction"."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    Dict = dict[str, Any]
+
+REDACTED = "[redacted]"
+
+_PREFIXES = ("sk-", "ghp_", "xoxb-", "AKIA")
+_ASSIGNMENTS = ("token=", "password=", "api_key=", "apikey=")
+_LONG = re.compile(r"[A-Za-z0-9_-]{49,}")
+_SECRET_KEYS = ("secret", "token", "password", "api_key", "apikey")
+
+
+def redacted(text: str) -> str:
+    """The words of ``text``, one space between them, without those that look like secrets."""
+    return " ".join(REDACTED if is_secret(word) else word for word in text.split())
+
+
+def is_secret(word: str) -> bool:
+    if word.startswith(_PREFIXES) or _LONG.fullmatch(word):
+        return True
+    lowered = word.lower()
+    return any(mark in lowered for mark in _ASSIGNMENTS)
+
+
+def redacted_metadata(metadata: Dict, top_level_keys: bool) -> Dict:
+    """``metadata`` without secrets; ``top_level_keys`` says whether its own keys can name one too."""
+    return {
+        key: REDACTED if top_level_keys and _names_secret(key) else _within(value)
+        for key, value in metadata.items()
+    }
+
+
+def _within(value: Any) -> Any:
+    if isinstance(value, dict):
+        return redacted_metadata(value, top_level_keys=True)
+    if isinstance(value, list):
+        return [_within(item) for item in value]
+    return redacted(value) if isinstance(value, str) else value
+
+
+def _names_secret(key: str) -> bool:
+    lowered = key.lower()
+    return lowered == "authorization" or any(part in lowered for part in _SECRET_KEYS)
