@@ -5,7 +5,6 @@ from __future__ import annotations
 from harnpy.builtins.convert import domain_errors
 from harnpy.llm.errors import MisuseError
 from harnpy.vm.builtin import builtin
-from harnpy.vm.values import type_name
 from harnpy.workflow.friction import event as friction
 from harnpy.workflow.friction import fixture as fixtures
 from harnpy.workflow.friction import pack as packs
@@ -58,11 +57,9 @@ def context_pack_manifest(vm: Vm, manifest: Value = None) -> Dict:
 
 
 @builtin("context_pack_manifest_parse(text: string) -> dict", family="records")
-def context_pack_manifest_parse(vm: Vm, text: Value = None) -> Dict:
+def context_pack_manifest_parse(vm: Vm, text: str) -> Dict:
     """The normal form of the manifest in a text: JSON if it starts with `{`, else TOML."""
     with domain_errors:
-        if type(text) is not str:
-            raise MisuseError(f"context_pack_manifest_parse: text must be a string, got {type_name(text)}")
         return packs.parsed(text, vm.sessions.effects.parse_json)
 
 
