@@ -17,7 +17,7 @@ _TEXTS = ("id", "provider", "kind", "dedupe_key", "trace_id")
 _OPTIONAL = {"tenant_id": str, "batch": list, "raw_body": str}
 _PAYLOAD_TEXTS = {"cron": ("cron_id", "schedule", "tick_at")}
 _STATES = ("verified", "unsigned", "failed")
-_WORDS = {str: "string", dict: "dict", list: "list"}
+_WORDS: dict[type[Any], str] = {str: "string", dict: "dict", list: "list"}
 
 
 def read_trigger_event(given: Any) -> Dict | None:

@@ -33,7 +33,7 @@ TEAM = "team"
 def suggestions(events: Sequence[Dict], options: Any, effects: Effects) -> list[Dict]:
     """What the events, in normal form, suggest. Raises `MisuseError` for options that are none."""
     settings = read_fields(
-        {} if options is None else options, _OPTIONS, "options", "context_pack_suggestions"
+        {} if options is None else options, _OPTIONS, "options", what="context_pack_suggestions"
     )
     needed = max(settings["min_occurrences"] or 0, _LEAST)
     groups: dict[Key, list[Dict]] = {}
