@@ -83,10 +83,15 @@ def run_program(
         if fixtures.exists():
             replay(vm, str(fixtures))
         with time_limit(timeout_ms):
-            vm.source_dir = str(path.absolute().parent)
             source = path.read_bytes().decode("utf-8", "replace")
             # A user test, which names its entry, is not type-checked (09 §3.1).
-            vm.run_source(source, file=str(shown or path), entry=entry, checked=entry is None)
+            vm.run_source(
+                source,
+                file=str(shown or path),
+                directory=str(path.absolute().parent),
+                entry=entry,
+                checked=entry is None,
+            )
         ending = Outcome()
     except TimedOut:
         text = f"timed out after {timeout_ms:g}ms"

@@ -33,6 +33,10 @@ class SyntaxFault(SourceFault):
     """The text does not lex or parse: ``Expected X, got T at L:C`` and its kin (01 §9.1)."""
 
 
+class LexFault(SyntaxFault):
+    """Not even tokens: reported alone."""
+
+
 class CompileFault(SourceFault):
     """The tree breaks a rule of structure: ``Compile error at line N: TEXT`` (01 §10)."""
 

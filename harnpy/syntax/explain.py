@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 
 from harnpy.syntax.diagnostic import Diagnostic
-from harnpy.syntax.errors import SyntaxFault
+from harnpy.syntax.errors import LexFault, SyntaxFault
 from harnpy.syntax.lexer import RESERVED, Tokens
 from harnpy.syntax.literals import LexError
 from harnpy.syntax.refusal import SEPARATOR, Failure
@@ -107,7 +107,7 @@ class Explainer:
         """A lexer error is reported alone."""
         span = self.lines.span(error.at, error.at)
         message = f"{error.text} at {span.line}:{span.column}"
-        return SyntaxFault(message, [Diagnostic("error", message, span, "here")], self.source, self.file)
+        return LexFault(message, [Diagnostic("error", message, span, "here")], self.source, self.file)
 
     def add(self, tokens: Tokens, failure: Failure) -> int:
         """Report a failure; the token to go on with, or -1."""

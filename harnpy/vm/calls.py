@@ -185,8 +185,10 @@ def in_calling_frames(name: str) -> Value:
 
     frame: FrameType | None = sys._getframe(1)
     wanted = readable(name)
+    # A module sees no functions but its own and what it imports (06 §4).
+    home = _home(frame)
     while frame is not None:
-        if "UNIT" in frame.f_globals:
+        if "UNIT" in frame.f_globals and frame.f_globals["UNIT"].module == home:
             for variable in reversed(frame.f_locals):
                 head, _, number = variable.rpartition("_")
                 value = frame.f_locals[variable] if head == wanted and number.isdigit() else None
@@ -194,6 +196,14 @@ def in_calling_frames(name: str) -> Value:
                     return value
         frame = frame.f_back
     return None
+
+
+def _home(frame: FrameType | None) -> str | None:
+    """The module whose code runs in the innermost generated function; None for the program itself."""
+    while frame is not None and "UNIT" not in frame.f_globals:
+        frame = frame.f_back
+    module: str | None = None if frame is None else frame.f_globals["UNIT"].module
+    return module
 
 
 def overflow() -> Never:

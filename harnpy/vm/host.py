@@ -171,6 +171,10 @@ class Host:
     def is_file(self, path: str) -> bool:
         return os.path.isfile(path)
 
+    def real_path(self, path: str) -> str:
+        """The one absolute path of what ``path`` leads to, symbolic links followed."""
+        return os.path.realpath(os.path.join(self.cwd(), path))
+
     # --- processes --------------------------------------------------------------------------------
 
     async def run_process(

@@ -25,6 +25,7 @@ class ReplSession:
         self.known = Known()
         self.values: dict[str, Value] = {}
         self.impls: dict[str, dict[str, Fn]] = {}
+        self.imported: set[str] = set()
         self.inputs = 0
 
     def run(self, source: str, file: str | None = None) -> Value:
@@ -32,8 +33,11 @@ class ReplSession:
         allow_deep_recursion()
         self.inputs += 1
         known = self.known.copy()
-        unit = compile_input(source, file or f"<repl:{self.inputs}>", known, self.vm.builtins)
-        space = namespace(self.vm, unit, self.impls)
+        imports = self.vm.imports_of(source)
+        unit = compile_input(source, file or f"<repl:{self.inputs}>", known, self.vm.builtins, imports)
+        bound = set(self.imported)
+        linker = self.vm.linker(unit, bound) if imports else None
+        space = namespace(self.vm, unit, self.impls, linker)
         space["m"] = self.values
         # Functions of earlier inputs look names up in these very dicts: on failure they are put back.
         values = dict(self.values)
@@ -45,6 +49,7 @@ class ReplSession:
             _restore(self.impls, impls)
             raise
         self.known = known
+        self.imported = bound
         return value
 
     def bind(self, name: str, value: Value) -> None:

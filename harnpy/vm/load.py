@@ -10,11 +10,13 @@ from harnpy.vm.namespace import helpers_used
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import CodeType
     from typing import Any
 
     from harnpy.syntax import ast
     from harnpy.syntax.span import Lines
+    from harnpy.vm.imported import Imports
     from harnpy.vm.scopes import Known, Resolution
     from harnpy.vm.table import BuiltinTable
 
@@ -28,17 +30,20 @@ class Unit:
 
     ``offsets``: the source offset of each line of the generated text. ``shown``: the names of generated
     functions in backtraces. ``called`` and ``valued`` (builtins), ``globals``, ``methods``, ``helpers``:
-    what the code refers to outside itself.
+    what the code refers to outside itself. ``directory`` is where the source file lies, None when there
+    is none; ``module`` names the unit when it was imported.
     """
 
     __slots__ = (
         "_lines",
         "called",
         "code",
+        "directory",
         "file",
         "globals",
         "helpers",
         "methods",
+        "module",
         "offsets",
         "shown",
         "source",
@@ -68,6 +73,8 @@ class Unit:
         self.globals = globals
         self.methods = methods
         self.helpers = helpers
+        self.directory: str | None = None
+        self.module: str | None = None
         self._lines: Lines | None = None
 
     @property
@@ -79,27 +86,56 @@ class Unit:
         return self._lines
 
 
-def load(source: str, file: str, entry: str | None, table: BuiltinTable, checked: bool = True) -> Unit:
+def load(
+    source: str,
+    file: str,
+    entry: str | None,
+    table: BuiltinTable,
+    checked: bool = True,
+    imports: Imports | None = None,
+) -> Unit:
     """The unit for a program, from the cache if it is there.
 
-    Unless ``checked``, what only the static checks refuse is left to fail when it runs (09 §3.1). Raises
-    SourceFault (syntax, structure or an undefined call target), KeyError for an unknown entry.
+    Unless ``checked``, what only the static checks refuse is left to fail when it runs (09 §3.1);
+    ``imports`` are needed when there are any. Raises SourceFault (syntax, structure or an undefined call
+    target), KeyError for an unknown entry.
     """
-    key = f"{entry or ''}\0{checked}\0{table.fingerprint()}\0{source}"
-    kept = cache.load("unit", key)
+    key = f"{entry or ''}\0{checked}\0{_fingerprint(table, imports)}\0{source}"
+    return _kept(
+        "unit", key, source, file, lambda: compile_program(source, file, entry, table, checked, imports)
+    )
+
+
+def load_module(source: str, file: str, table: BuiltinTable, imports: Imports) -> Unit:
+    """The unit for an imported file, likewise. Raises SourceFault (syntax or structure)."""
+    key = f"{_fingerprint(table, imports)}\0{source}"
+    return _kept("module", key, source, file, lambda: compile_module(source, file, table, imports))
+
+
+def _kept(kind: str, key: str, source: str, file: str, make: Callable[[], Unit]) -> Unit:
+    kept = cache.load(kind, key)
     if isinstance(kept, tuple) and len(kept) == len(_KEPT):
         return Unit(file, source, *kept)
     try:
-        unit = compile_program(source, file, entry, table, checked)
+        unit = make()
     except RecursionError:
         raise _too_deep(0, source, file) from None
-    kept = tuple(getattr(unit, field) for field in _KEPT)
-    cache.store("unit", key, kept)
+    cache.store(kind, key, tuple(getattr(unit, field) for field in _KEPT))
     return unit
 
 
+def _fingerprint(table: BuiltinTable, imports: Imports | None) -> str:
+    """Changes whenever the same text may mean something else."""
+    return f"{table.fingerprint()}\0{imports.fingerprint()}" if imports else table.fingerprint()
+
+
 def compile_program(
-    source: str, file: str, entry: str | None, table: BuiltinTable, checked: bool = True
+    source: str,
+    file: str,
+    entry: str | None,
+    table: BuiltinTable,
+    checked: bool = True,
+    imports: Imports | None = None,
 ) -> Unit:
     from harnpy.vm.resolve import Resolver
     from harnpy.vm.tree import entry_pipeline
@@ -108,7 +144,7 @@ def compile_program(
     pipeline = entry_pipeline(program, entry)
     if entry is not None and pipeline is None:
         raise KeyError(entry)
-    resolution = Resolver(table.is_builtin, table.is_global).program(program, pipeline)
+    resolution = Resolver(table.is_builtin, table.is_global, imports=imports).program(program, pipeline)
     if checked:
         refuse_static_faults(resolution, source, file, table)
     emitter = _emitter(program, resolution, table)
@@ -116,12 +152,24 @@ def compile_program(
     return _unit(emitter, text, offsets, source, file)
 
 
-def compile_input(source: str, file: str, known: Known, table: BuiltinTable) -> Unit:
+def compile_module(source: str, file: str, table: BuiltinTable, imports: Imports) -> Unit:
+    from harnpy.vm.resolve import Resolver
+
+    program = parsed(source, file)
+    resolution = Resolver(table.is_builtin, table.is_global, imports=imports).module(program)
+    emitter = _emitter(program, resolution, table)
+    text, offsets = _written(emitter.module_text, source, file)
+    return _unit(emitter, text, offsets, source, file)
+
+
+def compile_input(
+    source: str, file: str, known: Known, table: BuiltinTable, imports: Imports | None = None
+) -> Unit:
     """One input of a REPL: it reads and adds to what is ``known``; its last expression is its value."""
     from harnpy.vm.resolve import Resolver
 
     program = parsed(source, file)
-    resolution = Resolver(table.is_builtin, table.is_global, known).program(program, None)
+    resolution = Resolver(table.is_builtin, table.is_global, known, imports).program(program, None)
     emitter = _emitter(program, resolution, table)
     text, offsets = _written(emitter.input_text, source, file)
     return _unit(emitter, text, offsets, source, file)
@@ -190,9 +238,13 @@ def _unit(emitter: Any, text: str, offsets: list[int], source: str, file: str) -
 
 
 def refuse_static_faults(resolution: Resolution, source: str, file: str, table: BuiltinTable) -> None:
-    """Calls of what nobody defines, misplaced `yield` and `emit`: errors before the run. Spec: 03 §8, §9."""
+    """Calls of what nobody defines, misplaced `yield` and `emit`: errors before the run. Spec: 03 §8, §9.
+
+    A module that was not found may define anything.
+    """
     found = [(node, text) for node, text in resolution.misplaced]
-    found += [(node, _undefined_call(node.name, seen, table)) for node, seen in resolution.undefined_calls]
+    undefined = resolution.undefined_calls if resolution.complete else []
+    found += [(node, _undefined_call(node.name, seen, table)) for node, seen in undefined]
     if not found:
         return
     from harnpy.syntax.diagnostic import Diagnostic

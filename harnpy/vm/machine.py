@@ -6,6 +6,7 @@ first use. Two Vms share nothing. `harnpy.Vm` is this class with harnpy's own bu
 
 from __future__ import annotations
 
+import os
 import sys
 
 from harnpy.vm.calls import FAILURES, Calls
@@ -20,8 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any, TypeVar
 
+    from harnpy.vm.imported import Imports
     from harnpy.vm.inputs import ReplSession
     from harnpy.vm.load import Unit
+    from harnpy.vm.modules import Linker
     from harnpy.vm.table import Catalog
     from harnpy.vm.tasks import Tasks
 
@@ -101,34 +104,55 @@ class Vm:
         source: str,
         *,
         file: str = "<script>",
+        directory: str | None = None,
         args: Sequence[str] = (),
         entry: str | None = None,
         checked: bool = True,
     ) -> Value:
         """Run a program and answer its value (02 §10.5).
 
-        ``file`` names it in messages, ``args`` become `argv`, ``entry`` is the pipeline to run instead
-        of the usual one; ``checked=False`` leaves out the static checks, as user tests do. Raises
-        SourceFault before it starts, VmError when it fails.
+        ``file`` names it in messages; imports and templates are looked for in ``directory``, else where
+        that file is, else in the working directory. ``args`` become `argv`, ``entry`` is the pipeline to
+        run instead of the usual one; ``checked=False`` leaves out the static checks, as user tests do.
+        Raises SourceFault before it starts, VmError when it fails.
         """
         self._refuse_when_running()
+        self.source_dir = directory or self._directory_of(file)
         self._given["argv"] = list(args)
         # Mocks, colour mode and their like belong to one program (04 §0.9); services to the Vm.
         self._states.clear()
         allow_deep_recursion()
-        unit = load(source, file, entry, self.builtins, checked)
-        return self.run_unit(unit, namespace(self, unit, {}))
+        imports = self.imports_of(source)
+        unit = load(source, file, entry, self.builtins, checked, imports)
+        unit.directory = self.source_dir
+        linker = self.linker(unit, set()) if imports else None
+        return self.run_unit(unit, namespace(self, unit, {}, linker))
 
     def run_file(
         self, path: str, *, args: Sequence[str] = (), entry: str | None = None, checked: bool = True
     ) -> Value:
         """Run the program in the file ``path``. Raises OSError when it can't be read."""
-        import os
-
         with open(path, encoding="utf-8", errors="replace", newline="") as file:
             source = file.read()
-        self.source_dir = os.path.dirname(os.path.abspath(path))
         return self.run_source(source, file=path, args=args, entry=entry, checked=checked)
+
+    def _directory_of(self, file: str) -> str | None:
+        """The directory of a file, None for what is none, such as ``<stdin>``."""
+        return None if file.startswith("<") else os.path.dirname(os.path.join(self.host.cwd(), file))
+
+    def imports_of(self, source: str) -> Imports | None:
+        """What the imports of a text bring; None for a text without any."""
+        if "import" not in source:
+            return None
+        from harnpy.vm.modules import Modules
+
+        return self.state(Modules).imports_of(self, source, self.source_dir or self.host.cwd())
+
+    def linker(self, unit: Unit, bound: set[str]) -> Linker:
+        """What does the imports of ``unit``, a program or an input."""
+        from harnpy.vm.modules import Linker
+
+        return Linker(self, unit, bound)
 
     def run_unit(self, unit: Unit, space: dict[str, Any]) -> Value:
         """Run what `load` or `compile_input` made, with ``space`` as its global names."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from harnpy.vm.load import Unit
     from harnpy.vm.machine import Vm
+    from harnpy.vm.modules import Linker
     from harnpy.vm.values import Fn
 
 #: Helpers by where they are: a module of this package, or an attribute of the Vm.
@@ -59,8 +60,10 @@ def helpers_used(code: CodeType) -> list[str]:
     return sorted(found & _WHERE.keys())
 
 
-def namespace(vm: Vm, unit: Unit, impls: dict[str, dict[str, Fn]]) -> dict[str, Any]:
-    """The globals for one unit; ``impls`` collects its `impl` methods."""
+def namespace(
+    vm: Vm, unit: Unit, impls: dict[str, dict[str, Fn]], linker: Linker | None = None
+) -> dict[str, Any]:
+    """The globals for one unit; ``impls`` collects its `impl` methods, ``linker`` does its imports."""
     space: dict[str, Any] = {"vm": vm, "UNIT": unit, "getrefcount": sys.getrefcount}
     for name in unit.helpers:
         space[name] = _helper(vm, name)
@@ -72,6 +75,8 @@ def namespace(vm: Vm, unit: Unit, impls: dict[str, dict[str, Fn]]) -> dict[str, 
         space[f"g_{name}_"] = vm.global_value(name)
     if unit.methods:
         space.update(_method_tables(unit, impls))
+    if linker:
+        space.update(linker.helpers())
     space["implement"] = lambda struct, name, fn: impls.setdefault(struct, {}).update({name: fn})
     space["call_method"] = _spread_method_call(vm, impls)
     return space

@@ -17,13 +17,16 @@ from harnpy.vm.tree import (
     match_parts,
     pattern_names,
     placeholders,
+    script_order,
     setup_order,
     walk,
 )
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
+
+    from harnpy.vm.imported import Imports
 
 #: Called like functions, and recognised before anything a user defines (05 §2).
 TASK_CALLS = frozenset({"await", "cancel", "cancel_graceful", "is_cancelled"})
@@ -41,17 +44,24 @@ SCHEMA_ARGUMENTS = {
 
 
 class Resolver:
-    """One walk over one program."""
+    """One walk over one program: a file that is run, an imported module, or an input of a REPL.
+
+    ``imports`` says what its imports bring, ``known`` what earlier inputs declared.
+    """
 
     def __init__(
         self,
         is_builtin: Callable[[str], bool],
         is_global: Callable[[str], bool],
         known: Known | None = None,
+        imports: Imports | None = None,
     ) -> None:
         self.is_builtin = is_builtin
         self.is_global = is_global
         self.known = known
+        self.imports = imports
+        self.foreign = imports.names if imports else frozenset()
+        self.in_module = False
         self.session = known.names if known else None
         self.out = Resolution()
         self.function: Function = None  # type: ignore[assignment]
@@ -65,17 +75,13 @@ class Resolver:
             self.out.aliases = self.known.aliases
             self.known.enums.update(self.out.enums)
             self.out.enums = self.known.enums
-        self.collect_types(program)
-        self.enter_function(program, None)
+        self.begin(program)
         if self.session is not None:
             self.function.scopes[-1].names = self.session
         if entry is None:
-            self.statements(program, program.items)
+            self.statements(program, script_order(program))
         else:
-            setup = setup_order(program)
-            self.predeclare(setup)
-            for item in setup:
-                self.visit(item)
+            self.statements(program, setup_order(program))
             chain = lineage(program, entry)
             for pipeline in chain:
                 self.open_scope(pipeline)
@@ -84,6 +90,21 @@ class Resolver:
                 self.close_scope()
         self.leave_function()
         return self.out
+
+    def module(self, program: ast.Program) -> Resolution:
+        """An imported file: only its declarations run."""
+        self.in_module = True
+        self.begin(program)
+        self.statements(program, setup_order(program))
+        self.leave_function()
+        return self.out
+
+    def begin(self, program: ast.Program) -> None:
+        if self.imports:
+            self.imports.enter_types(self.out)
+            self.out.complete = self.imports.complete
+        self.collect_types(program)
+        self.enter_function(program, None)
 
     def collect_types(self, program: ast.Program) -> None:
         """Structs, enums, interfaces and aliases mean the same everywhere in the file (02 §15)."""
@@ -126,6 +147,7 @@ class Resolver:
 
     def predeclare(self, statements: Iterable[ast.Node]) -> None:
         """Note what this block will declare, for nested functions that are called later."""
+        at_top = self.at_top_of_module()
         pending = self.function.scopes[-1].pending
         for node in statements:
             if isinstance(node, ast.FnDecl) and node.name not in pending:
@@ -134,6 +156,8 @@ class Resolver:
                 pending[node.name] = binding
             elif isinstance(node, ast.Let) and isinstance(node.target, ast.NamePattern):
                 name = node.target.name
+                if at_top and node.mutable:
+                    continue
                 if name != "_" and name not in pending:
                     pending[name] = self.new_binding(name, node.mutable, "let")
 
@@ -147,11 +171,15 @@ class Resolver:
         matches = pending is not None and (pending.role == "fn") == (role == "fn")
         binding = pending if pending and matches and not old else self.new_binding(name, mutable, role)
         binding.mutable = mutable
-        if self.session is scope.names:
+        binding.shared = mutable and role == "let" and self.at_top_of_module()
+        if binding.shared or self.session is scope.names:
             binding.python = f"m[{name!r}]"
         scope.names[name] = binding
         self.out.bindings[id(node), name] = binding
         return binding
+
+    def at_top_of_module(self) -> bool:
+        return self.in_module and self.function.parent is None and len(self.function.scopes) == 1
 
     # --- what a name means ------------------------------------------------------------------------
 
@@ -189,7 +217,7 @@ class Resolver:
 
         ``late``: it has no value yet, so its box is captured instead.
         """
-        if depth == 0:
+        if depth == 0 or binding.shared:
             return binding
         assert function.parent
         outer = self.capture(function.parent, depth - 1, binding, late)
@@ -248,7 +276,7 @@ class Resolver:
         if node is not None:
             self.visit(node)
 
-    def statements(self, owner: ast.Node, statements: tuple[ast.Node, ...]) -> None:
+    def statements(self, owner: ast.Node, statements: Sequence[ast.Node]) -> None:
         self.predeclare(statements)
         for statement in statements:
             self.visit(statement)
@@ -291,6 +319,7 @@ class Resolver:
             return
         ref = self.out.refs[id(node)] = self.lookup(node.name, called=True)
         known = node.name in self.out.enums or node.name in self.out.functions_anywhere
+        known = known or node.name in self.foreign
         if ref.kind == "undefined" and not known:
             self.out.undefined_calls.append((node, ref.visible))
 
@@ -545,5 +574,19 @@ class Resolver:
         pass
 
     def visit_Import(self, node: ast.Import) -> None:
-        for name in node.names or ():
-            self.declare(node, name, False, "import").opaque = True
+        """Imported functions are bindings like the file's own; the first of a name is the one (06 §5)."""
+        scope = self.function.scopes[-1]
+        bound = self.out.imported[id(node)] = []
+        if self.imports is None:
+            return
+        from harnpy.vm.imported import stub
+
+        functions = self.imports.of(node).functions
+        for name, params in functions.items():
+            own = scope.pending.get(name)
+            if own and own.fn:
+                self.out.contested.add(id(own.fn))
+            elif name not in scope.names or self.session is scope.names:
+                binding = self.declare(node, name, False, "fn")
+                binding.fn, binding.opaque = stub(name, params), True
+                bound.append(binding)

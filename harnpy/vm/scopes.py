@@ -25,6 +25,7 @@ class Binding:
     assigned to it, for inference; ``opaque`` when some value comes from elsewhere. ``late`` names are
     used by a closure made before they have a value: the closure holds the box, not the value, and
     only callables are found through it (02 §7.4). ``shell`` marks a `fn` used before its declaration.
+    A ``shared`` one is a module's `var`: its functions use the one variable, not copies (02 §7.5).
     """
 
     __slots__ = (
@@ -39,6 +40,7 @@ class Binding:
         "python",
         "reassigned",
         "role",
+        "shared",
         "shell",
         "struct",
         "values",
@@ -54,6 +56,7 @@ class Binding:
         self.opaque = False
         self.reassigned = False
         self.late = False
+        self.shared = False
         self.shell = False
         self.kind: str | None = None
         self.fn: ast.FnDecl | None = None
@@ -167,5 +170,11 @@ class Resolution:
         self.misplaced: list[tuple[ast.Node, str]] = []
         self.tool_defaults: dict[int, list[ast.Node | None]] = {}
         """Of each tool, the defaults of its parameters as they are evaluated where it is declared."""
+        self.imported: dict[int, list[Binding]] = {}
+        """Of each `import`, what it binds in this file."""
+        self.contested: set[int] = set()
+        """Functions of the file that go by the name of an imported one."""
+        self.complete = True
+        """Whether every import was found."""
         self.keep: list[object] = []
         """Nodes made during resolution: kept alive, since the tables go by identity."""

@@ -51,6 +51,11 @@ def setup_order(program: ast.Program) -> list[ast.Node]:
     ]
 
 
+def script_order(program: ast.Program) -> list[ast.Node]:
+    """What a file without pipelines does: imports, then all else as it stands (06 §1)."""
+    return sorted(program.items, key=lambda item: not isinstance(item, ast.Import))
+
+
 def walk(node: ast.Node) -> Iterator[ast.Node]:
     """``node`` and everything below it, each before its children."""
     stack = [node]

@@ -286,8 +286,7 @@ def test_a_loop_answers_the_calls_of_its_model(protocol: str, tmp_path: Path) ->
     with Wire(protocol, Say("I add.", calls=calls), Say("It is 5.")) as wire:
         host = WireHost(environment(wire, tmp_path))
         vm = Vm(host=host)
-        vm.source_dir = str(tmp_path)
-        vm.run_source(source)
+        vm.run_source(source, directory=str(tmp_path))
         messages = wire.requests[1].body["messages"]
     assert host.out.getvalue() == "done I add.It is 5. [add]\n"
     if protocol == OPENAI:

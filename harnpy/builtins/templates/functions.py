@@ -95,5 +95,5 @@ def module_directory(vm: Vm) -> str:
     frame = sys._getframe(1)
     while "UNIT" not in frame.f_globals and frame.f_back is not None:
         frame = frame.f_back
-    file: str = frame.f_globals["UNIT"].file if "UNIT" in frame.f_globals else "<none>"
-    return os.getcwd() if file.startswith("<") else os.path.dirname(os.path.abspath(file))
+    unit = frame.f_globals.get("UNIT")
+    return (unit and unit.directory) or vm.host.cwd()

@@ -22,6 +22,8 @@ def declaration(e: Emitter, node: ast.FnDecl) -> None:
     if (id(node), node.name) in e.unit.resolution.redeclared:
         e.line(f"redeclared({node.name!r})")
         return
+    if id(node) in e.unit.resolution.contested:
+        e.line(f"if {node.name!r} in bound: redeclared({node.name!r})")
     body, trampoline = make(e, node, node.name, node.body, node.params)
     if binding.shell:
         e.line(f"fill({binding.python}, {body}, {trampoline})")

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from harnpy.vm.emit.emitter import Emitter
 
 _LATER = {
-    ast.Import: "`import`",
     ast.EvalPack: "an `eval_pack` declaration",
     ast.Mutex: "`mutex`",
 }
@@ -78,6 +77,16 @@ def skill(e: Emitter, node: ast.SkillDecl) -> None:
     define, empty = e.unit.builtin_function("skill_define"), e.unit.builtin_function("skill_registry")
     text = f"{define}(vm, {empty}(vm), {node.name!r}, {{{', '.join(fields)}}})"
     e.assign_new(e.unit.resolution.bindings[id(node), node.name], e.mark(node, text))
+
+
+def import_(e: Emitter, node: ast.Import) -> None:
+    """What an import binds are variables like any others; it is run before them all (06 §1)."""
+    bindings = e.unit.resolution.imported[id(node)]
+    wanted = ", ".join(f"{binding.name!r}: ({e.unit.params_text(binding)})" for binding in bindings)
+    brought = e.temp()
+    e.line(f"{brought} = bring({node.path!r}, {node.names!r}, {{{wanted}}})")
+    for i, binding in enumerate(bindings):
+        e.assign_new(binding, f"{brought}[{i}]")
 
 
 def nothing(e: Emitter, node: ast.Node) -> None:

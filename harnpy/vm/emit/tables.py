@@ -90,7 +90,7 @@ STATEMENTS: dict[type[ast.Node], Callable[[Any, Any], None]] = {
     ast.Pipeline: statements.nothing,
     ast.Override: statements.nothing,
     ast.Block: statements.block,
-    ast.Import: statements.later,
+    ast.Import: statements.import_,
     ast.ToolDecl: tools.declaration,
     ast.SkillDecl: statements.skill,
     ast.EvalPack: statements.later,

@@ -8,7 +8,7 @@ from harnpy.vm.emit.emitter import DISCARD, RETURN, Emitter
 from harnpy.vm.emit.functions import FunctionText, with_defers, write_function
 from harnpy.vm.emit.writer import Line, render
 from harnpy.vm.infer import Kinds
-from harnpy.vm.tree import lineage, setup_order, walk
+from harnpy.vm.tree import lineage, script_order, setup_order, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,9 +79,13 @@ class UnitEmitter:
         return ast.Binary(node.start, node.end, node.op[:-1], node.target, node.value)
 
     def calls_out(self, fn: ast.FnDecl) -> bool:
-        """Whether running ``fn`` may call user code: if not, calling it in tail position is no risk."""
+        """Whether running ``fn`` may call user code: if not, calling it in tail position is no risk.
+
+        Nothing is known of what an empty body stands for: it may be a function of another file.
+        """
         if id(fn) not in self.leaves:
-            self.leaves[id(fn)] = any(isinstance(node, _CALLS) for node in walk(fn.body))
+            body = fn.body.statements
+            self.leaves[id(fn)] = not body or any(isinstance(node, _CALLS) for node in walk(fn.body))
         return self.leaves[id(fn)]
 
     def check_parameter(self, e: Emitter, param: ast.Param, variable: str) -> None:
@@ -128,9 +132,13 @@ class UnitEmitter:
 
     def input_text(self) -> tuple[str, list[int]]:
         """Like a script's, but the value of a last expression is the answer (REPL)."""
-        return self.main_text(lambda e: e.statements(self.program.items, RETURN))
+        return self.main_text(lambda e: e.statements(script_order(self.program), RETURN))
 
-    def main_text(self, body: Callable[[Emitter], None]) -> tuple[str, list[int]]:
+    def module_text(self) -> tuple[str, list[int]]:
+        """The text of a module: its declarations, and what it hands out."""
+        return self.main_text(self.module, "module")
+
+    def main_text(self, body: Callable[[Emitter], None], shown: str = "pipeline") -> tuple[str, list[int]]:
         function = self.resolution.functions[id(self.program)]
         e = Emitter(self, function)
         e.indent = 1
@@ -142,12 +150,26 @@ class UnitEmitter:
         head = [Line(0, "def main(d):", 0)]
         if e.uses_depth:
             head.append(Line(1, "e = d + 1", 0))
-        self.shown["main"] = "pipeline"
+        self.shown["main"] = shown
         return render([*self.makers, *head, *e.lines, Line(1, "return None", 0)])
 
     def script(self, e: Emitter) -> None:
         """Top-level statements in order; only an executed `return` gives a value (02 §10.5)."""
-        e.statements(self.program.items, DISCARD)
+        e.statements(script_order(self.program), DISCARD)
+
+    def module(self, e: Emitter) -> None:
+        """Imports, variables, functions; then what its importers may have of them (06 §4)."""
+        e.statements(setup_order(self.program), DISCARD)
+        functions = {
+            node.name: self.resolution.bindings[id(node), node.name].python
+            for node in self.program.items
+            if isinstance(node, ast.FnDecl)
+        }
+        e.line(f"publish({{{', '.join(f'{name!r}: {python}' for name, python in functions.items())}}})")
+        for node in self.program.items:
+            if isinstance(node, ast.Import) and node.pub:
+                e.offset = node.start
+                e.line(f"pass_on({node.path!r}, {node.names!r})")
 
     def pipeline(self, e: Emitter, entry: ast.Pipeline) -> None:
         e.statements(setup_order(self.program), DISCARD)

@@ -1,0 +1,270 @@
+"""The modules of one program: each read once, loaded once, known by its canonical path. Spec: 06 §4-§7.
+
+A `Module` is looked at before it is loaded: its surface tells the importing file, while that is compiled,
+which names it will have. Loading runs it; a `Linker` answers for the import statements of a running file.
+"""
+
+from __future__ import annotations
+
+from harnpy.vm import imports
+from harnpy.vm.errors import RuntimeFault
+from harnpy.vm.imported import Imports, Offer
+from harnpy.vm.surface import surface_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Never
+
+    from harnpy.syntax.errors import CompileFault, SourceFault
+    from harnpy.vm.imports import Place
+    from harnpy.vm.load import Unit
+    from harnpy.vm.machine import Vm
+    from harnpy.vm.surface import Request, Surface
+    from harnpy.vm.values import Fn
+
+    Names = tuple[str, ...] | None
+    #: Of each name that a file expects of an import: the parameters, and whether the last takes the rest.
+    Wanted = dict[str, tuple[tuple[str, ...], bool]]
+
+_NEW, _LOADING, _LOADED = range(3)
+
+
+class Module:
+    """One module of a program. ``functions`` and ``exports`` fill when it is loaded."""
+
+    __slots__ = ("exports", "functions", "place", "source", "stage", "surface")
+
+    def __init__(self, place: Place, source: str) -> None:
+        self.place = place
+        self.source = source
+        self.surface: Surface = surface_of(source)
+        self.functions: dict[str, Fn] = {}
+        self.exports: dict[str, Fn] = {}
+        self.stage = _NEW
+
+    @property
+    def name(self) -> str:
+        return self.place.name
+
+
+class Modules:
+    """The modules of one program run."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Module] = {}
+
+    # --- before anything runs -------------------------------------------------------------------------
+
+    def imports_of(self, vm: Vm, source: str, directory: str) -> Imports:
+        """What the imports of a text in ``directory`` bring."""
+        return self._brought(vm, surface_of(source).requests, directory)
+
+    def _brought(self, vm: Vm, requests: tuple[Request, ...], directory: str) -> Imports:
+        brought = Imports()
+        for path, names, _, start in requests:
+            module = self._look(vm, path, directory)
+            brought.complete &= module is not None
+            offer = brought.offers[start] = Offer()
+            if module is not None:
+                offer.add(self.offer(vm, module, names))
+        return brought
+
+    def offer(self, vm: Vm, module: Module, names: Names) -> Offer:
+        """What importing all of a module, or the listed names, brings."""
+        exported = self._exported(vm, module, set())
+        if names is None:
+            return exported
+        listed = Offer()
+        own = _own(module.surface, every=True)
+        listed.add(exported, names)
+        listed.add(own, names)
+        return listed
+
+    def _exported(self, vm: Vm, module: Module, seen: set[str]) -> Offer:
+        """The names that a module has or passes on; a circle of re-exports adds nothing."""
+        seen.add(module.name)
+        offer = _own(module.surface, every=False)
+        for path, names, pub, _ in module.surface.requests:
+            source = self._look(vm, path, module.place.directory) if pub else None
+            if source is not None and source.name not in seen:
+                offer.add(self._exported(vm, source, seen), names)
+        return offer
+
+    def _look(self, vm: Vm, path: str, directory: str) -> Module | None:
+        """The module that a path leads to; None when there is none that can be read."""
+        place = imports.find(vm.host, path, directory)
+        try:
+            return None if place is None else self._module(vm, place)
+        except (OSError, UnicodeDecodeError):
+            return None
+
+    def _module(self, vm: Vm, place: Place) -> Module:
+        """Raises OSError and UnicodeDecodeError when it can't be read."""
+        module = self._known.get(place.name)
+        if module is None:
+            module = self._known[place.name] = Module(place, _text(vm, place))
+        return module
+
+    # --- while programs run ---------------------------------------------------------------------------
+
+    def open(self, vm: Vm, path: str, directory: str) -> Module:
+        """The module that an import statement means. Raises RuntimeFault."""
+        place = imports.find(vm.host, path, directory)
+        if place is None and path.startswith(imports.BUNDLED):
+            raise RuntimeFault(f"Unknown stdlib module: {path}")
+        file = imports.expected(path, directory) if place is None else place.path
+        try:
+            # Reading what isn't there brings the system's own words for it.
+            return self._module(vm, place or imports.Place(file, file))
+        except OSError as error:
+            raise _unreadable(file, f"{error.strerror} (os error {error.errno})") from None
+        except UnicodeDecodeError:
+            raise _unreadable(file, "stream did not contain valid UTF-8") from None
+
+    def load(self, vm: Vm, module: Module) -> bool:
+        """Run a module, unless it was; False while it is being loaded: the import is part of a circle."""
+        if module.stage == _NEW:
+            module.stage = _LOADING
+            try:
+                _run(vm, module, self._brought(vm, module.surface.requests, module.place.directory))
+            except BaseException:
+                # A REPL goes on: its next import is to see the file as it is then.
+                del self._known[module.name]
+                raise
+            module.stage = _LOADED
+        return module.stage == _LOADED
+
+
+class Linker:
+    """The imports of one file while it runs: what they bind and, in a module, what it offers itself.
+
+    ``bound`` holds the names that imports have bound in the file.
+    """
+
+    def __init__(self, vm: Vm, unit: Unit, bound: set[str], module: Module | None = None) -> None:
+        self.vm = vm
+        self.unit = unit
+        self.bound = bound
+        self.module = module
+        self._passed_on: dict[str, Module] = {}
+
+    def helpers(self) -> dict[str, Any]:
+        """What generated code calls, by the names it uses."""
+        return {"bound": self.bound, "bring": self.bring, "publish": self.publish, "pass_on": self.pass_on}
+
+    def bring(self, path: str, names: Names, wanted: Wanted) -> list[Fn]:
+        """Do ``import path``; answers the functions ``wanted``. Raises RuntimeFault."""
+        modules = self.vm.state(Modules)
+        module = modules.open(self.vm, path, self.unit.directory or self.vm.host.cwd())
+        given = self._given(module, names) if modules.load(self.vm, module) else {}
+        for name in given:
+            if name in self.bound:
+                _collide(name, module)
+        self.bound.update(given)
+        self._passed_on[path] = module
+        shell = self.vm.calls.shell
+        return [given.get(name) or shell(name, *params) for name, params in wanted.items()]
+
+    def _given(self, module: Module, names: Names) -> dict[str, Fn]:
+        if names is None:
+            return module.exports
+        given = {}
+        for name in names:
+            function = module.functions.get(name) or module.exports.get(name)
+            if function is None:
+                raise RuntimeFault(f"Import error: '{name}' is not defined in {module.name}")
+            if name in given:
+                _collide(name, module)
+            given[name] = function
+        return given
+
+    def publish(self, functions: dict[str, Fn]) -> None:
+        """Note the functions of the module that runs."""
+        assert self.module
+        surface = self.module.surface
+        self.module.functions = functions
+        exported = functions if surface.is_open else surface.public
+        self.module.exports = {name: functions[name] for name in exported}
+
+    def pass_on(self, path: str, names: Names) -> None:
+        """Do the `pub` of a `pub import`. Raises RuntimeFault."""
+        source = self._passed_on[path]
+        assert self.module
+        if source.stage != _LOADED:
+            return
+        for name in source.exports if names is None else names:
+            if name not in source.exports:
+                raise RuntimeFault(f"Re-export error: '{name}' is not exported by '{path}'")
+            if name in self.module.functions:
+                where = f"is defined here and also re-exported from '{path}'"
+                raise RuntimeFault(f"Re-export collision: '{name}' {where}")
+            self.module.exports[name] = source.exports[name]
+
+
+def _own(surface: Surface, every: bool) -> Offer:
+    """What a module offers of its own; ``every``: also what has to be listed."""
+    offer = Offer()
+    chosen = surface.functions if every or surface.is_open else surface.public
+    offer.functions = {name: surface.functions[name] for name in chosen}
+    offer.names = dict.fromkeys([*surface.offered, *(surface.hidden if every else ())])
+    offer.structs, offer.aliases = surface.structs, surface.aliases
+    offer.interfaces = dict.fromkeys(surface.interfaces)
+    return offer
+
+
+def _text(vm: Vm, place: Place) -> str:
+    if not place.bundled:
+        return vm.host.read_text(place.path)
+    with open(place.path, encoding="utf-8", newline="") as file:
+        return file.read()
+
+
+def _run(vm: Vm, module: Module, brought: Imports) -> None:
+    from harnpy.vm.namespace import namespace
+
+    unit = _compiled(vm, module, brought)
+    unit.directory = None if module.place.bundled else module.place.directory
+    unit.module = module.name
+    space: dict[str, Any] = namespace(vm, unit, {}, Linker(vm, unit, set(), module))
+    space["m"] = {}
+    exec(unit.code, space)  # noqa: S102
+    space["main"](1)
+
+
+def _compiled(vm: Vm, module: Module, brought: Imports) -> Unit:
+    from harnpy.syntax.errors import SourceFault
+    from harnpy.vm.load import load_module
+
+    try:
+        return load_module(module.source, module.name, vm.builtins, brought)
+    except SourceFault as fault:
+        where = f" in {module.name}" if module.place.bundled else ""
+        raise RuntimeFault(f"Import {_stage(fault)} error{where}: {fault.message}") from None
+
+
+def _stage(fault: SourceFault) -> str:
+    """What of compiling a module failed, in the words of 06 §6."""
+    from harnpy.syntax.errors import CompileFault, LexFault
+
+    if not isinstance(fault, CompileFault):
+        return "lex" if isinstance(fault, LexFault) else "parse"
+    return "init compile" if _in_initialiser(fault) else "compile"
+
+
+def _in_initialiser(fault: CompileFault) -> bool:
+    from harnpy.syntax import ast
+    from harnpy.syntax.parser import parse_cached
+    from harnpy.syntax.span import Lines
+
+    lines = Lines(fault.source)
+    lets = [item for item in parse_cached(fault.source).items if isinstance(item, ast.Let)]
+    return any(lines.line(let.start) <= fault.line <= lines.line(let.end) for let in lets)
+
+
+def _unreadable(path: str, reason: str) -> RuntimeFault:
+    return RuntimeFault(f"Import error: cannot read '{path}': {reason}")
+
+
+def _collide(name: str, module: Module) -> Never:
+    hint = f'Use selective imports to disambiguate: import {{ {name} }} from "..."'
+    raise RuntimeFault(f"Import collision: '{name}' is already defined when importing {module.name}. {hint}")
