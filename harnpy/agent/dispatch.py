@@ -16,6 +16,7 @@ from harnpy.agent.errors import ToolFailure
 from harnpy.agent.plans import plan_result
 from harnpy.agent.repeats import Repeats
 from harnpy.agent.tools.served import FILE_TOOLS, PLAN_TOOLS, file_tool
+from harnpy.agent.workflow_scope import ToolCall
 from harnpy.llm.messages import compact_json
 from harnpy.session.microcompact import microcompact
 from harnpy.session.transcript import lifecycle_event
@@ -314,7 +315,7 @@ class Dispatcher:
             self._deny(name, refusal.reason)
         if refusal.category == REJECTED_LOOP:
             self._intervened(name, "skip", refusal.metadata["repeat_count"])
-        self._note_execution(call, refusal.text, True, error_category=refusal.category, **refusal.metadata)
+        self._note_execution(checked, refusal.text, True, error_category=refusal.category, **refusal.metadata)
         self._emit(
             "tool_call_update",
             tool_call_id=id,
@@ -344,7 +345,7 @@ class Dispatcher:
         if status == OK:
             self.successful[name] = None
         details = {"error_category": category} if category else {}
-        self._note_execution(call, text, status == REJECTED, **details)
+        self._note_execution(checked, text, status == REJECTED, outcome.ms, **details)
         self._runtime.models.trace.record(
             "tool_execution",
             tool_name=name,
@@ -415,9 +416,19 @@ class Dispatcher:
             "tool_rejected", tool_name=name, reason=reason, iteration=self._iteration
         )
 
-    def _note_execution(self, call: Call, text: str, rejected: bool, **details: Any) -> None:
+    def _note_execution(
+        self, checked: Checked, text: str, rejected: bool, ms: int = 0, **details: Any
+    ) -> None:
+        call = checked.call
         metadata = {"tool_name": call["name"], "tool_use_id": call.get("id"), "rejected": rejected, **details}
         self._conversation.note(lifecycle_event("tool_execution", text, role="tool", metadata=metadata))
+        workflow = self._runtime.ambient().workflow
+        if workflow is not None:
+            workflow.tool_called(
+                ToolCall(
+                    call["name"], call.get("id"), checked.arguments, text, rejected, ms, self._iteration
+                )
+            )
 
     def _show(self, value: Any) -> str:
         return self._conversation.effects.show(value)

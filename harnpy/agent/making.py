@@ -67,6 +67,7 @@ def make_loop(
     rules = runtime.ambient().rules.for_options(options, caller)
     _look_at_tools(options, system, message, rules, caller, models.warn)
     loop_options = read_loop_options(options, profile, caller, default_format)
+    options = _with_inherited_skills(options, runtime)
     skills = read_skills(options.value("skills"), caller)
     parts = _make_parts(runtime, request, options, loop_options, rules, skills)
     loop = Loop(runtime, request, loop_options, rules, parts)
@@ -78,6 +79,16 @@ def make_loop(
     messages = options.value("messages")
     loop.opening = messages if isinstance(messages, list) else [{"role": "user", "content": message}]
     return loop
+
+
+def _with_inherited_skills(options: Options, runtime: Runtime) -> Options:
+    """The options with the skills of the workflow that the loop works for, where they say nothing."""
+    workflow = runtime.ambient().workflow
+    if workflow is None:
+        return options
+    inherited = {"skills": workflow.skills, "skill_match": workflow.skill_match}
+    missing = {key: value for key, value in inherited.items() if options.value(key) is None}
+    return runtime.models.options({**options.given, **missing})
 
 
 def _look_at_tools(

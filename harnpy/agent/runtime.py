@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from harnpy.agent.errors import ToolFailure
 from harnpy.agent.rules.ambient import Ambient
 from harnpy.agent.rules.hooks import Hooks
 from harnpy.agent.tools.search_index import no_patterns
+from harnpy.llm.errors import LlmError
+from harnpy.session.errors import SessionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from harnpy.agent.rules.gate import Ask
     from harnpy.agent.skills.library import FoundSkill
@@ -68,6 +73,11 @@ def in_turn(calls: Sequence[Callable[[], Any]]) -> list[Any]:
     return [call() for call in calls]
 
 
+def failed_by_itself(error: BaseException) -> bool:
+    """Whether an error is one of ours that says what went wrong."""
+    return isinstance(error, LlmError | SessionError | ToolFailure)
+
+
 def _ambient_for_all() -> Callable[[], Ambient]:
     """One ambient, for users without tasks."""
     only = Ambient()
@@ -80,7 +90,9 @@ class Runtime:
     ``host_tool(entry, arguments)`` runs a tool that the host offers; ``ambient`` gives the running task's;
     ``ask`` asks a person for approval; ``pattern`` compiles a regular expression or raises ValueError.
     ``running`` are the conversations of running loops, by session id; ``found_skills`` the skills of files,
-    whose bodies aren't in their entries; ``run_program`` runs one of the system.
+    whose bodies aren't in their entries; ``run_program`` runs one of the system. Inside
+    ``tools_bound(options)`` their registry is the bound one. ``is_failure`` tells what the work in hand failed
+    with from what ends the task that does it, and from our own mistakes.
     """
 
     models: Models
@@ -95,6 +107,8 @@ class Runtime:
     running: dict[str, Conversation] = field(default_factory=dict)
     found_skills: Sequence[FoundSkill] = ()
     run_program: RunProgram = field(default=no_programs)
+    tools_bound: Callable[[Any], AbstractContextManager[None]] = nullcontext
+    is_failure: Callable[[BaseException], bool] = failed_by_itself
 
     def announcer(self, id: str) -> Callable[..., None]:
         """A function ``emit(type, **fields)`` for the agent events of a session, anonymous or not."""

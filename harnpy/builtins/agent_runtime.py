@@ -57,8 +57,15 @@ def runtime_of(vm: Vm) -> Runtime:
             pattern=lambda text: _pattern(vm, text),
             run_program=lambda argv, cwd, env: _run_program(vm, argv, cwd, env),
             found_skills=getattr(vm, "found_skills", None) or (),
+            tools_bound=lambda options: tools_bound(vm, options),
+            is_failure=_is_failure,
         )
     return slot.runtime
+
+
+def _is_failure(error: BaseException) -> bool:
+    """Whether an error is a program's or one that says what it did wrong, and ends no more than its work."""
+    return failed_by_itself(error) or (isinstance(error, VmError) and not isinstance(error, Interrupted))
 
 
 def _host_tool(vm: Vm) -> Callable[[Dict, Dict], Value] | None:

@@ -6,6 +6,7 @@ from harnpy.agent import handoffs
 from harnpy.agent.state import HANDOFF_KEY, AgentState, handoff_envelope, read_handle
 from harnpy.builtins.convert import domain_errors
 from harnpy.builtins.json_writer import write_pretty
+from harnpy.builtins.plans import current_run
 from harnpy.llm.errors import MisuseError
 from harnpy.session.effects import rfc3339
 from harnpy.vm.builtin import builtin
@@ -112,7 +113,8 @@ def handoff_key(vm: Vm) -> str:
 
 def _handoff(vm: Vm, summary: Value) -> dict[str, Any] | None:
     try:
-        return handoffs.normalise(summary, f"handoff_{vm.host.uuid7()}", rfc3339(vm.host.now()))
+        id, now = f"handoff_{vm.host.uuid7()}", rfc3339(vm.host.now())
+        return handoffs.normalise(summary, id, now, current_run(vm))
     except MisuseError:
         return None
 

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from harnpy.vm.scheduler import Task
     from harnpy.vm.values import Value
 
-#: What only workflows, triggers and schedulers set.
+#: What only triggers and schedulers set.
 _UNSET = dict.fromkeys(
-    "scope_id workflow_id run_id stage_id trigger_id trigger_event_id binding_key "
+    "scope_id trigger_id trigger_event_id binding_key "
     "tenant_id provider trace_id span_id scheduler_key runner capacity_class".split()
 )
 
@@ -70,7 +70,8 @@ def _key(function: str, key: Value) -> str:
 
 def _context(vm: Vm) -> dict[str, Value]:
     task = vm.tasks.current
-    sessions, worker = vm.session_stack.ids, vm.session_stack.worker
+    ambient = vm.session_stack
+    sessions, worker, workflow = ambient.ids, ambient.worker, ambient.workflow
     cancelled = task.cancel_requested
     return {
         **_UNSET,
@@ -79,6 +80,9 @@ def _context(vm: Vm) -> dict[str, Value]:
         "root_task_id": vm.tasks.root.id(),
         "task_name": task.name(),
         "task_group_id": task.group_id(),
+        "workflow_id": workflow.workflow_id if workflow else None,
+        "run_id": workflow.run_id if workflow else None,
+        "stage_id": workflow.stage_id if workflow else None,
         "agent_session_id": sessions[-1] if sessions else None,
         "parent_agent_session_id": sessions[-2] if len(sessions) > 1 else None,
         "root_agent_session_id": sessions[0] if sessions else None,

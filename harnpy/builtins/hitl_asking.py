@@ -8,6 +8,7 @@ from __future__ import annotations
 from harnpy.agent.hitl import (
     CANCELLED,
     KINDS,
+    QUESTION,
     TIMED_OUT,
     Cancelled,
     HumanCancelled,
@@ -50,6 +51,24 @@ def ask(vm: Vm, kind: str, payload: Dict, seconds: float | None = LONGEST) -> Va
     return _Inquiry(vm, request, seconds).run()
 
 
+def _of_workflow(vm: Vm, request: Request) -> Dict:
+    """What a request's record says of the workflow run that it is asked in; the run hears of a question."""
+    workflow = vm.session_stack.workflow
+    if workflow is None:
+        return {}
+    if request.kind == QUESTION:
+        workflow.asked(
+            {
+                "request_id": request.id,
+                "prompt": request.prompt,
+                "agent": request.agent,
+                "trace_id": request.trace_id,
+                "asked_at": request.requested_at,
+            }
+        )
+    return {"run_id": workflow.run_id}
+
+
 class _Inquiry:
     """``seconds`` is how long it may take, None: for ever."""
 
@@ -61,7 +80,8 @@ class _Inquiry:
         self.responses: list[Dict] = []
 
     def run(self) -> Value:
-        self.record(KINDS[self.request.kind].asked, self.request.record())
+        record = self.request.record() | _of_workflow(self.vm, self.request)
+        self.record(KINDS[self.request.kind].asked, record)
         try:
             ending = self.ending()
         except TimedOut:

@@ -41,6 +41,11 @@ def handoff_context(vm: Vm, payload: Value) -> str:
 
 def _normal(vm: Vm, payload: Value, caller: str) -> dict[str, Any]:
     with domain_errors:
-        return handoffs.normalise(
-            payload, f"handoff_{vm.host.uuid7()}", rfc3339(vm.host.now()), caller=caller
-        )
+        id, now, run_id = f"handoff_{vm.host.uuid7()}", rfc3339(vm.host.now()), current_run(vm)
+        return handoffs.normalise(payload, id, now, run_id, caller)
+
+
+def current_run(vm: Vm) -> str | None:
+    """The workflow run that the running task works for, by its mutation session."""
+    workflow = vm.session_stack.workflow
+    return None if workflow is None else workflow.mutation["run_id"]

@@ -9,6 +9,8 @@ from harnpy.llm.errors import BudgetSpent
 from harnpy.llm.trace import Trace
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from harnpy.llm.reply import Reply
     from harnpy.llm.request import Request
 
@@ -19,6 +21,8 @@ class Account:
     def __init__(self, tracing: bool = False) -> None:
         self.trace = Trace()
         self.limit: float | None = None
+        #: Who hears of every reply, and of the ms that it took.
+        self.observers: list[Callable[[Reply, int], None]] = []
         self._tracing = tracing
 
     @property
@@ -34,6 +38,8 @@ class Account:
     def charge(self, reply: Reply, call_id: str, ms: int, iteration: int | None = None) -> None:
         """Note a call that was made. Raises `BudgetSpent` when that was too much."""
         self.trace.record_call(reply, call_id, ms, iteration)
+        for observe in self.observers:
+            observe(reply, ms)
         if self.limit is not None and self.trace.cost > self.limit:
             raise BudgetSpent(self.trace.cost, self.limit)
 

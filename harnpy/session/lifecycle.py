@@ -148,6 +148,16 @@ class Lifecycle(Registry):
             raise InvalidArgument(verb, "`status.reason` must be a string")
         self._close(self._known(verb, id), reason, given)
 
+    def discard(self, id: str) -> None:
+        """Remove a session, if there is one, telling nobody."""
+        resident = self._residents.get(id)
+        if resident is None:
+            return
+        if not resident.closing:
+            resident.closing = True
+            self._closing += 1
+        self._forget(resident)
+
     def subscribe(self, id: str, callback: Subscriber) -> None:
         """Call ``callback`` with each agent event of the session, which is opened if need be."""
         not_blank("agent_subscribe", "session_id", id)

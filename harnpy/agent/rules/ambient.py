@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from harnpy.agent.rules.approval import ApprovalPolicy
     from harnpy.agent.rules.permissions import PermissionPolicy
     from harnpy.agent.rules.policy import Policy
+    from harnpy.agent.workflow_scope import WorkflowScope
     from harnpy.llm.options import Options
 
 
@@ -74,16 +75,22 @@ class WorkerName(NamedTuple):
 
 
 class Ambient(SessionStack):
-    """The session stack of one task, with the ``rules`` that hold in it, and the worker that runs in it."""
+    """The session stack of one task, with the ``rules`` that hold in it, and the worker and the workflow that
+    it works for."""
 
-    __slots__ = ("rules", "worker")
+    __slots__ = ("rules", "worker", "workflow")
 
     def __init__(
-        self, ids: tuple[str, ...] = (), rules: Rules = NO_RULES, worker: WorkerName | None = None
+        self,
+        ids: tuple[str, ...] = (),
+        rules: Rules = NO_RULES,
+        worker: WorkerName | None = None,
+        workflow: WorkflowScope | None = None,
     ) -> None:
         super().__init__(ids)
         self.rules = rules
         self.worker = worker
+        self.workflow = workflow
 
     @contextmanager
     def govern(self, rules: Rules) -> Iterator[None]:
@@ -93,6 +100,15 @@ class Ambient(SessionStack):
             yield
         finally:
             self.rules = outer
+
+    @contextmanager
+    def work_for(self, workflow: WorkflowScope) -> Iterator[None]:
+        """Work for ``workflow`` inside the block."""
+        outer, self.workflow = self.workflow, workflow
+        try:
+            yield
+        finally:
+            self.workflow = outer
 
     def refuses(self, builtin: str) -> str | None:
         """Why a script may not call a builtin here; None when it may."""
@@ -104,4 +120,4 @@ class Ambient(SessionStack):
         return None if policy is None else policy.check_host_call(capability, operation)
 
     def branch(self) -> Ambient:
-        return Ambient(tuple(self.ids), self.rules, self.worker)
+        return Ambient(tuple(self.ids), self.rules, self.worker, self.workflow)

@@ -86,7 +86,7 @@ class Workers:
         Raises `MisuseError` and `OptionError` in the name of ``caller`` when there is no such worker.
         """
         new_id, outer = self._effects.new_id, self._runtime.ambient()
-        id = f"worker_{new_id()}"
+        id, workflow = f"worker_{new_id()}", outer.workflow
         worker = Worker(
             id=id,
             name=name,
@@ -98,11 +98,12 @@ class Workers:
             ambient=self._ambient(id, name, _below(outer.rules, policies, caller)),
             created_at=self._now(),
             bell=self._beside.bell(),
-            audit=mutation_session(audit, id, f"session_{new_id()}", caller),
+            audit=mutation_session(audit, id, f"session_{new_id()}", caller, workflow and workflow.mutation),
             execution=execution or {},
             history=[task],
             parent_session_id=outer.current(),
             parent_worker_id=outer.worker.id if outer.worker else None,
+            parent_stage_id=workflow.stage_id if workflow else None,
             snapshot_path=self._snapshots.path(id) if carry.persist_state else None,
         )
         self._employ(worker)
@@ -301,8 +302,8 @@ class Workers:
             self._effects.warn("agent.hook", str(error))
 
     def _ambient(self, id: str, name: str, rules: Rules) -> Ambient:
-        ids = tuple(self._runtime.ambient().ids)
-        return Ambient(ids, rules, WorkerName(id, name))
+        outer = self._runtime.ambient()
+        return Ambient(tuple(outer.ids), rules, WorkerName(id, name), outer.workflow)
 
     def _now(self) -> str:
         return rfc3339(self._effects.now())

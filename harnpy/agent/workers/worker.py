@@ -201,10 +201,21 @@ def read_execution(given: Any, caller: str) -> Dict:
     return given
 
 
-def mutation_session(given: Any, worker_id: str, session_id: str, caller: str) -> Dict:
-    """In whose name a worker changes things: 08 §8.1's mutation session; ``session_id`` unless it has one."""
+def mutation_session(
+    given: Any, worker_id: str, session_id: str, caller: str, outer: Dict | None = None
+) -> Dict:
+    """In whose name a worker changes things: 08 §8.1's mutation session; ``session_id`` unless it has one.
+
+    ``outer`` is that of the workflow that started the worker.
+    """
     if given is not None and not isinstance(given, dict):
         raise MisuseError(f"{caller}: audit parse error: expected a dict")
-    blank = dict.fromkeys(("parent_session_id", "run_id", "approval_policy"))
-    made = {**blank, "execution_kind": "worker", "mutation_scope": "read_only", **(given or {})}
+    outer = outer or {}
+    inherited = {
+        "parent_session_id": outer.get("session_id"),
+        "run_id": outer.get("run_id"),
+        "mutation_scope": outer.get("mutation_scope", "read_only"),
+        "approval_policy": outer.get("approval_policy"),
+    }
+    made = {**inherited, "execution_kind": "worker", **(given or {})}
     return {**made, "session_id": made.get("session_id") or session_id, "worker_id": worker_id}

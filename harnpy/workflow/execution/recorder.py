@@ -1,0 +1,126 @@
+"""What a run's models, tools and people did, as its record keeps it. Spec: 08 §8.1.
+
+A recorder hears of all that happens in the tasks that work for its run, also of what happens in runs inside
+it, and of nothing else.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from harnpy.session.effects import rfc3339
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harnpy.agent.runtime import Runtime
+    from harnpy.agent.workflow_scope import ToolCall
+    from harnpy.llm.reply import Reply
+
+    Dict = dict[str, Any]
+
+_HASH_DIGITS, _SPAN_DIGITS = 16, 8
+
+
+@dataclass(slots=True)
+class Usage:
+    """What model calls took together; ``models`` in the order of their first call."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    total_duration_ms: int = 0
+    call_count: int = 0
+    total_cost: float = 0.0
+    models: dict[str, None] = field(default_factory=dict)
+
+    def add(self, reply: Reply, ms: int) -> None:
+        self.input_tokens += reply.input_tokens
+        self.output_tokens += reply.output_tokens
+        self.total_duration_ms += ms
+        self.call_count += 1
+        self.total_cost += reply.cost
+        self.models[reply.model] = None
+
+    def as_dict(self) -> Dict:
+        return {
+            "input_tokens": self.input_tokens,
+            "output_tokens": self.output_tokens,
+            "total_duration_ms": self.total_duration_ms,
+            "call_count": self.call_count,
+            "total_cost": self.total_cost,
+            "models": list(self.models),
+        }
+
+
+def usage_of(record: Dict | None) -> Usage:
+    """The usage that a record says, to go on from."""
+    if not record:
+        return Usage()
+    return Usage(**{**record, "models": dict.fromkeys(record["models"])})
+
+
+class RunRecorder:
+    """The recorder of the run whose record is ``run``."""
+
+    def __init__(self, runtime: Runtime, run: Dict) -> None:
+        self._runtime = runtime
+        self._run = run
+        self._effects = runtime.sessions.effects
+        self.usage = usage_of(run["usage"])
+        #: That of the stage which goes on.
+        self.stage_usage = Usage()
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Hear of model calls inside the block."""
+        observers = self._runtime.models.account.observers
+        observers.append(self._replied)
+        try:
+            yield
+        finally:
+            observers.remove(self._replied)
+
+    def _replied(self, reply: Reply, ms: int) -> None:
+        workflow = self._runtime.ambient().workflow
+        if workflow is None or self not in workflow.recorders:
+            return
+        self.usage.add(reply, ms)
+        self.stage_usage.add(reply, ms)
+        tokens = {"input_tokens": reply.input_tokens, "output_tokens": reply.output_tokens}
+        self._span("llm_call", reply.model, ms, {"provider": reply.provider, **tokens})
+
+    def tool_called(self, call: ToolCall) -> None:
+        arguments = self._effects.to_json(call.arguments).encode("utf-8", "surrogatepass")
+        self._run["tool_recordings"].append(
+            {
+                "tool_name": call.name,
+                "tool_use_id": call.id,
+                "args_hash": sha256(arguments).hexdigest()[:_HASH_DIGITS],
+                "result": call.text,
+                "is_rejected": call.rejected,
+                "duration_ms": call.ms,
+                "iteration": call.iteration,
+                "timestamp": rfc3339(self._effects.now()),
+            }
+        )
+        self._span("tool_call", call.name, call.ms, {"is_rejected": call.rejected})
+
+    def asked(self, question: Dict) -> None:
+        self._run["hitl_questions"].append(question)
+
+    def _span(self, kind: str, name: str, ms: int, metadata: Dict) -> None:
+        """Something that has just ended."""
+        self._run["trace_spans"].append(
+            {
+                "span_id": self._effects.new_id()[-_SPAN_DIGITS:],
+                "parent_id": None,
+                "kind": kind,
+                "name": name,
+                "start_ms": int(self._effects.now() * 1000) - ms,
+                "duration_ms": ms,
+                "metadata": metadata,
+            }
+        )

@@ -1,0 +1,34 @@
+"""Replaying a run: its stages again, in order, without models and tools. Spec: 08 §7.8."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.llm.errors import MisuseError
+
+if TYPE_CHECKING:
+    Dict = dict[str, Any]
+
+
+class Replay:
+    """The stages of the record ``run`` that are still to come."""
+
+    def __init__(self, run: Dict) -> None:
+        self.source_id: str = run["id"]
+        self._stages: list[Dict] = run["stages"]
+        self._next = 0
+
+    def __bool__(self) -> bool:
+        return self._next < len(self._stages)
+
+    def take(self, node_id: str) -> Dict:
+        """The recorded stage of a node. Raises `MisuseError` when another one comes next, or none."""
+        if not self:
+            raise MisuseError(f"workflow replay exhausted before node {node_id}")
+        stage = self._stages[self._next]
+        if stage["node_id"] != node_id:
+            raise MisuseError(
+                f"workflow replay mismatch: expected node {node_id}, next replay stage is {stage['node_id']}"
+            )
+        self._next += 1
+        return stage

@@ -1,0 +1,42 @@
+"""In which sessions the stages of a run talk. Spec: 08 §7.7."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from harnpy.session.store import SessionStore
+
+    Dict = dict[str, Any]
+
+_MAP_BRANCH = re.compile(r"_map_\d+\Z")
+
+
+class StageSession(NamedTuple):
+    """``explicit``: the graph names it, so it is no affair of the run's how long it lives."""
+
+    id: str
+    explicit: bool
+
+
+def session_of(node: Dict, run_id: str) -> StageSession:
+    for given in (node["model_policy"].get("session_id"), node["metadata"].get("worker_session_id")):
+        if isinstance(given, str) and given.strip():
+            return StageSession(given, True)
+    return StageSession(_prefix(run_id) + node["id"], False)
+
+
+def close_minted(sessions: SessionStore, graph: Dict, run_id: str) -> None:
+    """Remove the sessions that the run minted, telling nobody."""
+    prefix, nodes = _prefix(run_id), graph["nodes"]
+    explicit = {session_of(node, run_id).id for node in nodes.values() if session_of(node, run_id).explicit}
+    for id in sessions.ids():
+        node = id.removeprefix(prefix)
+        is_minted = node != id and (node in nodes or _MAP_BRANCH.sub("", node) in nodes)
+        if is_minted and id not in explicit:
+            sessions.discard(id)
+
+
+def _prefix(run_id: str) -> str:
+    return f"workflow_stage_{run_id}_"
