@@ -55,22 +55,35 @@ def read_text(path: str) -> str:
         return file.read()
 
 
-def write_text(path: str, text: str, append: bool = False) -> None:
-    """Write a UTF-8 file, or add to it; its directory is made if need be. Raises OSError."""
-    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+def write_text(path: str, text: str, append: bool = False, durable: bool = False) -> None:
+    """Write a UTF-8 file, or add to it; its directory is made if need be. Raises OSError.
+
+    What is written ``durable`` is on the disk when this returns.
+    """
+    make_directory(os.path.dirname(path) or ".")
     with open(path, "a" if append else "w", encoding="utf-8", errors="surrogatepass", newline="") as file:
         file.write(text)
+        if durable:
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def make_directory(path: str) -> None:
+    """Make a directory and those above it; one that is there is fine. Raises OSError."""
+    os.makedirs(path, exist_ok=True)
 
 
 class Effects:
     """What the functions of this module do, or whatever the caller hands in instead.
 
     Beside them: ``now() -> epoch seconds``, ``new_id() -> UUIDv7 text``, ``show(value) -> its display``,
-    ``warn(topic, message)``, ``cwd() -> absolute directory``, ``env(name) -> text or None``.
+    ``warn(topic, message)``, ``cwd() -> absolute directory``, ``env(name) -> text or None``,
+    ``exists(path)``, ``rename(path, new)`` which replaces what is there.
     """
 
     __slots__ = (
-        "cwd", "env", "new_id", "now", "parse_json", "read_text", "show", "to_json", "warn", "write_text"
+        "cwd", "env", "exists", "make_directory", "new_id", "now", "parse_json", "read_text", "rename",
+        "show", "to_json", "warn", "write_text",
     )  # fmt: skip
 
     def __init__(
@@ -85,6 +98,9 @@ class Effects:
         parse_json: Callable[[str], Any] = parse_json,
         read_text: Callable[[str], str] = read_text,
         write_text: Callable[..., None] = write_text,
+        make_directory: Callable[[str], None] = make_directory,
+        rename: Callable[[str, str], None] = os.replace,
+        exists: Callable[[str], bool] = os.path.exists,
     ) -> None:
         self.now = now
         self.new_id = new_id
@@ -96,6 +112,9 @@ class Effects:
         self.parse_json = parse_json
         self.read_text = read_text
         self.write_text = write_text
+        self.make_directory = make_directory
+        self.rename = rename
+        self.exists = exists
 
 
 def rfc3339(seconds: float, digits: int = 3) -> str:

@@ -113,22 +113,28 @@ class Host:
         with open(path, encoding="utf-8", newline="") as file:
             return file.read()
 
-    def write_text(self, path: str, text: str, append: bool = False) -> None:
-        """Write a UTF-8 file, or add to it; its directory is made if need be. Raises OSError."""
+    def write_text(self, path: str, text: str, append: bool = False, durable: bool = False) -> None:
+        """Write a UTF-8 file, or add to it; its directory is made if need be. Raises OSError.
+
+        What is written ``durable`` is on the disk when this returns.
+        """
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
         mode = "a" if append else "w"
         with open(path, mode, encoding="utf-8", errors="surrogatepass", newline="") as file:
             file.write(text)
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
 
     def replace_text(self, path: str, text: str, temporary: str | None = None) -> None:
         """Write a UTF-8 file as a whole or not at all, by way of the file ``temporary``. Raises OSError."""
         temporary = temporary or f"{path}.partial"
-        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-        with open(temporary, "w", encoding="utf-8", errors="surrogatepass", newline="") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
+        self.write_text(temporary, text, durable=True)
+        self.rename(temporary, path)
+
+    def rename(self, path: str, new: str) -> None:
+        """Give a file another path; what is there is replaced. Raises OSError."""
+        os.replace(path, new)
 
     def modified(self, path: str) -> int | None:
         """When a file was written last, in ns since 1970; None when there is none that can be looked at."""

@@ -37,6 +37,9 @@ def make_store(vm: Vm) -> SessionStore:
         parse_json=read,
         read_text=host.read_text,
         write_text=host.write_text,
+        make_directory=host.make_directory,
+        rename=host.rename,
+        exists=host.exists,
     )
     return SessionStore(effects=effects, stack=lambda: vm.session_stack)
 

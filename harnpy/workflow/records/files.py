@@ -1,0 +1,83 @@
+"""Run records in files. Spec: 08 §8.2, 09 §7.1."""
+
+from __future__ import annotations
+
+import os.path
+from typing import TYPE_CHECKING, Any
+
+from harnpy.llm.errors import MisuseError
+from harnpy.workflow.records.plain import pretty
+from harnpy.workflow.records.record import normalised, read_run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harnpy.session.effects import Effects
+
+    Dict = dict[str, Any]
+
+VARIABLE = "HARN_RUN_DIR"
+_DIRECTORY = ".harn-runs"
+
+
+def run_directory(effects: Effects) -> str:
+    """Where records lie unless they are told to lie elsewhere: an absolute path."""
+    named = (effects.env(VARIABLE) or "").strip()
+    return os.path.join(effects.cwd(), named or _DIRECTORY)
+
+
+def default_path(id: str, effects: Effects) -> str:
+    return os.path.join(run_directory(effects), f"{id}.json")
+
+
+def save(given: Any, effects: Effects, path: str | None = None) -> Dict:
+    """Write a record to its file; the record as it stands there, `persisted_path` included.
+
+    Raises `MisuseError`.
+    """
+    run = normalised(given, effects)
+    run["persisted_path"] = path or default_path(run["id"], effects)
+    write(run["persisted_path"], pretty(run), effects)
+    return run
+
+
+def load(path: str, effects: Effects) -> Dict:
+    """The record in a file. Raises `MisuseError`."""
+    try:
+        text = effects.read_text(os.path.join(effects.cwd(), path))
+    except (OSError, UnicodeError) as error:
+        raise MisuseError(f"failed to read run record: {reason(error)}") from error
+    try:
+        run = read_run(effects.parse_json(text), effects)
+    except ValueError as error:
+        raise MisuseError(f"failed to parse run record: {error}") from error
+    except MisuseError as error:
+        raise MisuseError(f"failed to parse run record: {error.message}") from error
+    run["persisted_path"] = run["persisted_path"] or path
+    return run
+
+
+def write(path: str, text: str, effects: Effects) -> None:
+    """Put a record's text in its file: whoever reads it finds the former text or this one, nothing between.
+
+    Raises `MisuseError`.
+    """
+    whole = os.path.join(effects.cwd(), path)
+    temporary = f"{os.path.splitext(whole)[0]}.json.tmp"
+    _try("create run directory", lambda: effects.make_directory(os.path.dirname(whole)))
+    _try("persist run record", lambda: effects.write_text(temporary, text, durable=True))
+    _try("finalize run record", lambda: effects.rename(temporary, whole))
+
+
+def reason(error: Exception) -> str:
+    """What the system has to say."""
+    if isinstance(error, OSError):
+        return f"{error.strerror} (os error {error.errno})"
+    return "stream did not contain valid UTF-8" if isinstance(error, UnicodeError) else str(error)
+
+
+def _try(what: str, act: Callable[[], None]) -> None:
+    try:
+        act()
+    except (OSError, UnicodeError) as error:
+        raise MisuseError(f"failed to {what}: {reason(error)}") from error

@@ -1,0 +1,85 @@
+"""The record of a run: everything that happened, as one dict with every key. Spec: 08 §8.1–8.2.
+
+`new_run` and its like make parts as a run goes on; `normalised` makes a record of any dict. A part that
+stands in a record is never changed: what is different is a new dict (see `writer`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.llm.errors import MisuseError
+from harnpy.session.effects import rfc3339
+from harnpy.workflow.artifacts import artifact
+from harnpy.workflow.records import shapes
+from harnpy.workflow.records.plain import plain
+
+if TYPE_CHECKING:
+    from harnpy.session.effects import Effects
+
+    Dict = dict[str, Any]
+
+RUNNING = "running"
+START, STAGE_COMPLETE, FINALIZE = "start", "stage_complete", "finalize"
+_PREFIX = "orchestration parse error at "
+
+
+# What an executor puts together.
+
+
+def new_run(id: str, effects: Effects, **fields: Any) -> Dict:
+    """The record of a run that starts now; ``fields`` as in 08 §8.1."""
+    known = {"status": RUNNING, "started_at": rfc3339(effects.now()), "root_run_id": id, **fields}
+    return shapes.made(shapes.RUN, {"id": id, **known})
+
+
+def new_stage(**fields: Any) -> Dict:
+    return shapes.made(shapes.STAGE, fields)
+
+
+def new_attempt(**fields: Any) -> Dict:
+    return shapes.made(shapes.ATTEMPT, fields)
+
+
+def new_transition(effects: Effects, **fields: Any) -> Dict:
+    """A step from one stage to the next, taken now."""
+    known = {"id": effects.new_id(), "timestamp": rfc3339(effects.now()), **fields}
+    return shapes.made(shapes.TRANSITION, known)
+
+
+def new_checkpoint(effects: Effects, **fields: Any) -> Dict:
+    """Where a run stands now. ``reason`` is one of `START`, `STAGE_COMPLETE`, `FINALIZE`."""
+    known = {"id": effects.new_id(), "persisted_at": rfc3339(effects.now()), **fields}
+    known["completed_nodes"] = sorted(known.get("completed_nodes", ()))
+    return shapes.made(shapes.CHECKPOINT, known)
+
+
+# What a dict says.
+
+
+def normalised(given: Any, effects: Effects) -> Dict:
+    """The record in a dict, with what can be told from the rest filled in. Raises `MisuseError`."""
+    run = read_run(given, effects)
+    run["_type"] = "run_record"
+    run["id"] = run["id"] or f"run_{effects.new_id()}"
+    run["started_at"] = run["started_at"] or rfc3339(effects.now())
+    run["status"] = run["status"] or RUNNING
+    run["root_run_id"] = run["root_run_id"] or run["id"]
+    return run
+
+
+def read_run(given: Any, effects: Effects) -> Dict:
+    """The record as the dict has it: every key, nothing made up. Raises `MisuseError`."""
+    try:
+        run = plain(shapes.read(shapes.RUN, given), effects)
+        for stage, path in ((stage, f"stages[{index}].") for index, stage in enumerate(run["stages"])):
+            stage["artifacts"] = _artifacts(stage["artifacts"], f"{path}artifacts", effects)
+        run["artifacts"] = _artifacts(run["artifacts"], "artifacts", effects)
+    except MisuseError as error:
+        reason = error.message.removeprefix(_PREFIX)
+        raise MisuseError(f"run_record parse error at {reason}") from error
+    return dict(run)
+
+
+def _artifacts(given: list[Any], path: str, effects: Effects) -> list[Dict]:
+    return [artifact.normalised(item, effects, f"{path}[{index}]") for index, item in enumerate(given)]
