@@ -1,0 +1,104 @@
+"""Graphs made from graphs: every edit gives a new one, with an entry in its audit log. Spec: 08 §6.5.
+
+What comes in is normalised first and never changed, so whoever holds the old graph still has it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.llm.errors import MisuseError
+from harnpy.session.effects import rfc3339
+from harnpy.workflow.graph.normalise import node_policy, normalise_edge, normalise_graph, normalise_node
+from harnpy.workflow.graph.validate import validate
+
+if TYPE_CHECKING:
+    from harnpy.session.effects import Effects
+
+    Dict = dict[str, Any]
+
+
+def clone(given: Any, effects: Effects) -> Dict:
+    """The same graph under another id, a version later."""
+    graph = normalise_graph(given, effects)
+    copy = {**graph, "id": f"{graph['id']}_clone", "version": graph["version"] + 1}
+    return _logged(copy, "clone", None, effects)
+
+
+def insert_node(given: Any, node: Any, edge: Any, effects: Effects) -> Dict:
+    """The graph with a node more, or instead of that of the same id, and with an edge if there is one."""
+    graph = normalise_graph(given, effects)
+    named = node.get("id") if isinstance(node, dict) else None
+    id = named if isinstance(named, str) and named else f"node_{len(graph['nodes']) + 1}"
+    graph = _with_node(graph, normalise_node(node, id))
+    if edge is not None:
+        added = normalise_edge(edge, f"edges[{len(graph['edges'])}]")
+        graph = {**graph, "edges": [*graph["edges"], added]}
+    return _logged(graph, "insert_node", id, effects)
+
+
+def replace_node(given: Any, id: str, node: Any, effects: Effects) -> Dict:
+    """The graph with another node of that id, or with one more."""
+    graph = _with_node(normalise_graph(given, effects), normalise_node(node, id))
+    return _logged(graph, "replace_node", id, effects)
+
+
+def rewire(given: Any, origin: str, target: str, branch: str | None, effects: Effects) -> Dict:
+    """The graph with this edge instead of all that leave ``origin`` on the same branch."""
+    graph = normalise_graph(given, effects)
+    branch = branch or None
+    kept = [edge for edge in graph["edges"] if (edge["from"], edge["branch"]) != (origin, branch)]
+    edge = {"from": origin, "to": target, "branch": branch, "label": None}
+    return _logged({**graph, "edges": [*kept, edge]}, "rewire", origin, effects)
+
+
+def set_policy(given: Any, id: str, field: str, policy: Any, effects: Effects) -> Dict:
+    """The graph with another `model_policy`, `context_policy` or `auto_compact` of a node."""
+    graph = normalise_graph(given, effects)
+    node = _node(graph, id)
+    try:
+        read = node_policy(field, policy, f"nodes.{id}.{field}")
+    except MisuseError as error:
+        raise MisuseError(f"workflow_set_{field}: {error.message}") from error
+    changed = _with_node(graph, {**node, field: read})
+    return _logged(changed, "set_policy", id, effects)
+
+
+def set_output_visibility(given: Any, id: str, visibility: str | None, effects: Effects) -> Dict:
+    """The graph with a node whose transcript shows only messages of that visibility; nil is all."""
+    graph = normalise_graph(given, effects)
+    node = {**_node(graph, id), "output_visibility": visibility}
+    return _logged(_with_node(graph, node), "set_output_visibility", id, effects)
+
+
+def commit(given: Any, reason: str | None, effects: Effects) -> Dict:
+    """The graph, if it is valid under the built-in ceiling. Raises `MisuseError`."""
+    graph = normalise_graph(given, effects)
+    errors = validate(graph)["errors"]
+    if errors:
+        raise MisuseError(f"workflow_commit: invalid workflow: {'; '.join(errors)}")
+    return _logged(graph, "commit", None, effects, reason)
+
+
+def _node(graph: Dict, id: str) -> Dict:
+    node: Dict | None = graph["nodes"].get(id)
+    if node is None:
+        raise MisuseError(f"unknown workflow node: {id}")
+    return node
+
+
+def _with_node(graph: Dict, node: Dict) -> Dict:
+    nodes = {**graph["nodes"], node["id"]: node}
+    return {**graph, "nodes": {id: nodes[id] for id in sorted(nodes)}}
+
+
+def _logged(graph: Dict, op: str, node_id: str | None, effects: Effects, reason: str | None = None) -> Dict:
+    entry: Dict = {
+        "id": f"audit_{effects.new_id()}",
+        "op": op,
+        "node_id": node_id,
+        "timestamp": rfc3339(effects.now()),
+        "reason": reason,
+        "metadata": {},
+    }
+    return {**graph, "audit_log": [*graph["audit_log"], entry]}

@@ -1,0 +1,93 @@
+"""What a stage may do: the ceilings of host, graph, node and tools, one below the other. Spec: 08 §6.4."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from harnpy.agent.rules.annotations import rank, read_annotations
+from harnpy.agent.rules.approval import ApprovalPolicy, read_approval_policy
+from harnpy.agent.rules.globs import first_match
+from harnpy.agent.rules.policy import Policy, read_policy
+from harnpy.llm.errors import MisuseError
+from harnpy.llm.tools import is_registry, tool_entries
+from harnpy.workflow.graph.normalise import capability_policy, given_policy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    Dict = dict[str, Any]
+
+#: The ceiling where the host gives none.
+BUILT_IN = Policy(side_effect_level="network", recursion_limit=8)
+
+_ANNOTATED = (
+    "kind", "side_effect_level", "path_params", "arg_aliases", "required", "emits_artifacts",
+    "result_readers", "inline_result",
+)  # fmt: skip
+
+
+def read_ceiling(given: Any) -> Policy:
+    """The ceiling in a dict, the built-in one of nil. Raises `MisuseError`."""
+    if given is None:
+        return BUILT_IN
+    try:
+        return read_policy(capability_policy(given, ""))
+    except MisuseError as error:
+        reason = error.message.removeprefix("orchestration parse error at ")
+        raise MisuseError(f"policy parse error: {reason}") from error
+
+
+def stage_policy(ceiling: Policy, graph: Dict, node: Dict) -> Policy:
+    """What holds while a normalised node is at work. Raises `PolicyError`."""
+    of_graph, of_node = read_policy(graph["capability_policy"]), read_policy(node["capability_policy"])
+    return ceiling.intersect(of_graph).intersect(of_node).intersect(tools_policy(node))
+
+
+def tools_policy(node: Dict) -> Policy:
+    """The policy that the node's tools imply; nothing unless one of them has `policy` metadata."""
+    entries = tool_entries(with_granted_tools(node)["tools"])
+    said = {entry["name"]: entry["policy"] for entry in entries if isinstance(entry.get("policy"), dict)}
+    if not said:
+        return Policy()
+    levels = [level for policy in said.values() if isinstance(level := policy.get("side_effect_level"), str)]
+    return Policy(
+        tools=tuple(entry["name"] for entry in entries),
+        capabilities=_united(said.values()),
+        side_effect_level=max(levels, key=rank, default=None),
+        tool_annotations={name: _annotations(policy) for name, policy in said.items()},
+    )
+
+
+def with_granted_tools(node: Dict) -> Dict:
+    """The node with only those tools in its registry that its own policy names."""
+    granted, tools = node["capability_policy"]["tools"], node["tools"]
+    if not granted or tools is None:
+        return node
+    entries = [entry for entry in tool_entries(tools) if first_match(granted, entry["name"]) is not None]
+    return {**node, "tools": {**tools, "tools": entries} if is_registry(tools) else entries}
+
+
+def stage_approval(outer: ApprovalPolicy | None, graph: Dict, node: Dict) -> ApprovalPolicy | None:
+    """The approval policy that holds while a normalised node is at work; None is none at all."""
+    inner = [read_approval_policy(given_policy(owner["approval_policy"])) for owner in (graph, node)]
+    given = [policy for policy in (outer, *inner) if policy is not None]
+    return reduce(ApprovalPolicy.intersect, given) if given else None
+
+
+def _united(policies: Iterable[Dict]) -> dict[str, tuple[str, ...]]:
+    """All the capabilities; one that a tool needs without naming operations is needed whole."""
+    united: dict[str, tuple[str, ...]] = {}
+    for policy in policies:
+        said = read_annotations(policy)
+        for name, operations in {} if said is None else said.capabilities.items():
+            known = united.get(name)
+            whole = not operations or known == ()
+            united[name] = () if whole else tuple(dict.fromkeys((*(known or ()), *operations)))
+    return united
+
+
+def _annotations(policy: Dict) -> Dict:
+    said = read_annotations(policy)
+    values = {key: getattr(said, key) for key in _ANNOTATED}
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}

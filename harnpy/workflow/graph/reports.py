@@ -1,0 +1,49 @@
+"""Graphs at a glance: inspection, policies, differences. Spec: 08 §6.5."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.agent.workers.requested import policy_dict
+from harnpy.llm.tools import tool_entries
+from harnpy.workflow.graph.policies import read_ceiling
+from harnpy.workflow.graph.validate import validate
+
+if TYPE_CHECKING:
+    from harnpy.session.effects import Effects
+
+    Dict = dict[str, Any]
+
+
+def inspect(graph: Dict, ceiling: Any) -> Dict:
+    """A normalised graph with what is to be said of it. Raises `MisuseError` for the ceiling."""
+    return {
+        "graph": graph,
+        "validation": validate(graph, read_ceiling(ceiling)),
+        "node_count": len(graph["nodes"]),
+        "edge_count": len(graph["edges"]),
+    }
+
+
+def policy_report(graph: Dict, ceiling: Any) -> Dict:
+    """The policies of a normalised graph and its nodes beside the ceiling. Raises `MisuseError`."""
+    limit = read_ceiling(ceiling)
+    return {
+        "workflow_policy": graph["capability_policy"],
+        "ceiling": policy_dict(limit),
+        "validation": validate(graph, limit),
+        "nodes": [
+            {"node_id": id, "policy": node["capability_policy"], "tools": _tool_names(node["tools"])}
+            for id, node in graph["nodes"].items()
+        ],
+    }
+
+
+def diff(left: Dict, right: Dict, effects: Effects) -> Dict:
+    """Whether two normalised graphs differ as data: functions don't count."""
+    changed = effects.to_json(left) != effects.to_json(right)
+    return {"changed": changed, "left": left, "right": right}
+
+
+def _tool_names(tools: Any) -> list[str]:
+    return [entry["name"] for entry in tool_entries(tools)]

@@ -1,0 +1,137 @@
+"""What is wrong with a graph, before it runs. Pure. Spec: 08 §6.3."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.agent.rules.policy import PolicyError, read_policy
+from harnpy.agent.tools import surface
+from harnpy.agent.workers.requested import policy_dict
+from harnpy.llm.errors import OptionError
+from harnpy.llm.tools import tool_entries
+from harnpy.workflow.graph.policies import BUILT_IN, stage_policy, tools_policy, with_granted_tools
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harnpy.agent.rules.policy import Policy
+
+    Dict = dict[str, Any]
+
+_BRANCHES = ("true", "false")
+
+
+def validate(graph: Dict, ceiling: Policy | None = None) -> Dict:
+    """``{valid, errors, warnings, reachable_nodes}`` of a normalised graph under a ceiling."""
+    ceiling = BUILT_IN if ceiling is None else ceiling
+    reachable = _reachable(graph)
+    tool_errors, tool_warnings = _tool_surfaces(graph, ceiling)
+    errors = [*_misplaced(graph), *_misshapen(graph), *_exceeding(graph, ceiling), *tool_errors]
+    warnings = [f"node is unreachable: {id}" for id in graph["nodes"] if id not in reachable]
+    return {
+        "valid": not errors,
+        "errors": errors,
+        "warnings": [*warnings, *_doubtful(graph), *tool_warnings],
+        "reachable_nodes": sorted(reachable),
+    }
+
+
+def outgoing(graph: Dict, id: str) -> list[Dict]:
+    """The edges that leave a node."""
+    return [edge for edge in graph["edges"] if edge["from"] == id]
+
+
+def _reachable(graph: Dict) -> set[str]:
+    found: set[str] = set()
+    waiting = [graph["entry"]]
+    targets: dict[str, list[str]] = {}
+    for edge in graph["edges"]:
+        targets.setdefault(edge["from"], []).append(edge["to"])
+    while waiting:
+        id = waiting.pop()
+        if id not in found:
+            found.add(id)
+            waiting += targets.get(id, ())
+    return found
+
+
+def _misplaced(graph: Dict) -> Iterator[str]:
+    """Names that no node has."""
+    nodes = graph["nodes"]
+    if graph["entry"] not in nodes:
+        yield f"entry node does not exist: {graph['entry']}"
+    for edge in graph["edges"]:
+        for end in ("from", "to"):
+            if edge[end] not in nodes:
+                yield f"edge.{end} references unknown node: {edge[end]}"
+
+
+def _misshapen(graph: Dict) -> Iterator[str]:
+    """Nodes that lack what their kind needs."""
+    for id, node in graph["nodes"].items():
+        contract, kind, edges = node["input_contract"], node["kind"], outgoing(graph, id)
+        least, most = contract["min_inputs"], contract["max_inputs"]
+        if least is not None and most is not None and least > most:
+            yield f"node {id}: input contract min_inputs exceeds max_inputs"
+        if kind == "condition" and not {edge["branch"] for edge in edges}.issuperset(_BRANCHES):
+            yield f"node {id}: condition nodes require both 'true' and 'false' branch edges"
+        if kind == "fork" and len(edges) < 2:
+            yield f"node {id}: fork nodes require at least two outgoing edges"
+        items = node["map_policy"]["items"] or node["map_policy"]["item_artifact_kind"]
+        if kind == "map" and not items and not contract["input_kinds"]:
+            yield f"node {id}: map nodes require items, item_artifact_kind, or input_contract.input_kinds"
+
+
+def _doubtful(graph: Dict) -> Iterator[str]:
+    """Nodes that may do something else than their author thought."""
+    for id, node in graph["nodes"].items():
+        incoming = sum(edge["to"] == id for edge in graph["edges"])
+        if node["kind"] == "join" and incoming < 2:
+            yield f"node {id}: join node has fewer than two incoming edges"
+        if node["kind"] == "reduce" and not node["input_contract"]["input_kinds"]:
+            yield (
+                f"node {id}: reduce node has no input_contract.input_kinds; "
+                "it will consume all available artifacts"
+            )
+
+
+def _exceeding(graph: Dict, ceiling: Policy) -> Iterator[str]:
+    """Policies that ask for more than the ceiling grants."""
+    try:
+        ceiling.intersect(read_policy(graph["capability_policy"]))
+    except PolicyError as error:
+        yield error.message
+    for id, node in graph["nodes"].items():
+        try:
+            ceiling.intersect(read_policy(node["capability_policy"])).intersect(tools_policy(node))
+        except PolicyError as error:
+            yield f"node {id}: {error.message}"
+        except OptionError as error:
+            yield f"node {id}: {error}"
+
+
+def _tool_surfaces(graph: Dict, ceiling: Policy) -> tuple[list[str], list[str]]:
+    """What is odd about the tools of the nodes: errors and warnings."""
+    errors: list[str] = []
+    warnings: list[str] = []
+    for node in graph["nodes"].values():
+        try:
+            diagnostics = _of_tools(graph, with_granted_tools(node), ceiling)
+        except OptionError:  # said already: these are no tools
+            continue
+        for diagnostic in diagnostics:
+            found = errors if diagnostic["severity"] == "error" else warnings
+            found.append(f"{diagnostic['code']}: {diagnostic['message']}")
+    return errors, warnings
+
+
+def _of_tools(graph: Dict, node: Dict, ceiling: Policy) -> list[Dict]:
+    if not tool_entries(node["tools"]):
+        return []
+    try:
+        policy = policy_dict(stage_policy(ceiling, graph, node))
+    except PolicyError:  # the run will say so, or `_exceeding` has
+        policy = node["capability_policy"]
+    texts = {"system": node["system"], "prompt": node["prompt"]}
+    approval = node["approval_policy"]
+    return surface.validate({"tools": node["tools"], "policy": policy, "approval_policy": approval, **texts})
