@@ -425,9 +425,7 @@ class Dispatcher:
         workflow = self._runtime.ambient().workflow
         if workflow is not None:
             workflow.tool_called(
-                ToolCall(
-                    call["name"], call.get("id"), checked.arguments, text, rejected, ms, self._iteration
-                )
+                ToolCall(call["name"], call.get("id"), checked.arguments, text, rejected, ms, self._iteration)
             )
 
     def _show(self, value: Any) -> str:

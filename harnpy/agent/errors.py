@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from harnpy.session.errors import Interruption
+
 
 class ToolFailure(Exception):
     """A tool raised; ``text`` is the error as the model reads it, without ``Error`` in front.
@@ -16,3 +18,10 @@ class ToolFailure(Exception):
 
     def __str__(self) -> str:
         return self.text
+
+
+def reason(error: BaseException) -> str:
+    """What an error says, without what kind of error it is."""
+    if isinstance(error, Interruption) and error.__cause__ is not None:
+        error = error.__cause__
+    return getattr(error, "message", None) or str(error)

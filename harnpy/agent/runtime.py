@@ -11,10 +11,10 @@ from harnpy.agent.rules.ambient import Ambient
 from harnpy.agent.rules.hooks import Hooks
 from harnpy.agent.tools.search_index import no_patterns
 from harnpy.llm.errors import LlmError
-from harnpy.session.errors import SessionError
+from harnpy.session.errors import Interruption, SessionError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Generator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from harnpy.agent.rules.gate import Ask
@@ -68,6 +68,14 @@ def no_programs(argv: Sequence[str], cwd: str | None, env: Mapping[str, str]) ->
     raise OSError("no programs can be run here")
 
 
+class Attempt(NamedTuple):
+    """What came of one of several calls: its result, or the error that it raised."""
+
+    position: int
+    result: Any
+    error: BaseException | None
+
+
 def in_turn(calls: Sequence[Callable[[], Any]]) -> list[Any]:
     """The results of the calls, made one after the other."""
     return [call() for call in calls]
@@ -76,6 +84,18 @@ def in_turn(calls: Sequence[Callable[[], Any]]) -> list[Any]:
 def failed_by_itself(error: BaseException) -> bool:
     """Whether an error is one of ours that says what went wrong."""
     return isinstance(error, LlmError | SessionError | ToolFailure)
+
+
+def one_by_one(calls: Sequence[Callable[[], Any]], limit: int) -> Generator[Attempt, None, None]:
+    """What came of the calls, made one after the other."""
+    return (attempt(position, call) for position, call in enumerate(calls))
+
+
+def attempt(position: int, call: Callable[[], Any]) -> Attempt:
+    try:
+        return Attempt(position, call(), None)
+    except (Exception, Interruption) as error:
+        return Attempt(position, None, error)
 
 
 def _ambient_for_all() -> Callable[[], Ambient]:
@@ -87,6 +107,8 @@ def _ambient_for_all() -> Callable[[], Ambient]:
 @dataclass(slots=True)
 class Runtime:
     """``together(calls)`` makes calls at the same time and answers their results in order;
+    ``as_they_end(calls, limit)`` makes at most ``limit`` at a time and tells what came of each as it ends;
+    to close that iterator ends those that still run, and begins no others;
     ``host_tool(entry, arguments)`` runs a tool that the host offers; ``ambient`` gives the running task's;
     ``ask`` asks a person for approval; ``pattern`` compiles a regular expression or raises ValueError.
     ``running`` are the conversations of running loops, by session id; ``found_skills`` the skills of files,
@@ -99,6 +121,9 @@ class Runtime:
     sessions: SessionStore
     files: Files | None = None
     together: Callable[[Sequence[Callable[[], Any]]], list[Any]] = field(default=in_turn)
+    as_they_end: Callable[[Sequence[Callable[[], Any]], int], Generator[Attempt, None, None]] = field(
+        default=one_by_one
+    )
     host_tool: Callable[[Dict, Dict], Any] | None = None
     hooks: Hooks = field(default_factory=Hooks)
     ambient: Callable[[], Ambient] = field(default_factory=_ambient_for_all)

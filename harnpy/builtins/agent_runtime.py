@@ -6,7 +6,7 @@ import os
 from contextlib import contextmanager
 
 from harnpy.agent.errors import ToolFailure
-from harnpy.agent.runtime import Finished, Runtime
+from harnpy.agent.runtime import Attempt, Finished, Runtime, attempt
 from harnpy.builtins.hooks import hooks_of
 from harnpy.builtins.llm import models_of, with_experiment
 from harnpy.builtins.sessions.service import callables_within, with_callables
@@ -21,7 +21,7 @@ from harnpy.vm.values import Builtin, Fn, display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
     from typing import Any
 
     from harnpy.agent.rules.gate import Ask
@@ -50,6 +50,7 @@ def runtime_of(vm: Vm) -> Runtime:
             sessions=vm.sessions,
             files=_Files(vm),
             together=lambda calls: _together(vm, calls),
+            as_they_end=lambda calls, limit: _as_they_end(vm, calls, limit),
             hooks=hooks_of(vm),
             host_tool=_host_tool(vm),
             ambient=lambda: vm.session_stack,
@@ -211,6 +212,18 @@ def _together(vm: Vm, calls: Sequence[Callable[[], Value]]) -> list[Value]:
     bodies = [lambda depth, call=call: call() for call in calls]
     ended = sorted(Batch(tasks, "tools", bodies, len(bodies)), key=lambda task: task.index)
     return tasks.gathered(ended)
+
+
+def _as_they_end(vm: Vm, calls: Sequence[Callable[[], Value]], limit: int) -> Generator[Attempt, None, None]:
+    """What came of the calls, which run as tasks."""
+    bodies = [lambda depth, at=index, call=call: attempt(at, call) for index, call in enumerate(calls)]
+    batch = Batch(vm.tasks, "branches", bodies, limit)
+    try:
+        for task in batch:
+            vm.tasks.take_output(task)
+            yield task.result
+    finally:
+        batch.stop()
 
 
 def _run_program(vm: Vm, argv: Sequence[str], cwd: str | None, env: Mapping[str, str]) -> Finished:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.agent.errors import reason
 from harnpy.agent.rules.ambient import Ambient, WorkerName
 from harnpy.agent.rules.policy import PolicyError, read_policy
 from harnpy.agent.workers.carry import COMPACT, compacted
@@ -260,7 +261,7 @@ class Workers:
 
     def _failed(self, worker: Worker, error: BaseException) -> None:
         worker.failure = error
-        worker.error = _text(error)
+        worker.error = reason(error)
         worker.status, worker.finished_at = FAILED, self._now()
         self._settled(worker, "WorkerFailed")
 
@@ -316,12 +317,6 @@ def _below(rules: Rules, policies: Sequence[Policy], caller: str) -> Rules:
         return rules
     except PolicyError as error:
         raise PolicyError(f"{caller}: {error.message}") from error
-
-
-def _text(error: BaseException) -> str:
-    if isinstance(error, Interruption) and error.__cause__ is not None:
-        error = error.__cause__
-    return getattr(error, "message", None) or str(error)
 
 
 def _outside(worker: Worker) -> tuple[str, str] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from harnpy.workflow.artifacts.assembly import assemble, render_assembled
 from harnpy.workflow.artifacts.selection import render
 from harnpy.workflow.graph.normalise import given_policy
 from harnpy.workflow.stages import inputs, prompts
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harnpy.agent.runtime import Runtime
+    from harnpy.session.effects import Effects
 
     Dict = dict[str, Any]
 
@@ -48,11 +50,19 @@ def brief(
 ) -> Briefing:
     """What a node goes by. Raises `MisuseError` for one that can't begin with what there is."""
     selected = inputs.adapted(node, artifacts)
-    context = render(selected, inputs.policy_of(node)["render"], runtime.sessions.effects.to_json)
+    context = _context(node, selected, runtime.sessions.effects)
     inputs.check_inputs(node, len(selected), runtime.sessions.exists(session_id))
     rendered = render_contracts(contracts)
     prompt = prompts.stage(task, node["task_label"], context, rendered)
     return Briefing(prompt, node["system"], context, contracts, rendered, selected)
+
+
+def _context(node: Dict, selected: list[Dict], effects: Effects) -> str:
+    """The artifacts as the prompt shows them: whole, or what the node's assembler chooses of them."""
+    assembler = node.get("context_assembler")
+    if assembler is None or not selected:
+        return render(selected, inputs.policy_of(node)["render"], effects.to_json)
+    return render_assembled(assemble({**assembler, "artifacts": selected}, effects))
 
 
 def result_artifact(runtime: Runtime, node: Dict, result: Dict, briefing: Briefing) -> Dict:

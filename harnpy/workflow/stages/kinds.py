@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.workflow.stages import inputs
+from harnpy.workflow.stages.map import run_map
 from harnpy.workflow.stages.stage import run_stage
 from harnpy.workflow.stages.verify import run_verify
 from harnpy.workflow.stages.work import Ended
@@ -91,5 +92,6 @@ _KINDS: dict[str, Callable[[Work], Ended]] = {
     "condition": _condition,
     "reduce": _reduce,
     "escalation": _escalation,
+    "map": run_map,
     "verify": run_verify,
 }

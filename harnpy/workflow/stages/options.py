@@ -19,7 +19,7 @@ _LOOP = (
     "native_tool_fallback", "skills", "skill_match", "permissions", "command_policy", "post_turn_callback",
     "task_ledger",
 )  # fmt: skip
-_DEFAULTS = {
+DEFAULTS = {
     "max_iterations": 16,
     "max_nudges": 3,
 }
@@ -58,8 +58,8 @@ def loop_options(runtime: Runtime, node: Dict, session_id: str) -> Dict:
     return {
         **call_options(node),
         **_given(policy, _LOOP),
-        **_DEFAULTS,
-        **_given(policy, _DEFAULTS),
+        **DEFAULTS,
+        **_given(policy, DEFAULTS),
         **_FIXED,
         **_compaction(node["auto_compact"] or {}),
         "session_id": session_id,

@@ -1,0 +1,215 @@
+"""The map node: the same for every item, several at a time. Spec: 08 §7.6.
+
+A node that says how to work on an item has each item done as a stage of its own; else the items themselves
+become artifacts.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from harnpy.agent.errors import reason
+from harnpy.llm.tools import tool_entries
+from harnpy.session.errors import Interruption
+from harnpy.workflow.artifacts.artifact import KIND, normalised
+from harnpy.workflow.stages import inputs
+from harnpy.workflow.stages.options import DEFAULTS
+from harnpy.workflow.stages.stage import run_stage
+from harnpy.workflow.stages.work import Ended, own_session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harnpy.agent.runtime import Attempt
+    from harnpy.workflow.stages.work import Work
+
+    Dict = dict[str, Any]
+
+ALL, FIRST, QUORUM = "all", "first", "quorum"
+COMPLETED, PARTIAL, FAILED = "completed", "partial", "failed"
+
+
+class _Item(NamedTuple):
+    """What a branch works on. ``value`` is the item itself, ``artifact`` the one that it is, if it is one;
+    ``number`` counts from 1."""
+
+    number: int
+    value: Any
+    artifact: Dict | None
+
+    @property
+    def lineage(self) -> list[str]:
+        return [] if self.artifact is None else [self.artifact["id"]]
+
+    @property
+    def text(self) -> str | None:
+        return self.value if isinstance(self.value, str) else None
+
+
+class _Branch(NamedTuple):
+    result: Dict
+    artifacts: list[Dict]
+
+
+def run_map(work: Work) -> Ended:
+    """Do what the node says for as many items as its join strategy asks for."""
+    items = _items(work)
+    strategy = (work.node["join_policy"] or {}).get("strategy") or ALL
+    branch = _done_as_stage if _is_executable(work.node) else _turned_to_artifact
+    completed, failures, artifacts = _collect(work, strategy, items, branch)
+    artifacts.sort(key=lambda artifact: artifact["metadata"]["index"])
+    status, text = COMPLETED, f"mapped {len(artifacts)} of {len(items)} items"
+    if failures:
+        status = PARTIAL
+        if not artifacts:
+            status, text = FAILED, f"map failed after {len(failures)} branch failures"
+    result = {
+        "status": status,
+        "text": text,
+        "visible_text": text,
+        "join_strategy": strategy,
+        "completed": completed,
+        "failures": failures,
+    }
+    return Ended(result, "mapped", FAILED if status == FAILED else "mapped", artifacts, work.transcript)
+
+
+# The items.
+
+
+def _items(work: Work) -> list[_Item]:
+    policy = _policy(work)
+    most = None if policy.get("max_items") is None else max(0, policy["max_items"])
+    given = policy.get("items")
+    if given:
+        return [_Item(number, value, None) for number, value in enumerate(given[:most], 1)]
+    kind = policy.get("item_artifact_kind")
+    artifacts = inputs.selected(work.node, work.artifacts)
+    artifacts = [artifact for artifact in artifacts if kind in (None, "", artifact["kind"])]
+    return [_Item(number, _value(artifact), artifact) for number, artifact in enumerate(artifacts[:most], 1)]
+
+
+def _value(artifact: Dict) -> Any:
+    return artifact["text"] if artifact["data"] is None else artifact["data"]
+
+
+def _policy(work: Work) -> Dict:
+    return work.node["map_policy"] or {}
+
+
+# The branches.
+
+
+def _collect(
+    work: Work, strategy: str, items: list[_Item], branch: Callable[[Work, _Item, int], _Branch]
+) -> tuple[list[Dict], list[Dict], list[Dict]]:
+    """What branches came to: those that completed, those that failed, and the artifacts they made."""
+    total = len(items)
+    wanted = _wanted(work, strategy, total)
+    calls = [partial(branch, work, item, total) for item in items]
+    completed: list[Dict] = []
+    failures: list[Dict] = []
+    artifacts: list[Dict] = []
+    with closing(work.runtime.as_they_end(calls, _limit(work, total))) as attempts:
+        for attempt in attempts if wanted else ():
+            if attempt.error is not None:
+                failures.append(_failure(attempt))
+                continue
+            result, made = attempt.result
+            completed.append(
+                {
+                    "index": attempt.position,
+                    "status": result["status"],
+                    "result": result,
+                    "artifact_count": len(made),
+                }
+            )
+            artifacts += made
+            if len(completed) >= wanted:
+                break
+    by_index = itemgetter("index")
+    return sorted(completed, key=by_index), sorted(failures, key=by_index), artifacts
+
+
+def _failure(attempt: Attempt) -> Dict:
+    assert attempt.error is not None
+    if isinstance(attempt.error, Interruption):
+        raise attempt.error
+    return {"index": attempt.position, "status": FAILED, "error": reason(attempt.error)}
+
+
+def _wanted(work: Work, strategy: str, total: int) -> int:
+    """How many branches must complete before the others don't matter."""
+    if strategy == FIRST:
+        return min(1, total)
+    if strategy == QUORUM:
+        least = (work.node["join_policy"] or {}).get("min_completed") or 1
+        return min(max(1, least), total)
+    return total
+
+
+def _limit(work: Work, total: int) -> int:
+    most: int | None = _policy(work).get("max_concurrent")
+    return max(1, total if most is None or most < 1 else most)
+
+
+# One of them.
+
+
+def _is_executable(node: Dict) -> bool:
+    says = node["mode"] or node["prompt"] or node["system"] or tool_entries(node["tools"])
+    policy: Dict = node["model_policy"] or {}
+    return bool(says) or any(value not in (None, DEFAULTS.get(key)) for key, value in policy.items())
+
+
+def _turned_to_artifact(work: Work, item: _Item, total: int) -> _Branch:
+    policy, node = _policy(work), work.node
+    artifact = inputs.produced(
+        node,
+        work.runtime.sessions.effects,
+        kind=policy.get("output_kind") or inputs.output_kind(node),
+        title=f"map {node['id']} item {item.number}",
+        text=item.text,
+        data=item.value,
+        lineage=item.lineage,
+        metadata={"index": item.number - 1},
+    )
+    text = item.text or ""
+    return _Branch({"status": COMPLETED, "text": text, "visible_text": text}, [artifact])
+
+
+def _done_as_stage(work: Work, item: _Item, total: int) -> _Branch:
+    named = own_session(work.node) is not None
+    part = replace(
+        work,
+        node=_part_of(work.node, item.number, _policy(work).get("output_kind")),
+        task=f"{work.task}\n\nMap item {item.number} of {total}",
+        artifacts=[item.artifact or _as_artifact(work, item)],
+        session_id=work.session_id if named else f"{work.session_id}_map_{item.number}",
+    )
+    ended = run_stage(part)
+    index = {"index": item.number - 1}
+    artifacts = [{**each, "metadata": {**each["metadata"], **index}} for each in ended.artifacts]
+    return _Branch(ended.result, artifacts)
+
+
+def _part_of(node: Dict, number: int, output_kind: str | None) -> Dict:
+    """The stage that does one item: it gets that item, whatever the node selects among artifacts."""
+    return {
+        **node,
+        "id": f"{node['id']}_map_{number}",
+        "kind": "stage",
+        "context_policy": {"render": (node["context_policy"] or {}).get("render")},
+        "input_contract": {"require_transcript": (node["input_contract"] or {}).get("require_transcript")},
+        "output_contract": {"output_kinds": [output_kind or inputs.output_kind(node)]},
+    }
+
+
+def _as_artifact(work: Work, item: _Item) -> Dict:
+    kind = _policy(work).get("item_artifact_kind") or KIND
+    fields = {"kind": kind, "text": item.text, "data": item.value}
+    return normalised(fields, work.runtime.sessions.effects)
