@@ -74,11 +74,23 @@ def _path(kind: str, key: str) -> str:
     return os.path.join(base, "harnpy", f"{kind}-{sys.implementation.cache_tag}", name)
 
 
+class _Stamp:
+    """What this process's code is called; it won't change while the process runs."""
+
+    text = ""
+
+
 def _stamp() -> str:
     """Names the code that computes the values: the version, and the latest change of a module.
 
     The latter because in a checkout the code changes and its version does not.
     """
+    if not _Stamp.text:
+        _Stamp.text = _read_stamp()
+    return _Stamp.text
+
+
+def _read_stamp() -> str:
     import harnpy
 
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))

@@ -57,12 +57,12 @@ class Surface:
 
 def surface_of(source: str) -> Surface:
     """The surface of a text; one that can't be parsed offers nothing."""
-    from harnpy.syntax.errors import SyntaxFault
-    from harnpy.syntax.parser import parse_cached
-
     kept = cache.load("surface", source)
     if type(kept) is tuple:
         return Surface(*kept)
+    from harnpy.syntax.errors import SyntaxFault
+    from harnpy.syntax.parser import parse_cached
+
     try:
         program = parse_cached(source)
     except SyntaxFault:
