@@ -10,7 +10,7 @@ from harnpy.agent.errors import ToolFailure
 from harnpy.agent.rules.ambient import Ambient
 from harnpy.agent.rules.hooks import Hooks
 from harnpy.agent.tools.search_index import no_patterns
-from harnpy.llm.errors import LlmError
+from harnpy.llm.errors import LlmError, MisuseError
 from harnpy.session.errors import Interruption, SessionError
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from harnpy.agent.rules.gate import Ask
     from harnpy.agent.skills.library import FoundSkill
     from harnpy.agent.tools.search_index import Compile
+    from harnpy.agent.workers.registry import Workers
     from harnpy.llm.call import Models
     from harnpy.session.binding import Conversation
     from harnpy.session.store import SessionStore
@@ -76,6 +77,11 @@ class Attempt(NamedTuple):
     error: BaseException | None
 
 
+def no_workers() -> Workers:
+    """A world in which nothing goes on beside the program."""
+    raise MisuseError("no workers can be employed here")
+
+
 def in_turn(calls: Sequence[Callable[[], Any]]) -> list[Any]:
     """The results of the calls, made one after the other."""
     return [call() for call in calls]
@@ -112,9 +118,9 @@ class Runtime:
     ``host_tool(entry, arguments)`` runs a tool that the host offers; ``ambient`` gives the running task's;
     ``ask`` asks a person for approval; ``pattern`` compiles a regular expression or raises ValueError.
     ``running`` are the conversations of running loops, by session id; ``found_skills`` the skills of files,
-    whose bodies aren't in their entries; ``run_program`` runs one of the system. Inside
-    ``tools_bound(options)`` their registry is the bound one. ``is_failure`` tells what the work in hand failed
-    with from what ends the task that does it, and from our own mistakes.
+    whose bodies aren't in their entries; ``run_program`` runs one of the system; ``workers`` are the
+    program's. Inside ``tools_bound(options)`` their registry is the bound one. ``is_failure`` tells what the
+    work in hand failed with from what ends the task that does it, and from our own mistakes.
     """
 
     models: Models
@@ -134,6 +140,7 @@ class Runtime:
     run_program: RunProgram = field(default=no_programs)
     tools_bound: Callable[[Any], AbstractContextManager[None]] = nullcontext
     is_failure: Callable[[BaseException], bool] = failed_by_itself
+    workers: Callable[[], Workers] = field(default=no_workers)
 
     def announcer(self, id: str) -> Callable[..., None]:
         """A function ``emit(type, **fields)`` for the agent events of a session, anonymous or not."""

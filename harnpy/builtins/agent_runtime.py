@@ -6,7 +6,7 @@ import os
 from contextlib import contextmanager
 
 from harnpy.agent.errors import ToolFailure
-from harnpy.agent.runtime import Attempt, Finished, Runtime, attempt
+from harnpy.agent.runtime import Attempt, Finished, Runtime, attempt, failed_by_itself
 from harnpy.builtins.hooks import hooks_of
 from harnpy.builtins.llm import models_of, with_experiment
 from harnpy.builtins.sessions.service import callables_within, with_callables
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from harnpy.agent.rules.gate import Ask
+    from harnpy.agent.workers.registry import Workers
     from harnpy.vm.machine import Vm
     from harnpy.vm.values import Value
 
@@ -57,6 +58,7 @@ def runtime_of(vm: Vm) -> Runtime:
             ask=_asker(vm),
             pattern=lambda text: _pattern(vm, text),
             run_program=lambda argv, cwd, env: _run_program(vm, argv, cwd, env),
+            workers=lambda: _workers(vm),
             found_skills=getattr(vm, "found_skills", None) or (),
             tools_bound=lambda options: tools_bound(vm, options),
             is_failure=_is_failure,
@@ -67,6 +69,12 @@ def runtime_of(vm: Vm) -> Runtime:
 def _is_failure(error: BaseException) -> bool:
     """Whether an error is a program's or one that says what it did wrong, and ends no more than its work."""
     return failed_by_itself(error) or (isinstance(error, VmError) and not isinstance(error, Interrupted))
+
+
+def _workers(vm: Vm) -> Workers:
+    from harnpy.builtins.worker_runtime import workers_of
+
+    return workers_of(vm)
 
 
 def _host_tool(vm: Vm) -> Callable[[Dict, Dict], Value] | None:

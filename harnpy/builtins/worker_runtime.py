@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harnpy.agent.workers.delegation import SubAgentJob
 from harnpy.agent.workers.registry import Workers
-from harnpy.agent.workers.worker import STAGE, SUB_AGENT
+from harnpy.agent.workers.worker import DELEGATED_STAGE, STAGE, SUB_AGENT
 from harnpy.builtins.agent_runtime import runtime_of, tools_bound
 from harnpy.vm.builtin import ABSENT
 from harnpy.vm.calls import TaskAborted
@@ -34,8 +34,13 @@ def workers_of(vm: Vm) -> Workers:
     slot = vm.state(_Slot)
     if slot.workers is None:
         runtime = runtime_of(vm)
+
+        def stage(worker: Worker) -> Job:
+            return _BoundJob(vm, StageJob(runtime, worker), worker.config["node"])
+
         jobs: dict[str, Callable[[Worker], Job]] = {
-            STAGE: lambda worker: _BoundJob(vm, StageJob(runtime, worker), worker.config["node"]),
+            STAGE: stage,
+            DELEGATED_STAGE: stage,
             SUB_AGENT: lambda worker: _BoundJob(vm, SubAgentJob(runtime, worker), worker.config["options"]),
         }
         slot.workers = Workers(runtime, TasksBeside(vm.tasks, "worker"), jobs)

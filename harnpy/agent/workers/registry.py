@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.errors import reason
-from harnpy.agent.rules.ambient import Ambient, WorkerName
+from harnpy.agent.rules.ambient import WorkerName
 from harnpy.agent.rules.policy import PolicyError, read_policy
 from harnpy.agent.workers.carry import COMPACT, compacted
 from harnpy.agent.workers.snapshots import Snapshots, restored
@@ -35,7 +35,7 @@ from harnpy.session.errors import Interruption
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from harnpy.agent.rules.ambient import Rules
+    from harnpy.agent.rules.ambient import Ambient, Rules
     from harnpy.agent.rules.policy import Policy
     from harnpy.agent.runtime import Runtime
     from harnpy.agent.workers.carry import Carry
@@ -99,7 +99,9 @@ class Workers:
             ambient=self._ambient(id, name, _below(outer.rules, policies, caller)),
             created_at=self._now(),
             bell=self._beside.bell(),
-            audit=mutation_session(audit, id, f"session_{new_id()}", caller, workflow and workflow.mutation),
+            audit=mutation_session(
+                audit, id, f"session_{new_id()}", caller, workflow.mutation if workflow else None
+            ),
             execution=execution or {},
             history=[task],
             parent_session_id=outer.current(),
@@ -303,8 +305,9 @@ class Workers:
             self._effects.warn("agent.hook", str(error))
 
     def _ambient(self, id: str, name: str, rules: Rules) -> Ambient:
-        outer = self._runtime.ambient()
-        return Ambient(tuple(outer.ids), rules, WorkerName(id, name), outer.workflow)
+        ambient = self._runtime.ambient().branch()
+        ambient.rules, ambient.worker = rules, WorkerName(id, name)
+        return ambient
 
     def _now(self) -> str:
         return rfc3339(self._effects.now())

@@ -17,7 +17,7 @@ RUNNING, COMPLETED, AWAITING = "running", "completed", "awaiting"
 FAILED, CANCELLED, INTERRUPTED = "failed", "cancelled", "interrupted"
 STATUSES = (RUNNING, COMPLETED, AWAITING, FAILED, CANCELLED, INTERRUPTED)
 
-STAGE, SUB_AGENT = "stage", "sub_agent"
+STAGE, SUB_AGENT, DELEGATED_STAGE = "stage", "sub_agent", "delegated_stage"
 
 
 class Outcome(NamedTuple):

@@ -6,26 +6,26 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.workers.carry import FORK, INHERIT, RESET, carried_policies, forked, read_carry
 from harnpy.agent.workers.requested import requested_policies
-from harnpy.agent.workers.worker import STAGE, Outcome, read_execution, read_request
+from harnpy.agent.workers.worker import DELEGATED_STAGE, STAGE, Outcome, read_execution, read_request
 from harnpy.llm.errors import MisuseError
 from harnpy.session.transcripts import is_transcript
 from harnpy.workflow.artifacts.artifact import read_artifacts
 from harnpy.workflow.artifacts.selection import read_context_policy, select
-from harnpy.workflow.stages.stage import Stage, read_stage_node
+from harnpy.workflow.stages.contracts import read_contracts
+from harnpy.workflow.stages.kinds import run
+from harnpy.workflow.stages.stage import read_stage_node, run_stage
+from harnpy.workflow.stages.work import Work
 
 if TYPE_CHECKING:
     from harnpy.agent.runtime import Runtime
     from harnpy.agent.workers.registry import Workers
     from harnpy.agent.workers.worker import Worker
+    from harnpy.workflow.stages.work import Ended
 
     Dict = dict[str, Any]
 
 CALLER = "spawn_agent"
 NODE = "stage"
-
-#: Kinds of nodes that do something else than a stage does, and parts of nodes: the executor's.
-_OTHER_KINDS = ("verify", "condition", "fork", "join", "map", "reduce", "escalation", "subagent")
-_OTHER_PARTS = ("verify", "context_assembler")
 
 
 def spawn_agent(runtime: Runtime, workers: Workers, config: Any) -> Worker:
@@ -68,15 +68,6 @@ def _node(config: Dict) -> Dict:
     if given is None:
         raise MisuseError(f"{CALLER}: config requires either graph or node")
     node = read_stage_node(given, NODE)
-    if node["kind"] in _OTHER_KINDS:
-        raise MisuseError(
-            f"{CALLER}: {node['kind']} nodes are not supported yet: they will come with a later release"
-        )
-    for part in _OTHER_PARTS:
-        if given.get(part) is not None:
-            raise MisuseError(
-                f"{CALLER}: node.{part} is not supported yet: that will come with a later release"
-            )
     permissions = config.get("permissions")
     if permissions is None:
         return node
@@ -88,33 +79,58 @@ def _node(config: Dict) -> Dict:
 
 
 class StageJob:
-    """The node's stage, in a session of the worker's own unless the node names one."""
+    """A turn of the node, in a session of the worker's own unless the node names one.
+
+    A worker that a stage of a workflow has delegated to has ``session_id``, ``stored``, ``contracts`` and the
+    ids of the run in its config, and does the stage whatever the node's kind.
+    """
 
     def __init__(self, runtime: Runtime, worker: Worker) -> None:
         self._runtime = runtime
         self._config = worker.config
         self._node: Dict = worker.config["node"]
-        named = (self._node["model_policy"] or {}).get("session_id")
         own = f"worker_session_{worker.id}_{self._node['id']}"
-        self.session_id: str = named if isinstance(named, str) and named.strip() else own
+        self.session_id: str = worker.config.get("session_id") or _named_session(self._node) or own
 
     def run(self, worker: Worker) -> Outcome:
         started_from = self._begin(worker)
-        made = Stage(self._runtime, self._node, self.session_id).run(worker.task, self._inputs(worker))
-        transcript = made.transcript
-        if started_from is not None:
+        ended = self._turn(worker)
+        transcript = ended.transcript
+        if started_from is not None and transcript is not None:
             transcript = {**transcript, "id": started_from["id"], "metadata": started_from["metadata"]}
-        artifacts = [made.artifact]
         result = {
             "status": "completed",
             "mode": STAGE,
             "task": worker.task,
-            "result": made.result,
-            "artifacts": artifacts,
+            "result": ended.result,
+            "artifacts": ended.artifacts,
             "transcript": transcript,
             "execution": worker.execution,
         }
-        return Outcome(result, transcript, artifacts)
+        return Outcome(result, transcript, ended.artifacts)
+
+    def _turn(self, worker: Worker) -> Ended:
+        node, config = self._node, self._config
+        delegated = worker.mode == DELEGATED_STAGE
+        contracts = config["contracts"] if delegated else self._contracts()
+        work = Work(
+            runtime=self._runtime,
+            node=node,
+            task=worker.task,
+            artifacts=self._inputs(worker),
+            transcript=worker.transcript if worker.restarted else config.get("transcript"),
+            run_id=config.get("run_id") or worker.id,
+            stage_id=config.get("stage_id") or f"{worker.id}:{node['id']}:{len(worker.history)}",
+            session_id=self.session_id,
+            stored=config.get("stored", True),
+            contracts=contracts,
+            execution=worker.execution,
+        )
+        return run_stage(work) if delegated else run(work)
+
+    def _contracts(self) -> list[Dict]:
+        graph = {"nodes": {self._node["id"]: self._node}}
+        return read_contracts(graph, self._runtime.files, self._runtime.sessions.effects.parse_json)
 
     def _begin(self, worker: Worker) -> Dict | None:
         """Let the session hold what the run goes on from; the transcript under its new id, if it gets one."""
@@ -144,3 +160,8 @@ class StageJob:
         if policy is not None:
             last = select(last, read_context_policy(policy))
         return last or configured
+
+
+def _named_session(node: Dict) -> str | None:
+    named = (node["model_policy"] or {}).get("session_id")
+    return named if isinstance(named, str) and named.strip() else None

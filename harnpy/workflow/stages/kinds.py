@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from harnpy.workflow.stages import inputs
 from harnpy.workflow.stages.map import run_map
 from harnpy.workflow.stages.stage import run_stage
+from harnpy.workflow.stages.subagent import run_subagent
 from harnpy.workflow.stages.verify import run_verify
 from harnpy.workflow.stages.work import Ended
 
@@ -93,5 +94,6 @@ _KINDS: dict[str, Callable[[Work], Ended]] = {
     "reduce": _reduce,
     "escalation": _escalation,
     "map": run_map,
+    "subagent": run_subagent,
     "verify": run_verify,
 }

@@ -19,7 +19,7 @@ from harnpy.workflow.artifacts.artifact import KIND, normalised
 from harnpy.workflow.stages import inputs
 from harnpy.workflow.stages.options import DEFAULTS
 from harnpy.workflow.stages.stage import run_stage
-from harnpy.workflow.stages.work import Ended, own_session
+from harnpy.workflow.stages.work import Ended
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -183,13 +183,13 @@ def _turned_to_artifact(work: Work, item: _Item, total: int) -> _Branch:
 
 
 def _done_as_stage(work: Work, item: _Item, total: int) -> _Branch:
-    named = own_session(work.node) is not None
+    named = (work.node["model_policy"] or {}).get("session_id")
     part = replace(
         work,
         node=_part_of(work.node, item.number, _policy(work).get("output_kind")),
         task=f"{work.task}\n\nMap item {item.number} of {total}",
         artifacts=[item.artifact or _as_artifact(work, item)],
-        session_id=work.session_id if named else f"{work.session_id}_map_{item.number}",
+        session_id=work.session_id if named == work.session_id else f"{work.session_id}_map_{item.number}",
     )
     ended = run_stage(part)
     index = {"index": item.number - 1}

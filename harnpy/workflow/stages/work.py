@@ -47,12 +47,3 @@ class Ended(NamedTuple):
     transcript: Dict | None
     verification: Dict | None = None
     worker: Dict | None = None
-
-
-def own_session(node: Dict) -> str | None:
-    """The session that a node names for its stage; None when one is minted for it (08 §7.7)."""
-    policy, metadata = node["model_policy"] or {}, node["metadata"] or {}
-    for named in (policy.get("session_id"), metadata.get("worker_session_id")):
-        if isinstance(named, str) and named.strip():
-            return named
-    return None

@@ -1,0 +1,112 @@
+"""The subagent node: a stage that a worker does. Spec: 08 §13.3."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.agent.workers.carry import Carry
+from harnpy.agent.workers.worker import DELEGATED_STAGE, RUNNING, read_request
+from harnpy.llm.errors import MisuseError
+from harnpy.session.errors import Interruption
+from harnpy.workflow.stages import inputs
+from harnpy.workflow.stages.verification import verified
+from harnpy.workflow.stages.work import Ended
+
+if TYPE_CHECKING:
+    from harnpy.agent.workers.worker import Worker
+    from harnpy.workflow.stages.work import Work
+
+    Dict = dict[str, Any]
+
+KIND = "worker_result"
+_PRIORITY = 95
+#: What of a worker's result the `worker_result` artifact leaves out, at any depth: others have it.
+_ELSEWHERE = ("transcript", "artifacts")
+
+
+def run_subagent(work: Work) -> Ended:
+    """Let a worker do the stage, and wait for it. Raises what made its run fail."""
+    worker = _employed(work)
+    payload = _waited(work, worker)
+    marks = {"worker_id": worker.id, "worker_name": worker.name, "delegated": True}
+    artifacts = [{**each, "metadata": {**each["metadata"], **marks}} for each in payload["artifacts"]]
+    inner, handle = payload["result"], worker.handle()
+    result = {
+        **payload,
+        "text": inner["text"],
+        "visible_text": inner["visible_text"],
+        "artifacts": artifacts,
+        "worker": handle,
+    }
+    artifacts = [*artifacts, _receipt(work, worker, payload, marks)]
+    verification = verified(work.node, inner)
+    return Ended(
+        result, "subagent_completed", "success", artifacts, payload["transcript"], verification, handle
+    )
+
+
+def _employed(work: Work) -> Worker:
+    node = work.node
+    metadata = node["metadata"] or {}
+    name = metadata.get("worker_name")
+    return work.runtime.workers().spawn(
+        DELEGATED_STAGE,
+        work.task,
+        name=name if isinstance(name, str) and name.strip() else node["id"],
+        config={
+            "node": node,
+            "artifacts": list(work.artifacts),
+            "contracts": list(work.contracts),
+            "run_id": work.run_id,
+            "stage_id": work.stage_id,
+            "session_id": work.session_id,
+            "stored": work.stored,
+        },
+        request=read_request(work.task, node["system"], metadata),
+        carry=Carry(),
+        execution=work.execution,
+        caller=f"workflow stage {node['id']}",
+    )
+
+
+def _waited(work: Work, worker: Worker) -> Dict:
+    """What the worker came to; it doesn't outlive a stage that is given up."""
+    workers = work.runtime.workers()
+    try:
+        workers.wait(worker, cycle=True)
+    except (Exception, Interruption):
+        if worker.status == RUNNING:
+            workers.close(worker)
+        raise
+    if worker.result is None:
+        raise MisuseError(worker.error or f"worker {worker.id} is {worker.status}")
+    return worker.result
+
+
+def _receipt(work: Work, worker: Worker, payload: Dict, marks: Dict) -> Dict:
+    """The artifact that says who did it, and what came of it."""
+    produced = inputs.ids(payload["artifacts"])
+    data = {
+        "worker_id": worker.id,
+        "worker_name": worker.name,
+        "request": worker.request,
+        "provenance": worker.provenance(),
+        "execution": worker.execution,
+        "payload": {**_compacted(payload), "payload_compacted": True},
+        "produced_artifact_ids": produced,
+    }
+    return inputs.produced(
+        work.node,
+        work.runtime.sessions.effects,
+        kind=KIND,
+        title=f"worker result {worker.name}",
+        priority=_PRIORITY,
+        data=data,
+        lineage=produced,
+        metadata=marks,
+    )
+
+
+def _compacted(payload: Dict) -> Dict:
+    kept = {key: value for key, value in payload.items() if key not in _ELSEWHERE}
+    return {key: _compacted(value) if isinstance(value, dict) else value for key, value in kept.items()}
