@@ -10,6 +10,9 @@ if TYPE_CHECKING:
 
 MANIFEST = "harn.toml"
 
+STATE_VARIABLE = "HARN_STATE_DIR"
+_STATE = ".harn"
+
 
 def upwards(directory: str) -> Iterator[str]:
     """``directory`` and those above it."""
@@ -23,3 +26,8 @@ def project_root(directory: str) -> str | None:
     """The nearest directory upwards that has a manifest, None when none has."""
     found = (place for place in upwards(directory) if os.path.isfile(os.path.join(place, MANIFEST)))
     return next(found, None)
+
+
+def state_directory(base: str, override: str | None) -> str:
+    """Where what outlives a program is kept below ``base``, or the place that the environment names."""
+    return os.path.join(base, (override or "").strip() or _STATE)

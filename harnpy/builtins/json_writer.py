@@ -56,6 +56,11 @@ def write_pretty(value: Value, float_text: Callable[[float], str] = write_float,
     return write(value, float_text)
 
 
+def write_stored(value: Value) -> str:
+    """Pretty JSON that reads back as the same data: floats stay floats, numbers that are none become null."""
+    return write_pretty(value, lambda x: display(x) if x - x == 0 else "null")
+
+
 def quote(text: str) -> str:
     """A JSON string; control characters escaped, other characters kept."""
     return f'"{text.translate(_ESCAPES)}"'

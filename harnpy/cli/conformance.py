@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from harnpy.cli import report
 from harnpy.cli.console import FAILED, OK, complain
@@ -58,7 +59,9 @@ def run_case(case: Case, timeout_ms: float, skill_dirs: Sequence[str] = ()) -> R
     """One program, judged."""
     if case.kind == "skip":
         return Result(case.name, "skip")
-    outcome = run_program(case.path, timeout_ms=timeout_ms, skill_dirs=skill_dirs)
+    # What a run leaves for the next one would decide about it.
+    with TemporaryDirectory(prefix="harnpy-", ignore_cleanup_errors=True) as scratch:
+        outcome = run_program(case.path, timeout_ms=timeout_ms, skill_dirs=skill_dirs, scratch=scratch)
     failure = verdict(case, outcome)
     if not failure:
         return Result(case.name, "pass", outcome.ms)

@@ -6,6 +6,7 @@ but its output is captured, its stdin is empty and models that cost money are of
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from io import StringIO
@@ -19,6 +20,9 @@ from harnpy.cli.limits import TimedOut, time_limit
 from harnpy.cli.skills import bind_skills
 from harnpy.llm.errors import FixtureError
 from harnpy.vm.host import ExitRequest, Host
+
+#: Where programs leave what outlives them, by the variables that say so.
+_STATE = {"HARN_STATE_DIR": ".harn", "HARN_RUN_DIR": ".harn-runs"}
 
 #: Milliseconds that a test may take unless the command line says otherwise.
 DEFAULT_TIMEOUT = 30_000
@@ -45,9 +49,15 @@ class TestHost(Host):
 
     __test__ = False
 
-    def __init__(self, out: Callable[[str], object], default_provider: str | None = None) -> None:
+    def __init__(
+        self,
+        out: Callable[[str], object],
+        default_provider: str | None = None,
+        scratch: str | None = None,
+    ) -> None:
         super().__init__(stdout=out, stderr=lambda text: None, stdin=StringIO())
         self._default_provider = default_provider
+        self._scratch = scratch
 
     def isatty(self, stream: str) -> bool:
         return False
@@ -57,6 +67,8 @@ class TestHost(Host):
             return "1"
         if name == "HARN_LLM_PROVIDER":
             return super().env(name) or self._default_provider
+        if self._scratch is not None and name in _STATE:
+            return super().env(name) or os.path.join(self._scratch, _STATE[name])
         return super().env(name)
 
 
@@ -68,14 +80,16 @@ def run_program(
     shown: Path | None = None,
     default_provider: str | None = None,
     skill_dirs: Sequence[str] = (),
+    scratch: str | None = None,
 ) -> Outcome:
     """Run `path` as a program of its own; `STEM.llm-mock.jsonl` beside it answers its model calls.
 
     `entry` is the pipeline to run instead of the usual one, `shown` what messages call the file, and
     `default_provider` the value of HARN_LLM_PROVIDER where it is not set. `skill_dirs` hold skills for it.
+    What it leaves for a next run goes to the directory `scratch`, if there is one.
     """
     written: list[str] = []
-    vm = Vm(host=TestHost(written.append, default_provider))
+    vm = Vm(host=TestHost(written.append, default_provider, scratch))
     bind_skills(vm, str(path), skill_dirs)
     fixtures = path.with_suffix(".llm-mock.jsonl")
     start = perf_counter()

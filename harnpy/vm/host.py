@@ -171,6 +171,20 @@ class Host:
         walk = ((where, name) for where, _, names in os.walk(directory) for name in names)
         return [os.path.relpath(os.path.join(where, name), directory) for where, name in walk]
 
+    def try_lock(self, path: str) -> Callable[[], object] | None:
+        """Take the lock that processes share by the file ``path``; what releases it, None when it is taken.
+
+        Its directory must be there. The lock of a process that dies is free. Raises OSError.
+        """
+        from filelock import FileLock, Timeout
+
+        lock = FileLock(path)
+        try:
+            lock.acquire(blocking=False)
+        except Timeout:
+            return None
+        return lock.release
+
     def exists(self, path: str) -> bool:
         return os.path.exists(path)
 

@@ -22,6 +22,7 @@ class ReplSession:
 
     def __init__(self, vm: Vm) -> None:
         self.vm = vm
+        vm.file = "<repl>"
         self.known = Known()
         self.values: dict[str, Value] = {}
         self.impls: dict[str, dict[str, Fn]] = {}

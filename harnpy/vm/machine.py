@@ -91,6 +91,8 @@ class Vm:
         self.enter = _big_frame(66_000)
         self.enter_worker = _big_frame(17_000)
         self.source_dir: str | None = None
+        #: What messages call the file of the program.
+        self.file: str | None = None
         self._running = False
         self._tasks: Tasks | None = None
         self._given: dict[str, Value] = {"argv": []}
@@ -117,7 +119,7 @@ class Vm:
         Raises SourceFault before it starts, VmError when it fails.
         """
         self._refuse_when_running()
-        self.source_dir = directory or self._directory_of(file)
+        self.file, self.source_dir = file, directory or self._directory_of(file)
         self._given["argv"] = list(args)
         # Mocks, colour mode and their like belong to one program (04 §0.9); services to the Vm.
         self._states.clear()

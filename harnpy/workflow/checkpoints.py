@@ -1,0 +1,114 @@
+"""Checkpoints: values that a program finds again when it is run again. Spec: 08 §11.
+
+One JSON object in one file, which is written as a whole or not at all, and before anything of it shows.
+"""
+
+from __future__ import annotations
+
+import os.path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from harnpy.llm.errors import MisuseError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Dict = dict[str, Any]
+
+_DEFAULT, _REPL = "default", "repl"
+
+
+class Files(Protocol):
+    """What is needed of a file system; `harnpy.vm.host.Host` has it."""
+
+    def read_text(self, path: str) -> str: ...
+    def make_directory(self, path: str) -> None: ...
+    def replace_text(self, path: str, text: str, temporary: str) -> None: ...
+    def delete_file(self, path: str, root: str) -> None: ...
+
+
+class Checkpoints:
+    """Those in the file ``path``. ``dump`` makes JSON text of any value, ``parse`` a value of such a text;
+    ``new_id`` tells the writers of one file apart."""
+
+    def __init__(
+        self,
+        path: str,
+        files: Files,
+        dump: Callable[[Any], str],
+        parse: Callable[[str], Any],
+        new_id: Callable[[], str],
+    ) -> None:
+        self.path = path
+        self._files = files
+        self._dump = dump
+        self._parse = parse
+        self._new_id = new_id
+        self._loaded: Dict | None = None
+
+    def set(self, key: str, value: Any) -> None:
+        """Keep a value, as JSON has it. Raises `MisuseError`."""
+        self._write({**self._values, key: value})
+
+    def get(self, key: str) -> Any:
+        """The value under a key, None without one."""
+        return self._values.get(key)
+
+    def has(self, key: str) -> bool:
+        return key in self._values
+
+    def keys(self) -> list[str]:
+        return sorted(self._values)
+
+    def delete(self, key: str) -> None:
+        """Drop a key; a missing one is fine. Raises `MisuseError`."""
+        if key in self._values:
+            self._write({name: value for name, value in self._values.items() if name != key})
+
+    def clear(self) -> None:
+        """Drop all, and the file. Raises `MisuseError`."""
+        try:
+            self._files.delete_file(self.path, os.path.dirname(self.path))
+        except OSError as error:
+            raise _failure("clear", error) from error
+        self._loaded = {}
+
+    @property
+    def _values(self) -> Dict:
+        if self._loaded is None:
+            self._loaded = self._read()
+        return self._loaded
+
+    def _read(self) -> Dict:
+        """What the file has; one that can't be read has nothing."""
+        try:
+            read = self._parse(self._files.read_text(self.path))
+        except (OSError, ValueError):
+            return {}
+        return read if isinstance(read, dict) else {}
+
+    def _write(self, values: Dict) -> None:
+        text = self._dump(values)
+        try:
+            self._files.make_directory(os.path.dirname(self.path))
+        except OSError as error:
+            raise _failure("mkdir", error) from error
+        try:
+            self._files.replace_text(self.path, text + "\n", f"{self.path}.{self._new_id()}.partial")
+        except OSError as error:
+            raise _failure("write", error) from error
+        self._loaded = self._parse(text)
+
+
+def program_name(file: str | None) -> str:
+    """Under which name a program keeps its checkpoints: its file's, without the extension."""
+    if file == "<repl>":
+        return _REPL
+    if file is None or file.startswith("<"):
+        return _DEFAULT
+    stem = os.path.splitext(os.path.basename(file))[0]
+    return _DEFAULT if stem in ("", ".", "..") else stem
+
+
+def _failure(step: str, error: OSError) -> MisuseError:
+    return MisuseError(f"checkpoint {step} error: {error.strerror}: {error.filename}")
