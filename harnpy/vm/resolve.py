@@ -15,6 +15,7 @@ from harnpy.vm.tree import (
     PLACEHOLDER_PARENTS,
     lineage,
     match_parts,
+    pack_names,
     pattern_names,
     placeholders,
     script_order,
@@ -81,7 +82,7 @@ class Resolver:
         if entry is None:
             self.statements(program, script_order(program))
         else:
-            self.statements(program, setup_order(program))
+            self.setup(program)
             chain = lineage(program, entry)
             for pipeline in chain:
                 self.open_scope(pipeline)
@@ -95,9 +96,15 @@ class Resolver:
         """An imported file: only its declarations run."""
         self.in_module = True
         self.begin(program)
-        self.statements(program, setup_order(program))
+        self.setup(program)
         self.leave_function()
         return self.out
+
+    def setup(self, program: ast.Program) -> None:
+        """What a file does before its entry, or before others may use it."""
+        declarations = setup_order(program)
+        self.statements(program, declarations)
+        self.out.bound_only.update(map(id, declarations))
 
     def begin(self, program: ast.Program) -> None:
         if self.imports:
@@ -511,8 +518,18 @@ class Resolver:
         self.declare(node, node.name, False, "skill").opaque = True
 
     def visit_EvalPack(self, node: ast.EvalPack) -> None:
+        """The fields see what is around the pack, the statements see the fields too (08 §8.7)."""
+        for field in node.fields:
+            self.visit(field)
         self.declare(node, node.name, False, "eval_pack").opaque = True
-        self.children(node)
+        self.function.scopes.append(Scope())
+        for owner, name in pack_names(node):
+            self.declare(owner, name, False, "field").opaque = True
+        self.open_scope(node)
+        self.statements(node, node.body)
+        self.optional(node.summarize)
+        self.close_scope()
+        self.close_scope()
 
     def visit_Closure(self, node: ast.Closure) -> None:
         self.nested(node, None, node.params, node.body, None)

@@ -176,5 +176,7 @@ class Resolution:
         """Functions of the file that go by the name of an imported one."""
         self.complete = True
         """Whether every import was found."""
+        self.bound_only: set[int] = set()
+        """Declarations of a file that is no script: an eval pack is a name there, and isn't run (08 §8.7)."""
         self.keep: list[object] = []
         """Nodes made during resolution: kept alive, since the tables go by identity."""

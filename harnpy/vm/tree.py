@@ -79,6 +79,15 @@ def pattern_names(pattern: ast.Node) -> list[str]:
     return [name for name in names if name != "_"]
 
 
+def pack_names(pack: ast.EvalPack) -> list[tuple[ast.Node, str]]:
+    """The names that an eval pack's statements see besides its own, each with the node it comes from."""
+    owners: dict[str, ast.Node] = {field.name: field for field in pack.fields}
+    for name in ("id", "version"):
+        if name != pack.name:
+            owners.setdefault(name, pack)
+    return [(owner, name) for name, owner in owners.items()]
+
+
 #: Below these a pipe's `_` is seen; in anything else it is not a placeholder (02 §4.3).
 PLACEHOLDER_PARENTS = (
     ast.Call,

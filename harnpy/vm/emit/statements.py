@@ -5,15 +5,13 @@ from __future__ import annotations
 from harnpy.syntax import ast
 from harnpy.vm.emit.calls import tail_call
 from harnpy.vm.emit.emitter import DISCARD, RETURN
+from harnpy.vm.tree import pack_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from harnpy.vm.emit.emitter import Emitter
 
-_LATER = {
-    ast.EvalPack: "an `eval_pack` declaration",
-    ast.Mutex: "`mutex`",
-}
+_LATER: dict[type[ast.Node], str] = {ast.Mutex: "`mutex`"}
 
 
 def return_(e: Emitter, node: ast.Return) -> None:
@@ -87,6 +85,30 @@ def import_(e: Emitter, node: ast.Import) -> None:
     e.line(f"{brought} = bring({node.path!r}, {node.names!r}, {{{wanted}}})")
     for i, binding in enumerate(bindings):
         e.assign_new(binding, f"{brought}[{i}]")
+
+
+def eval_pack(e: Emitter, node: ast.EvalPack) -> None:
+    """The name is the manifest of the fields; then the statements run, unless it is only bound (08 §8.7)."""
+    resolution = e.unit.resolution
+    if (id(node), node.name) in resolution.redeclared:
+        e.line(f"redeclared({node.name!r})")
+        return
+    given = {"id": repr(node.id or node.name)}
+    values = e.atoms([field.value for field in node.fields])
+    given |= {field.name: value for field, value in zip(node.fields, values, strict=True)}
+    entries = ", ".join(f"{name!r}: {value}" for name, value in given.items())
+    normalise = e.unit.builtin_function("eval_pack_manifest")
+    manifest = resolution.bindings[id(node), node.name]
+    e.assign_new(manifest, e.mark(node, f"{normalise}(vm, {{{entries}}})"))
+    if id(node) in resolution.bound_only:
+        return
+    for owner, name in pack_names(node):
+        value = given[name] if owner is not node else f"{manifest.python}[{name!r}]"
+        e.assign_new(resolution.bindings[id(owner), name], value)
+    e.open_scope(node)
+    e.statements(node.body, DISCARD)
+    if node.summarize is not None:
+        e.block(node.summarize, DISCARD)
 
 
 def nothing(e: Emitter, node: ast.Node) -> None:

@@ -93,6 +93,6 @@ STATEMENTS: dict[type[ast.Node], Callable[[Any, Any], None]] = {
     ast.Import: statements.import_,
     ast.ToolDecl: tools.declaration,
     ast.SkillDecl: statements.skill,
-    ast.EvalPack: statements.later,
+    ast.EvalPack: statements.eval_pack,
     ast.Mutex: statements.later,
 }

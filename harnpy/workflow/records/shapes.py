@@ -24,7 +24,9 @@ class Field(NamedTuple):
     part: Shape | None = None
 
     def blank(self) -> Any:
-        """The default, for the caller to keep."""
+        """The default, for the caller to keep; a part that is always there has all its keys."""
+        if self.part is not None and isinstance(self.default, dict):
+            return made(self.part, {})
         return type(self.default)() if isinstance(self.default, dict | list) else self.default
 
 

@@ -1,0 +1,30 @@
+"""Eval packs. Spec: 08 §8.7."""
+
+from __future__ import annotations
+
+from harnpy.builtins.convert import domain_errors
+from harnpy.llm.errors import MisuseError
+from harnpy.vm.builtin import builtin
+from harnpy.workflow.evals.manifest import normalised
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from harnpy.vm.machine import Vm
+    from harnpy.vm.values import Value
+
+    Dict = dict[str, Any]
+
+
+@builtin("eval_pack_manifest(manifest: dict) -> dict", family="records")
+def eval_pack_manifest(vm: Vm, manifest: Value = None) -> Dict:
+    """The normal form of an eval pack's manifest: what an `eval_pack` declaration binds."""
+    with domain_errors:
+        return normalised(_given("eval_pack_manifest", manifest), vm.sessions.effects)
+
+
+def _given(caller: str, manifest: Value) -> Value:
+    if manifest is None:
+        raise MisuseError(f"{caller}: missing manifest payload")
+    return manifest

@@ -1,0 +1,91 @@
+"""The manifest of an eval pack: every key, whatever spelling it was given in. Spec: 08 §8.7 "Manifest"."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.llm.errors import MisuseError
+from harnpy.workflow.records.shapes import Field, read
+
+if TYPE_CHECKING:
+    from harnpy.session.effects import Effects
+    from harnpy.workflow.records.shapes import Shape
+
+    Dict = dict[str, Any]
+
+_PREFIX = "orchestration parse error at "
+_TEXT, _TEXTS, _NUMBER, _INT = Field("string"), Field("list of strings", []), Field("number"), Field("int")
+_DICT, _MAYBE_DICT, _ANY = Field("dict", {}), Field("dict"), Field("any")
+
+
+def _texts(names: str) -> Shape:
+    return dict.fromkeys(names.split(), _TEXT)
+
+
+THRESHOLDS: Shape = {
+    "severity": _TEXT,
+    **dict.fromkeys(("min_score", "min_confidence", "max_cost_usd"), _NUMBER),
+    **dict.fromkeys(("max_latency_ms", "max_tokens", "max_stage_count"), _INT),
+}
+_THRESHOLDS = Field("dict", {}, THRESHOLDS)
+_PACKAGE: Shape = {**_texts("name version source"), "templates": _TEXTS}
+_DEFAULTS: Shape = {**_texts("severity fixture_root"), "thresholds": _THRESHOLDS, "judge": _MAYBE_DICT}
+_FIXTURE: Shape = {
+    **_texts("id kind path trace_id provider event_kind"), "inline": _ANY, "metadata": _DICT,
+}  # fmt: skip
+_ASSERTION: Shape = {**_texts("kind stage path op contains"), "expected": _ANY, "metadata": _DICT}
+_RUBRIC: Shape = {
+    **_texts("id kind description prompt"),
+    "assertions": Field("list", [], _ASSERTION),
+    "judge": _MAYBE_DICT,
+    "calibration": _ANY,
+    "thresholds": _THRESHOLDS,
+    "metadata": _DICT,
+}
+_CASE: Shape = {
+    **_texts("id name description run run_path friction_events fixture fixture_path compare_to severity"),
+    "rubrics": _TEXTS,
+    "thresholds": _THRESHOLDS,
+    "metadata": _DICT,
+}
+_PACK: Shape = {
+    "version": _INT,
+    **_texts("id name description base_dir baseline"),
+    "package": Field("dict", None, _PACKAGE),
+    "defaults": Field("dict", {}, _DEFAULTS),
+    "fixtures": Field("list", [], _FIXTURE),
+    "rubrics": Field("list", [], _RUBRIC),
+    "judge": _MAYBE_DICT,
+    "cases": Field("list", [], _CASE),
+    "metadata": _DICT,
+}
+
+
+def normalised(given: Any, effects: Effects) -> Dict:
+    """The manifest with every key. Raises `MisuseError`."""
+    try:
+        pack = read(_PACK, _underscored(_PACK, given))
+    except MisuseError as error:
+        reason = error.message.removeprefix(_PREFIX)
+        raise MisuseError(f"eval_pack_manifest parse error at {reason}") from error
+    pack["version"] = pack["version"] or 1
+    if not pack["id"]:
+        named = pack["name"] if (pack["name"] or "").strip() else None
+        pack["id"] = named or f"eval_pack_{effects.new_id()}"
+    return pack
+
+
+def _underscored(shape: Shape, given: Any) -> Any:
+    """``given`` with the keys of ``shape``, where they are written with dashes, as it has them."""
+    if isinstance(given, list):
+        return [_underscored(shape, item) for item in given]
+    if not isinstance(given, dict):
+        return given
+    found = dict(given)
+    for key, field in shape.items():
+        dashed = key.replace("_", "-")
+        if key not in found and dashed in found:
+            found[key] = found.pop(dashed)
+        if field.part is not None and key in found:
+            found[key] = _underscored(field.part, found[key])
+    return found
