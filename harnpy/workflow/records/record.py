@@ -11,13 +11,19 @@ from typing import TYPE_CHECKING, Any
 from harnpy.llm.errors import MisuseError
 from harnpy.session.effects import rfc3339
 from harnpy.workflow.artifacts import artifact
-from harnpy.workflow.records import shapes
+from harnpy.workflow.records import children, receipts, shapes
+from harnpy.workflow.records.fixture import fixture_of
+from harnpy.workflow.records.observability import observability
 from harnpy.workflow.records.plain import plain
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from harnpy.session.effects import Effects
 
     Dict = dict[str, Any]
+    #: The questions that a run has asked people, by its id: dicts as in a record's `hitl_questions`.
+    Asked = Callable[[str], list[Dict]]
 
 RUNNING = "running"
 START, STAGE_COMPLETE, FINALIZE = "start", "stage_complete", "finalize"
@@ -57,7 +63,12 @@ def new_checkpoint(effects: Effects, **fields: Any) -> Dict:
 # What a dict says.
 
 
-def normalised(given: Any, effects: Effects) -> Dict:
+def nobody(run_id: str) -> list[Dict]:
+    """For runs that ask no people."""
+    return []
+
+
+def normalised(given: Any, effects: Effects, asked: Asked = nobody) -> Dict:
     """The record in a dict, with what can be told from the rest filled in. Raises `MisuseError`."""
     run = read_run(given, effects)
     run["_type"] = "run_record"
@@ -65,16 +76,30 @@ def normalised(given: Any, effects: Effects) -> Dict:
     run["started_at"] = run["started_at"] or rfc3339(effects.now())
     run["status"] = run["status"] or RUNNING
     run["root_run_id"] = run["root_run_id"] or run["id"]
+    if run["replay_fixture"] is None:
+        run["replay_fixture"] = fixture_of(run, effects)
+    derive(run, effects, asked)
+    if run["observability"] is None:
+        run["observability"] = observability(run, effects)
     return run
+
+
+def derive(run: Dict, effects: Effects, asked: Asked = nobody) -> None:
+    """Bring what other parts tell up to date: questions, child runs, handoffs."""
+    known = {question["request_id"] for question in run["hitl_questions"]}
+    run["hitl_questions"] += [each for each in asked(run["id"]) if each["request_id"] not in known]
+    run["child_runs"][:] = children.completed(run["child_runs"], run["stages"])
+    receipts.synchronise(run, effects)
 
 
 def read_run(given: Any, effects: Effects) -> Dict:
     """The record as the dict has it: every key, nothing made up. Raises `MisuseError`."""
     try:
         run = plain(shapes.read(shapes.RUN, given), effects)
-        for stage, path in ((stage, f"stages[{index}].") for index, stage in enumerate(run["stages"])):
-            stage["artifacts"] = _artifacts(stage["artifacts"], f"{path}artifacts", effects)
+        for index, stage in enumerate(run["stages"]):
+            stage["artifacts"] = _artifacts(stage["artifacts"], f"stages[{index}].artifacts", effects)
         run["artifacts"] = _artifacts(run["artifacts"], "artifacts", effects)
+        run["handoffs"] = receipts.read_handoffs(run["handoffs"], effects)
     except MisuseError as error:
         reason = error.message.removeprefix(_PREFIX)
         raise MisuseError(f"run_record parse error at {reason}") from error
@@ -82,4 +107,13 @@ def read_run(given: Any, effects: Effects) -> Dict:
 
 
 def _artifacts(given: list[Any], path: str, effects: Effects) -> list[Dict]:
-    return [artifact.normalised(item, effects, f"{path}[{index}]") for index, item in enumerate(given)]
+    artifacts = []
+    for index, item in enumerate(given):
+        place = f"{path}[{index}]"
+        try:
+            artifacts.append(artifact.normalised(item, effects, place))
+        except MisuseError as error:
+            if error.message.startswith(_PREFIX):
+                raise
+            raise MisuseError(f"{place}: {error.message}") from error
+    return artifacts

@@ -10,24 +10,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.workflow.records.files import write
+from harnpy.workflow.records.observability import Observer
 from harnpy.workflow.records.plain import indented, plain, pretty
+from harnpy.workflow.records.record import derive, nobody
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from harnpy.session.effects import Effects
+    from harnpy.workflow.records.record import Asked
 
     Dict = dict[str, Any]
-
-_PARTS = ("stages", "transitions", "checkpoints", "child_runs", "artifacts", "handoffs", "tool_recordings")
 
 
 class RunWriter:
     """``run`` is a record with every key (`new_run`); the executor adds to it and calls `save`."""
 
-    def __init__(self, run: Dict, path: str, effects: Effects) -> None:
+    def __init__(self, run: Dict, path: str, effects: Effects, asked: Asked = nobody) -> None:
         self.run = run
         self.path = path
         self._effects = effects
+        self._asked = asked
         self._texts = _Texts()
+        self._observer = Observer(effects)
 
     def save(self) -> None:
         """Write the record. What can be told from its parts (`observability`, `child_runs`, handoffs) is
@@ -35,11 +40,13 @@ class RunWriter:
         run = self.run
         run["persisted_path"] = self.path
         for key, value in run.items():
-            if key in _PARTS:
+            if _is_list_of_parts(value):
                 value[:] = [self._plain(item) for item in value]
-            else:
+            elif key != "observability":
                 run[key] = self._plain(value)
-        write(self.path, self._texts.of_run(run), self._effects)
+        derive(run, self._effects, self._asked)
+        run["observability"] = self._observer.observe(run)
+        write(self.path, self._texts.of_record(run), self._effects)
 
     def _plain(self, value: Any) -> Any:
         """The value as JSON has it; what has a text already has been looked at."""
@@ -50,24 +57,48 @@ class _Texts:
     """Texts by the identity of what they say. That is kept too, so that nothing else gets its id."""
 
     def __init__(self) -> None:
-        self._kept: dict[int, tuple[Any, str]] = {}
+        self._known: dict[int, Any] = {}
+        self._texts: dict[tuple[int, int], str] = {}
 
     def has(self, value: Any) -> bool:
-        return id(value) in self._kept
+        return id(value) in self._known
 
-    def of_run(self, run: Dict) -> str:
-        entries = [f'  "{key}": {self._of(key, run[key])}' for key in sorted(run)]
-        return "{\n" + ",\n".join(entries) + "\n}"
+    def of_record(self, run: Dict) -> str:
+        return "".join(self._object(run, 0))
 
-    def _of(self, key: str, value: Any) -> str:
-        if key in _PARTS and value:
-            return "[\n    " + ",\n    ".join([self._part(item, 2) for item in value]) + "\n  ]"
-        if key == "transcript" and value is not None:
-            return self._part(value, 1)
-        return indented(pretty(value), 1)
+    def _object(self, value: Dict, level: int) -> Iterator[str]:
+        """The pieces of the record, or of its observability."""
+        entries = ((f'"{key}": ', self._entry(key, value[key], level + 1)) for key in sorted(value))
+        return _enclosed("{", entries, "}", level)
 
-    def _part(self, value: Any, levels: int) -> str:
-        kept = self._kept.get(id(value))
-        if kept is None:
-            kept = self._kept[id(value)] = (value, indented(pretty(value), levels))
-        return kept[1]
+    def _entry(self, key: str, value: Any, level: int) -> Iterable[str]:
+        if key == "observability" and value is not None:
+            return self._object(value, level)
+        if _is_list_of_parts(value):
+            return _enclosed("[", (("", (self._part(item, level + 1),)) for item in value), "]", level)
+        return (self._part(value, level) if key == "transcript" else indented(pretty(value), level),)
+
+    def _part(self, value: Any, level: int) -> str:
+        key = id(value), level
+        text = self._texts.get(key)
+        if text is None:
+            self._known[id(value)] = value
+            text = self._texts[key] = indented(pretty(value), level)
+        return text
+
+
+def _is_list_of_parts(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
+
+
+def _enclosed(
+    opening: str, items: Iterable[tuple[str, Iterable[str]]], closing: str, level: int
+) -> Iterator[str]:
+    """The pieces of an object or a list that isn't empty; an item is its key and its pieces."""
+    margin = "\n" + "  " * level
+    before = f"{opening}{margin}  "
+    for key, pieces in items:
+        yield before + key
+        yield from pieces
+        before = f",{margin}  "
+    yield margin + closing

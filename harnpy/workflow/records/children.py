@@ -1,0 +1,59 @@
+"""The runs that a run's workers made, as its record lists them. Spec: 08 §8.1, §8.2."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.workflow.records import shapes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    Dict = dict[str, Any]
+
+
+def completed(known: Iterable[Dict], stages: Sequence[Dict]) -> list[Dict]:
+    """The child runs that are known, and those of the stages' workers. What a worker's handle says fills in
+    what is unset. An entry to which nothing is new stays the same object."""
+    children = {child["worker_id"]: child for child in known}
+    for stage in stages:
+        told = _of_stage(stage)
+        if told is not None:
+            child = children.setdefault(told["worker_id"], told)
+            news = {key: value for key, value in told.items() if child[key] in (None, "")}
+            if any(value not in (None, "") for value in news.values()):
+                children[told["worker_id"]] = {**child, **news}
+    return list(children.values())
+
+
+def _of_stage(stage: Dict) -> Dict | None:
+    handle = stage["metadata"].get("worker")
+    if not isinstance(handle, dict) or not _text(handle.get("id")):
+        return None
+    provenance, audit = _dict(handle.get("provenance")), _dict(handle.get("audit"))
+    execution = handle.get("execution")
+    child = {
+        "worker_id": handle["id"],
+        "parent_stage_id": _text(handle.get("parent_stage_id")) or stage["id"],
+        "session_id": _text(provenance.get("session_id")),
+        "parent_session_id": _text(provenance.get("parent_session_id")),
+        "mutation_scope": _text(audit.get("mutation_scope")),
+        "approval_policy": audit.get("approval_policy"),
+        "request": handle.get("request"),
+        "provenance": handle.get("provenance"),
+        "run_id": _text(handle.get("child_run_id")),
+        "run_path": _text(handle.get("child_run_path")),
+        "snapshot_path": _text(handle.get("snapshot_path")),
+        "finished_at": _text(handle.get("finished_at")),
+        "execution": shapes.read(shapes.EXECUTION, execution) if isinstance(execution, dict) else None,
+    }
+    texts = {key: _text(handle.get(key)) or "" for key in ("task", "status", "started_at")}
+    return shapes.made(shapes.CHILD_RUN, {**child, **texts, "worker_name": _text(handle.get("name")) or ""})
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _dict(value: Any) -> Dict:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,49 @@
+"""Whether a run asked the question that it should have asked. Spec: 08 §8.3.
+
+Questions are compared by their words: lower case, letters and digits only.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from harnpy.workflow.records import shapes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    Dict = dict[str, Any]
+
+_WORD = re.compile(r"[^\W_]+")
+
+
+def failures(questions: Sequence[Dict], given: Dict | None) -> Iterator[str]:
+    """Why the questions are not what was expected."""
+    wanted = given or shapes.made(shapes.CLARIFICATION, {})
+    least = max(1, wanted["min_questions"] or 0)
+    most = 1 if wanted["max_questions"] is None else wanted["max_questions"]
+    count = len(questions)
+    if count < least:
+        yield f"expected at least {least} clarifying question(s), got {count}"
+    if count > most:
+        yield f"expected at most {most} clarifying question(s), got {count}"
+    prompts = [question["prompt"] for question in questions]
+    if prompts and not any(_matches(prompt, wanted) for prompt in prompts):
+        shown = ", ".join(f'"{prompt}"' for prompt in prompts)
+        yield f"no clarifying question matched fixture; actual questions: {shown}"
+
+
+def _matches(prompt: str, wanted: Dict) -> bool:
+    accepted = [text for text in (wanted["expected_question"], *wanted["accepted_questions"]) if text]
+    said = _words(prompt)
+    return (
+        (not accepted or said in map(_words, accepted))
+        and all(_words(term) in said for term in wanted["required_terms"])
+        and not any(_words(term) in said for term in wanted["forbidden_terms"])
+    )
+
+
+def _words(text: str) -> str:
+    """The words, each between spaces: a term is in a question when its words are, one after the other."""
+    return f" {' '.join(_WORD.findall(text.lower()))} "

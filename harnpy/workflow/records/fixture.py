@@ -1,0 +1,106 @@
+"""Replay fixtures: what a run is expected to come to, and whether it does. Spec: 08 §8.3."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.llm.errors import MisuseError
+from harnpy.session.effects import rfc3339
+from harnpy.workflow.records import clarifying, shapes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harnpy.session.effects import Effects
+
+    Dict = dict[str, Any]
+
+REPLAY, CLARIFYING = "replay", "clarifying_question"
+_SNIPPET = 80
+_PREFIX = "orchestration parse error at "
+
+
+def fixture_of(run: Dict, effects: Effects) -> Dict:
+    """The fixture that this run passes: an assertion for the last stage of every node."""
+    return shapes.made(
+        shapes.FIXTURE,
+        {
+            "id": f"fixture_{effects.new_id()}",
+            "source_run_id": run["id"],
+            "workflow_id": run["workflow_id"],
+            "workflow_name": run["workflow_name"],
+            "created_at": rfc3339(effects.now()),
+            "expected_status": run["status"],
+            "stage_assertions": [_assertion(stage) for stage in _by_node(run).values()],
+        },
+    )
+
+
+def read_fixture(given: Any, caller: str) -> Dict:
+    """A fixture with every key. Raises `MisuseError` in the name of ``caller``."""
+    try:
+        return shapes.read(shapes.FIXTURE, given, "fixture")
+    except MisuseError as error:
+        raise MisuseError(f"{caller} parse error at {error.message.removeprefix(_PREFIX)}") from error
+
+
+def evaluate(run: Dict, fixture: Dict) -> Dict:
+    """`{pass, failures, stage_count}`. What a fixture leaves empty is not expected of the run."""
+    failures = list(_failures(run, fixture))
+    return {"pass": not failures, "failures": failures, "stage_count": len(run["stages"])}
+
+
+def _assertion(stage: Dict) -> Dict:
+    return {
+        "node_id": stage["node_id"],
+        "expected_status": stage["status"],
+        "expected_outcome": stage["outcome"],
+        "expected_branch": stage["branch"],
+        "required_artifact_kinds": list(dict.fromkeys(artifact["kind"] for artifact in stage["artifacts"])),
+        "visible_text_contains": (stage["visible_text"] or "")[:_SNIPPET] or None,
+    }
+
+
+def _by_node(run: Dict) -> dict[str, Dict]:
+    return {stage["node_id"]: stage for stage in run["stages"]}
+
+
+def _failures(run: Dict, fixture: Dict) -> Iterator[str]:
+    yield from _mismatch("run status", fixture["expected_status"], run["status"])
+    stages = _by_node(run)
+    for assertion in fixture["stage_assertions"]:
+        stage = stages.get(assertion["node_id"])
+        if stage is None:
+            yield f"missing stage {assertion['node_id']}"
+        else:
+            yield from _stage_failures(stage, assertion)
+    if fixture["eval_kind"] == CLARIFYING:
+        yield from clarifying.failures(run["hitl_questions"], fixture["clarifying_question"])
+    elif fixture["eval_kind"] != REPLAY:
+        yield f"unknown eval_kind '{fixture['eval_kind']}'"
+
+
+def _stage_failures(stage: Dict, assertion: Dict) -> Iterator[str]:
+    name = f"stage {stage['node_id']}"
+    yield from _mismatch(f"{name} status", assertion["expected_status"], stage["status"])
+    yield from _mismatch(f"{name} outcome", assertion["expected_outcome"], stage["outcome"])
+    expected = assertion["expected_branch"]
+    if expected != stage["branch"]:
+        yield f"{name} branch mismatch: expected {option(expected)}, got {option(stage['branch'])}"
+    kinds = {artifact["kind"] for artifact in stage["artifacts"]}
+    for kind in assertion["required_artifact_kinds"]:
+        if kind not in kinds:
+            yield f"{name} missing artifact kind {kind}"
+    snippet = assertion["visible_text_contains"]
+    if snippet and snippet not in (stage["visible_text"] or ""):
+        yield f'{name} visible text does not contain expected snippet "{snippet}"'
+
+
+def _mismatch(what: str, expected: str, actual: str) -> Iterator[str]:
+    if expected and expected != actual:
+        yield f"{what} mismatch: expected {expected}, got {actual}"
+
+
+def option(value: str | None) -> str:
+    """A text that may be missing, as messages show it."""
+    return "None" if value is None else f'Some("{value}")'

@@ -1,0 +1,205 @@
+"""What a record shows at a glance: graph, workers, verifications, transcripts, rounds. Spec: 08 §8.4.
+
+All of it follows from the record. What was made of a stage is kept, so that after another stage only that
+one is looked at.
+"""
+
+from __future__ import annotations
+
+import os.path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from harnpy.workflow.records.action_graph import ActionGraph
+from harnpy.workflow.records.rounds import daemon_event, planner_round
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harnpy.session.effects import Effects
+
+    Dict = dict[str, Any]
+
+VERSION = 4
+LLM_TRANSCRIPT = "run:llm_transcript"
+_LINEAGE = (
+    "worker_id", "worker_name", "parent_stage_id", "task", "status", "session_id", "parent_session_id",
+    "mutation_scope", "run_id", "run_path", "snapshot_path",
+)  # fmt: skip
+_COMPACTION = (
+    "mode", "strategy", "archived_messages", "estimated_tokens_before", "estimated_tokens_after",
+    "snapshot_asset_id",
+)  # fmt: skip
+
+
+def observability(run: Dict, effects: Effects) -> Dict:
+    return Observer(effects).observe(run)
+
+
+class _Parts(NamedTuple):
+    """What is told of one stage, under the names of the lists."""
+
+    planner_rounds: list[Dict]
+    verification_outcomes: list[Dict]
+    transcript_pointers: list[Dict]
+    compaction_events: list[Dict]
+    daemon_events: list[Dict]
+
+
+class Observer:
+    """Of one run. Whatever has been looked at is known by its identity, and kept so that it stays known."""
+
+    def __init__(self, effects: Effects) -> None:
+        self._effects = effects
+        self._graph = ActionGraph()
+        self._stages: dict[int, tuple[Dict, _Parts]] = {}
+        self._lineage: dict[int, tuple[Dict, Dict]] = {}
+        self._last: tuple[Any, list[Dict], list[Dict]] | None = None
+
+    def observe(self, run: Dict) -> Dict:
+        parts = [self._of_stage(stage) for stage in run["stages"]]
+        pointers, compactions = self._of_transcript(run["transcript"])
+        rounds = [each for part in parts for each in part.planner_rounds]
+        nodes, edges = self._graph.draw(run)
+        return {
+            "schema_version": VERSION,
+            "planner_rounds": rounds,
+            "research_fact_count": sum(len(each["research_facts"]) for each in rounds),
+            "action_graph_nodes": nodes,
+            "action_graph_edges": edges,
+            "worker_lineage": [self._of_child(child) for child in run["child_runs"]],
+            "verification_outcomes": [each for part in parts for each in part.verification_outcomes],
+            "transcript_pointers": [
+                *(each for part in parts for each in part.transcript_pointers),
+                *pointers,
+                *_sidecar(run["persisted_path"], self._effects),
+            ],
+            "compaction_events": [
+                *(each for part in parts for each in part.compaction_events),
+                *compactions,
+            ],
+            "daemon_events": [each for part in parts for each in part.daemon_events],
+        }
+
+    def _of_stage(self, stage: Dict) -> _Parts:
+        known = self._stages.get(id(stage))
+        if known is None:
+            known = self._stages[id(stage)] = (stage, _parts(stage))
+        return known[1]
+
+    def _of_child(self, child: Dict) -> Dict:
+        known = self._lineage.get(id(child))
+        if known is None:
+            known = self._lineage[id(child)] = (child, {key: child[key] for key in _LINEAGE})
+        return known[1]
+
+    def _of_transcript(self, transcript: Any) -> tuple[list[Dict], list[Dict]]:
+        """Pointers and compactions of the run's own transcript."""
+        if self._last is None or self._last[0] is not transcript:
+            location = "run.transcript"
+            pointers = [] if transcript is None else [_pointer("run:transcript", "run transcript", location)]
+            self._last = (transcript, pointers, list(_compactions(transcript, location, None)))
+        return self._last[1:]
+
+
+def _parts(stage: Dict) -> _Parts:
+    transcript, location = stage["transcript"], f"run.stages[{stage['node_id']}].transcript"
+    label = f"{stage['node_id']} transcript"
+    return _Parts(
+        planner_round(stage),
+        _verification(stage),
+        [] if transcript is None else [_pointer(f"stage:{stage['id']}:transcript", label, location)],
+        list(_compactions(transcript, location, stage)),
+        daemon_event(stage),
+    )
+
+
+# Transcripts.
+
+
+def _pointer(id: str, label: str, location: str) -> Dict:
+    return {
+        "id": id, "label": label, "kind": "embedded_transcript", "location": location, "path": None,
+        "available": True,
+    }  # fmt: skip
+
+
+def sidecar_path(record: str) -> str:
+    """Where the log of the model calls lies that belongs to the record in a file."""
+    return os.path.join(f"{os.path.splitext(record)[0]}-llm", "llm_transcript.jsonl")
+
+
+def _sidecar(record: str | None, effects: Effects) -> list[Dict]:
+    if record is None:
+        return []
+    path = sidecar_path(record)
+    return [
+        {
+            "id": LLM_TRANSCRIPT,
+            "label": "LLM transcript",
+            "kind": "llm_jsonl",
+            "location": path,
+            "path": path,
+            "available": effects.exists(os.path.join(effects.cwd(), path)),
+        }
+    ]
+
+
+def _compactions(transcript: Any, location: str, stage: Dict | None) -> Iterator[Dict]:
+    if not isinstance(transcript, dict):
+        return
+    listed = _dicts(transcript.get("assets"))
+    assets = {asset["id"]: asset for asset in listed if isinstance(asset.get("id"), str)}
+    for event in _dicts(transcript.get("events")):
+        if event.get("kind") != "compaction":
+            continue
+        metadata = event.get("metadata")
+        told = metadata if isinstance(metadata, dict) else {}
+        asset_id = told.get("snapshot_asset_id")
+        asset = assets.get(asset_id) if isinstance(asset_id, str) else None
+        storage = asset.get("storage") if asset else None
+        yield {
+            "id": event.get("id"),
+            "transcript_id": transcript.get("id"),
+            "stage_id": stage and stage["id"],
+            "node_id": stage and stage["node_id"],
+            **{key: told.get(key) for key in _COMPACTION},
+            "snapshot_location": None if asset_id is None else f"{location}.assets[{asset_id}]",
+            "snapshot_path": storage.get("path") if isinstance(storage, dict) else None,
+            "available": asset is not None,
+        }
+
+
+def _dicts(value: Any) -> list[Dict]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+# Verification.
+
+
+def _verification(stage: Dict) -> list[Dict]:
+    verification = stage["verification"]
+    if stage["kind"] != "verify" and verification is None:
+        return []
+    told = verification if isinstance(verification, dict) else {}
+    outcome = {key: stage[key] for key in ("node_id", "status")}
+    return [{"stage_id": stage["id"], **outcome, "passed": _passed(stage, told), "summary": _summary(told)}]
+
+
+def _passed(stage: Dict, verification: Dict) -> bool | None:
+    for key in ("ok", "pass", "success"):
+        if isinstance(verification.get(key), bool):
+            return bool(verification[key])
+    if stage["status"] == "failed":
+        return False
+    return True if (stage["status"], stage["outcome"]) == ("completed", "success") else None
+
+
+def _summary(verification: Dict) -> str | None:
+    """What was verified, in a few words."""
+    summary, checks = verification.get("summary"), _dicts(verification.get("checks"))
+    if isinstance(summary, str):
+        return summary
+    if checks:
+        return f"{sum(check.get('ok') is True for check in checks)} of {len(checks)} checks passed"
+    kind = verification.get("kind")
+    return kind if isinstance(kind, str) else None

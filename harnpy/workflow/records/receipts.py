@@ -1,0 +1,93 @@
+"""The handoffs of a run: its list of them and the artifacts that hold them say the same. Spec: 08 §12."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.agent import handoffs
+from harnpy.session.effects import rfc3339
+from harnpy.workflow.artifacts import artifact
+
+if TYPE_CHECKING:
+    from harnpy.session.effects import Effects
+
+    Dict = dict[str, Any]
+
+_RECEIPT = "run_receipt"
+_PRIORITY = 85
+
+
+def read_handoffs(given: list[Any], effects: Effects) -> list[Dict]:
+    """A record's own handoffs in their normal form. Raises `MisuseError`."""
+    return [_normal(item, effects, f"handoffs[{index}]") for index, item in enumerate(given)]
+
+
+def synchronise(run: Dict, effects: Effects) -> None:
+    """Bring the run's `handoffs` and `artifacts` into step. What doesn't change stays the same object."""
+    found = (item["data"] for item in run["artifacts"] if item["kind"] == artifact.HANDOFF)
+    merged: dict[str, Dict] = {}
+    for handoff in (*run["handoffs"], *found):
+        known = merged.get(handoff["id"])
+        merged[handoff["id"]] = handoff if known is None else _merged(known, handoff)
+    known_as = {item["id"]: item for item in run["handoffs"]}
+    for id, handoff in merged.items():
+        settled = _with_receipt(handoff, run)
+        merged[id] = known_as[id] if known_as.get(id) == settled else settled
+    run["handoffs"][:] = sorted(merged.values(), key=lambda handoff: str(handoff["created_at"]))
+    held = {item["data"]["id"] for item in run["artifacts"] if item["kind"] == artifact.HANDOFF}
+    run["artifacts"][:] = [_rewritten(item, merged, effects) for item in run["artifacts"]] + [
+        _holder(handoff, effects) for handoff in run["handoffs"] if handoff["id"] not in held
+    ]
+
+
+def _normal(given: Any, effects: Effects, path: str) -> Dict:
+    return handoffs.normalise(given, f"handoff_{effects.new_id()}", rfc3339(effects.now()), caller=path)
+
+
+def _merged(own: Dict, other: Dict) -> Dict:
+    """``own`` with what only ``other`` has set; the links of both."""
+    links = own["receipt_links"] + [
+        link for link in other["receipt_links"] if link not in own["receipt_links"]
+    ]
+    unset = {key: value for key, value in other.items() if own[key] in (None, [], {})}
+    return {**own, **unset, "receipt_links": links}
+
+
+def _with_receipt(handoff: Dict, run: Dict) -> Dict:
+    """The handoff with the run that it belongs to, and with a link to the record of that run."""
+    label = run["workflow_name"] or run["workflow_id"]
+    link = {"kind": _RECEIPT, "label": label or None, "run_id": run["id"], "path": run["persisted_path"]}
+    receipt = {**dict.fromkeys(("artifact_id", "href")), **link}
+    links = [each for each in handoff["receipt_links"] if not _is_of_run(each, run["id"])]
+    return {
+        **handoff,
+        "parent_run_id": handoff["parent_run_id"] or run["id"],
+        "receipt_links": [*links, receipt],
+    }
+
+
+def _is_of_run(link: Dict, run_id: str) -> bool:
+    return (link["kind"], link["run_id"]) == (_RECEIPT, run_id)
+
+
+def _rewritten(item: Dict, merged: dict[str, Dict], effects: Effects) -> Dict:
+    """The artifact with its handoff as it is now."""
+    if item["kind"] != artifact.HANDOFF or item["data"] == merged[item["data"]["id"]]:
+        return item
+    told = {**item, "data": merged[item["data"]["id"]], "estimated_tokens": None}
+    return {**artifact.normalised(told, effects), "title": item["title"]}
+
+
+def _holder(handoff: Dict, effects: Effects) -> Dict:
+    """An artifact for a handoff that has none."""
+    return artifact.normalised(
+        {
+            "id": f"artifact_{handoff['id']}",
+            "kind": artifact.HANDOFF,
+            "data": handoff,
+            "source": handoff["source_persona"],
+            "freshness": "fresh",
+            "priority": _PRIORITY,
+        },
+        effects,
+    )
