@@ -160,6 +160,17 @@ def node_with_python_functions(vm: Vm, node: Value) -> Value:
     return {**given, "tools": _tools(vm, node["tools"])} if "tools" in node else given
 
 
+def graph_with_python_functions(vm: Vm, graph: Value) -> Value:
+    """The same for a whole workflow, its shorthand nodes included."""
+    if type(graph) is not dict:
+        return graph
+    given = {key: node_with_python_functions(vm, value) for key, value in graph.items()}
+    nodes = given.get("nodes")
+    if type(nodes) is dict:
+        given["nodes"] = {id: node_with_python_functions(vm, node) for id, node in graph["nodes"].items()}
+    return given
+
+
 def _tools(vm: Vm, tools: Value) -> Value:
     """A registry or a list of entries, with handlers that Python can call."""
     if type(tools) is dict and type(tools.get("tools")) is list:

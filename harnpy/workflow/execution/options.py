@@ -66,6 +66,12 @@ class RunOptions:
         steps = _STEPS_A_NODE * len(graph["nodes"]) if self.max_steps is None else self.max_steps
         return max(1, steps)
 
+    def filled(self, node: Dict) -> Dict:
+        """The node with what it leaves to the run."""
+        policy = node["model_policy"]
+        left = {key: value for key, value in self.model.items() if policy[key] in (None, "")}
+        return {**node, "mode": node["mode"] or self.mode, "model_policy": {**policy, **left}}
+
 
 def read_options(given: Options) -> RunOptions:
     """The options; unknown ones are ignored. Raises `MisuseError`."""

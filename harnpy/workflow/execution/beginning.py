@@ -1,0 +1,122 @@
+"""Where a run begins: a record, new or taken up again, and in whose name it changes things. Spec: 08 §7.8."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.agent.rules.policy import Policy, read_policy
+from harnpy.agent.workers.requested import policy_dict
+from harnpy.llm.errors import MisuseError
+from harnpy.workflow.execution.options import DETERMINISTIC, RunOptions
+from harnpy.workflow.execution.replay import Replay
+from harnpy.workflow.graph.policies import BUILT_IN
+from harnpy.workflow.records.files import load
+from harnpy.workflow.records.record import RUNNING, new_run, normalised
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harnpy.agent.rules.ambient import Ambient
+    from harnpy.session.effects import Effects
+
+    Dict = dict[str, Any]
+
+
+def begin_run(
+    task: str, graph: Dict, artifacts: Sequence[Dict], options: RunOptions, effects: Effects
+) -> Dict:
+    """The record of a run that is about to go on. Raises `MisuseError`."""
+    former = _former(options, effects)
+    lineage = options.lineage
+    run = new_run(effects.new_id(), effects) if former is None else former
+    known = {artifact["id"] for artifact in run["artifacts"]}
+    return {
+        **run,
+        "workflow_id": graph["id"],
+        "workflow_name": graph["name"],
+        "task": task,
+        "status": RUNNING,
+        "finished_at": None,
+        "parent_run_id": lineage.get("parent_run_id") or run["parent_run_id"],
+        "root_run_id": _root(run, lineage, is_new=former is None),
+        "pending_nodes": run["pending_nodes"] or [graph["entry"]],
+        "artifacts": run["artifacts"] + [made for made in artifacts if made["id"] not in known],
+        "transcript": options.transcript or run["transcript"],
+        "policy": policy_dict(BUILT_IN),
+        "execution": options.execution or run["execution"],
+    }
+
+
+def _root(run: Dict, lineage: dict[str, str], is_new: bool) -> str:
+    root: str = run["root_run_id"]
+    return lineage.get("root_run_id") or root if is_new else root
+
+
+def _former(options: RunOptions, effects: Effects) -> Dict | None:
+    """The run to go on with, if there is one."""
+    return _record(options.resume_run, options.resume_path, effects)
+
+
+def replay_of(options: RunOptions, effects: Effects) -> Replay | None:
+    """The stages to replay, if the run is a replay. Raises `MisuseError`."""
+    mode = options.replay_mode
+    if mode is None:
+        return None
+    run = _record(options.replay_run, options.replay_path, effects)
+    if run is None:
+        raise MisuseError("replay_mode requires replay_run or replay_path")
+    if mode != DETERMINISTIC:
+        raise MisuseError(f'workflow_execute: replay_mode must be "{DETERMINISTIC}" (got "{mode}")')
+    return Replay(run)
+
+
+def _record(given: Dict | None, path: str | None, effects: Effects) -> Dict | None:
+    if given is not None:
+        return normalised(given, effects)
+    return None if path is None else load(path, effects)
+
+
+def mutation_session(run_id: str, options: RunOptions, ambient: Ambient, new_id: str) -> Dict:
+    """In whose name the run changes things (08 §8.1)."""
+    audit, worker, outer = options.audit, ambient.worker, ambient.workflow
+    return {
+        "session_id": audit["session_id"] or f"session_{new_id}",
+        "parent_session_id": audit["parent_session_id"] or (outer and outer.mutation["session_id"]),
+        "run_id": audit["run_id"] or run_id,
+        "worker_id": audit["worker_id"] or (worker and worker.id) or options.lineage.get("parent_worker_id"),
+        "execution_kind": audit["execution_kind"] or "workflow",
+        "mutation_scope": audit["mutation_scope"],
+        "approval_policy": audit["approval_policy"],
+    }
+
+
+def run_metadata(
+    run: Dict, graph: Dict, options: RunOptions, mutation: Dict, validation: Dict, replay: Replay | None
+) -> Dict:
+    """What the executor says of a run beside what happens in it (08 §7.8)."""
+    trigger = options.trigger_event or {}
+    optional = {
+        "execution": run["execution"],
+        "workflow_metadata": graph["metadata"] or None,
+        "trigger_event": options.trigger_event,
+        "trace_id": trigger.get("trace_id"),
+        "replay_mode": options.replay_mode,
+        "replayed_from": replay and replay.source_id,
+        "delegated": options.delegated,
+        **options.lineage,
+    }
+    return {
+        **run["metadata"],
+        **{key: value for key, value in optional.items() if value is not None},
+        "effective_policy": policy_dict(effective_policy(graph)),
+        "mutation_session": mutation,
+        "workflow_version": graph["version"],
+        "validation": validation,
+        "max_steps": options.steps(graph),
+        "resumed": bool(options.resume_run is not None or options.resume_path),
+        "root_run_id": run["root_run_id"],
+    }
+
+
+def effective_policy(graph: Dict) -> Policy:
+    return BUILT_IN.intersect(read_policy(graph["capability_policy"]))
