@@ -1,0 +1,78 @@
+"""A chart as Mermaid text. Spec: 09 §6.4.
+
+Boxes are `n0`, `n1`, …, whatever they show, and labels are quoted: no label can be read as syntax.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from harnpy.workflow.viz.chart import Shape, Tone
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harnpy.workflow.viz.chart import Arrow, Box, Chart
+
+_BRACKETS = {
+    Shape.BOX: ("[", "]"),
+    Shape.ROUND: ("(", ")"),
+    Shape.DIAMOND: ("{", "}"),
+    Shape.HEXAGON: ("{{", "}}"),
+    Shape.WIDENING: ("[/", "\\]"),
+    Shape.NARROWING: ("[\\", "/]"),
+    Shape.DOUBLE: ("[[", "]]"),
+    Shape.DRUM: ("[(", ")]"),
+    Shape.FLAG: (">", "]"),
+    Shape.START: ("((", "))"),
+}
+_TONES = {
+    Tone.GOOD: "fill:#e6f4ea,stroke:#2e7d32",
+    Tone.BAD: "fill:#fdecea,stroke:#c62828",
+    Tone.WAITING: "fill:#fff8e1,stroke:#b26a00",
+    Tone.MISSING: "fill:#ffffff,stroke:#c62828,stroke-dasharray:4 3",
+}
+_ENTITIES = {
+    ord(char): f"#{name};"
+    for char, name in {"#": "35", "&": "amp", '"': "quot", "<": "lt", ">": "gt", "`": "96"}.items()
+}
+#: Edge labels that need no quotes. Mermaid reads `end` as a word of its own.
+_BARE = re.compile(r"(?!end$)[A-Za-z_][A-Za-z_ ]*")
+
+
+def mermaid(chart: Chart) -> str:
+    """The text; ends with a line feed."""
+    return "".join(f"{line}\n" for line in _lines(chart))
+
+
+def _lines(chart: Chart) -> Iterator[str]:
+    yield "flowchart TD"
+    for place, box in enumerate(chart.boxes):
+        yield f"    n{place}{_box(box)}"
+    for arrow in chart.arrows:
+        yield f"    {_arrow(arrow)}"
+    for tone, style in _TONES.items():
+        places = [f"n{place}" for place, box in enumerate(chart.boxes) if box.tone is tone]
+        if places:
+            yield f"    classDef {tone.value} {style}"
+            yield f"    class {','.join(places)} {tone.value}"
+
+
+def _box(box: Box) -> str:
+    opening, closing = _BRACKETS[box.shape]
+    label = "<br/>".join(_escaped(line) for line in box.label) or " "
+    return f'{opening}"{label}"{closing}'
+
+
+def _arrow(arrow: Arrow) -> str:
+    if not arrow.label:
+        return f"n{arrow.source} --> n{arrow.target}"
+    label = arrow.label if _BARE.fullmatch(arrow.label) else f'"{_escaped(arrow.label)}"'
+    return f"n{arrow.source} -- {label} --> n{arrow.target}"
+
+
+def _escaped(text: str) -> str:
+    """One line of text that Mermaid shows as it is."""
+    line = " ".join(text.split())
+    return "".join(char if char.isprintable() else "\ufffd" for char in line).translate(_ENTITIES)

@@ -1,0 +1,88 @@
+"""What the chart of a workflow shows: of a graph its nodes and branches, of a run the way it took."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.workflow.viz.chart import Chart, Shape, Tone
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    Dict = dict[str, Any]
+
+_LONGEST = 44
+
+_SHAPES = {
+    "verify": Shape.HEXAGON,
+    "condition": Shape.DIAMOND,
+    "fork": Shape.WIDENING,
+    "join": Shape.NARROWING,
+    "map": Shape.DOUBLE,
+    "reduce": Shape.DRUM,
+    "escalation": Shape.FLAG,
+    "subagent": Shape.ROUND,
+}
+
+
+def graph_chart(graph: Dict) -> Chart:
+    """The chart of a normalised graph. A node that an edge names and nobody defines is there, as missing."""
+    nodes = graph["nodes"]
+    named = [graph["entry"], *(edge[end] for edge in graph["edges"] for end in ("from", "to"))]
+    chart = Chart()
+    start = chart.add(shape=Shape.START)
+    places = {id: _add_node(chart, id, node["kind"], node["task_label"]) for id, node in nodes.items()}
+    for id in dict.fromkeys(named):
+        if id not in places:
+            places[id] = chart.add(shortened(id), "no such node", tone=Tone.MISSING)
+    chart.link(start, places[graph["entry"]])
+    for edge in graph["edges"]:
+        label = " · ".join(dict.fromkeys(filter(None, (edge["branch"], edge["label"]))))
+        chart.link(places[edge["from"]], places[edge["to"]], shortened(label) or None)
+    return chart
+
+
+def run_chart(run: Mapping[str, Any]) -> Chart:
+    """The chart of a run record: the nodes that it visited, how often, and what is left to do."""
+    chart, places = Chart(), {}
+    stages: dict[str, list[Dict]] = {}
+    for stage in run.get("stages") or ():
+        stages.setdefault(stage["node_id"], []).append(stage)
+    start = chart.add(shape=Shape.START)
+    for id, visits in stages.items():
+        last = visits[-1]
+        times = f" ×{len(visits)}" if len(visits) > 1 else ""
+        tone = Tone.BAD if last.get("status") == "failed" else Tone.GOOD
+        said = (
+            f"{last.get('kind') or 'stage'}: {last.get('outcome') or last.get('status') or 'visited'}{times}"
+        )
+        places[id] = _add(chart, id, last.get("kind") or "stage", said, tone)
+    for id in run.get("pending_nodes") or ():
+        if id not in places:
+            places[id] = chart.add(shortened(id), "pending", tone=Tone.WAITING)
+    if places:
+        chart.link(start, next(iter(places.values())))
+    for transition in run.get("transitions") or ():
+        source, target = transition.get("from_node_id"), transition["to_node_id"]
+        if target not in places:
+            places[target] = chart.add(shortened(target), "not reached", tone=Tone.WAITING)
+        if source in places:
+            chart.link(places[source], places[target], shortened(transition.get("branch") or "") or None)
+    return chart
+
+
+def shortened(text: str) -> str:
+    """At most so much of a text as fits into a box, in one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 1].rstrip() + "…"
+
+
+def _add_node(chart: Chart, id: str, kind: str, task_label: str | None) -> int:
+    said = kind if not (task_label or "").strip() else f"{kind}: {task_label}"
+    return _add(chart, id, kind, said, Tone.PLAIN)
+
+
+def _add(chart: Chart, id: str, kind: str, said: str, tone: Tone) -> int:
+    name, more = shortened(id), shortened(said)
+    label = (name,) if more == name else (name, more)
+    return chart.add(*label, shape=_SHAPES.get(kind, Shape.BOX), tone=tone)
