@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from harnpy.agent.workers.delegation import SubAgentJob
 from harnpy.agent.workers.registry import Workers
-from harnpy.agent.workers.worker import DELEGATED_STAGE, STAGE, SUB_AGENT
+from harnpy.agent.workers.worker import DELEGATED_STAGE, STAGE, SUB_AGENT, WORKFLOW
 from harnpy.builtins.agent_runtime import runtime_of, tools_bound
 from harnpy.vm.builtin import ABSENT
 from harnpy.vm.calls import TaskAborted
 from harnpy.vm.errors import RuntimeFault
-from harnpy.workflow.stages.job import StageJob
+from harnpy.workflow.workers.stage_job import StageJob
+from harnpy.workflow.workers.workflow_job import WorkflowJob
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def workers_of(vm: Vm) -> Workers:
         jobs: dict[str, Callable[[Worker], Job]] = {
             STAGE: stage,
             DELEGATED_STAGE: stage,
+            WORKFLOW: lambda worker: WorkflowJob(runtime, worker),
             SUB_AGENT: lambda worker: _BoundJob(vm, SubAgentJob(runtime, worker), worker.config["options"]),
         }
         slot.workers = Workers(runtime, TasksBeside(vm.tasks, "worker"), jobs)
@@ -56,7 +58,7 @@ class _BoundJob:
         self._options = options
 
     @property
-    def session_id(self) -> str:
+    def session_id(self) -> str | None:
         return self._job.session_id
 
     def run(self, worker: Worker) -> Outcome:

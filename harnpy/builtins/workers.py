@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from harnpy.builtins.agent_runtime import node_with_python_functions, runtime_of
+from harnpy.builtins.agent_runtime import (
+    graph_with_python_functions,
+    node_with_python_functions,
+    runtime_of,
+)
 from harnpy.builtins.convert import domain_errors
 from harnpy.builtins.json_writer import write
 from harnpy.builtins.sessions.service import callables_within
 from harnpy.builtins.worker_runtime import require, workers_of
 from harnpy.vm.builtin import ABSENT, builtin
 from harnpy.vm.values import display
-from harnpy.workflow.stages.job import spawn_agent as spawn
+from harnpy.workflow.workers.spawning import spawn_agent as spawn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,9 +27,9 @@ if TYPE_CHECKING:
 
 @builtin("spawn_agent(config: dict) -> dict", family="agents", counted=True, guarded=True)
 def spawn_agent(vm: Vm, config: Value = ABSENT) -> Dict:
-    """Let a worker begin with `{task, node, name?, tools?, policy?, carry?, …}`; its handle, at once.
+    """Let a worker begin with `{task, node or graph, name?, tools?, policy?, carry?, …}`; its handle.
 
-    With `wait: true` the handle comes when the work is done. Spec: 07 §11.2.
+    It comes at once, with `wait: true` when the work is done. Spec: 07 §11.2.
     """
     require("spawn_agent: missing config", config)
     workers = workers_of(vm)
@@ -101,5 +105,8 @@ def _waited(vm: Vm, handle: Value) -> Dict:
 def _with_python_functions(vm: Vm, config: Value) -> Value:
     if type(config) is not dict:
         return config
-    given = {key: value for key, value in config.items() if key != "node"}
-    return {**callables_within(vm, given), "node": node_with_python_functions(vm, config.get("node"))}
+    work = {
+        "node": node_with_python_functions(vm, config.get("node")),
+        "graph": graph_with_python_functions(vm, config.get("graph")),
+    }
+    return {**callables_within(vm, {key: config[key] for key in config if key not in work}), **work}

@@ -249,7 +249,8 @@ class Workers:
         if worker.carry.transcript_mode != COMPACT or outcome.transcript is None:
             return outcome
         transcript = compacted(outcome.transcript, self._effects)
-        self._runtime.sessions.store_transcript(worker.session_id, transcript)
+        if worker.session_id is not None:
+            self._runtime.sessions.store_transcript(worker.session_id, transcript)
         return outcome._replace(transcript=transcript)
 
     def _ended(self, worker: Worker, outcome: Outcome) -> None:

@@ -17,7 +17,8 @@ RUNNING, COMPLETED, AWAITING = "running", "completed", "awaiting"
 FAILED, CANCELLED, INTERRUPTED = "failed", "cancelled", "interrupted"
 STATUSES = (RUNNING, COMPLETED, AWAITING, FAILED, CANCELLED, INTERRUPTED)
 
-STAGE, SUB_AGENT, DELEGATED_STAGE = "stage", "sub_agent", "delegated_stage"
+STAGE, WORKFLOW, SUB_AGENT = "stage", "workflow", "sub_agent"
+DELEGATED_STAGE = "delegated_stage"
 
 
 class Outcome(NamedTuple):
@@ -32,8 +33,8 @@ class Job(Protocol):
     """What a worker does with its tasks."""
 
     @property
-    def session_id(self) -> str:
-        """The session that it works in."""
+    def session_id(self) -> str | None:
+        """The session that it works in, if it is one."""
 
     def run(self, worker: Worker) -> Outcome:
         """Carry out the worker's task; it isn't the first one when its history has others."""

@@ -55,8 +55,10 @@ def call_options(node: Dict) -> Dict:
 
 def loop_options(runtime: Runtime, node: Dict, session_id: str) -> Dict:
     policy = node["model_policy"] or {}
+    inner = policy.get("policy")
     return {
         **call_options(node),
+        **_given(inner if isinstance(inner, dict) else {}, ("command_policy",)),
         **_given(policy, _LOOP),
         **DEFAULTS,
         **_given(policy, DEFAULTS),

@@ -31,13 +31,7 @@ def run_subagent(work: Work) -> Ended:
     marks = {"worker_id": worker.id, "worker_name": worker.name, "delegated": True}
     artifacts = [{**each, "metadata": {**each["metadata"], **marks}} for each in payload["artifacts"]]
     inner, handle = payload["result"], worker.handle()
-    result = {
-        **payload,
-        "text": inner["text"],
-        "visible_text": inner["visible_text"],
-        "artifacts": artifacts,
-        "worker": handle,
-    }
+    result = {**inner, **payload, "artifacts": artifacts, "worker": handle}
     artifacts = [*artifacts, _receipt(work, worker, payload, marks)]
     verification = verified(work.node, inner)
     return Ended(

@@ -1,0 +1,37 @@
+"""What a worker of ours goes on from when it is given another task. Spec: 07 §11.2."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.agent.workers.carry import FORK, INHERIT, RESET, forked
+from harnpy.workflow.artifacts.selection import read_context_policy, select
+
+if TYPE_CHECKING:
+    from harnpy.agent.workers.worker import Worker
+    from harnpy.session.effects import Effects
+
+    Dict = dict[str, Any]
+
+
+def carried_artifacts(worker: Worker) -> list[Dict]:
+    """The artifacts to work with: the last run's, unless they aren't carried over, else the config's."""
+    configured: list[Dict] = worker.config["artifacts"]
+    if worker.carry.artifact_mode != INHERIT:
+        return configured
+    policy = worker.carry.context_policy
+    last = worker.artifacts
+    if policy is not None:
+        last = select(last, read_context_policy(policy))
+    return last or configured
+
+
+def carried_transcript(worker: Worker, effects: Effects) -> Dict | None:
+    """The transcript to go on from, as the worker's mode has it."""
+    if not worker.restarted:
+        configured: Dict | None = worker.config.get("transcript")
+        return configured
+    former, mode = worker.transcript, worker.carry.transcript_mode
+    if former is None or mode == RESET:
+        return None
+    return forked(former, effects.new_id()) if mode == FORK else former

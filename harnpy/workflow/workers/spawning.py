@@ -1,0 +1,82 @@
+"""From a config to a worker that has begun. Spec: 07 §11.2."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.agent.workers.carry import carried_policies, read_carry
+from harnpy.agent.workers.requested import requested_policies
+from harnpy.agent.workers.worker import STAGE, WORKFLOW, read_execution, read_request
+from harnpy.llm.errors import MisuseError
+from harnpy.session.transcripts import is_transcript
+from harnpy.workflow.artifacts.artifact import read_artifacts
+from harnpy.workflow.graph.normalise import normalise_graph
+from harnpy.workflow.stages.stage import read_stage_node
+
+if TYPE_CHECKING:
+    from harnpy.agent.runtime import Runtime
+    from harnpy.agent.workers.registry import Workers
+    from harnpy.agent.workers.worker import Worker
+
+    Dict = dict[str, Any]
+
+CALLER = "spawn_agent"
+NODE = "stage"
+
+
+def spawn_agent(runtime: Runtime, workers: Workers, config: Any) -> Worker:
+    """The worker that a config describes. Raises `MisuseError` and `OptionError`."""
+    if not isinstance(config, dict):
+        raise MisuseError(f"{CALLER}: config must be a dict")
+    options = runtime.models.options(config)
+    task = options.string("task") or ""
+    if not task.strip():
+        raise MisuseError(f"{CALLER}: config.task is required")
+    carry = read_carry(options.value("carry"), CALLER)
+    mode, work, system, asked = _work(runtime, config)
+    policies = requested_policies(config.get("policy"), config.get("tools"), CALLER)
+    policies += carried_policies(config.get("carry"), CALLER)
+    transcript = config.get("transcript")
+    if transcript is not None and not is_transcript(transcript):
+        raise MisuseError(f"{CALLER}: transcript must be a transcript or nil")
+    artifacts = read_artifacts(config.get("artifacts"), runtime.sessions.effects)
+    return workers.spawn(
+        mode,
+        task,
+        name=options.string("name") or "worker",
+        config={**work, "artifacts": artifacts, "transcript": transcript},
+        request=read_request(task, system, asked),
+        carry=carry,
+        policies=policies,
+        execution=read_execution(options.value("execution"), CALLER),
+        audit=options.value("audit"),
+        caller=CALLER,
+    )
+
+
+def _work(runtime: Runtime, config: Dict) -> tuple[str, Dict, str | None, Dict]:
+    """The worker's mode and what it works on, then the system prompt and the metadata of its request."""
+    permissions = config.get("permissions")
+    if config.get("graph") is not None:
+        graph = normalise_graph(config["graph"], runtime.sessions.effects)
+        nodes = {id: _permitted(node, permissions) for id, node in graph["nodes"].items()}
+        options = config.get("options")
+        if options is not None and not isinstance(options, dict):
+            raise MisuseError(f"{CALLER}: options must be a dict")
+        work = {"graph": {**graph, "nodes": nodes}, "options": options or {}}
+        return WORKFLOW, work, None, graph["metadata"]
+    if config.get("node") is None:
+        raise MisuseError(f"{CALLER}: config requires either graph or node")
+    node = read_stage_node(config["node"], NODE)
+    return STAGE, {"node": _permitted(node, permissions)}, node["system"], node["metadata"]
+
+
+def _permitted(node: Dict, permissions: Any) -> Dict:
+    """The node with the config's permissions among its own."""
+    if permissions is None:
+        return node
+    policy = node["model_policy"]
+    inner = policy.get("permissions")
+    if isinstance(inner, dict) and isinstance(permissions, dict):
+        permissions = {**inner, **permissions}
+    return {**node, "model_policy": {**policy, "permissions": permissions}}
