@@ -46,6 +46,21 @@ _RESPONSE_KEYS = (
 )
 
 
+def questions(log: Iterable[tuple[str, Any]], run_id: str) -> list[Dict]:
+    """The questions that a run asked, as its record has them (08 §8.1); ``log`` are kinds and payloads."""
+    asked = (payload for kind, payload in log if kind == KINDS[QUESTION].asked and isinstance(payload, dict))
+    return [_question(payload) for payload in asked if payload.get("run_id") == run_id]
+
+
+def _question(payload: Dict) -> Dict:
+    details, trace_id = payload.get("payload"), payload.get("trace_id")
+    prompt = details.get("prompt") if isinstance(details, dict) else None
+    known = {"request_id": payload.get("request_id"), "prompt": prompt, "agent": payload.get("agent")}
+    texts = {**known, "asked_at": payload.get("requested_at")}
+    shown = {key: value if isinstance(value, str) else "" for key, value in texts.items()}
+    return {**shown, "trace_id": trace_id if isinstance(trace_id, str) else None}
+
+
 class HumanCancelled(Exception):
     """Raised by whoever asks the person: there will be no answer. ``str()`` is the reason."""
 

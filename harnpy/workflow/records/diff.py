@@ -1,0 +1,192 @@
+"""What two run records differ in. Spec: 08 §8.5.
+
+Where files lie makes no difference, and neither do ids and times: two runs that did the same are identical.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.workflow.records.fixture import option
+from harnpy.workflow.records.observability import LLM_TRANSCRIPT, observability
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harnpy.session.effects import Effects
+
+    Dict = dict[str, Any]
+
+_MISSING = {"left": "stage missing from left run", "right": "stage missing from right run"}
+
+#: The lists of observability that are compared: what an entry is known by, and what of it counts.
+_SECTIONS = {
+    "worker_lineage": ("worker_name", ("task", "status", "mutation_scope")),
+    "planner_rounds": (
+        "node_id",
+        (
+            "stage_kind", "status", "outcome", "iteration_count", "llm_call_count", "tool_execution_count",
+            "tool_rejection_count", "intervention_count", "compaction_count",
+            "native_text_tool_fallback_count", "native_text_tool_fallback_rejection_count",
+            "empty_completion_retry_count", "tools_used", "successful_tools", "ledger_done_rejections",
+            "research_facts",
+        ),
+    ),
+    "transcript_pointers": ("label", ("kind", "location", "available")),
+    "compaction_events": (
+        "node_id",
+        (
+            "mode", "strategy", "archived_messages", "estimated_tokens_before", "estimated_tokens_after",
+            "available",
+        ),
+    ),
+    "daemon_events": ("node_id", ("daemon_state",)),
+    "verification": ("node_id", ("status", "passed", "summary")),
+}  # fmt: skip
+#: Sections that go by another name than their list.
+_LISTS = {"verification": "verification_outcomes"}
+
+
+def diff(left: Dict, right: Dict, effects: Effects) -> Dict:
+    """What changes from ``left`` to ``right``."""
+    stages = list(_stage_diffs(left, right))
+    tools = list(_tool_diffs(left, right))
+    observed = list(_observability_diffs(_observed(left, effects), _observed(right, effects)))
+    deltas = {
+        f"{name}_count_delta": len(right[f"{name}s"]) - len(left[f"{name}s"])
+        for name in ("transition", "artifact", "checkpoint")
+    }
+    changed = left["status"] != right["status"]
+    return {
+        "left_run_id": left["id"],
+        "right_run_id": right["id"],
+        "identical": not (changed or stages or tools or observed or any(deltas.values())),
+        "status_changed": changed,
+        "left_status": left["status"],
+        "right_status": right["status"],
+        "stage_diffs": stages,
+        "tool_diffs": tools,
+        "observability_diffs": observed,
+        **deltas,
+    }
+
+
+def baseline_failure(path: str, difference: Dict) -> list[str]:
+    """Why a run that ``path`` is the baseline of fails: nothing when they are identical."""
+    if difference["identical"]:
+        return []
+    return [f"run differs from baseline {path} with {len(difference['stage_diffs'])} stage changes"]
+
+
+# Stages.
+
+
+def _stage_diffs(left: Dict, right: Dict) -> Iterator[Dict]:
+    before, after = ({stage["node_id"]: stage for stage in run["stages"]} for run in (left, right))
+    for node in sorted(before.keys() | after.keys()):
+        if node not in before:
+            yield {"node_id": node, "change": "added", "details": [_MISSING["left"]]}
+        elif node not in after:
+            yield {"node_id": node, "change": "removed", "details": [_MISSING["right"]]}
+        else:
+            details = list(_stage_details(before[node], after[node]))
+            if details:
+                yield {"node_id": node, "change": "changed", "details": details}
+
+
+def _stage_details(before: Dict, after: Dict) -> Iterator[str]:
+    old, new = _shown_stage(before), _shown_stage(after)
+    for name in old:
+        if old[name] != new[name]:
+            yield f"{name}: {old[name]} -> {new[name]}"
+
+
+def _shown_stage(stage: Dict) -> Dict:
+    """What counts of a stage, as details show it."""
+    return {
+        "status": stage["status"],
+        "outcome": stage["outcome"],
+        "branch": option(stage["branch"]),
+        "produced_artifacts": len(stage["produced_artifact_ids"]),
+        "artifact_records": len(stage["artifacts"]),
+    }
+
+
+# Tools.
+
+
+def _tool_diffs(left: Dict, right: Dict) -> Iterator[Dict]:
+    before, after = _results(left), _results(right)
+    for tool, args_hash in sorted(before.keys() | after.keys()):
+        results = before.get((tool, args_hash)), after.get((tool, args_hash))
+        if results[0] != results[1]:
+            yield {
+                "tool_name": tool,
+                "args_hash": args_hash,
+                "result_changed": True,
+                "left_result": results[0],
+                "right_result": results[1],
+            }
+
+
+def _results(run: Dict) -> dict[tuple[str, str], Any]:
+    recordings = run["tool_recordings"]
+    return {(each["tool_name"], each["args_hash"]): each["result"] for each in recordings}
+
+
+# Observability.
+
+
+def _observed(run: Dict, effects: Effects) -> Dict:
+    stored: Dict | None = run["observability"]
+    return observability(run, effects) if stored is None else stored
+
+
+def _observability_diffs(left: Dict, right: Dict) -> Iterator[Dict]:
+    for section, (name, fields) in _SECTIONS.items():
+        list_name = _LISTS.get(section, section)
+        before, after = (_entries(told, list_name, name, fields) for told in (left, right))
+        for label in sorted(before.keys() | after.keys()):
+            details = list(_entry_details(before.get(label, []), after.get(label, [])))
+            if details:
+                yield {"section": section, "label": label, "details": details}
+    before_shape, after_shape = _shape(left), _shape(right)
+    if before_shape != after_shape:
+        details = [f"nodes/edges: {before_shape} -> {after_shape}"]
+        yield {"section": "action_graph", "label": "shape", "details": details}
+
+
+def _entries(told: Dict, list_name: str, name: str, fields: tuple[str, ...]) -> dict[str, list[Dict]]:
+    """What counts of the entries of a list, by their names; several may share one."""
+    entries: dict[str, list[Dict]] = {}
+    for entry in _list(told, list_name):
+        if entry.get("id") != LLM_TRANSCRIPT:
+            label = "run" if entry.get(name) is None else str(entry[name])
+            entries.setdefault(label, []).append({key: entry.get(key) for key in fields})
+    return entries
+
+
+def _entry_details(before: list[Dict], after: list[Dict]) -> Iterator[str]:
+    if len(before) != len(after):
+        yield f"entries: {len(before)} -> {len(after)}"
+        return
+    for old, new in zip(before, after, strict=True):
+        for key in old:
+            if old[key] != new[key]:
+                yield f"{key}: {_shown(old[key])} -> {_shown(new[key])}"
+
+
+def _shape(told: Dict) -> str:
+    return f"{len(_list(told, 'action_graph_nodes'))}/{len(_list(told, 'action_graph_edges'))}"
+
+
+def _list(told: Dict, name: str) -> list[Dict]:
+    value = told.get(name)
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _shown(value: Any) -> str:
+    """A value on one line, as JSON has it."""
+    from harnpy.llm.messages import compact_json
+
+    return value if isinstance(value, str) else compact_json(value)

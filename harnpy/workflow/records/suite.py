@@ -1,0 +1,117 @@
+"""Many runs, each judged by its fixture, and by a baseline if it has one. Spec: 08 §8.2–8.3."""
+
+from __future__ import annotations
+
+import os.path
+from typing import TYPE_CHECKING, Any
+
+from harnpy.llm.errors import MisuseError
+from harnpy.workflow.records.diff import baseline_failure, diff
+from harnpy.workflow.records.files import load, reason
+from harnpy.workflow.records.fixture import evaluate, fixture_of, read_fixture
+from harnpy.workflow.records.record import normalised
+from harnpy.workflow.records.shapes import Field, read
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harnpy.session.effects import Effects
+
+    Dict = dict[str, Any]
+
+MANIFEST = "eval_suite_manifest"
+_PREFIX = "orchestration parse error at "
+_CASE = {
+    **dict.fromkeys(("label", "fixture_path", "compare_to"), Field("string")),
+    "run_path": Field("string", ""),
+}
+_MANIFEST = {
+    "_type": Field("string", MANIFEST),
+    "id": Field("string", ""),
+    **dict.fromkeys(("name", "base_dir"), Field("string")),
+    "cases": Field("list", [], _CASE),
+}
+
+
+def read_manifest(given: Any, caller: str, effects: Effects) -> Dict:
+    """A manifest with every key. Raises `MisuseError` in the name of ``caller``."""
+    try:
+        manifest = read(_MANIFEST, given)
+    except MisuseError as error:
+        raise MisuseError(f"{caller} parse error at {error.message.removeprefix(_PREFIX)}") from error
+    return {**manifest, "_type": MANIFEST, "id": manifest["id"] or f"eval_suite_{effects.new_id()}"}
+
+
+def run_manifest(manifest: Dict, effects: Effects) -> Dict:
+    """The report of a manifest's cases. Raises `MisuseError` for a file that can't be read."""
+    return report([_manifest_case(case, manifest["base_dir"], effects) for case in manifest["cases"]])
+
+
+def evaluate_suite(items: Sequence[Any], effects: Effects) -> Dict:
+    """The report of records, or of `{run, fixture?, path?}`. Raises `MisuseError`."""
+    return report([_item_case(item, effects) for item in items])
+
+
+def report(cases: list[Dict]) -> Dict:
+    passed = sum(case["pass"] for case in cases)
+    failed = len(cases) - passed
+    return {"pass": not failed, "total": len(cases), "passed": passed, "failed": failed, "cases": cases}
+
+
+def load_fixture(path: str, effects: Effects) -> Dict:
+    """The replay fixture in a file. Raises `MisuseError`."""
+    try:
+        given = effects.parse_json(effects.read_text(os.path.join(effects.cwd(), path)))
+    except (OSError, UnicodeError) as error:
+        raise MisuseError(f"failed to read replay fixture: {reason(error)}") from error
+    except ValueError as error:
+        raise MisuseError(f"failed to parse replay fixture: {error}") from error
+    try:
+        return read_fixture(given, "replay fixture")
+    except MisuseError as error:
+        raise MisuseError(f"failed to parse replay fixture: {error.message}") from error
+
+
+def own_fixture(run: Dict, effects: Effects) -> Dict:
+    """The fixture that a record keeps, else the one that it gives."""
+    stored: Dict | None = run["replay_fixture"]
+    return fixture_of(run, effects) if stored is None else stored
+
+
+def _item_case(item: Any, effects: Effects) -> Dict:
+    given: Dict = item if isinstance(item, dict) and "run" in item else {"run": item}
+    run = normalised(given["run"], effects)
+    fixture = given.get("fixture")
+    known = own_fixture(run, effects) if fixture is None else read_fixture(fixture, "run_record_eval_suite")
+    path = given.get("path")
+    return case_report(run, known, None, path if isinstance(path, str) else run["persisted_path"])
+
+
+def _manifest_case(case: Dict, base: str | None, effects: Effects) -> Dict:
+    if not case["run_path"]:
+        raise MisuseError("eval suite case is missing run_path")
+
+    def place(path: str) -> str:
+        return os.path.join(base or "", path)
+
+    path, fixture_path, baseline = place(case["run_path"]), case["fixture_path"], case["compare_to"]
+    run = load(path, effects)
+    fixture = load_fixture(place(fixture_path), effects) if fixture_path else own_fixture(run, effects)
+    judged = case_report(run, fixture, case["label"], path)
+    if not baseline:
+        return judged
+    comparison = diff(load(place(baseline), effects), run, effects)
+    failures = judged["failures"] + baseline_failure(baseline, comparison)
+    return {**judged, "pass": not failures, "failures": failures, "comparison": comparison}
+
+
+def case_report(run: Dict, fixture: Dict, label: str | None, path: str | None) -> Dict:
+    """One run, judged."""
+    return {
+        "run_id": run["id"],
+        "workflow_id": run["workflow_id"],
+        "label": label,
+        **evaluate(run, fixture),
+        "source_path": path,
+        "comparison": None,
+    }
