@@ -26,7 +26,7 @@ _PACKAGE = "harnpy.builtins"
 _DIRECTORY = os.path.dirname(__file__)
 
 #: Names whose part before the dot is a global: a dict of builtins.
-_NAMESPACES = ("stream", "event_log")
+_NAMESPACES = ("stream", "event_log", "workflow")
 
 
 class _Table:

@@ -1,0 +1,132 @@
+"""Mailboxes that processes share (08 §10): nothing gets lost between them, and no half of a state is read."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support import ROOT, Command
+
+STATE = ".harn/workflows/w/state.json"
+
+
+def program(directory: Path, name: str, text: str) -> list[str]:
+    (directory / name).write_text(text, encoding="utf-8")
+    return [sys.executable, "-m", "harnpy", "run", name]
+
+
+def started(directory: Path, command: list[str]) -> subprocess.Popen[str]:
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(command, cwd=directory, env=env, stdout=subprocess.PIPE, text=True)
+
+
+def test_writers_in_several_processes_lose_nothing(tmp_path: Path) -> None:
+    each = 40
+    text = f'for i in range(0, {each}) {{ workflow.signal("w", argv[0], i) }}\n'
+    command = program(tmp_path, "send.harn", text)
+    writers = [started(tmp_path, [*command, "--", name]) for name in ("a", "b", "c")]
+    assert [writer.wait(timeout=60) for writer in writers] == [0, 0, 0]
+    for writer in writers:
+        writer.communicate()
+    state = json.loads((tmp_path / STATE).read_text())
+    assert [message["seq"] for message in state["mailbox"]] == list(range(1, 3 * each + 1))
+    for name in ("a", "b", "c"):
+        sent = [message["payload"] for message in state["mailbox"] if message["name"] == name]
+        assert sent == list(range(each))
+
+
+def test_readers_in_several_processes_get_each_message_once(harnpy: Command, tmp_path: Path) -> None:
+    (tmp_path / "fill.harn").write_text('for i in range(0, 60) { workflow.signal("w", "m", i) }\n')
+    assert harnpy("run", "fill.harn").returncode == 0
+    take = (
+        'var m = workflow.receive("w")\nwhile m != nil { println(m.payload)\n m = workflow.receive("w") }\n'
+    )
+    command = program(tmp_path, "take.harn", take)
+    readers = [started(tmp_path, command) for _ in range(2)]
+    taken = [int(line) for reader in readers for line in reader.communicate(timeout=60)[0].split()]
+    assert sorted(taken) == list(range(60))
+
+
+def test_another_process_answers_an_update(tmp_path: Path) -> None:
+    serve = (
+        'var m = workflow.receive("w")\nwhile m == nil { sleep(5)\n m = workflow.receive("w") }\n'
+        'workflow.respond_update("w", m.request_id, m.payload + 1)\n'
+    )
+    server = started(tmp_path, program(tmp_path, "serve.harn", serve))
+    asker = started(tmp_path, program(tmp_path, "ask.harn", 'println(workflow.update("w", "inc", 41))\n'))
+    assert asker.communicate(timeout=60)[0] == "42\n"
+    server.communicate(timeout=60)
+
+
+def test_a_killed_writer_leaves_a_mailbox_that_others_can_use(harnpy: Command, tmp_path: Path) -> None:
+    text = 'let text = "x".repeat(300000)\nwhile true { workflow.publish_query("w", "q", text) }\n'
+    command, state = program(tmp_path, "write.harn", text), tmp_path / STATE
+    (tmp_path / "read.harn").write_text(
+        'println(workflow.query("w", "q").count)\nprintln(workflow.signal("w", "m").status.query_count)\n'
+    )
+    for pause in (0.0, 0.01, 0.025):
+        before = state.stat().st_mtime_ns if state.exists() else 0
+        with started(tmp_path, command) as writer:
+            while not state.exists() or state.stat().st_mtime_ns == before:
+                time.sleep(0.001)
+            time.sleep(pause)
+            writer.send_signal(signal.SIGKILL)
+        assert harnpy("run", "read.harn").stdout == "300000\n1\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("{", "EOF while parsing an object"),
+        ("[]", "`_type` must be workflow_mailbox"),
+        ('{"_type": "other"}', "`_type` must be workflow_mailbox"),
+        ('{"_type": "workflow_mailbox", "mailbox": {}}', "`mailbox` has the wrong type"),
+        ('{"_type": "workflow_mailbox", "mailbox": [1]}', "`mailbox` has the wrong type"),
+        ('{"_type": "workflow_mailbox", "queries": {"q": 1}}', "`queries` has the wrong type"),
+        ('{"_type": "workflow_mailbox", "next_seq": "1"}', "`next_seq` has the wrong type"),
+    ],
+)
+def test_a_state_that_is_none_is_refused_and_kept(
+    harnpy: Command, tmp_path: Path, content: str, problem: str
+) -> None:
+    state = tmp_path / STATE
+    state.parent.mkdir(parents=True)
+    state.write_text(content)
+    (tmp_path / "p.harn").write_text('println(try { workflow.signal("w", "m") } catch (e) { e })\n')
+    shown = harnpy("run", "p.harn").stdout
+    assert shown.startswith("Runtime error: workflow state read error: ")
+    assert problem in shown
+    assert str(state) in shown
+    assert state.read_text() == content
+
+
+def test_parts_of_a_state_that_are_missing_are_fresh(harnpy: Command, tmp_path: Path) -> None:
+    state = tmp_path / STATE
+    state.parent.mkdir(parents=True)
+    state.write_text('{"_type": "workflow_mailbox", "workflow_id": "w", "paused": true}')
+    (tmp_path / "p.harn").write_text('println(workflow.signal("w", "m").status.remove("base_dir"))\n')
+    assert harnpy("run", "p.harn").stdout == (
+        "{continue_as_new_count: 0, generation: 1, last_continue_as_new_at: nil, paused: true, "
+        "pending_count: 1, query_count: 0, response_count: 0, workflow_id: w}\n"
+    )
+
+
+def test_the_mailbox_is_below_the_root_of_the_project(harnpy: Command, tmp_path: Path) -> None:
+    (tmp_path / "harn.toml").write_text("")
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep/p.harn").write_text('workflow.signal("w", "m")\n')
+    assert harnpy("run", "deep/p.harn").returncode == 0
+    assert (tmp_path / STATE).exists()
+
+
+def test_the_state_directory_replaces_the_dot_directory(harnpy: Command, tmp_path: Path) -> None:
+    (tmp_path / "p.harn").write_text('workflow.signal({workflow: "w", base_dir: "base"}, "m")\n')
+    harnpy("run", "p.harn", HARN_STATE_DIR="state")
+    assert (tmp_path / "base/state/workflows/w/state.json").exists()
