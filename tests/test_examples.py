@@ -15,7 +15,8 @@ def test_there_are_examples() -> None:
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_example_runs(path: Path) -> None:
+def test_example_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # where it leaves its runs
     outcome = run_program(path)
     assert (outcome.error, outcome.exit_code) == (None, 0), outcome.report
     assert outcome.output == (OUTPUTS / f"{path.stem}.expected").read_text(encoding="utf-8")
