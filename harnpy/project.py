@@ -6,7 +6,7 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 MANIFEST = "harn.toml"
 
@@ -22,9 +22,9 @@ def upwards(directory: str) -> Iterator[str]:
         yield directory
 
 
-def project_root(directory: str) -> str | None:
+def project_root(directory: str, is_file: Callable[[str], bool] = os.path.isfile) -> str | None:
     """The nearest directory upwards that has a manifest, None when none has."""
-    found = (place for place in upwards(directory) if os.path.isfile(os.path.join(place, MANIFEST)))
+    found = (place for place in upwards(directory) if is_file(os.path.join(place, MANIFEST)))
     return next(found, None)
 
 

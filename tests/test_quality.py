@@ -41,4 +41,21 @@ def test_the_wheel_carries_grammar_and_library(tmp_path: Path) -> None:
     (wheel,) = tmp_path.glob("*.whl")
     names = set(ZipFile(wheel).namelist())
     assert {"harnpy/grammar/harn.lark", "harnpy/py.typed", "harnpy/cli/main.py"} <= names
-    assert any(name.startswith("harnpy/stdlib/") for name in names)
+    assert {f"harnpy/stdlib/{file.name}" for file in (ROOT / "stdlib").iterdir()} <= names
+
+
+def test_an_installed_wheel_finds_its_library(tmp_path: Path) -> None:
+    check(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path))
+    (wheel,) = tmp_path.glob("*.whl")
+    ZipFile(wheel).extractall(tmp_path / "installed")
+    program = tmp_path / "main.harn"
+    program.write_text('import "std/context"\nprintln(clip_text("abc", 2))', encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "harnpy", "run", program],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(tmp_path / "installed")},
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == ("ab\n", "")

@@ -10,19 +10,26 @@ from pathlib import Path
 import click
 
 from harnpy import Vm
-from harnpy.cli import faults
-from harnpy.cli.console import FAILED, OK, complain
+from harnpy.cli import faults, preflight
+from harnpy.cli.console import FAILED, OK, complain, has_colour
 from harnpy.cli.later import later
 from harnpy.syntax.errors import SourceFault, SyntaxFault
-from harnpy.vm.load import compile_program
+from harnpy.syntax.span import Lines
+from harnpy.vm.load import compile_program, parsed
 
 
 @click.command("check", short_help="Find the errors of programs without running them.")
 @click.argument("targets", nargs=-1, type=click.Path(path_type=Path), metavar="TARGET...")
 @later("--workspace", "--strict-types", "--invariants", "--provider-matrix")
-@later("--preflight", "--host-capabilities", "--bundle-root", takes_value=True)
+@click.option(
+    "--preflight",
+    "severity",
+    type=click.Choice(preflight.SEVERITIES),
+    help="What to make of imports and templates that won't be found.",
+)
+@later("--host-capabilities", "--bundle-root", takes_value=True)
 @click.pass_context
-def command(context: click.Context, targets: tuple[Path, ...]) -> int:
+def command(context: click.Context, targets: tuple[Path, ...], severity: str | None) -> int:
     """Find the errors of programs without running them.
 
     A TARGET is a file or a directory, which stands for the .harn files below it.
@@ -39,14 +46,14 @@ def command(context: click.Context, targets: tuple[Path, ...]) -> int:
     status = OK
     for file in files:
         try:
-            _check(file)
+            clean = _check(file, severity)
         except (OSError, SourceFault) as error:
             sys.stderr.write(faults.render(error, sys.stderr))
             status = FAILED
             if isinstance(error, SyntaxFault):
                 break
         else:
-            print(f"{file}: ok")
+            status = status if clean else FAILED
     return status
 
 
@@ -58,7 +65,18 @@ def _files(target: Path) -> Iterator[Path]:
         yield from (Path(folder, name) for name in names if name.endswith(".harn"))
 
 
-def _check(file: Path) -> None:
-    """Compile the program as `run` would. Raises OSError and SourceFault."""
+def _check(file: Path, severity: str | None) -> bool:
+    """Compile the program as `run` would, and look for what it needs; False when it would fail.
+
+    Raises OSError and SourceFault.
+    """
     source = file.read_text(encoding="utf-8", errors="replace")
-    compile_program(source, str(file), None, Vm().builtins)
+    vm, directory = Vm(), str(file.absolute().parent)
+    imports = vm.imports_of(source, directory)
+    compile_program(source, str(file), None, vm.builtins, imports=imports)
+    found = list(preflight.findings(vm, parsed(source, str(file)), file, source, severity))
+    for diagnostic in found:
+        sys.stderr.write(diagnostic.render(Lines(source), str(file), colour=has_colour(sys.stderr)))
+    if not found:
+        print(f"{file}: ok")
+    return all(diagnostic.severity != "error" for diagnostic in found)

@@ -124,4 +124,5 @@ def _exports(host: Host, package: str) -> dict[str, str]:
 
 
 def _is_below(host: Host, path: str, directory: str) -> bool:
-    return host.real_path(path).startswith(host.real_path(directory) + os.sep)
+    real, above = host.real_path(path), host.real_path(directory)
+    return real == above or real.startswith(above + os.sep)

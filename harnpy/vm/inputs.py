@@ -34,7 +34,7 @@ class ReplSession:
         allow_deep_recursion()
         self.inputs += 1
         known = self.known.copy()
-        imports = self.vm.imports_of(source)
+        imports = self.vm.imports_of(source, None)
         unit = compile_input(source, file or f"<repl:{self.inputs}>", known, self.vm.builtins, imports)
         bound = set(self.imported)
         linker = self.vm.linker(unit, bound) if imports else None

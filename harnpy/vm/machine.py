@@ -124,7 +124,7 @@ class Vm:
         # Mocks, colour mode and their like belong to one program (04 §0.9); services to the Vm.
         self._states.clear()
         allow_deep_recursion()
-        imports = self.imports_of(source)
+        imports = self.imports_of(source, self.source_dir)
         unit = load(source, file, entry, self.builtins, checked, imports)
         unit.directory = self.source_dir
         linker = self.linker(unit, set()) if imports else None
@@ -142,13 +142,13 @@ class Vm:
         """The directory of a file, None for what is none, such as ``<stdin>``."""
         return None if file.startswith("<") else os.path.dirname(os.path.join(self.host.cwd(), file))
 
-    def imports_of(self, source: str) -> Imports | None:
-        """What the imports of a text bring; None for a text without any."""
+    def imports_of(self, source: str, directory: str | None) -> Imports | None:
+        """What the imports of a text in ``directory`` bring; None for a text without any."""
         if "import" not in source:
             return None
         from harnpy.vm.modules import Modules
 
-        return self.state(Modules).imports_of(self, source, self.source_dir or self.host.cwd())
+        return self.state(Modules).imports_of(self, source, directory or self.host.cwd())
 
     def linker(self, unit: Unit, bound: set[str]) -> Linker:
         """What does the imports of ``unit``, a program or an input."""

@@ -62,7 +62,7 @@ class Modules:
     def _brought(self, vm: Vm, requests: tuple[Request, ...], directory: str) -> Imports:
         brought = Imports()
         for path, names, _, start in requests:
-            module = self._look(vm, path, directory)
+            module = self.look(vm, path, directory)
             brought.complete &= module is not None
             offer = brought.offers[start] = Offer()
             if module is not None:
@@ -85,12 +85,12 @@ class Modules:
         seen.add(module.name)
         offer = _own(module.surface, every=False)
         for path, names, pub, _ in module.surface.requests:
-            source = self._look(vm, path, module.place.directory) if pub else None
+            source = self.look(vm, path, module.place.directory) if pub else None
             if source is not None and source.name not in seen:
                 offer.add(self._exported(vm, source, seen), names)
         return offer
 
-    def _look(self, vm: Vm, path: str, directory: str) -> Module | None:
+    def look(self, vm: Vm, path: str, directory: str) -> Module | None:
         """The module that a path leads to; None when there is none that can be read."""
         place = imports.find(vm.host, path, directory)
         try:

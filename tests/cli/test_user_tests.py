@@ -196,3 +196,20 @@ def test_watch_runs_again_after_a_change(project, tmp_path: Path) -> None:
     finally:
         process.terminate()
         process.communicate(timeout=10)
+
+
+def test_tests_import_what_lies_beside_them(harnpy: Command, project) -> None:
+    project(
+        {
+            "src/shapes.harn": "pub fn area(n) { return n * n }\n",
+            "tests/help.harn": 'pub fn note() { return render("note.txt") }\n',
+            "tests/note.txt": "a note",
+            "tests/a.harn": (
+                'import "../src/shapes"\nimport "help"\n'
+                "pipeline test_area(task) { assert_eq(area(3), 9) }\n"
+                'pipeline test_note(task) { assert_eq(note(), render("note.txt")) }\n'
+            ),
+        }
+    )
+    done = harnpy("test")
+    assert "2 passed" in done.stdout, done.stdout

@@ -42,13 +42,13 @@ def prompt_from(vm: Vm, path: str) -> Callable[[str, int], str]:
     def prompt(lines: str, count: int) -> str:
         target = path
         try:
-            target = assets.resolve(path, module_directory(vm))
-            source = assets.read(target)
+            target = assets.resolve(vm.host, path, module_directory(vm))
+            source = assets.read(vm.host, target)
         except assets.AssetError as error:
             raise RuntimeFault(f"failed to read compaction summarize_prompt {target}: {error}") from None
         bindings = {"formatted_messages": lines, "archived_count": count}
         try:
-            return rendered(source, os.path.dirname(target), target, bindings).text
+            return rendered(vm, source, os.path.dirname(target), target, bindings).text
         except Thrown as error:
             raise RuntimeFault(f"compaction summarize_prompt render error: {error.value}") from None
 

@@ -40,7 +40,7 @@ def render(vm: Vm, path: str, bindings: Value) -> str:
 @builtin("render_string(template: string, bindings?: dict) -> string", family="strings")
 def render_string(vm: Vm, template: str, bindings: Value) -> str:
     """The text of a template given as a string; its includes are relative to the executing module."""
-    return rendered(template, module_directory(vm), None, bindings).text
+    return rendered(vm, template, module_directory(vm), None, bindings).text
 
 
 @builtin("render_with_provenance(path: string, bindings?: dict) -> dict", family="strings")
@@ -69,20 +69,20 @@ def prompt_mark_rendered(vm: Vm, prompt_id: Value) -> int:
 
 def _rendered_file(vm: Vm, path: str, bindings: Value, records: bool = False) -> tuple[str, Rendering]:
     try:
-        target = assets.resolve(path, module_directory(vm))
+        target = assets.resolve(vm.host, path, module_directory(vm))
     except assets.AssetError as error:
         raise Thrown(str(error)) from None
     try:
-        source = assets.read(target)
+        source = assets.read(vm.host, target)
     except assets.AssetError as error:
         raise Thrown(f"Failed to read template {target}: {error}") from None
-    return target, rendered(source, os.path.dirname(target), target, bindings, records)
+    return target, rendered(vm, source, os.path.dirname(target), target, bindings, records)
 
 
 def rendered(
-    source: str, directory: str, path: str | None, bindings: Value, records: bool = False
+    vm: Vm, source: str, directory: str, path: str | None, bindings: Value, records: bool = False
 ) -> Rendering:
-    run = Rendering(directory, parse, records)
+    run = Rendering(vm.host, directory, parse, records)
     try:
         render_all(parse(source, directory), run, bindings if type(bindings) is dict else {})
     except TemplateError as error:

@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from harnpy.builtins.templates.nodes import Node
+    from harnpy.vm.host import Host
     from harnpy.vm.values import Value
 
     Parse = Callable[[str, str], Sequence[Node]]
@@ -18,10 +19,12 @@ _MOST_SHOWN = 80
 class Rendering:
     """``root`` is the outermost template's directory, ``including`` the files entered and not left.
 
-    ``parse`` makes the nodes of a text that lies in a directory, for what is included.
+    ``host`` has the files; ``parse`` makes the nodes of a text that lies in a directory, for what is
+    included.
     """
 
-    def __init__(self, root: str, parse: Parse, records: bool) -> None:
+    def __init__(self, host: Host, root: str, parse: Parse, records: bool) -> None:
+        self.host = host
         self.root = root
         self.parse = parse
         self.including: list[str] = []

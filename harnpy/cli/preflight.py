@@ -1,0 +1,112 @@
+"""What would fail when a program runs, for want of a file or for a name too many. Spec: 06 §5-§8, 03 §14."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+from harnpy import Vm
+from harnpy.builtins.templates import assets
+from harnpy.project import MANIFEST, project_root
+from harnpy.syntax import ast
+from harnpy.syntax.diagnostic import Diagnostic
+from harnpy.syntax.span import Lines
+from harnpy.vm.imports import BUNDLED
+from harnpy.vm.modules import Module, Modules
+from harnpy.vm.tree import walk
+
+SEVERITIES = ("error", "warning", "off")
+
+#: What a manifest may say for them.
+_SPELLINGS = {"warn": "warning", "allow": "off", "silent": "off"}
+_RENDERING = ("render", "render_prompt")
+_ONE_OF_THEM = 'use selective imports to disambiguate: import {{ {} }} from "..."'
+_RENAME = "rename one of the imported modules or avoid importing conflicting names"
+
+#: Where it is, what it is, and what to do about it.
+Finding = tuple[ast.Node, str, str | None]
+Imported = list[tuple[ast.Import, Module | None]]
+
+
+def findings(
+    vm: Vm, program: ast.Program, file: Path, source: str, severity: str | None
+) -> Iterator[Diagnostic]:
+    """The preflight of one file, in ``severity`` or else the one that its project's manifest wants."""
+    directory = str(file.absolute().parent)
+    severity = severity or _wanted_severity(directory)
+    if severity == "off":
+        return
+    lines = Lines(source)
+    imports = [node for node in program.items if isinstance(node, ast.Import)]
+    modules = [(node, vm.state(Modules).look(vm, node.path, directory)) for node in imports]
+    found = [*_unresolved(modules), *_collisions(vm, modules), *_reexports(vm, program, file, modules)]
+    for node, text, help_ in [*found, *_templates(vm, program, directory)]:
+        span = lines.span(node.start, node.end)
+        yield Diagnostic(severity, f"preflight: {text}", span, "preflight", help_)
+
+
+def _wanted_severity(directory: str) -> str:
+    root = project_root(directory)
+    try:
+        manifest = tomllib.loads(Path(root, MANIFEST).read_text(encoding="utf-8")) if root else {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        return "error"
+    check = manifest.get("check", {})
+    given = check.get("preflight_severity") if isinstance(check, dict) else None
+    severity = _SPELLINGS.get(str(given), str(given))
+    return severity if severity in SEVERITIES else "error"
+
+
+def _unresolved(modules: Imported) -> Iterator[Finding]:
+    for node, module in modules:
+        if module is None:
+            help_ = "verify the import path and packaged module layout"
+            yield node, f"unresolved import '{node.path}'", help_
+
+
+def _collisions(vm: Vm, modules: Imported) -> Iterator[Finding]:
+    """Names that two imports bring; the first stands."""
+    owners: dict[str, Module] = {}
+    for node, module in modules:
+        if module is None or node.path.startswith(BUNDLED):
+            continue
+        for name in vm.state(Modules).offer(vm, module, node.names).functions:
+            if name in owners:
+                help_ = _ONE_OF_THEM.format(name) if node.names is None else _RENAME
+                where = f"is exported by both '{owners[name].name}' and '{node.path}'"
+                yield node, f"import collision — '{name}' {where}", help_
+            owners.setdefault(name, module)
+
+
+def _reexports(vm: Vm, program: ast.Program, file: Path, modules: Imported) -> Iterator[Finding]:
+    own = {node.name for node in program.items if isinstance(node, ast.FnDecl)}
+    sources: dict[str, list[str]] = {name: [str(file)] for name in own}
+    places: dict[str, ast.Import] = {}
+    for node, module in modules:
+        if node.pub and module is not None:
+            for name in vm.state(Modules).offer(vm, module, node.names).functions:
+                sources.setdefault(name, []).append(module.name)
+                places[name] = node
+    help_ = "remove or rename one of the conflicting `pub import` declarations"
+    for name, node in places.items():
+        if len(sources[name]) > 1:
+            by = f"by multiple sources: {', '.join(sources[name])}"
+            yield node, f"re-export conflict — '{name}' is re-exported (or locally defined) {by}", help_
+
+
+def _templates(vm: Vm, program: ast.Program, directory: str) -> Iterator[Finding]:
+    """Templates that the text names; those that it computes are known when it runs."""
+    for node in walk(program):
+        if not isinstance(node, ast.Call) or node.name not in _RENDERING or not node.args:
+            continue
+        path = node.args[0]
+        if not isinstance(path, ast.Str):
+            continue
+        try:
+            target = assets.resolve(vm.host, path.value, directory)
+        except assets.AssetError as error:
+            yield path, str(error), None
+            continue
+        if not vm.host.is_file(target):
+            yield path, f"{node.name} target '{path.value}' does not exist at {target}", None
