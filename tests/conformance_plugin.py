@@ -7,7 +7,9 @@ shows the program's diff or error, with a path that an editor can follow, and no
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -40,7 +42,8 @@ class Program(pytest.Item):
         self.case = case
 
     def runtest(self) -> None:
-        result = run_case(self.case, TIMEOUT_MS)
+        with run_directory():
+            result = run_case(self.case, TIMEOUT_MS)
         if result.status == "fail":
             raise ProgramFailed(result.detail)
 
@@ -51,6 +54,14 @@ class Program(pytest.Item):
 
     def reportinfo(self) -> tuple[Path, int, str]:
         return self.path, 0, self.case.name
+
+
+@contextmanager
+def run_directory() -> Iterator[None]:
+    """Inside the block the runs of workflows leave their records where nobody has to clear up."""
+    with TemporaryDirectory(prefix="harnpy-") as directory, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HARN_RUN_DIR", directory)
+        yield
 
 
 class ProgramFailed(Exception):

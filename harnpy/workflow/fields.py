@@ -30,6 +30,7 @@ _ITEMS: Mapping[str, tuple[type[Any], str]] = {
     "list of strings": (list, "string"),
     "list of dicts": (list, "dict"),
     "dict of dicts": (dict, "dict"),
+    "dict of strings": (dict, "string"),
     "dict of lists of strings": (dict, "list of strings"),
 }
 

@@ -44,6 +44,7 @@ def begin_run(
         "transcript": options.transcript or run["transcript"],
         "policy": policy_dict(BUILT_IN),
         "execution": options.execution or run["execution"],
+        "replay_fixture": None,
     }
 
 

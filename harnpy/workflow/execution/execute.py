@@ -26,7 +26,7 @@ from harnpy.workflow.graph.policies import BUILT_IN, stage_approval, stage_polic
 from harnpy.workflow.graph.validate import validate
 from harnpy.workflow.records.files import default_path
 
-# from harnpy.workflow.records.fixture import fixture_of
+from harnpy.workflow.records.fixture import fixture_of
 from harnpy.workflow.records.record import (
     FINALIZE,
     STAGE_COMPLETE,
@@ -230,7 +230,7 @@ class Execution:
         run = self._run
         run["status"] = PAUSED if self._ready else COMPLETED
         run["finished_at"] = self._now()
-        #        run["replay_fixture"] = fixture_of(run, self._effects)
+        run["replay_fixture"] = fixture_of(run, self._effects)
         self._checkpoint(FINALIZE)
         if run["status"] == COMPLETED:
             close_minted(self._runtime.sessions, self._graph, run["id"])
