@@ -18,6 +18,8 @@ _MODULES = {
     "repl": "harnpy.cli.repl",
     "check": "harnpy.cli.check",
     "bench": "harnpy.cli.bench",
+    "runs": "harnpy.cli.runs",
+    "replay": "harnpy.cli.replay",
     "builtins": "harnpy.cli.builtins_cmd",
     "version": "harnpy.cli.banner",
 }

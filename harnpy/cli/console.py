@@ -17,6 +17,21 @@ INTERRUPTED = 124
 
 _CODES = {"red": "31", "green": "32", "bold": "1", "dim": "2"}
 
+#: Control characters, but for the line break, as their pictures.
+_STEERING = {
+    **{code: chr(0x2400 + code) for code in range(0x20) if code != 0x0A},
+    **dict.fromkeys(range(0x7F, 0xA0), "\N{REPLACEMENT CHARACTER}"),
+}
+
+
+def harmless(text: str) -> str:
+    """Text that can't steer the terminal, and that any terminal can be sent."""
+    return text.translate(_STEERING).encode("utf-8", "replace").decode()
+
+
+def one_line(text: str) -> str:
+    return harmless(text).replace("\n", " ")
+
 
 def has_colour(stream: TextIO) -> bool:
     """True when `stream` is a terminal and NO_COLOR is not set."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console, Group, RenderableType
-from rich.table import Table
+from rich.console import Group, RenderableType
 from rich.text import Text
 from rich.tree import Tree
 
+from harnpy.cli import tables
+from harnpy.cli.console import harmless, one_line
+from harnpy.cli.tables import cell
 from harnpy.session.transcript import MESSAGE_KINDS
 
 if TYPE_CHECKING:
@@ -19,45 +20,29 @@ if TYPE_CHECKING:
     Dict = dict[str, Any]
 
 _LAST_EVENT_WIDTH = 48
-_PIPE_WIDTH = 160
-#: Control characters, but for the line break, as their pictures.
-_STEERING = {
-    **{code: chr(0x2400 + code) for code in range(0x20) if code != 0x0A},
-    **dict.fromkeys(range(0x7F, 0xA0), "\N{REPLACEMENT CHARACTER}"),
-}
 _ROLE_STYLES = {"user": "bold cyan", "assistant": "bold green", "system": "bold yellow"}
-
-
-def show(view: RenderableType) -> None:
-    """Print a view; where stdout is no terminal, plain and wide."""
-    width = None if sys.stdout.isatty() else _PIPE_WIDTH
-    console = Console(file=sys.stdout, width=width, highlight=False, markup=False)
-    with console.capture() as shown:
-        console.print(view)
-    sys.stdout.writelines(line.rstrip() + "\n" for line in shown.get().splitlines())
 
 
 def table(sessions: SessionStore) -> RenderableType:
     """All sessions, the least recently used first; ``*`` marks the client that controls one."""
     if not sessions.ids():
         return Text("no sessions yet: agent_session_open() makes one")
-    view = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("id", "messages", "parent", "clients", "last event"):
-        view.add_column(name, justify="right" if name == "messages" else "left", overflow="fold")
-    for snapshot in _snapshots(sessions):
-        view.add_row(
-            _cell(snapshot["id"]),
-            _cell(str(snapshot["length"])),
-            _cell(snapshot["parent_id"] or "-"),
-            _cell(_clients(snapshot) or "-"),
-            _cell(_last_event(snapshot), _LAST_EVENT_WIDTH),
+    rows = [
+        (
+            cell(snapshot["id"]),
+            cell(str(snapshot["length"])),
+            cell(snapshot["parent_id"] or "-"),
+            cell(_clients(snapshot) or "-"),
+            cell(_last_event(snapshot), _LAST_EVENT_WIDTH),
         )
-    return view
+        for snapshot in _snapshots(sessions)
+    ]
+    return tables.table(("id", "messages", "parent", "clients", "last event"), rows, ("messages",))
 
 
 def transcript(snapshot: Dict) -> RenderableType:
     """One session: what it is, and everything that was said and done in it."""
-    lines = [Text(f"{_one_line(snapshot['id'])}  {_count(snapshot)}", "bold")]
+    lines = [Text(f"{one_line(snapshot['id'])}  {_count(snapshot)}", "bold")]
     facts = {
         "parent": snapshot["parent_id"],
         "children": ", ".join(snapshot["child_ids"]),
@@ -65,7 +50,7 @@ def transcript(snapshot: Dict) -> RenderableType:
         "state": snapshot.get("state"),
         "scratchpad": f"version {snapshot['scratchpad_version']}" if snapshot["scratchpad"] else None,
     }
-    lines += [Text(f"{name + ':':12}{_one_line(value)}", "dim") for name, value in facts.items() if value]
+    lines += [Text(f"{name + ':':12}{one_line(value)}", "dim") for name, value in facts.items() if value]
     return Group(*lines, *map(_event, snapshot["events"]))
 
 
@@ -113,10 +98,10 @@ def _children(sessions: SessionStore, id: str) -> list[str]:
 def _label(sessions: SessionStore, id: str) -> Text:
     snapshot = sessions.snapshot_value(id)
     if snapshot is None:
-        return Text(f"{_one_line(id)}  closed", "dim")
+        return Text(f"{one_line(id)}  closed", "dim")
     at = snapshot["branched_at_event_index"]
     branched = "" if at is None else f", branched at event {at}"
-    return Text(f"{_one_line(id)}  {_count(snapshot)}{branched}")
+    return Text(f"{one_line(id)}  {_count(snapshot)}{branched}")
 
 
 def _made(sessions: SessionStore, id: str) -> tuple[bool, float]:
@@ -134,7 +119,7 @@ def _snapshots(sessions: SessionStore) -> Iterator[Dict]:
 
 def _event(event: Dict) -> Text:
     """A message as ``role: text``, anything else dimmed."""
-    role, text = _harmless(str(event.get("role"))), _harmless(str(event.get("text") or ""))
+    role, text = harmless(str(event.get("role"))), harmless(str(event.get("text") or ""))
     if event.get("kind") in MESSAGE_KINDS:
         return Text.assemble((f"{role}: ", _ROLE_STYLES.get(role, "bold")), text)
     return Text(f"· {event.get('kind')}{': ' if text else ''}{text}", "dim")
@@ -147,23 +132,9 @@ def _last_event(snapshot: Dict) -> str:
 def _clients(snapshot: Dict) -> str:
     controller = snapshot["live_controller_id"]
     ids = [client["client_id"] for client in snapshot["live_clients"]]
-    return ", ".join(_one_line(id) + ("*" if id == controller else "") for id in ids)
+    return ", ".join(one_line(id) + ("*" if id == controller else "") for id in ids)
 
 
 def _count(snapshot: Dict) -> str:
     count = snapshot["length"]
     return f"{count} message{'' if count == 1 else 's'}"
-
-
-def _one_line(text: str) -> str:
-    return _harmless(text).replace("\n", " ")
-
-
-def _harmless(text: str) -> str:
-    """Text that can't steer the terminal, and that any terminal can be sent."""
-    return text.translate(_STEERING).encode("utf-8", "replace").decode()
-
-
-def _cell(text: str, width: int | None = None) -> Text:
-    text = _one_line(text)
-    return Text(text if width is None or len(text) <= width else text[: width - 1] + "…")

@@ -134,12 +134,14 @@ class Shell:
         return ids
 
     def _sessions(self, argument: str) -> None:
-        from harnpy.cli.session_views import show, table
+        from harnpy.cli.session_views import table
+        from harnpy.cli.tables import show
 
         show(table(self.session.vm.sessions))
 
     def _session(self, argument: str) -> None:
-        from harnpy.cli.session_views import show, transcript
+        from harnpy.cli.session_views import transcript
+        from harnpy.cli.tables import show
 
         ids = self.session_ids()
         found = [id for id in ids if id == argument] or [id for id in ids if id.startswith(argument)]
@@ -151,7 +153,8 @@ class Shell:
             complain(f"Error: unknown session id '{argument}' (try `:sessions`)")
 
     def _tree(self, argument: str) -> None:
-        from harnpy.cli.session_views import show, tree
+        from harnpy.cli.session_views import tree
+        from harnpy.cli.tables import show
 
         show(tree(self.session.vm.sessions))
 

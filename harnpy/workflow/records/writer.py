@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 from harnpy.workflow.records.files import write
 from harnpy.workflow.records.observability import Observer
 from harnpy.workflow.records.plain import indented, plain, pretty
-from harnpy.workflow.records.record import derive, nobody
+from harnpy.workflow.records.record import derive
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from harnpy.session.effects import Effects
-    from harnpy.workflow.records.record import Asked
 
     Dict = dict[str, Any]
 
@@ -26,11 +25,10 @@ if TYPE_CHECKING:
 class RunWriter:
     """``run`` is a record with every key (`new_run`); the executor adds to it and calls `save`."""
 
-    def __init__(self, run: Dict, path: str, effects: Effects, asked: Asked = nobody) -> None:
+    def __init__(self, run: Dict, path: str, effects: Effects) -> None:
         self.run = run
         self.path = path
         self._effects = effects
-        self._asked = asked
         self._texts = _Texts()
         self._observer = Observer(effects)
 
@@ -44,7 +42,7 @@ class RunWriter:
                 value[:] = [self._plain(item) for item in value]
             elif key != "observability":
                 run[key] = self._plain(value)
-        derive(run, self._effects, self._asked)
+        derive(run, self._effects)
         run["observability"] = self._observer.observe(run)
         write(self.path, self._texts.of_record(run), self._effects)
 

@@ -1,0 +1,101 @@
+"""Run records for the command line: read from files, found in a directory. Spec: 09 §8, §10."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from harnpy.builtins.json_reader import read
+from harnpy.cli.console import FAILED, complain
+from harnpy.llm.errors import MisuseError
+from harnpy.session.effects import Effects
+from harnpy.workflow.records import files
+
+Dict = dict[str, Any]
+
+_PASSED = ("complete", "completed", "success", "verified")
+_FAILED = ("failed", "error", "cancelled")
+
+
+def effects() -> Effects:
+    """The real ones, with JSON as programs read it."""
+    return Effects(parse_json=read)
+
+
+def load(path: str) -> Dict:
+    """The record in a file. Raises `MisuseError`; `unreadable` tells it."""
+    return files.load(path, effects())
+
+
+def unreadable(error: MisuseError) -> int:
+    """Say that there is no record, and answer the exit status."""
+    complain(f"Failed to load run record: {error.message.partition(': ')[2]}")
+    return FAILED
+
+
+def style_of(status: str) -> str:
+    """The colour of a status: of how a run ended, nothing for one that goes on."""
+    return "green" if status in _PASSED else "red" if status in _FAILED else ""
+
+
+class Usage(msgspec.Struct):
+    total_cost: float = 0.0
+
+
+class Summary(msgspec.Struct):
+    """What a list shows of a record: the rest of the file is skipped, not read."""
+
+    id: str
+    workflow_id: str
+    workflow_name: str | None = None
+    status: str = ""
+    started_at: str = ""
+    finished_at: str | None = None
+    stages: list[msgspec.Raw] = []
+    usage: Usage | None = None
+    path: str = ""
+
+    @property
+    def workflow(self) -> str:
+        return self.workflow_name or self.workflow_id
+
+    @property
+    def duration_ms(self) -> int | None:
+        """None for a run that isn't over, or whose times are none."""
+        started, finished = _time(self.started_at), _time(self.finished_at or "")
+        if started is None or finished is None:
+            return None
+        return round((finished - started).total_seconds() * 1000)
+
+    @property
+    def cost(self) -> float | None:
+        return None if self.usage is None else self.usage.total_cost
+
+    def as_dict(self) -> Dict:
+        names = ("id", "workflow_id", "workflow_name", "status", "started_at", "finished_at", "path")
+        told = {name: getattr(self, name) for name in names}
+        return {**told, "stages": len(self.stages), "duration_ms": self.duration_ms, "cost": self.cost}
+
+
+def summaries(directory: Path) -> Iterator[Summary]:
+    """The records in a directory and all below it. Other JSON files there are none of ours."""
+    for path in sorted(directory.rglob("*.json")):
+        try:
+            summary = msgspec.json.decode(path.read_bytes(), type=Summary)
+        except (msgspec.DecodeError, OSError):
+            continue
+        if summary.id and summary.workflow_id:
+            summary.path = str(path)
+            yield summary
+
+
+def _time(text: str) -> datetime | None:
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return time if time.tzinfo else None

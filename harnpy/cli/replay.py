@@ -1,0 +1,23 @@
+"""`harnpy replay`: a stored run as it went, without calling models. Spec: 09 §8.2."""
+
+from __future__ import annotations
+
+import click
+
+from harnpy.cli import records, run_report
+from harnpy.cli.console import OK
+from harnpy.cli.report import say
+from harnpy.llm.errors import MisuseError
+
+
+@click.command("replay", short_help="Show how a stored run went, stage by stage.")
+@click.argument("run")
+def command(run: str) -> int:
+    """Show how the run in the file RUN went, stage by stage, and whether it passes its own fixture."""
+    try:
+        record = records.load(run)
+    except MisuseError as error:
+        return records.unreadable(error)
+    for line in run_report.replay(record):
+        say(line)
+    return OK

@@ -1,0 +1,154 @@
+"""A run record, and what two of them differ in, line by line. Spec: 09 §8.1–8.2."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from harnpy.cli.console import harmless, paint
+from harnpy.cli.records import style_of
+from harnpy.llm.messages import compact_json
+from harnpy.workflow.records.fixture import evaluate
+
+if TYPE_CHECKING:
+    Dict = dict[str, Any]
+
+
+def inspection(run: Dict) -> Iterator[str]:
+    """What `harnpy runs inspect` prints of a record."""
+    yield from _summary(run)
+    yield from _observed(run["observability"])
+    yield from _lineage(run["metadata"])
+    yield f"Pending nodes: {', '.join(run['pending_nodes']) or '-'}"
+    yield f"Replay fixture: {'derived' if run['replay_fixture'] is None else 'embedded'}"
+    for stage in run["stages"]:
+        yield from _stage(stage, run["child_runs"])
+    yield from _details(run["observability"])
+
+
+def difference(diff: Dict) -> Iterator[str]:
+    """What `--compare` adds: from the baseline to the run."""
+    statuses = f"{diff['left_status']} -> {diff['right_status']}"
+    yield f"Diff: {diff['left_run_id']} -> {diff['right_run_id']} [{statuses}]"
+    yield f"Identical: {_word(diff['identical'])}"
+    for name, list_name in (("Stage", "stage"), ("Tool", "tool"), ("Observability", "observability")):
+        yield f"{name} diffs: {len(diff[f'{list_name}_diffs'])}"
+    for name in ("transition", "artifact", "checkpoint"):
+        yield f"{name.capitalize()} delta: {diff[f'{name}_count_delta']}"
+    for name, change, details in changes(diff):
+        yield f"- {name} [{change}]"
+        yield from (f"  {harmless(detail)}" for detail in details)
+
+
+def changes(diff: Dict) -> Iterator[tuple[str, str, list[str]]]:
+    """Every difference: what it is about, its kind, its details."""
+    for stage in diff["stage_diffs"]:
+        yield stage["node_id"], stage["change"], stage["details"]
+    for tool in diff["tool_diffs"]:
+        results = f"result: {_shown(tool['left_result'])} -> {_shown(tool['right_result'])}"
+        yield f"tool {tool['tool_name']} {tool['args_hash']}", "changed", [results]
+    for observed in diff["observability_diffs"]:
+        yield f"{observed['section']} {observed['label']}", "changed", observed["details"]
+
+
+def replay(run: Dict) -> Iterator[str]:
+    """The stored run as it went, without its models."""
+    yield f"Replay: {run['id']}"
+    for stage in run["stages"]:
+        yield f"[{stage['node_id']}] {_ending(stage)}"
+        if stage["visible_text"] is not None:
+            yield f"  visible: {harmless(stage['visible_text'])}"
+        if stage["verification"] is not None:
+            yield f"  verification: {compact_json(stage['verification'])}"
+    transcript = run["transcript"]
+    if isinstance(transcript, dict):
+        events = transcript.get("events")
+        yield f"Transcript events persisted: {len(events) if isinstance(events, list) else 0}"
+    if run["replay_fixture"] is not None:
+        report = evaluate(run, run["replay_fixture"])
+        verdict = "PASS" if report["pass"] else "FAIL"
+        yield f"Embedded replay fixture: {_painted(verdict, 'green' if report['pass'] else 'red')}"
+        yield from (f"  {harmless(failure)}" for failure in report["failures"])
+    for step in run["transitions"]:
+        origin, branch = step["from_node_id"] or "start", step["branch"] or "default"
+        yield f"transition {origin} -> {step['to_node_id']} ({branch})"
+
+
+# Parts of an inspection.
+
+
+def _summary(run: Dict) -> Iterator[str]:
+    yield f"Run: {run['id']}"
+    yield f"Workflow: {harmless(run['workflow_name'] or run['workflow_id'])}"
+    yield f"Status: {_status(run['status'])}"
+    yield f"Task: {harmless(run['task'])}"
+    for name in ("stages", "artifacts", "transitions", "checkpoints"):
+        yield f"{name.capitalize()}: {len(run[name])}"
+    yield f"HITL questions: {len(run['hitl_questions'])}"
+
+
+def _observed(told: Dict) -> Iterator[str]:
+    yield f"Planner rounds: {len(told['planner_rounds'])}"
+    yield f"Research facts: {told['research_fact_count']}"
+    yield f"Workers: {len(told['worker_lineage'])}"
+    nodes, edges = len(told["action_graph_nodes"]), len(told["action_graph_edges"])
+    yield f"Action graph: {nodes} nodes / {edges} edges"
+    yield f"Transcript pointers: {len(told['transcript_pointers'])}"
+    yield f"Daemon events: {len(told['daemon_events'])}"
+
+
+def _lineage(metadata: Dict) -> Iterator[str]:
+    for key, name in (("parent_worker_id", "Parent worker"), ("parent_stage_id", "Parent stage")):
+        if isinstance(metadata.get(key), str):
+            yield f"{name}: {metadata[key]}"
+    if metadata.get("delegated") is True:
+        yield "Delegated: true"
+
+
+def _stage(stage: Dict, children: list[Dict]) -> Iterator[str]:
+    line = f"- {stage['node_id']} [{stage['kind']}] {_ending(stage)}"
+    handle = stage["metadata"].get("worker")
+    if not isinstance(handle, dict):
+        yield line
+        return
+    known = (child for child in children if child["worker_id"] == handle.get("id"))
+    child = next(known, dict.fromkeys(("worker_name", "worker_id", "run_id", "run_path")))
+    yield f"{line} worker={harmless(child['worker_name'] or '-')}"
+    for name, key in (("worker_id", "worker_id"), ("child_run_id", "run_id"), ("child_run_path", "run_path")):
+        yield f"  {name}: {child[key] or '-'}"
+
+
+def _details(told: Dict) -> Iterator[str]:
+    for each in told["planner_rounds"]:
+        tools = ", ".join(each["tools_used"]) or "-"
+        yield (
+            f"planner {each['node_id']}: iterations={each['iteration_count']} "
+            f"llm_calls={each['llm_call_count']} tool_executions={each['tool_execution_count']} tools={tools}"
+        )
+    for pointer in told["transcript_pointers"]:
+        missing = "" if pointer["available"] else " (missing)"
+        yield f"transcript {pointer['label']}: {pointer['location']}{missing}"
+    for event in told["daemon_events"]:
+        yield f"daemon {event['node_id']}: {event['daemon_state'] or '-'} {event['snapshot_path']}"
+
+
+def _ending(stage: Dict) -> str:
+    status = _status(stage["status"]) if stage["status"] else "-"
+    return f"status={status} outcome={stage['outcome'] or '-'} branch={stage['branch'] or '-'}"
+
+
+def _status(status: str) -> str:
+    return _painted(status, style_of(status))
+
+
+def _painted(text: str, style: str) -> str:
+    return paint(text, style, sys.stdout) if style else text
+
+
+def _word(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _shown(value: Any) -> str:
+    return "-" if value is None else value if isinstance(value, str) else compact_json(value)

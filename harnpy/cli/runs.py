@@ -1,0 +1,122 @@
+"""`harnpy runs`: which runs there are, one of them in full, what two differ in. Spec: 09 §8.1."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from harnpy.cli import records, run_report, tables
+from harnpy.cli.console import OK
+from harnpy.cli.report import say
+from harnpy.llm.errors import MisuseError
+from harnpy.workflow.records.diff import diff
+from harnpy.workflow.records.files import run_directory
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_WIDTHS = {"id": 40, "workflow": 32}
+
+
+@click.group("runs", no_args_is_help=False, short_help="List, inspect and compare runs of workflows.")
+def command() -> None:
+    """List, inspect and compare the records that runs of workflows leave."""
+
+
+@command.command("list")
+@click.option("--dir", "directory", type=click.Path(exists=True, file_okay=False), metavar="D")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
+def list_runs(directory: str | None, as_json: bool) -> int:
+    """List the runs whose records are in D or below it, the newest first.
+
+    D is the directory that workflows write to, HARN_RUN_DIR or .harn-runs, unless it is given.
+    """
+    where = Path(directory or run_directory(records.effects()))
+    found = sorted(records.summaries(where), key=lambda run: (run.started_at, run.id), reverse=True)
+    if as_json:
+        say(json.dumps([run.as_dict() for run in found], indent=2, sort_keys=True, ensure_ascii=False))
+    elif found:
+        tables.show(_table(found))
+    else:
+        say(f"no runs in {where}")
+    return OK
+
+
+@command.command("inspect")
+@click.argument("run")
+@click.option("--compare", metavar="BASE", help="Show what changed since the run in BASE.")
+def inspect(run: str, compare: str | None) -> int:
+    """Show the run whose record is in the file RUN."""
+    try:
+        record = records.load(run)
+        base = None if compare is None else records.load(compare)
+    except MisuseError as error:
+        return records.unreadable(error)
+    _say_all(run_report.inspection(record))
+    if base is not None:
+        _say_all(run_report.difference(diff(base, record, records.effects())))
+    return OK
+
+
+@command.command("diff")
+@click.argument("left")
+@click.argument("right")
+def compare(left: str, right: str) -> int:
+    """Show what changed from the run in LEFT to the run in RIGHT."""
+    try:
+        before, after = records.load(left), records.load(right)
+    except MisuseError as error:
+        return records.unreadable(error)
+    found = diff(before, after, records.effects())
+    say(" -> ".join(f"{found[f'{side}_run_id']} [{found[f'{side}_status']}]" for side in ("left", "right")))
+    if found["identical"]:
+        say("identical")
+        return OK
+    rows = [
+        (tables.cell(name), tables.cell(change), tables.cell(detail))
+        for name, change, details in run_report.changes(found)
+        for detail in details
+    ]
+    for name in ("transition", "artifact", "checkpoint"):
+        delta = found[f"{name}_count_delta"]
+        if delta:
+            counts = f"{len(before[f'{name}s'])} -> {len(after[f'{name}s'])}"
+            rows.append((tables.cell(f"{name}s"), tables.cell("changed"), tables.cell(counts)))
+    if rows:
+        tables.show(tables.table(("what", "change", "details"), rows))
+    return OK
+
+
+def _table(found: Sequence[records.Summary]) -> Table:
+    columns = ("id", "workflow", "status", "stages", "started", "duration", "cost", "path")
+    rows = [
+        (
+            tables.cell(run.id, _WIDTHS["id"]),
+            tables.cell(run.workflow, _WIDTHS["workflow"]),
+            tables.cell(run.status, style=records.style_of(run.status)),
+            tables.cell(str(len(run.stages))),
+            tables.cell(run.started_at),
+            tables.cell(_duration(run.duration_ms)),
+            tables.cell("-" if run.cost is None else f"${run.cost:.4f}"),
+            tables.cell(run.path),
+        )
+        for run in found
+    ]
+    return tables.table(columns, rows, ("stages", "duration", "cost"))
+
+
+def _duration(ms: int | None) -> str:
+    if ms is None:
+        return "-"
+    return f"{ms} ms" if ms < 1000 else f"{ms / 1000:.1f} s"
+
+
+def _say_all(lines: Iterable[str]) -> None:
+    for line in lines:
+        say(line)
+    sys.stdout.flush()

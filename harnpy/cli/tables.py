@@ -1,0 +1,42 @@
+"""Views for people at a terminal; plain text where stdout is none."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from harnpy.cli.console import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+_PIPE_WIDTH = 160
+
+
+def show(view: RenderableType) -> None:
+    """Print a view; where stdout is no terminal, plain and wide."""
+    width = None if sys.stdout.isatty() else _PIPE_WIDTH
+    console = Console(file=sys.stdout, width=width, highlight=False, markup=False)
+    with console.capture() as shown:
+        console.print(view)
+    sys.stdout.writelines(line.rstrip() + "\n" for line in shown.get().splitlines())
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[Text]], numbers: Sequence[str] = ()) -> Table:
+    """A table without lines; the columns in ``numbers`` are set to the right."""
+    view = Table(box=None, pad_edge=False, header_style="bold")
+    for name in columns:
+        view.add_column(name, justify="right" if name in numbers else "left", overflow="fold")
+    for row in rows:
+        view.add_row(*row)
+    return view
+
+
+def cell(text: str, width: int | None = None, style: str = "") -> Text:
+    """A text on one line, at most ``width`` characters of it."""
+    text = one_line(text)
+    return Text(text if width is None or len(text) <= width else text[: width - 1] + "…", style)
