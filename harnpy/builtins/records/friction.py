@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from harnpy.builtins.convert import domain_errors
-from harnpy.llm.errors import MisuseError
 from harnpy.vm.builtin import builtin
+from harnpy.vm.errors import RuntimeFault
 from harnpy.workflow.friction import event as friction
 from harnpy.workflow.friction import fixture as fixtures
 from harnpy.workflow.friction import pack as packs
@@ -81,5 +81,5 @@ def friction_eval_fixture(vm: Vm, fixture: Value = None) -> Dict:
 
 def _given(caller: str, payload: Value) -> Value:
     if payload is None:
-        raise MisuseError(f"{caller}: missing payload")
+        raise RuntimeFault(f"{caller}: missing payload")
     return payload

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from harnpy.builtins.convert import domain_errors
-from harnpy.llm.errors import MisuseError
+from harnpy.builtins.sessions.service import callables_within
 from harnpy.vm.builtin import builtin
+from harnpy.vm.errors import RuntimeFault
 from harnpy.workflow.evals.manifest import normalised
+from harnpy.workflow.evals.run import run_pack
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +26,15 @@ def eval_pack_manifest(vm: Vm, manifest: Value = None) -> Dict:
         return normalised(_given("eval_pack_manifest", manifest), vm.sessions.effects)
 
 
+@builtin("eval_pack_run(manifest: dict) -> dict", family="records")
+def eval_pack_run(vm: Vm, manifest: Value = None) -> Dict:
+    """Judge the cases of an eval pack: a report with a verdict, failures and warnings for each."""
+    effects, given = vm.sessions.effects, _given("eval_pack_run", manifest)
+    with domain_errors:
+        return run_pack(normalised(callables_within(vm, given), effects), effects)
+
+
 def _given(caller: str, manifest: Value) -> Value:
     if manifest is None:
-        raise MisuseError(f"{caller}: missing manifest payload")
+        raise RuntimeFault(f"{caller}: missing manifest payload")
     return manifest

@@ -1,0 +1,129 @@
+"""Running an eval pack: every case judged, and the report. Spec: 08 §8.7 "Run"."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.llm.errors import MisuseError
+from harnpy.workflow.evals import rubrics, thresholds
+from harnpy.workflow.evals.sources import Sources
+from harnpy.workflow.evals.thresholds import BLOCKING, INFORMATIONAL, WARNING
+from harnpy.workflow.friction import fixture as friction
+from harnpy.workflow.records.diff import baseline_failure, diff
+from harnpy.workflow.records.fixture import evaluate
+from harnpy.workflow.records.suite import own_fixture
+
+if TYPE_CHECKING:
+    from harnpy.session.effects import Effects
+
+    Dict = dict[str, Any]
+
+
+def run_pack(pack: Dict, effects: Effects) -> Dict:
+    """The report on a normal manifest's cases. Raises `MisuseError` for what can't be judged."""
+    sources = Sources(pack, effects)
+    numbered = enumerate(pack["cases"], 1)
+    cases = [_Case(pack, case, number, sources, effects).report() for number, case in numbered]
+    passed = sum(case["pass"] for case in cases)
+    blocking = sum(case["blocking"] and bool(case["failures"]) for case in cases)
+    return {
+        "pack_id": pack["id"],
+        "pass": blocking == 0,
+        "total": len(cases),
+        "passed": passed,
+        "failed": len(cases) - passed,
+        "blocking_failed": blocking,
+        "warning_failed": sum(bool(case["warnings"]) for case in cases),
+        "informational_failed": sum(bool(case["informational"]) for case in cases),
+        "cases": cases,
+    }
+
+
+class _Case:
+    """One case being judged."""
+
+    def __init__(self, pack: Dict, case: Dict, number: int, sources: Sources, effects: Effects) -> None:
+        self.pack = pack
+        self.case = case
+        self.sources = sources
+        self.effects = effects
+        self.id = case["id"] or f"case_{number}"
+        defaults = pack["defaults"]
+        self.severity = thresholds.severity(
+            case["severity"],
+            case["thresholds"]["severity"],
+            defaults["severity"],
+            defaults["thresholds"]["severity"],
+        )
+        self.failures: list[str] = []
+        self.warnings: list[str] = []
+
+    def report(self) -> Dict:
+        about = self.judge_friction() if self.case["friction_events"] else self.judge_run()
+        blocking = self.severity == BLOCKING
+        lesser = {WARNING: self.warnings, INFORMATIONAL: []}
+        if not blocking:
+            lesser[self.severity] += self.failures
+        return {
+            "id": self.id,
+            "label": self.case["name"] or self.id,
+            "severity": self.severity,
+            "pass": not blocking or not self.failures,
+            "blocking": blocking,
+            **about,
+            "failures": self.failures if blocking else [],
+            "warnings": lesser[WARNING],
+            "informational": lesser[INFORMATIONAL],
+        }
+
+    def judge_run(self) -> Dict:
+        name = self.case["run"] or self.case["run_path"]
+        if not name:
+            raise MisuseError("eval pack case is missing run or run_path")
+        run, path = self.sources.run(name)
+        replayed = evaluate(run, self.replay_fixture(run))
+        self.failures += replayed["failures"]
+        for limits in (self.pack["defaults"]["thresholds"], self.case["thresholds"]):
+            self.failures += thresholds.failures(limits, run)
+        comparison = self.compare(run)
+        self.apply_rubrics(run)
+        return {
+            "run_id": run["id"],
+            "workflow_id": run["workflow_id"],
+            "source_path": path,
+            "stage_count": replayed["stage_count"],
+            "comparison": comparison,
+        }
+
+    def replay_fixture(self, run: Dict) -> Dict:
+        """The given one, else the run's own."""
+        name = self.case["fixture"] or self.case["fixture_path"]
+        return self.sources.replay_fixture(name) if name else own_fixture(run, self.effects)
+
+    def compare(self, run: Dict) -> Dict | None:
+        """How the run differs from its baseline, if it has one."""
+        name = self.case["compare_to"] or self.pack["baseline"]
+        if not name:
+            return None
+        baseline, _ = self.sources.run(name)
+        found = diff(baseline, run, self.effects)
+        self.failures += baseline_failure(name, found)
+        return found
+
+    def apply_rubrics(self, run: Dict | None) -> None:
+        known = {rubric["id"]: rubric for rubric in self.pack["rubrics"]}
+        for name in self.case["rubrics"]:
+            if name not in known:
+                self.failures.append(f"case references unknown rubric '{name}'")
+                continue
+            verdict = rubrics.apply(known[name], run, self.severity)
+            self.failures += verdict.failures
+            self.warnings += verdict.warnings
+
+    def judge_friction(self) -> Dict:
+        """A case about friction events: do they suggest the context packs that they should? (08 §8.8)"""
+        given, path = self.sources.friction(self.case["friction_events"])
+        self.failures += friction.evaluate(given, self.effects)["failures"]
+        self.apply_rubrics(None)
+        about = dict.fromkeys(("run_id", "workflow_id", "comparison"))
+        return {**about, "source_path": path, "stage_count": 0}

@@ -1,0 +1,78 @@
+"""Where a pack's cases get what they judge: its fixtures by id, else files. Spec: 08 §8.7 "Run"."""
+
+from __future__ import annotations
+
+import os.path
+from typing import TYPE_CHECKING, Any
+
+from harnpy.llm.errors import MisuseError
+from harnpy.workflow.records.files import load, reason
+from harnpy.workflow.records.fixture import read_fixture
+from harnpy.workflow.records.record import derive, read_run
+from harnpy.workflow.records.suite import load_fixture
+
+if TYPE_CHECKING:
+    from harnpy.session.effects import Effects
+
+    Dict = dict[str, Any]
+
+
+class Sources:
+    """Paths of fixtures begin at the pack's `fixture_root`, all others at its `base_dir`."""
+
+    def __init__(self, pack: Dict, effects: Effects) -> None:
+        self._effects = effects
+        self._base = pack["base_dir"] or ""
+        self._fixture_base = os.path.join(self._base, pack["defaults"]["fixture_root"] or "")
+        self._fixtures = {fixture["id"]: fixture for fixture in pack["fixtures"] if fixture["id"]}
+
+    def run(self, name: str) -> tuple[Dict, str | None]:
+        """A run record, and the path of its file. Raises `MisuseError`."""
+        inline, path = self._located(name, self._base, "run")
+        if path is not None:
+            return load(path, self._effects), path
+        try:
+            run = read_run(inline, self._effects)
+        except MisuseError as error:
+            raise MisuseError(f"failed to parse inline run record: {error.message}") from error
+        derive(run, self._effects)
+        return run, None
+
+    def replay_fixture(self, name: str) -> Dict:
+        """Raises `MisuseError`."""
+        inline, path = self._located(name, self._fixture_base, "replay fixture")
+        if path is not None:
+            return load_fixture(path, self._effects)
+        try:
+            return read_fixture(inline, "replay fixture")
+        except MisuseError as error:
+            raise MisuseError(f"failed to parse replay fixture: {error.message}") from error
+
+    def friction(self, name: str) -> tuple[Any, str | None]:
+        """Friction events, or a fixture that has them, and the path of the file. Raises `MisuseError`."""
+        inline, path = self._located(name, self._fixture_base, "friction events")
+        if path is None:
+            return inline, None
+        try:
+            text = self._effects.read_text(os.path.join(self._effects.cwd(), path))
+        except (OSError, UnicodeError) as error:
+            raise MisuseError(f"failed to read friction events: {reason(error)}") from error
+        try:
+            return self._values(text) if path.endswith(".jsonl") else self._effects.parse_json(text), path
+        except ValueError as error:
+            raise MisuseError(f"failed to parse friction events: {error}") from error
+
+    def _located(self, name: str, base: str, what: str) -> tuple[Any, str | None]:
+        """The value that a fixture holds, or else the path of the file that does."""
+        fixture = self._fixtures.get(name)
+        if fixture is None:
+            return None, os.path.join(base, name)
+        if fixture["inline"] is not None:
+            return fixture["inline"], None
+        if not fixture["path"]:
+            raise MisuseError(f"fixture '{name}' is missing path or inline {what}")
+        return None, os.path.join(self._fixture_base, fixture["path"])
+
+    def _values(self, lines: str) -> list[Any]:
+        """What a friction log holds."""
+        return [self._effects.parse_json(line) for line in lines.splitlines() if line.strip()]
