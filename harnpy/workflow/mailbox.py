@@ -171,8 +171,8 @@ class Mailbox:
             files.make_directory(self._directory)
             while (release := files.try_lock(path)) is None:
                 self._world.wait(_LOCK_POLL)
-        except OSError as error:
-            raise _failure("lock", error) from error
+        except (OSError, ValueError) as error:
+            raise self._failure("lock", error) from error
         try:
             yield
         finally:
@@ -183,10 +183,8 @@ class Mailbox:
             read = self._world.parse(self._world.files.read_text(self._path))
         except FileNotFoundError:
             return self._fresh()
-        except OSError as error:
-            raise _failure("read", error) from error
-        except ValueError as error:
-            raise MisuseError(f"workflow state read error: {error}: {self._path}") from error
+        except (OSError, ValueError) as error:
+            raise self._failure("read", error) from error
         problem = _problem(read, self._fresh())
         if problem is not None:
             raise MisuseError(f"workflow state read error: {problem}: {self._path}")
@@ -197,7 +195,11 @@ class Mailbox:
         try:
             self._world.files.replace_text(self._path, self._world.dump(state) + "\n")
         except OSError as error:
-            raise _failure("write", error) from error
+            raise self._failure("write", error) from error
+
+    def _failure(self, step: str, error: Exception) -> MisuseError:
+        reason = getattr(error, "strerror", None) or error
+        return MisuseError(f"workflow state {step} error: {reason}: {self._path}")
 
     def _fresh(self) -> Dict:
         return {
@@ -223,7 +225,3 @@ def _problem(read: Any, fresh: Dict) -> str | None:
         if type(value) is not type(default) or not all(isinstance(entry, dict) for entry in entries):
             return f"`{key}` has the wrong type"
     return None
-
-
-def _failure(step: str, error: OSError) -> MisuseError:
-    return MisuseError(f"workflow state {step} error: {error.strerror}: {error.filename}")
