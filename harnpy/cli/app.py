@@ -17,6 +17,7 @@ _MODULES = {
     "test": "harnpy.cli.test",
     "repl": "harnpy.cli.repl",
     "check": "harnpy.cli.check",
+    "viz": "harnpy.cli.viz",
     "bench": "harnpy.cli.bench",
     "runs": "harnpy.cli.runs",
     "replay": "harnpy.cli.replay",

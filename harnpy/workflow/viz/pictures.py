@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.workflow.graph.normalise import STAGE
 from harnpy.workflow.viz.chart import Chart, Shape, Tone
 
 if TYPE_CHECKING:
@@ -43,32 +44,44 @@ def graph_chart(graph: Dict) -> Chart:
 
 
 def run_chart(run: Mapping[str, Any]) -> Chart:
-    """The chart of a run record: the nodes that it visited, how often, and what is left to do."""
-    chart, places = Chart(), {}
-    stages: dict[str, list[Dict]] = {}
-    for stage in run.get("stages") or ():
-        stages.setdefault(stage["node_id"], []).append(stage)
+    """The chart of a run record, as far as it says: the nodes visited, how often, and what is left to do."""
+    chart = Chart()
     start = chart.add(shape=Shape.START)
-    for id, visits in stages.items():
-        last = visits[-1]
-        times = f" ×{len(visits)}" if len(visits) > 1 else ""
-        tone = Tone.BAD if last.get("status") == "failed" else Tone.GOOD
-        said = (
-            f"{last.get('kind') or 'stage'}: {last.get('outcome') or last.get('status') or 'visited'}{times}"
-        )
-        places[id] = _add(chart, id, last.get("kind") or "stage", said, tone)
-    for id in run.get("pending_nodes") or ():
-        if id not in places:
-            places[id] = chart.add(shortened(id), "pending", tone=Tone.WAITING)
+    visits: dict[str, list[Dict]] = {}
+    for stage in _dicts(run, "stages"):
+        visits.setdefault(_text(stage, "node_id"), []).append(stage)
+    places = {id: _add_visited(chart, id, stages) for id, stages in visits.items()}
     if places:
         chart.link(start, next(iter(places.values())))
-    for transition in run.get("transitions") or ():
-        source, target = transition.get("from_node_id"), transition["to_node_id"]
+    pending = run.get("pending_nodes")
+    for id in pending if isinstance(pending, list) else ():
+        if isinstance(id, str) and id not in places:
+            places[id] = chart.add(shortened(id), "pending", tone=Tone.WAITING)
+    for transition in _dicts(run, "transitions"):
+        source, target = _text(transition, "from_node_id"), _text(transition, "to_node_id")
         if target not in places:
             places[target] = chart.add(shortened(target), "not reached", tone=Tone.WAITING)
         if source in places:
-            chart.link(places[source], places[target], shortened(transition.get("branch") or "") or None)
+            chart.link(places[source], places[target], shortened(_text(transition, "branch")) or None)
     return chart
+
+
+def _add_visited(chart: Chart, id: str, stages: list[Dict]) -> int:
+    last = stages[-1]
+    kind, status = _text(last, "kind") or STAGE, _text(last, "status")
+    times = f" ×{len(stages)}" if len(stages) > 1 else ""
+    said = f"{kind}: {_text(last, 'outcome') or status or 'visited'}{times}"
+    return _add(chart, id, kind, said, Tone.BAD if status == "failed" else Tone.GOOD)
+
+
+def _dicts(owner: Mapping[str, Any], key: str) -> list[Dict]:
+    found = owner.get(key)
+    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+
+
+def _text(owner: Dict, key: str) -> str:
+    value = owner.get(key)
+    return value if isinstance(value, str) else ""
 
 
 def shortened(text: str) -> str:
