@@ -120,6 +120,8 @@ class Modules:
             raise _unreadable(file, f"{error.strerror} (os error {error.errno})") from None
         except UnicodeDecodeError:
             raise _unreadable(file, "stream did not contain valid UTF-8") from None
+        except ValueError:
+            raise _unreadable(file, "file name contained an unexpected NUL byte") from None
 
     def load(self, vm: Vm, module: Module) -> bool:
         """Run a module, unless it was; False while it is being loaded: the import is part of a circle."""

@@ -228,6 +228,11 @@ def test_a_module_that_is_no_text(write: Write, tmp_path: Path) -> None:
     assert error.text == f"Runtime error: Import error: {reason} (line 1)"
 
 
+def test_a_path_that_can_be_no_file(write: Write, tmp_path: Path) -> None:
+    error = failure(write("main.harn", 'import "a\0b"'))
+    assert error.text.endswith("': file name contained an unexpected NUL byte (line 1)")
+
+
 def test_a_broken_bundled_module_is_named(
     write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

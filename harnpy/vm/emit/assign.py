@@ -125,13 +125,18 @@ def set_name(e: Emitter, node: ast.Assign, binding: Binding) -> None:
 
 def in_place(e: Emitter, binding: Binding, value: ast.Node) -> bool:
     """Write ``x = x + y …`` and ``x = x.push(y)`` as updates, where `x` may hold a list or string."""
-    if not binding.python.isidentifier():
+    if not may_update(binding):
         return False
     if isinstance(value, ast.Binary) and value.op == "+":
         return extend(e, binding, value)
     if isinstance(value, ast.MethodCall) and value.name == "push" and reads(e, value.object, binding):
         return push(e, binding, value)
     return False
+
+
+def may_update(binding: Binding) -> bool:
+    """Whether the one who holds the value counts as one: a variable, or a module's table of variables."""
+    return binding.shared or binding.python.isidentifier()
 
 
 def extend(e: Emitter, binding: Binding, value: ast.Binary) -> bool:
@@ -212,7 +217,7 @@ def store(e: Emitter, node: ast.Assign, binding: Binding) -> None:
         text = e.mark(node, f"{SLOW[node.op[:-1]]}({old}, {value})")
         value = e.temp()
         e.line(f"{value} = {text}")
-    if len(steps) == 1 and x.isidentifier() and value != x:
+    if len(steps) == 1 and may_update(binding) and value != x:
         store_one(e, node, x, steps[0], value)
     else:
         e.line(f"{x} = " + e.mark(node, f"store_path({x}, {path}, {value})"))
