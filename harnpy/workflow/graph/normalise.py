@@ -38,6 +38,7 @@ def normalise_graph(given: Any, effects: Effects) -> Dict:
     edges = graph["edges"] or ([] if graph["nodes"] else _shorthand_edges(nodes))
     return {
         **graph,
+        "_type": graph["_type"] or shapes.GRAPH.defaults["_type"],
         "id": graph["id"] or f"workflow_{effects.new_id()}",
         "version": graph["version"] or 1,
         "entry": graph["entry"] or min(nodes, default="act"),
@@ -120,7 +121,7 @@ def given_policy(policy: Dict) -> Dict | None:
 def _read(given: Any, shape: Shape, path: str, required: tuple[str, ...] = ()) -> Dict:
     read = read_fields(given, shape.types, path, required)
     for key, default in shape.defaults.items():
-        if read[key] is None or (read[key] == "" and isinstance(default, str)):
+        if read[key] is None:
             read[key] = deepcopy(default)
     for key, value in read_fields(given, shape.passed, path).items():
         if value is not None:
