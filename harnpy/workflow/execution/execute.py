@@ -25,7 +25,6 @@ from harnpy.workflow.graph.normalise import normalise_graph
 from harnpy.workflow.graph.policies import BUILT_IN, stage_approval, stage_policy, with_granted_tools
 from harnpy.workflow.graph.validate import validate
 from harnpy.workflow.records.files import default_path
-
 from harnpy.workflow.records.fixture import fixture_of
 from harnpy.workflow.records.record import (
     FINALIZE,

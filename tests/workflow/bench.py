@@ -1,0 +1,38 @@
+"""A world for workflows whose files are a dict."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harnpy.agent.runtime import Runtime
+from harnpy.llm.call import Models
+from harnpy.session import SessionStore
+from harnpy.session.effects import Effects
+from harnpy.workflow.execution.execute import execute
+
+Dict = dict[str, Any]
+
+
+class Bench:
+    """``files`` are what was written, by path."""
+
+    def __init__(self, cwd: str = "/", **env: str) -> None:
+        self.files: dict[str, str] = {}
+        effects = Effects(
+            cwd=lambda: cwd,
+            env=env.get,
+            read_text=self.files.__getitem__,
+            write_text=lambda path, text, **how: self.files.__setitem__(path, text),
+            make_directory=lambda path: None,
+            rename=lambda path, new: self.files.__setitem__(new, self.files.pop(path)),
+        )
+        self.models = Models(env={"HARN_LLM_PROVIDER": "mock"}.get)
+        self.runtime = Runtime(self.models, SessionStore(effects=effects))
+
+    def mock(self, *replies: Dict) -> None:
+        """What the model answers, in order."""
+        for reply in replies:
+            self.models.mock.add(reply)
+
+    def execute(self, graph: Dict, **options: Any) -> Dict:
+        return execute(self.runtime, "task", graph, [], self.models.options(options))
