@@ -1,0 +1,115 @@
+"""What nodes do in a world without tasks, programs and workers: as a library (08 §7.3)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harnpy.agent.runtime import Finished, Runtime
+from harnpy.llm.call import Models
+from harnpy.llm.errors import MisuseError
+from harnpy.session import SessionStore
+from harnpy.session.effects import Effects
+from harnpy.workflow.artifacts.artifact import normalised
+from harnpy.workflow.graph.normalise import normalise_node
+from harnpy.workflow.stages.kinds import run
+from harnpy.workflow.stages.options import loop_options
+from harnpy.workflow.stages.work import Ended, Work
+
+Dict = dict[str, Any]
+ENV = {"HARN_LLM_PROVIDER": "mock"}.get
+
+
+def a_runtime(**parts: Any) -> Runtime:
+    return Runtime(Models(env=ENV), SessionStore(effects=Effects(env=ENV)), **parts)
+
+
+def do(runtime: Runtime, node: Dict, texts: tuple[str, ...] = (), **work: Any) -> Ended:
+    artifacts = [normalised({"text": text}, Effects()) for text in texts]
+    given = {"execution": None, "stored": False, **work}
+    return run(
+        Work(
+            runtime=runtime,
+            node=normalise_node(node, "n"),
+            task="t",
+            artifacts=artifacts,
+            transcript=None,
+            run_id="r",
+            stage_id="r:n:1",
+            session_id="s",
+            **given,
+        )
+    )
+
+
+def test_branches_follow_one_another_without_tasks() -> None:
+    runtime = a_runtime()
+    for reply in ({"text": "one"}, {"error": {"category": "auth", "message": "no key"}}, {"text": "three"}):
+        runtime.models.mock.add(reply)
+    ended = do(runtime, {"kind": "map", "prompt": "p", "input_contract": {}}, ("a", "b", "c"))
+    assert ended.result["text"] == "mapped 2 of 3 items"
+    assert ended.result["failures"] == [{"index": 1, "status": "failed", "error": "no key"}]
+    assert [artifact["text"] for artifact in ended.artifacts] == ["one", "three"]
+
+
+def test_mistakes_of_ours_are_no_failures_of_branches() -> None:
+    def broken(arguments: Dict) -> str:
+        raise AssertionError
+
+    runtime = a_runtime()
+    runtime.sessions.effects.new_id = lambda: broken({})
+    with pytest.raises(AssertionError):
+        do(runtime, {"kind": "map", "map_policy": {"items": ["x"]}})
+
+
+def test_commands_are_run_where_the_execution_says() -> None:
+    calls = []
+
+    def run_program(argv: Any, cwd: str | None, env: Any) -> Finished:
+        calls.append((tuple(argv), cwd, dict(env)))
+        return Finished("out", "", -1)
+
+    runtime, verify = a_runtime(run_program=run_program), {"kind": "verify", "verify": {"command": "make"}}
+    ended = do(runtime, verify, execution={"cwd": "here", "env": {"A": "1"}})
+    do(runtime, verify, execution={"cwd": None, "env": None})
+    make = ("/bin/sh", "-lc", "make")
+    assert calls == [(make, "here", {"A": "1"}), (make, None, {})]
+    assert (ended.result["exit_status"], ended.result["success"], ended.outcome) == (-1, False, "verified")
+
+
+def test_what_a_world_lacks_is_said() -> None:
+    with pytest.raises(MisuseError, match="no programs can be run here"):
+        do(a_runtime(), {"kind": "verify", "verify": {"command": "make"}})
+    with pytest.raises(MisuseError, match="no workers can be employed here"):
+        do(a_runtime(), {"kind": "subagent"})
+
+
+@pytest.mark.parametrize(("stored", "messages"), [(True, 2), (False, None)])
+def test_a_single_call_leaves_its_messages_only_in_a_session_that_was_named(
+    stored: bool, messages: int | None
+) -> None:
+    runtime = a_runtime()
+    runtime.models.mock.add({"text": "hi"})
+    ended = do(runtime, {}, stored=stored)
+    assert ended.transcript is not None
+    assert (ended.transcript["id"], len(ended.transcript["messages"])) == ("s", 2)
+    exists = runtime.sessions.exists("s")
+    assert (len(runtime.sessions.messages("s")) if exists else None) == messages
+
+
+def test_how_often_loops_try_again_is_settled() -> None:
+    node = normalise_node({"mode": "agent", "model_policy": {"max_iterations": 5}}, "n")
+    options = loop_options(a_runtime(), node, "s")
+    wanted = {
+        "persistent": True, "max_iterations": 5, "max_nudges": 3, "llm_retries": 2, "llm_backoff_ms": 2000,
+        "tool_retries": 0, "loop_detect_warn": 2, "loop_detect_block": 3, "loop_detect_skip": 4,
+        "auto_compact": False, "session_id": "s",
+    }  # fmt: skip
+    assert {key: options[key] for key in wanted} == wanted
+
+
+def test_a_command_policy_is_never_dropped() -> None:
+    for policy in ({"command_policy": {"deny": ["rm"]}}, {"policy": {"command_policy": {"deny": ["rm"]}}}):
+        with pytest.raises(MisuseError, match="command_policy"):
+            do(a_runtime(), {"mode": "agent", "model_policy": policy})
