@@ -95,7 +95,7 @@ def derive(run: Dict, effects: Effects, asked: Asked = nobody) -> None:
 def read_run(given: Any, effects: Effects) -> Dict:
     """The record as the dict has it: every key, nothing made up. Raises `MisuseError`."""
     try:
-        run = plain(shapes.read(shapes.RUN, given), effects)
+        run = shapes.read(shapes.RUN, plain(given, effects))
         for index, stage in enumerate(run["stages"]):
             stage["artifacts"] = _artifacts(stage["artifacts"], f"stages[{index}].artifacts", effects)
         run["artifacts"] = _artifacts(run["artifacts"], "artifacts", effects)
@@ -103,7 +103,7 @@ def read_run(given: Any, effects: Effects) -> Dict:
     except MisuseError as error:
         reason = error.message.removeprefix(_PREFIX)
         raise MisuseError(f"run_record parse error at {reason}") from error
-    return dict(run)
+    return run
 
 
 def _artifacts(given: list[Any], path: str, effects: Effects) -> list[Dict]:
