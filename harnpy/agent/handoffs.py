@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     Dict = dict[str, Any]
 
-HANDOFF = "handoff_artifact"
+HANDOFF, RUN_RECEIPT = "handoff_artifact", "run_receipt"
 
 _LISTS = (
     "files_or_entities_touched",
@@ -103,7 +103,10 @@ def _normal(source: Dict, id: str, created_at: str, run_id: str | None) -> Dict:
         "budget_remaining": _budget(source.get("budget_remaining")),
         "deadline_checkback": _fields(deadline, _DEADLINE) if isinstance(deadline, dict) else None,
         "confidence": _clamped(source.get("confidence")),
-        "receipt_links": _references(source.get("receipt_links"), _RECEIPT),
+        "receipt_links": [
+            {**link, "kind": link["kind"] or RUN_RECEIPT}
+            for link in _references(source.get("receipt_links"), _RECEIPT)
+        ],
         "created_at": _text(source.get("created_at")) or created_at,
         "metadata": metadata if isinstance(metadata, dict) else {},
     }

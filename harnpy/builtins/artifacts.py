@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harnpy.builtins.convert import domain_errors
+from harnpy.builtins.plans import current_run
 from harnpy.builtins.sessions.service import store_of, with_callables
 from harnpy.llm.errors import MisuseError
 from harnpy.vm.builtin import builtin
@@ -26,7 +27,7 @@ def artifact(vm: Vm, payload: Value = None) -> Dict:
     with domain_errors:
         if payload is None:
             raise MisuseError("artifact: missing artifact payload")
-        return _announced(vm, normalised(payload, store_of(vm).effects))
+        return _announced(vm, normalised(payload, store_of(vm).effects, run_id=current_run(vm)))
 
 
 @builtin("artifact_derive(parent: dict, kind?: string, extra?: dict) -> dict", family="records", counted=True)

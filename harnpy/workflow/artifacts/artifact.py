@@ -43,13 +43,16 @@ _FIELDS = {
 }  # fmt: skip
 
 
-def normalised(given: Any, effects: Effects, path: str = "") -> Dict:
-    """The artifact with every key; ``path`` is where it stands, for messages. Raises `MisuseError`."""
+def normalised(given: Any, effects: Effects, path: str = "", run_id: str | None = None) -> Dict:
+    """The artifact with every key; ``path`` is where it stands, for messages. Raises `MisuseError`.
+
+    ``run_id`` is the run of a handoff that doesn't say which.
+    """
     artifact = read_fields(given, _FIELDS, path)
     kind = (artifact["kind"] or "").strip()
     artifact["kind"] = _ALIASES.get(kind, kind) or KIND
     if artifact["kind"] == HANDOFF:
-        artifact |= _handed_off(given, effects)
+        artifact |= _handed_off(given, effects, run_id)
     artifact["_type"] = artifact["_type"] or "artifact"
     artifact["id"] = artifact["id"] or f"artifact_{effects.new_id()}"
     artifact["created_at"] = artifact["created_at"] or rfc3339(effects.now())
@@ -62,10 +65,10 @@ def normalised(given: Any, effects: Effects, path: str = "") -> Dict:
     return artifact
 
 
-def _handed_off(given: Any, effects: Effects) -> Dict:
+def _handed_off(given: Any, effects: Effects, run_id: str | None) -> Dict:
     """What a handoff makes of the artifact that holds it, or that it is (08 §12)."""
     try:
-        handoff = normalise(given, f"handoff_{effects.new_id()}", rfc3339(effects.now()))
+        handoff = normalise(given, f"handoff_{effects.new_id()}", rfc3339(effects.now()), run_id)
     except MisuseError as error:
         raise MisuseError("artifact handoff data must contain a valid handoff payload") from error
     target = handoff["target_persona_or_human"]
