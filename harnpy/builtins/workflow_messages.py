@@ -34,7 +34,7 @@ _UPDATE_MS = 30_000
 def signal(vm: Vm, target: Value = None, name: Value = None, payload: Value = None) -> Dict:
     """Put a message into a workflow's mailbox: `{workflow_id, message, status}`."""
     with domain_errors:
-        return _mailbox(vm, "signal", target).signal(_name("signal", name), read(write_stored(payload)))
+        return _mailbox(vm, "signal", target).signal(_name("signal", name), _data(payload))
 
 
 @builtin("workflow.query(target: any, name: string) -> any", family="workflows", counted=True)
@@ -52,7 +52,7 @@ def query(vm: Vm, target: Value = None, name: Value = None) -> Value:
 def publish_query(vm: Vm, target: Value = None, name: Value = None, value: Value = None) -> Dict:
     """Let `workflow.query` answer `value` for a name; the mailbox's status."""
     with domain_errors:
-        return _mailbox(vm, "publish_query", target).publish_query(_name("publish_query", name), value)
+        return _mailbox(vm, "publish_query", target).publish_query(_name("publish_query", name), _data(value))
 
 
 @builtin(
@@ -66,7 +66,7 @@ def update(
     """Put a request into a workflow's mailbox and wait for the response, at most `{timeout_ms = 30000}`."""
     timeout = Options(options, display).count("timeout_ms", _UPDATE_MS)
     with domain_errors:
-        return _mailbox(vm, "update", target).update(_name("update", name), payload, timeout / 1000)
+        return _mailbox(vm, "update", target).update(_name("update", name), _data(payload), timeout / 1000)
 
 
 @builtin("workflow.receive(target: any) -> dict | nil", family="workflows", counted=True)
@@ -89,7 +89,7 @@ def respond_update(
         mailbox = _mailbox(vm, "respond_update", target)
         if request_id is None or request_id == "":
             raise RuntimeFault("workflow.respond_update: missing request id")
-        return mailbox.respond(display(request_id), value, None if name is None else display(name))
+        return mailbox.respond(display(request_id), _data(value), None if name is None else display(name))
 
 
 @builtin("workflow.pause(target: any) -> dict", family="workflows", counted=True)
@@ -125,8 +125,13 @@ def _mailbox(vm: Vm, verb: str, given: Value) -> Mailbox:
     host = vm.host
     target = read_target(given, f"workflow.{verb}", runtime_root(vm), host.cwd())
     state = state_directory(target.base_dir, host.env(STATE_VARIABLE))
-    world = World(host, write_stored, read, host.now, host.monotonic, lambda s: vm.tasks.sleep(s), host.uuid7)
+    world = World(host, read, host.now, host.monotonic, lambda s: vm.tasks.sleep(s), host.uuid7)
     return Mailbox(target, os.path.join(state, "workflows", target.workflow_id), world)
+
+
+def _data(value: Value) -> Any:
+    """The value as it will be read from the file."""
+    return read(write_stored(value))
 
 
 def _name(verb: str, given: Value) -> str:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from harnpy.llm.errors import MisuseError
+from harnpy.llm.messages import compact_json
 from harnpy.session.effects import rfc3339
 
 if TYPE_CHECKING:
@@ -37,11 +38,9 @@ class Files(Protocol):
 
 
 class World(NamedTuple):
-    """What mailboxes need. ``dump`` makes JSON text of any value, ``parse`` a value of such a text;
-    ``wait(seconds)`` lets other tasks run."""
+    """What mailboxes need. ``parse`` makes a value of JSON text; ``wait(seconds)`` lets other tasks run."""
 
     files: Files
-    dump: Callable[[Any], str]
     parse: Callable[[str], Any]
     now: Callable[[], float]
     monotonic: Callable[[], float]
@@ -50,7 +49,10 @@ class World(NamedTuple):
 
 
 class Mailbox:
-    """The mailbox of a workflow in ``directory``. Raises `MisuseError` where its file can't be used."""
+    """The mailbox of a workflow in ``directory``. Payloads and values are data, as JSON has it.
+
+    Raises `MisuseError` where its file can't be used.
+    """
 
     def __init__(self, target: Target, directory: str, world: World) -> None:
         self.target = target
@@ -66,6 +68,8 @@ class Mailbox:
 
     def receive(self) -> Dict | None:
         """Take the oldest message out, None from an empty mailbox."""
+        if not self._read()["mailbox"]:  # who waits for a message keeps no writer waiting
+            return None
         with self._change() as state:
             if not state["mailbox"]:
                 return None
@@ -193,7 +197,7 @@ class Mailbox:
 
     def _write(self, state: Dict) -> None:
         try:
-            self._world.files.replace_text(self._path, self._world.dump(state) + "\n")
+            self._world.files.replace_text(self._path, compact_json(state) + "\n")
         except OSError as error:
             raise self._failure("write", error) from error
 
