@@ -21,6 +21,7 @@ _MODULES = {
     "bench": "harnpy.cli.bench",
     "runs": "harnpy.cli.runs",
     "replay": "harnpy.cli.replay",
+    "eval": "harnpy.cli.evaluate",
     "builtins": "harnpy.cli.builtins_cmd",
     "version": "harnpy.cli.banner",
 }

@@ -15,7 +15,7 @@ from harnpy.cli.later import later
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s)?")
 
 #: Targets of the reference that answer with an error for now.
-_LATER_TARGETS = ("package", "protocols", "agents-conformance")
+_LATER_TARGETS = ("protocols", "agents-conformance")
 
 
 def _milliseconds(context: click.Context, parameter: click.Parameter, value: str) -> float:
@@ -53,7 +53,8 @@ def _milliseconds(context: click.Context, parameter: click.Parameter, value: str
     metavar="DIR",
     help="Let the programs have the skills in DIR too; may be repeated.",
 )
-@later("--record", "--replay", "--determinism", "--evals")
+@click.option("--evals", is_flag=True, help="Package: judge its eval packs.")
+@later("--record", "--replay", "--determinism")
 @click.pass_context
 def command(context: click.Context, /, target: str | None, **options: Any) -> int:
     """Run the tests of a project, or a conformance suite.
@@ -64,9 +65,15 @@ def command(context: click.Context, /, target: str | None, **options: Any) -> in
     `harnpy test conformance [SELECTION]` runs the programs below ./conformance (or --root) that have a
     .expected or .error file beside them; SELECTION is one of them or a directory. --filter is a part of
     the path, a glob, alternatives `a|b`, or `re:REGEX`.
+
+    `harnpy test package --evals` judges the eval packs that harn.toml lists as `evals`, else harn.eval.toml.
     """
     if target in _LATER_TARGETS:
         raise click.UsageError(not_yet(f"harnpy test {target}"), context)
+    if target == "package":
+        return _package(context, options)
+    if options["evals"]:
+        raise click.UsageError("`--evals` applies to `harnpy test package`", context)
     if target == "conformance":
         return _conformance(context, options)
     return _user_tests(context, target, options)
@@ -92,11 +99,21 @@ def _conformance(context: click.Context, options: dict[str, Any]) -> int:
     )
 
 
+def _package(context: click.Context, options: dict[str, Any]) -> int:
+    if not options["evals"]:
+        raise click.UsageError("`harnpy test package` requires `--evals`", context)
+    _reject_selection(context, options)
+    others = ("filter", "parallel", "watch", "verbose", "timing", "junit", "json", "jobs", "root")
+    _reject(context, options, others, "harnpy test package")
+    from harnpy.cli import package_evals
+
+    return package_evals.run()
+
+
 def _user_tests(context: click.Context, target: str | None, options: dict[str, Any]) -> int:
     from harnpy.cli import user_tests
 
-    if options["selection"] is not None:
-        raise click.UsageError("only `harnpy test conformance` accepts a second positional target", context)
+    _reject_selection(context, options)
     _reject(context, options, ("verbose", "timing", "junit", "json", "jobs", "root"), "user tests")
     if target is None and not Path("tests").is_dir():
         raise click.UsageError("no path specified and no tests/ directory found", context)
@@ -115,6 +132,11 @@ def _user_tests(context: click.Context, target: str | None, options: dict[str, A
 def _absolute(paths: tuple[str, ...]) -> tuple[str, ...]:
     """The paths as they are meant here: user tests run elsewhere."""
     return tuple(map(os.path.abspath, paths))
+
+
+def _reject_selection(context: click.Context, options: dict[str, Any]) -> None:
+    if options["selection"] is not None:
+        raise click.UsageError("only `harnpy test conformance` accepts a second positional target", context)
 
 
 def _reject(context: click.Context, options: dict[str, Any], names: tuple[str, ...], mode: str) -> None:

@@ -168,7 +168,7 @@ def test_missing_path(harnpy: Command) -> None:
         (["a", "b"], "only `harnpy test conformance` accepts a second positional target"),
         (["x.harn", "--jobs", "2"], "`--jobs` does not apply to user tests"),
         (["x.harn", "--json"], "`--json` does not apply to user tests"),
-        (["package"], "`harnpy test package` is not supported by this version of harnpy"),
+        (["protocols"], "`harnpy test protocols` is not supported by this version of harnpy"),
     ],
 )
 def test_wrong_usage(harnpy: Command, arguments: list[str], message: str) -> None:

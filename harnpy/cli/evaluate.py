@@ -1,0 +1,138 @@
+"""`harnpy eval`: whether runs came to what they should. Spec: 09 §8.3.
+
+`judged` answers a plain dict, which says what it is by its `kind`; `eval_report` writes it out.
+"""
+
+from __future__ import annotations
+
+import os.path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harnpy.cli import eval_report, records
+from harnpy.cli.console import FAILED, OK, complain
+from harnpy.cli.report import say
+from harnpy.llm.errors import MisuseError
+from harnpy.workflow.evals import files as packs
+from harnpy.workflow.evals.run import run_pack
+from harnpy.workflow.records import suite
+from harnpy.workflow.records.diff import diff
+from harnpy.workflow.records.fixture import evaluate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    Dict = dict[str, Any]
+
+
+@click.command("eval", short_help="Judge runs: a record, a directory of them, a suite, an eval pack.")
+@click.argument("path")
+@click.argument("args", nargs=-1)
+@click.option("--compare", metavar="BASE", help="A record: show what changed since the run in BASE.")
+@click.option("--structural-experiment", "spec", metavar="SPEC", help="A program: run it with it, too.")
+@click.option("--llm-mock", metavar="FILE", help="A program: answer all model calls from FILE.")
+@click.pass_context
+def command(
+    context: click.Context,
+    path: str,
+    args: tuple[str, ...],
+    compare: str | None,
+    spec: str | None,
+    llm_mock: str | None,
+) -> int:
+    """Judge what PATH holds; the exit status is 1 when something fails that blocks.
+
+    PATH is a run record, a directory of them, the manifest of a suite, an eval pack (TOML or JSON), or with
+    --structural-experiment a program; what stands after `--` is the program's `argv`.
+    """
+    kind = _kind(path)
+    for option, given, wanted in (
+        ("--compare", compare, "record"),
+        ("--structural-experiment", spec, "program"),
+        ("--llm-mock", llm_mock, "program"),
+        ("ARGS", args, "program"),
+    ):
+        if given and kind != wanted:
+            raise click.UsageError(f"`{option}` applies to a {wanted}, and {path} is a {kind}", context)
+    if kind == "program":
+        if spec is None:
+            raise click.UsageError("a program is evaluated with `--structural-experiment SPEC`", context)
+        from harnpy.cli.experiment import paired
+
+        return shown(paired(path, spec, llm_mock, args))
+    try:
+        return shown(judged(path, kind, compare))
+    except MisuseError as error:
+        if kind == "record":
+            return records.unreadable(error)
+        complain(f"error: {error.message}")
+        return FAILED
+
+
+def shown(report: Dict) -> int:
+    """Print a report, and answer the exit status."""
+    for line in eval_report.lines(report):
+        say(line)
+    return OK if report["pass"] else FAILED
+
+
+def judged(path: str, kind: str, compare: str | None = None) -> Dict:
+    """The report on what ``path`` holds. Raises `MisuseError`."""
+    report = _record(path, compare) if kind == "record" else _JUDGES[kind](path)
+    return {"kind": kind, "path": path, **report}
+
+
+def _kind(path: str) -> str:
+    if os.path.isdir(path):
+        return "directory"
+    if path.endswith(".harn"):
+        return "program"
+    if path.endswith(".toml"):
+        return "pack"
+    try:
+        given = _given(path)
+    except (OSError, ValueError):
+        return "record"  # reading it as one says what is wrong
+    if not isinstance(given, dict) or "cases" not in given:
+        return "record"
+    return "pack" if "version" in given and given.get("_type") != suite.MANIFEST else "suite"
+
+
+def _given(path: str) -> Any:
+    effects = records.effects()
+    return effects.parse_json(effects.read_text(path))
+
+
+def _record(path: str, compare: str | None) -> Dict:
+    effects, run = records.effects(), records.load(path)
+    comparison = None if compare is None else diff(records.load(compare), run, effects)
+    judged = evaluate(run, suite.own_fixture(run, effects))
+    about = {"run_id": run["id"], "workflow_id": run["workflow_id"], "comparison": comparison}
+    return {**judged, **about}
+
+
+def _directory(path: str) -> Dict:
+    names = sorted(name for name in os.listdir(path) if name.endswith(".json"))
+    return suite.report([_case(os.path.join(path, name)) for name in names])
+
+
+def _case(path: str) -> Dict:
+    run = records.load(path)
+    return suite.case_report(run, suite.own_fixture(run, records.effects()), None, path)
+
+
+def _suite(path: str) -> Dict:
+    """A suite in a file, whose folder is where its paths begin."""
+    effects = records.effects()
+    manifest = suite.read_manifest(_given(path), suite.MANIFEST, effects)
+    base = os.path.join(os.path.dirname(path), manifest["base_dir"] or "")
+    return suite.run_manifest({**manifest, "base_dir": base}, effects)
+
+
+def _pack(path: str) -> Dict:
+    effects = records.effects()
+    return run_pack(packs.load(path, effects), effects)
+
+
+_JUDGES: Mapping[str, Callable[[str], Dict]] = {"directory": _directory, "suite": _suite, "pack": _pack}

@@ -1,0 +1,93 @@
+"""One program run without and with a structural experiment: what that changes. Spec: 09 §8.3."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harnpy import Vm
+from harnpy.builtins.llm import models_of
+from harnpy.builtins.records.evals import eval_metrics
+from harnpy.cli import faults
+from harnpy.cli.fixtures import replay
+from harnpy.cli.run import exit_status
+from harnpy.cli.skills import bind_skills
+from harnpy.llm.errors import OptionError
+from harnpy.llm.experiments import VARIABLE, read_experiment
+from harnpy.vm.host import ExitRequest, Host
+from harnpy.vm.values import display
+from harnpy.workflow.artifacts.diff import unified
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    Dict = dict[str, Any]
+
+
+def paired(path: str, spec: str, llm_mock: str | None, args: Sequence[str]) -> Dict:
+    """The report of both runs; it passes when both end well."""
+    try:
+        read_experiment(spec)
+    except OptionError as error:
+        raise click.ClickException(error.message) from None
+    baseline, experiment = (_run(path, each, llm_mock, args) for each in (None, spec))
+    before, after = baseline["output"], experiment["output"]
+    return {
+        "kind": "program",
+        "path": path,
+        "pass": baseline["pass"] and experiment["pass"],
+        "spec": spec,
+        "baseline": baseline,
+        "experiment": experiment,
+        "metrics": list(_metrics(baseline["metrics"], experiment["metrics"])),
+        "output_diff": "" if before == after else unified("output", before, after),
+    }
+
+
+def _run(path: str, spec: str | None, llm_mock: str | None, args: Sequence[str]) -> Dict:
+    written: list[str] = []
+    vm = Vm(_Host(written.append, spec))
+    bind_skills(vm, path, [])
+    status, failure = 0, ""
+    try:
+        if llm_mock is not None:
+            replay(vm, llm_mock)
+        status = exit_status(vm.run_file(path, args=args))
+    except ExitRequest as request:
+        status = request.code
+    except Exception as error:
+        status, failure = 1, faults.text(error)
+    trace = models_of(vm).trace
+    return {
+        "pass": status == 0,
+        "exit_status": status,
+        "failure": failure,
+        "output": "".join(written),
+        "metrics": {metric["name"]: display(metric["value"]) for metric in eval_metrics(vm)},
+        "llm_calls": trace.counts["llm_call"],
+        "input_tokens": trace.input_tokens,
+        "output_tokens": trace.output_tokens,
+        "cost": trace.cost,
+    }
+
+
+def _metrics(before: Dict, after: Dict) -> Iterator[Dict]:
+    """What either run measured; `-` where one did not."""
+    for name in {**before, **after}:
+        yield {"name": name, "baseline": before.get(name, "-"), "experiment": after.get(name, "-")}
+
+
+class _Host(Host):
+    """The real world, with its output kept, and with that experiment or none in force."""
+
+    def __init__(self, out: Callable[[str], object], spec: str | None) -> None:
+        super().__init__(stdout=out)
+        self._spec = spec
+
+    def env(self, name: str) -> str | None:
+        return self._spec if name == VARIABLE else super().env(name)
+
+    def environment(self) -> Mapping[str, str]:
+        others = {name: value for name, value in super().environment().items() if name != VARIABLE}
+        return others if self._spec is None else {**others, VARIABLE: self._spec}
