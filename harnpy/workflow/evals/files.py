@@ -20,7 +20,7 @@ def load(path: str, effects: Effects) -> Dict:
     """The manifest in a file, whose folder is where its paths begin. Raises `MisuseError`."""
     try:
         text = effects.read_text(os.path.join(effects.cwd(), path))
-    except (OSError, UnicodeError) as error:
+    except (OSError, ValueError) as error:
         raise MisuseError(f"failed to read eval pack: {reason(error)}") from error
     try:
         given = effects.parse_json(text) if path.endswith(".json") else read_toml(text)

@@ -55,7 +55,7 @@ class Sources:
             return inline, None
         try:
             text = self._effects.read_text(os.path.join(self._effects.cwd(), path))
-        except (OSError, UnicodeError) as error:
+        except (OSError, ValueError) as error:
             raise MisuseError(f"failed to read friction events: {reason(error)}") from error
         try:
             return self._values(text) if path.endswith(".jsonl") else self._effects.parse_json(text), path

@@ -43,5 +43,5 @@ class FrictionLog:
 def _append(path: str, event: Dict, effects: Effects) -> None:
     try:
         effects.write_text(path, effects.to_json(event) + "\n", append=True)
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise MisuseError(f"failed to write friction log: {path}: {reason(error)}") from error

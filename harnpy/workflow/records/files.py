@@ -49,7 +49,7 @@ def load(path: str, effects: Effects) -> Dict:
     """The record in a file. Raises `MisuseError`."""
     try:
         text = effects.read_text(os.path.join(effects.cwd(), path))
-    except (OSError, UnicodeError) as error:
+    except (OSError, ValueError) as error:
         raise MisuseError(f"failed to read run record: {reason(error)}") from error
     try:
         run = read_run(effects.parse_json(text), effects)

@@ -61,9 +61,11 @@ def report(cases: list[Dict]) -> Dict:
 def load_fixture(path: str, effects: Effects) -> Dict:
     """The replay fixture in a file. Raises `MisuseError`."""
     try:
-        given = effects.parse_json(effects.read_text(os.path.join(effects.cwd(), path)))
-    except (OSError, UnicodeError) as error:
+        text = effects.read_text(os.path.join(effects.cwd(), path))
+    except (OSError, ValueError) as error:
         raise MisuseError(f"failed to read replay fixture: {reason(error)}") from error
+    try:
+        given = effects.parse_json(text)
     except ValueError as error:
         raise MisuseError(f"failed to parse replay fixture: {error}") from error
     try:
