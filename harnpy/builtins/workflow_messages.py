@@ -13,7 +13,8 @@ from harnpy.project import STATE_VARIABLE, state_directory
 from harnpy.vm.builtin import builtin
 from harnpy.vm.errors import RuntimeFault
 from harnpy.vm.values import display
-from harnpy.workflow.mailbox import Mailbox, World
+from harnpy.workflow.mailbox import Mailbox
+from harnpy.workflow.mailbox_state import World
 from harnpy.workflow.targets import read_target
 
 TYPE_CHECKING = False

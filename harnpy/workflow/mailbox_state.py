@@ -1,0 +1,124 @@
+"""The state of a mailbox in a file that processes share. Spec: 08 §10.
+
+Every change takes the mailbox's lock, reads the file, and writes it as a whole: of changes made at the same
+time none is lost, and a reader meets the state before or after one.
+"""
+
+from __future__ import annotations
+
+import os.path
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from harnpy.llm.errors import MisuseError
+from harnpy.llm.messages import compact_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    Dict = dict[str, Any]
+
+_TYPE = "workflow_mailbox"
+_LOCK_POLL = 0.002
+
+
+class Files(Protocol):
+    """What is needed of a file system; `harnpy.vm.host.Host` has it."""
+
+    def read_text(self, path: str) -> str: ...
+    def make_directory(self, path: str) -> None: ...
+    def replace_text(self, path: str, text: str) -> None: ...
+    def try_lock(self, path: str) -> Callable[[], object] | None: ...
+
+
+class World(NamedTuple):
+    """What mailboxes need. ``parse`` makes a value of JSON text; ``wait(seconds)`` lets other tasks run."""
+
+    files: Files
+    parse: Callable[[str], Any]
+    now: Callable[[], float]
+    monotonic: Callable[[], float]
+    wait: Callable[[float], None]
+    new_id: Callable[[], str]
+
+
+class MailboxState:
+    """The state of the workflow ``id`` in ``directory``. Raises `MisuseError` where its file can't be used."""
+
+    def __init__(self, id: str, directory: str, world: World) -> None:
+        self._id = id
+        self._directory = directory
+        self._path = os.path.join(directory, "state.json")
+        self._world = world
+
+    @contextmanager
+    def change(self) -> Iterator[Dict]:
+        """The state, to be changed by what is done with it; nothing is written where nothing changes."""
+        with self._lock():
+            state = self.read()
+            before = dict(state)
+            yield state
+            if state != before:
+                self._write(state)
+
+    @contextmanager
+    def _lock(self) -> Iterator[None]:
+        files, path = self._world.files, os.path.join(self._directory, "state.lock")
+        try:
+            files.make_directory(self._directory)
+            while (release := files.try_lock(path)) is None:
+                self._world.wait(_LOCK_POLL)
+        except (OSError, ValueError) as error:
+            raise self._failure("lock", error) from error
+        try:
+            yield
+        finally:
+            release()
+
+    def read(self) -> Dict:
+        try:
+            read = self._world.parse(self._world.files.read_text(self._path))
+        except FileNotFoundError:
+            return self._fresh()
+        except (OSError, ValueError) as error:
+            raise self._failure("read", error) from error
+        problem = _problem(read, self._fresh())
+        if problem is not None:
+            raise MisuseError(f"workflow state read error: {problem}: {self._path}")
+        state: Dict = self._fresh() | read
+        return state
+
+    def _write(self, state: Dict) -> None:
+        try:
+            self._world.files.replace_text(self._path, compact_json(state) + "\n")
+        except OSError as error:
+            raise self._failure("write", error) from error
+
+    def _failure(self, step: str, error: Exception) -> MisuseError:
+        reason = getattr(error, "strerror", None) or error
+        return MisuseError(f"workflow state {step} error: {reason}: {self._path}")
+
+    def _fresh(self) -> Dict:
+        return {
+            "_type": _TYPE,
+            "workflow_id": self._id,
+            "generation": 1,
+            "continue_as_new_count": 0,
+            "paused": False,
+            "next_seq": 1,
+            "mailbox": [],
+            "queries": {},
+            "responses": {},
+        }
+
+
+def _problem(read: Any, fresh: Dict) -> str | None:
+    """What keeps a value from being a mailbox's state."""
+    if not isinstance(read, dict) or read.get("_type") != _TYPE:
+        return f"`_type` must be {_TYPE}"
+    for key, default in fresh.items():
+        value = read.get(key, default)
+        entries = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        if type(value) is not type(default) or not all(isinstance(entry, dict) for entry in entries):
+            return f"`{key}` has the wrong type"
+    return None
