@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from harnpy import Vm
 from harnpy.workflow.checkpoints import program_name
 from tests.support import ROOT, Command
 
@@ -121,3 +122,10 @@ def test_a_killed_writer_leaves_what_it_wrote_before(tmp_path: Path) -> None:
 )
 def test_checkpoints_are_named_after_the_file(file: str | None, name: str) -> None:
     assert program_name(file) == name
+
+
+def test_the_repl_has_checkpoints_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Vm().repl().run('checkpoint("a", 1)')
+    assert Vm().repl().run('checkpoint_get("a")') == 1
+    assert os.listdir(tmp_path / ".harn/checkpoints") == ["repl.json"]
