@@ -43,7 +43,7 @@ class World(NamedTuple):
 
 
 class MailboxState:
-    """The state of the workflow ``id`` in ``directory``. Raises `MisuseError` where its file can't be used."""
+    """The state of a workflow in ``directory``. Raises `MisuseError` where its file can't be used."""
 
     def __init__(self, id: str, directory: str, world: World) -> None:
         self._id = id
