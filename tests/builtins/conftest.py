@@ -11,13 +11,16 @@ import pytest
 from harnpy.builtins import catalog
 from harnpy.vm import iterators
 from harnpy.vm.errors import VmError
+from harnpy.vm.host import Host
 from harnpy.vm.machine import Signal
 from harnpy.vm.tasks import Tasks
 from harnpy.vm.values import Builtin, Fn
 
 
 class FakeHost:
-    """Effects as plain attributes: what was written, what is there to read, the clock."""
+    """Effects as plain attributes: what was written, what is there to read, the clock. Files are real."""
+
+    cwd, read_text, is_file = Host.cwd, Host.read_text, Host.is_file
 
     def __init__(self) -> None:
         self.errors = ""
