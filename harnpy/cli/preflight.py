@@ -98,15 +98,31 @@ def _reexports(vm: Vm, program: ast.Program, file: Path, modules: Imported) -> I
 def _templates(vm: Vm, program: ast.Program, directory: str) -> Iterator[Finding]:
     """Templates that the text names; those that it computes are known when it runs."""
     for node in walk(program):
-        if not isinstance(node, ast.Call) or node.name not in _RENDERING or not node.args:
-            continue
-        path = node.args[0]
-        if not isinstance(path, ast.Str):
+        path = _template_path(node)
+        if path is None:
             continue
         try:
             target = assets.resolve(vm.host, path.value, directory)
         except assets.AssetError as error:
             yield path, str(error), None
             continue
-        if not vm.host.is_file(target):
+        if isinstance(node, ast.Call) and node.name in _RENDERING and not vm.host.is_file(target):
             yield path, f"{node.name} target '{path.value}' does not exist at {target}", None
+
+
+def _template_path(node: ast.Node) -> ast.Str | None:
+    """The literal path of a call that renders a file."""
+    match node:
+        case ast.Call(name="render" | "render_prompt", args=(ast.Str() as path, *_)):
+            return path
+        case ast.Call(name="host_call", args=(ast.Str(value="template.render"), ast.Dict() as given, *_)):
+            return _literal_entry(given, "path")
+    return None
+
+
+def _literal_entry(given: ast.Dict, key: str) -> ast.Str | None:
+    for entry in given.entries:
+        match entry:
+            case ast.DictEntry(key=ast.Str(value=name), value=ast.Str() as value) if name == key:
+                return value
+    return None

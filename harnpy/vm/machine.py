@@ -140,7 +140,9 @@ class Vm:
 
     def _directory_of(self, file: str) -> str | None:
         """The directory of a file, None for what is none, such as ``<stdin>``."""
-        return None if file.startswith("<") else os.path.dirname(os.path.join(self.host.cwd(), file))
+        if file.startswith("<"):
+            return None
+        return os.path.dirname(os.path.normpath(os.path.join(self.host.cwd(), file)))
 
     def imports_of(self, source: str, directory: str | None) -> Imports | None:
         """What the imports of a text in ``directory`` bring; None for a text without any."""

@@ -87,6 +87,10 @@ def test_a_name_passed_on_and_defined_here(harnpy: Command, write, tmp_path: Pat
     ("call", "text"),
     [
         ('render("@/a")', "package-root prompt path '@/a' has no project root: no harn.toml found above {0}"),
+        (
+            'host_call("template.render", {path: "@/a"})',
+            "package-root prompt path '@/a' has no project root: no harn.toml found above {0}",
+        ),
         ('render_prompt("gone.txt")', "render_prompt target 'gone.txt' does not exist at {0}/gone.txt"),
     ],
 )
