@@ -152,18 +152,35 @@ class Linker:
 
     def helpers(self) -> dict[str, Any]:
         """What generated code calls, by the names it uses."""
-        return {"bound": self.bound, "bring": self.bring, "publish": self.publish, "pass_on": self.pass_on}
+        return {
+            "bound": self.bound,
+            "bring": self.bring,
+            "bring_again": self.bring_again,
+            "publish": self.publish,
+            "pass_on": self.pass_on,
+        }
 
     def bring(self, path: str, names: Names, wanted: Wanted) -> list[Fn]:
         """Do ``import path``; answers the functions ``wanted``. Raises RuntimeFault."""
-        modules = self.vm.state(Modules)
-        module = modules.open(self.vm, path, self.unit.directory or self.vm.host.cwd())
-        given = self._given(module, names) if modules.load(self.vm, module) else {}
+        module, given = self._taken(path, names)
         for name in given:
             if name in self.bound:
                 _collide(name, module)
         self.bound.update(given)
         self._passed_on[path] = module
+        return self._in_order(given, wanted)
+
+    def bring_again(self, path: str, names: Names, wanted: Wanted) -> list[Fn]:
+        """The same for an import in a block, whose names go when the block does."""
+        return self._in_order(self._taken(path, names)[1], wanted)
+
+    def _taken(self, path: str, names: Names) -> tuple[Module, dict[str, Fn]]:
+        modules = self.vm.state(Modules)
+        module = modules.open(self.vm, path, self.unit.directory or self.vm.host.cwd())
+        return module, self._given(module, names) if modules.load(self.vm, module) else {}
+
+    def _in_order(self, given: dict[str, Fn], wanted: Wanted) -> list[Fn]:
+        """What was brought, and what fails when it is called for what a circle left out."""
         shell = self.vm.calls.shell
         return [given.get(name) or shell(name, *params) for name, params in wanted.items()]
 

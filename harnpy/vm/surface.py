@@ -75,6 +75,7 @@ def surface_of(source: str) -> Surface:
 def _read(program: ast.Program) -> tuple[Any, ...]:
     from harnpy.syntax import ast
     from harnpy.syntax.pack import pack
+    from harnpy.vm.tree import walk
 
     requests: list[Request] = []
     functions: dict[str, Params] = {}
@@ -105,6 +106,10 @@ def _read(program: ast.Program) -> tuple[Any, ...]:
                     structs[node.name] = pack(node)
             case ast.Let(target=ast.NamePattern(name=name)):
                 hidden.append(name)
+    # A `pub import` in a block is one more statement of the block, and passes on nothing.
+    top = {start for _, _, _, start in requests}
+    inner = (node for node in walk(program) if isinstance(node, ast.Import) and node.start not in top)
+    requests += [(node.path, node.names, False, node.start) for node in inner]
     return (
         tuple(requests),
         functions,

@@ -82,7 +82,8 @@ def import_(e: Emitter, node: ast.Import) -> None:
     bindings = e.unit.resolution.imported[id(node)]
     wanted = ", ".join(f"{binding.name!r}: ({e.unit.params_text(binding)})" for binding in bindings)
     brought = e.temp()
-    e.line(f"{brought} = bring({node.path!r}, {node.names!r}, {{{wanted}}})")
+    bring = "bring" if node in e.unit.program.items else "bring_again"
+    e.line(f"{brought} = {bring}({node.path!r}, {node.names!r}, {{{wanted}}})")
     for i, binding in enumerate(bindings):
         e.assign_new(binding, f"{brought}[{i}]")
 
