@@ -41,7 +41,7 @@ def list_runs(directory: str | None, as_json: bool) -> int:
     if as_json:
         say(json.dumps([run.as_dict() for run in found], indent=2, sort_keys=True, ensure_ascii=False))
     elif found:
-        tables.show(_table(found))
+        tables.show(_table(found), tables.UNBROKEN)
     else:
         say(f"no runs in {where}")
     return OK
@@ -88,7 +88,7 @@ def compare(left: str, right: str) -> int:
             counts = f"{len(before[f'{name}s'])} -> {len(after[f'{name}s'])}"
             rows.append((tables.cell(f"{name}s"), tables.cell("changed"), tables.cell(counts)))
     if rows:
-        tables.show(tables.table(("what", "change", "details"), rows))
+        tables.show(tables.table(("what", "change", "details"), rows), tables.UNBROKEN)
     return OK
 
 

@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 _PIPE_WIDTH = 160
+#: For output whose lines other programs take apart: no line is broken.
+UNBROKEN = 100_000
 
 
-def show(view: RenderableType) -> None:
+def show(view: RenderableType, pipe_width: int = _PIPE_WIDTH) -> None:
     """Print a view; where stdout is no terminal, plain and wide."""
-    width = None if sys.stdout.isatty() else _PIPE_WIDTH
+    width = None if sys.stdout.isatty() else pipe_width
     console = Console(file=sys.stdout, width=width, highlight=False, markup=False)
     with console.capture() as shown:
         console.print(view)

@@ -1,0 +1,250 @@
+"""Run records in files: the writer, atomic replacement, files that are no records (08 §8.1–8.2)."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from harnpy.llm.errors import MisuseError
+from harnpy.session.effects import Effects
+from harnpy.workflow.artifacts.artifact import normalised as artifact
+from harnpy.workflow.records import files, record, writer
+from harnpy.workflow.records.diff import diff
+from harnpy.workflow.records.plain import plain, pretty
+from harnpy.workflow.records.writer import RunWriter
+
+Dict = dict[str, Any]
+REFUSED = "failed to parse run record: run_record parse error"
+HANDOFF = {"source_persona": "a", "target_persona_or_human": "b", "task": "t", "reason": "r"}
+
+
+@pytest.fixture
+def effects(tmp_path: Path) -> Effects:
+    return Effects(cwd=lambda: str(tmp_path), env={}.get)
+
+
+def new_run(effects: Effects) -> Dict:
+    return record.new_run(
+        "r", effects, workflow_id="w", task="é\n\x7f\u2028 \U0001f600", policy={"tools": []}
+    )
+
+
+def add_stage(run: Dict, number: int, effects: Effects, **metadata: Any) -> None:
+    """What an executor adds after a stage."""
+    transcript = {"id": f"t{number}", "messages": [{"role": "user", "content": "x" * 50}], "events": []}
+    made = artifact({"kind": "plan", "text": "hi", "data": {"trace": {"llm_calls": 1, "x": 0.5}}}, effects)
+    stage = record.new_stage(
+        id=f"s{number}", node_id=f"n{number}", kind="stage", status="completed", outcome="success",
+        transcript=transcript, artifacts=[made], verification={"ok": True}, metadata=metadata,
+        attempts=[record.new_attempt(status="completed")],
+    )  # fmt: skip
+    run["stages"].append(stage)
+    run["artifacts"].append(made)
+    run["transcript"] = transcript
+    run["transitions"].append(
+        record.new_transition(effects, from_stage_id=f"s{number}", to_node_id=f"n{number + 1}")
+    )
+    run["checkpoints"].append(record.new_checkpoint(effects, reason=record.STAGE_COMPLETE))
+
+
+def test_the_writers_text_is_that_of_the_record_and_of_saving_it(effects: Effects, tmp_path: Path) -> None:
+    run = new_run(effects)
+    out = RunWriter(run, "runs/r.json", effects)
+    for number in range(5):
+        add_stage(run, number, effects, worker={"id": f"w{number}", "name": "helper", "status": "completed"})
+        if number == 2:
+            run["artifacts"].append(artifact({"kind": "handoff", "data": HANDOFF}, effects))
+        out.save()
+        text = (tmp_path / "runs/r.json").read_text(encoding="utf-8")
+        assert text == pretty(run)
+        assert files.load("runs/r.json", effects) == run
+    run["status"], run["finished_at"] = "completed", "later"
+    run["replay_fixture"] = record.fixture_of(run, effects)
+    out.save()
+    text = (tmp_path / "runs/r.json").read_text(encoding="utf-8")
+    files.save(files.load("runs/r.json", effects), effects, "runs/r.json")
+    assert (tmp_path / "runs/r.json").read_text(encoding="utf-8") == text
+
+
+def test_memory_file_and_copy_are_identical(effects: Effects) -> None:
+    run = new_run(effects)
+    out = RunWriter(run, "r.json", effects)
+    add_stage(run, 1, effects, worker={"id": "w", "child_run_path": "c.json"})
+    out.save()
+    loaded = files.load("r.json", effects)
+    copied = files.save(loaded, effects, "else/where.json")
+    for left, right in ((run, loaded), (loaded, copied), (run, copied)):
+        assert diff(left, right, effects)["identical"]
+
+
+def test_a_save_makes_the_texts_of_what_is_new_only(
+    effects: Effects, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[int] = []
+
+    def counted(value: Any) -> str:
+        text = pretty(value)
+        made[-1] += len(text)
+        return text
+
+    monkeypatch.setattr(writer, "pretty", counted)
+    run = new_run(effects)
+    out = RunWriter(run, "r.json", effects)
+    for number in range(100, 300):
+        add_stage(run, number, effects)
+        made.append(0)
+        out.save()
+    assert made[199] == made[19] == made[5]
+
+
+def test_functions_and_what_json_has_no_word_for_are_left_out(effects: Effects) -> None:
+    run = new_run(effects)
+    out = RunWriter(run, "r.json", effects)
+    add_stage(
+        run, 1, effects, model_policy={"post_turn_callback": print, "nan": float("nan")}, list=[print, 1]
+    )
+    out.save()
+    assert run["stages"][0]["metadata"] == {"model_policy": {"nan": None}, "list": [1]}
+    assert files.load("r.json", effects) == run
+
+
+def test_lists_keep_their_identity_so_that_an_executor_may_hold_them(effects: Effects) -> None:
+    run = new_run(effects)
+    lists = {key: value for key, value in run.items() if isinstance(value, list)}
+    add_stage(run, 1, effects)
+    RunWriter(run, "r.json", effects).save()
+    assert all(run[key] is lists[key] for key in ("stages", "artifacts", "transitions", "checkpoints"))
+
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+NUMBERS = st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False)
+JSON = st.recursive(
+    st.none() | st.booleans() | NUMBERS | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=12,
+)
+STAGES = st.fixed_dictionaries(
+    {"id": st.sampled_from("abc"), "node_id": st.sampled_from("xyz")},
+    optional={"transcript": JSON, "verification": JSON, "branch": st.sampled_from(["u", "v"]),
+              "metadata": st.dictionaries(st.sampled_from(["worker", "worker_id", "k"]), JSON),
+              "artifacts": st.lists(st.fixed_dictionaries({"data": JSON}), max_size=2)},
+)  # fmt: skip
+RUNS = st.fixed_dictionaries(
+    {},
+    optional={
+        "stages": st.lists(STAGES, max_size=4),
+        "transitions": st.lists(st.fixed_dictionaries({"to_node_id": st.sampled_from("xyz")}), max_size=3),
+        "metadata": st.dictionaries(st.sampled_from(["trigger_event", "replay_of_event_id", "k"]), JSON),
+        "transcript": JSON,
+        "tool_recordings": st.lists(st.fixed_dictionaries({"result": JSON}), max_size=2),
+    },
+)
+
+
+@given(RUNS)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_record_comes_back_from_its_file_as_it_was(effects: Effects, run: Dict) -> None:
+    saved = files.save(run, effects, "r.json")
+    loaded = files.load("r.json", effects)
+    assert loaded == saved
+    assert record.normalised(saved, effects) == saved
+    assert diff(saved, loaded, effects)["identical"]
+    out = RunWriter(loaded, "r.json", effects)
+    out.save()
+    assert effects.read_text(os.path.join(effects.cwd(), "r.json")) == pretty(saved)
+
+
+@given(JSON)
+def test_what_is_plain_already_stays_the_same_object(value: Any) -> None:
+    assert plain(value, Effects()) is value
+
+
+CRASH = """
+import os, signal, sys
+from harnpy.session.effects import Effects
+from harnpy.workflow.records import files
+
+def crash(old, new):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+files.save({"id": "new", "task": "x" * 100_000}, Effects(rename=crash), sys.argv[1])
+"""
+
+
+def test_a_crash_before_the_rename_leaves_the_former_file(effects: Effects, tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    files.save({"id": "old"}, effects, str(path))
+    done = subprocess.run([sys.executable, "-c", CRASH, str(path)], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert (tmp_path / "r.json.tmp").exists()
+    assert files.load(str(path), effects)["id"] == "old"
+    files.save({"id": "newest"}, effects, str(path))
+    assert files.load(str(path), effects)["id"] == "newest"
+    assert not (tmp_path / "r.json.tmp").exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "temporary"),
+    [("a.json", "a.json.tmp"), ("a", "a.json.tmp"), ("a.b.txt", "a.b.json.tmp"), ("d.x/a", "d.x/a.json.tmp")],
+)
+def test_the_temporary_file_lies_beside_the_record(path: str, temporary: str, tmp_path: Path) -> None:
+    renamed: list[tuple[str, str]] = []
+
+    def rename(old: str, new: str) -> None:
+        renamed.append((old, new))
+        os.replace(old, new)
+
+    files.save({}, Effects(cwd=lambda: str(tmp_path), rename=rename), path)
+    assert renamed == [(str(tmp_path / temporary), str(tmp_path / path))]
+
+
+def test_a_record_that_was_cut_off_anywhere_is_refused(effects: Effects, tmp_path: Path) -> None:
+    run = new_run(effects)
+    add_stage(run, 1, effects)
+    text = pretty(files.save(run, effects, "r.json")).encode()
+    for length in range(0, len(text), 37):
+        (tmp_path / "r.json").write_bytes(text[:length])
+        with pytest.raises(MisuseError, match=r"^failed to (parse|read) run record: "):
+            files.load("r.json", effects)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"\xff\xfe", "failed to read run record: stream did not contain valid UTF-8"),
+        (b"null", f"{REFUSED} at payload: expected dict, got nil | payload=null"),
+        (b'{"stages": [null]}', f"{REFUSED} at stages[0]: expected dict, got nil | payload=null"),
+    ],
+)
+def test_a_corrupt_file_is_refused(content: bytes, message: str, effects: Effects, tmp_path: Path) -> None:
+    (tmp_path / "r.json").write_bytes(content)
+    with pytest.raises(MisuseError) as refused:
+        files.load("r.json", effects)
+    assert refused.value.message == message
+
+
+@pytest.mark.parametrize(
+    ("env", "directory"),
+    [({}, ".harn-runs"), ({"HARN_RUN_DIR": " "}, ".harn-runs"), ({"HARN_RUN_DIR": "my/runs"}, "my/runs")],
+)
+def test_the_run_directory_is_below_the_working_directory(env: Dict, directory: str) -> None:
+    assert files.run_directory(Effects(cwd=lambda: "/here", env=env.get)) == f"/here/{directory}"
+
+
+def test_an_absolute_run_directory_is_taken_as_it_is() -> None:
+    assert files.run_directory(Effects(cwd=lambda: "/here", env={"HARN_RUN_DIR": "/runs"}.get)) == "/runs"
+
+
+@pytest.mark.parametrize("make", [record.new_stage, record.new_attempt])
+def test_a_part_with_a_field_that_there_is_not_is_a_mistake(make: Callable[..., Dict]) -> None:
+    with pytest.raises(TypeError, match="no such field: oops"):
+        make(oops=1)
