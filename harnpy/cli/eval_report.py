@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from harnpy.cli.console import harmless, paint
+from harnpy.cli.console import harmless, one_line, paint
 from harnpy.cli.run_report import difference
 
 if TYPE_CHECKING:
@@ -51,12 +51,12 @@ def _pack(report: Dict) -> Iterator[str]:
 
 
 def _name(case: Dict, label: str) -> str:
-    return f"{harmless(label)} [{harmless(case['workflow_id'] or '-')}]"
+    return f"{one_line(label)} [{one_line(case['workflow_id'] or '-')}]"
 
 
 def _details(case: Dict) -> Iterator[str]:
     if case["source_path"] is not None:
-        yield f"  path: {harmless(case['source_path'])}"
+        yield f"  path: {one_line(case['source_path'])}"
     if case["comparison"] is not None:
         yield f"  baseline identical: {'true' if case['comparison']['identical'] else 'false'}"
     yield from (f"  {harmless(failure)}" for failure in case["failures"])
@@ -66,7 +66,7 @@ def _program(report: Dict) -> Iterator[str]:
     """Two runs side by side: the baseline before the arrow, the experiment behind it."""
     sides = report["baseline"], report["experiment"]
     yield _verdict(report)
-    yield f"Structural experiment: {harmless(report['spec'])}"
+    yield f"Structural experiment: {one_line(report['spec'])}"
     for name, side in zip(("baseline", "experiment"), sides, strict=True):
         yield f"- {name} {_verdict(side)}"
         if side["failure"]:
@@ -81,7 +81,7 @@ def _program(report: Dict) -> Iterator[str]:
 
 
 def _change(name: str, before: str, after: str) -> str:
-    return f"{harmless(name)}: {harmless(before)} -> {harmless(after)}"
+    return f"{one_line(name)}: {one_line(before)} -> {one_line(after)}"
 
 
 def _verdict(judged: Dict) -> str:

@@ -201,11 +201,10 @@ def test_a_pack_that_can_not_be_read(harnpy: Command, write) -> None:
 
 
 def test_what_a_record_says_can_not_steer_the_terminal(harnpy: Command, write) -> None:
-    done = harnpy("eval", write("pack.json", json.dumps({"version": 1, "cases": []})))
-    assert done.returncode == 0
-    write("runs/a.json", run("r\x1b[31m", workflow_id="w\x07"))
-    assert "\x1b" not in harnpy("eval", "runs").stdout
-    assert "\x07" not in harnpy("eval", "runs").stdout
+    write("runs/a.json", run("r\x1b[31m", workflow_id="w\x07\n- forged"))
+    assert harnpy("eval", "runs").stdout == (
+        "PASS 1 passed, 0 failed, 1 total\n- r␛[31m [w␇ - forged] PASS\n  path: runs/a.json\n"
+    )
 
 
 # A program, without and with an experiment.
