@@ -81,6 +81,8 @@ class SubAgent:
         try:
             result = self.loop.run()
         except Exception as error:
+            if not self.runtime.is_failure(error):
+                raise
             return self._envelope({}, error=_described(error))
         return self._judged(result)
 
