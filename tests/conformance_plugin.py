@@ -60,7 +60,7 @@ class Program(pytest.Item):
 def run_directory() -> Iterator[None]:
     """Inside the block the runs of workflows leave their records where nobody has to clear up."""
     with TemporaryDirectory(prefix="harnpy-") as directory, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HARN_RUN_DIR", directory)
+        patch.setenv("HARN_RUN_DIR", str(Path(directory, ".harn-runs")))
         yield
 
 

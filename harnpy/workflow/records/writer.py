@@ -15,11 +15,15 @@ from harnpy.workflow.records.plain import indented, plain, pretty
 from harnpy.workflow.records.record import derive
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable
 
     from harnpy.session.effects import Effects
 
     Dict = dict[str, Any]
+
+
+#: How many items at the end of a list may change places from one save to the next.
+_UNSETTLED = 2
 
 
 class RunWriter:
@@ -39,7 +43,8 @@ class RunWriter:
         run["persisted_path"] = self.path
         for key, value in run.items():
             if _is_list_of_parts(value):
-                value[:] = [self._plain(item) for item in value]
+                known = self._texts.settled(key, value)
+                value[known:] = [self._plain(item) for item in value[known:]]
             elif key != "observability":
                 run[key] = self._plain(value)
         derive(run, self._effects)
@@ -57,24 +62,45 @@ class _Texts:
     def __init__(self) -> None:
         self._known: dict[int, Any] = {}
         self._texts: dict[tuple[int, int], str] = {}
+        self._lists: dict[tuple[str, int], _ListText] = {}
 
     def has(self, value: Any) -> bool:
         return id(value) in self._known
 
+    def settled(self, key: str, items: list[Dict]) -> int:
+        """How many items at the beginning of a list of the record are in its text already."""
+        return self._list(key, 1).settled(items)
+
     def of_record(self, run: Dict) -> str:
-        return "".join(self._object(run, 0))
+        pieces: list[str] = []
+        self._object(run, 0, pieces)
+        return "".join(pieces)
 
-    def _object(self, value: Dict, level: int) -> Iterator[str]:
-        """The pieces of the record, or of its observability."""
-        entries = ((f'"{key}": ', self._entry(key, value[key], level + 1)) for key in sorted(value))
-        return _enclosed("{", entries, "}", level)
+    def _object(self, value: Dict, level: int, pieces: list[str]) -> None:
+        """Add the pieces of the record, or of its observability."""
+        margin = "\n" + "  " * level
+        before = f"{{{margin}  "
+        for key in sorted(value):
+            pieces.append(f'{before}"{key}": ')
+            self._entry(key, value[key], level + 1, pieces)
+            before = f",{margin}  "
+        pieces.append(margin + "}")
 
-    def _entry(self, key: str, value: Any, level: int) -> Iterable[str]:
+    def _entry(self, key: str, value: Any, level: int, pieces: list[str]) -> None:
         if key == "observability" and value is not None:
-            return self._object(value, level)
-        if _is_list_of_parts(value):
-            return _enclosed("[", (("", (self._part(item, level + 1),)) for item in value), "]", level)
-        return (self._part(value, level) if key == "transcript" else indented(pretty(value), level),)
+            self._object(value, level, pieces)
+        elif _is_list_of_parts(value):
+            self._list(key, level).write(value, lambda item: self._part(item, level + 1), pieces)
+        elif key == "transcript":
+            pieces.append(self._part(value, level))
+        else:
+            pieces.append(indented(pretty(value), level))
+
+    def _list(self, key: str, level: int) -> _ListText:
+        known = self._lists.get((key, level))
+        if known is None:
+            known = self._lists[key, level] = _ListText(level)
+        return known
 
     def _part(self, value: Any, level: int) -> str:
         key = id(value), level
@@ -85,18 +111,35 @@ class _Texts:
         return text
 
 
+class _ListText:
+    """The text of a list that grows at its end: all but its last items, which may still change places, is
+    looked at once."""
+
+    def __init__(self, level: int) -> None:
+        self._margin = "\n" + "  " * level
+        self._settled: list[Dict] = []
+        self._pieces: list[str] = []
+
+    def settled(self, items: list[Dict]) -> int:
+        """How many items at the beginning are written already."""
+        count = len(self._settled)
+        return count if count < len(items) and items[:count] == self._settled else 0
+
+    def write(self, items: list[Dict], part: Callable[[Dict], str], pieces: list[str]) -> None:
+        """Add the text of a list that isn't empty, of its parts' texts."""
+        known = self.settled(items)
+        if not known:
+            self._settled, self._pieces = [], []
+        split = max(known, len(items) - _UNSETTLED)
+        separator = f",{self._margin}  "
+        for item in items[known:split]:
+            self._pieces += (part(item), separator)
+        self._settled += items[known:split]
+        pieces.append(f"[{self._margin}  ")
+        pieces += self._pieces
+        pieces.append(separator.join([part(item) for item in items[split:]]))
+        pieces.append(self._margin + "]")
+
+
 def _is_list_of_parts(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
-
-
-def _enclosed(
-    opening: str, items: Iterable[tuple[str, Iterable[str]]], closing: str, level: int
-) -> Iterator[str]:
-    """The pieces of an object or a list that isn't empty; an item is its key and its pieces."""
-    margin = "\n" + "  " * level
-    before = f"{opening}{margin}  "
-    for key, pieces in items:
-        yield before + key
-        yield from pieces
-        before = f",{margin}  "
-    yield margin + closing
