@@ -60,8 +60,8 @@ class Finished(NamedTuple):
 
 class RunProgram(Protocol):
     def __call__(self, argv: Sequence[str], cwd: str | None, env: Mapping[str, str]) -> Finished:
-        """Run a program without input to its end. ``cwd`` may be relative to the run's directory, where it
-        runs otherwise; ``env`` is added to the run's. Raises OSError when it can't be started."""
+        """Run a program without input to its end. ``cwd`` may be relative to the program's; None is where the
+        task works. ``env`` is added to the task's. Raises OSError when it can't be started."""
 
 
 def no_programs(argv: Sequence[str], cwd: str | None, env: Mapping[str, str]) -> Finished:

@@ -9,6 +9,7 @@ from harnpy.agent.errors import ToolFailure
 from harnpy.agent.runtime import Attempt, Finished, Runtime, attempt, failed_by_itself
 from harnpy.builtins.hooks import hooks_of
 from harnpy.builtins.llm import models_of, with_experiment
+from harnpy.builtins.places import execution_environment, execution_root, own_directory
 from harnpy.builtins.sessions.service import callables_within, with_callables
 from harnpy.builtins.sessions.summarizing import prompt_from
 from harnpy.builtins.tools.binding import bind, bound_registry
@@ -246,9 +247,9 @@ def _as_they_end(vm: Vm, calls: Sequence[Callable[[], Value]], limit: int) -> Ge
 
 
 def _run_program(vm: Vm, argv: Sequence[str], cwd: str | None, env: Mapping[str, str]) -> Finished:
-    host = vm.host
-    directory = host.cwd() if cwd is None else os.path.join(host.cwd(), cwd)
-    ended = vm.tasks.await_coroutine(host.run_process(argv, directory, {**host.environment(), **env}))
+    directory = execution_root(vm) if cwd is None else os.path.join(vm.host.cwd(), cwd)
+    inherited = execution_environment(vm) or vm.host.environment()
+    ended = vm.tasks.await_coroutine(vm.host.run_process(argv, directory, {**inherited, **env}))
     out, err = (output.decode("utf-8", "replace") for output in (ended.out, ended.err))
     return Finished(out, err, max(ended.code, -1))
 
@@ -275,4 +276,5 @@ class _Files:
         self._vm.host.replace_text(self.absolute(path), text)
 
     def absolute(self, path: str) -> str:
-        return os.path.join(self._vm.source_dir or self._vm.host.cwd(), path)
+        vm = self._vm
+        return os.path.join(own_directory(vm) or vm.source_dir or vm.host.cwd(), path)

@@ -6,6 +6,7 @@ Spec: 02 §27, 04 §24. An operation is a function ``(vm, params) -> value``, or
 from __future__ import annotations
 
 from harnpy.builtins import shells
+from harnpy.builtins.places import execution_environment, execution_root
 from harnpy.builtins.shells import required
 from harnpy.session.effects import rfc3339
 from harnpy.vm.errors import RuntimeFault
@@ -86,20 +87,20 @@ def _directory(vm: Vm, params: Dict) -> str:
     import os
 
     given = params.get("cwd")
-    return vm.host.cwd() if given is None else os.path.join(vm.host.cwd(), display(given))
+    return execution_root(vm) if given is None else os.path.join(execution_root(vm), display(given))
 
 
 def _environment(vm: Vm, params: Dict) -> Mapping[str, str] | None:
     given = params.get("env")
     if given is None:
-        return None
+        return execution_environment(vm)
     if type(given) is not dict:
         raise RuntimeFault(f"{_EXEC} env must be a dict")
     for name, value in given.items():
         if type(value) is not str:
             raise RuntimeFault(f'{_EXEC} env value for "{name}" must be a string')
     replaces = params.get("env_mode", "replace") == "replace"
-    return given if replaces else {**vm.host.environment(), **given}
+    return given if replaces else {**(execution_environment(vm) or vm.host.environment()), **given}
 
 
 def _seconds(params: Dict) -> float | None:
@@ -151,7 +152,7 @@ def _project_root(vm: Vm, params: Dict) -> str:
 
 
 def _cwd(vm: Vm, params: Dict) -> str:
-    return vm.host.cwd()
+    return execution_root(vm)
 
 
 OPERATIONS: Mapping[str, Callable[[Vm, Dict], Any]] = {

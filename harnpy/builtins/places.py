@@ -1,11 +1,15 @@
-"""Where the files are that a program leaves for its next run. Spec: 04 §26, 09 §7."""
+"""Where a program works, and where it leaves the files for its next run. Spec: 04 §19, §20, §26, 09 §7."""
 
 from __future__ import annotations
+
+import os
 
 from harnpy.project import STATE_VARIABLE, project_root, state_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from harnpy.vm.machine import Vm
 
 
@@ -18,3 +22,20 @@ def runtime_root(vm: Vm) -> str:
 def state_root(vm: Vm) -> str:
     """The directory of the state that programs keep."""
     return state_directory(runtime_root(vm), vm.host.env(STATE_VARIABLE))
+
+
+def execution_root(vm: Vm) -> str:
+    """The directory that the running task works in."""
+    return own_directory(vm) or vm.host.cwd()
+
+
+def own_directory(vm: Vm) -> str | None:
+    """The directory that a worker or a workflow has been given, if it has one."""
+    place = vm.session_stack.place
+    return None if place is None or place.cwd is None else os.path.join(vm.host.cwd(), place.cwd)
+
+
+def execution_environment(vm: Vm) -> Mapping[str, str] | None:
+    """The environment of the programs that the running task starts; None is ours."""
+    place = vm.session_stack.place
+    return {**vm.host.environment(), **place.env} if place is not None and place.env else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.agent.rules.approval import read_approval_policy
 from harnpy.agent.rules.permissions import read_permissions
@@ -16,7 +16,7 @@ from harnpy.agent.rules.policy import read_policy
 from harnpy.session.stack import SessionStack
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from harnpy.agent.rules.approval import ApprovalPolicy
     from harnpy.agent.rules.permissions import PermissionPolicy
@@ -74,11 +74,25 @@ class WorkerName(NamedTuple):
     name: str
 
 
-class Ambient(SessionStack):
-    """The session stack of one task, with the ``rules`` that hold in it, and the worker and the workflow that
-    it works for."""
+class Place(NamedTuple):
+    """Where programs are run, and the variables that they find beside those of the environment."""
 
-    __slots__ = ("rules", "worker", "workflow")
+    cwd: str | None
+    env: Mapping[str, str]
+
+
+def place_of(execution: Mapping[str, Any] | None) -> Place | None:
+    """The place that an `execution` dict names, if it names one."""
+    if not execution or not (execution.get("cwd") or execution.get("env")):
+        return None
+    return Place(execution.get("cwd") or None, execution.get("env") or {})
+
+
+class Ambient(SessionStack):
+    """The session stack of one task, with the ``rules`` that hold in it, the worker and the workflow that it
+    works for, and the place where it works, if that is another than the program's."""
+
+    __slots__ = ("place", "rules", "worker", "workflow")
 
     def __init__(
         self,
@@ -86,11 +100,13 @@ class Ambient(SessionStack):
         rules: Rules = NO_RULES,
         worker: WorkerName | None = None,
         workflow: WorkflowScope | None = None,
+        place: Place | None = None,
     ) -> None:
         super().__init__(ids)
         self.rules = rules
         self.worker = worker
         self.workflow = workflow
+        self.place = place
 
     @contextmanager
     def govern(self, rules: Rules) -> Iterator[None]:
@@ -110,6 +126,15 @@ class Ambient(SessionStack):
         finally:
             self.workflow = outer
 
+    @contextmanager
+    def work_at(self, place: Place | None) -> Iterator[None]:
+        """Work at ``place`` inside the block; None is where one is."""
+        outer, self.place = self.place, place or self.place
+        try:
+            yield
+        finally:
+            self.place = outer
+
     def refuses(self, builtin: str) -> str | None:
         """Why a script may not call a builtin here; None when it may."""
         return None if self.rules.policy is None else self.rules.policy.check_builtin(builtin)
@@ -120,4 +145,4 @@ class Ambient(SessionStack):
         return None if policy is None else policy.check_host_call(capability, operation)
 
     def branch(self) -> Ambient:
-        return Ambient(tuple(self.ids), self.rules, self.worker, self.workflow)
+        return Ambient(tuple(self.ids), self.rules, self.worker, self.workflow, self.place)

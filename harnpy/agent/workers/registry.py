@@ -14,8 +14,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.errors import reason
-from harnpy.agent.rules.ambient import WorkerName
+from harnpy.agent.rules.ambient import WorkerName, place_of
 from harnpy.agent.rules.policy import PolicyError, read_policy
+from harnpy.agent.workers import worktrees
 from harnpy.agent.workers.carry import COMPACT, compacted
 from harnpy.agent.workers.snapshots import Snapshots, restored
 from harnpy.agent.workers.worker import (
@@ -88,6 +89,8 @@ class Workers:
         """
         new_id, outer = self._effects.new_id, self._runtime.ambient()
         id, workflow = f"worker_{new_id()}", outer.workflow
+        execution = worktrees.settled(self._runtime, execution or {}, id)
+        inherited = {**(workflow.mutation if workflow else {}), **worktrees.mutation(execution)}
         worker = Worker(
             id=id,
             name=name,
@@ -96,13 +99,11 @@ class Workers:
             request=request,
             config=config,
             carry=carry,
-            ambient=self._ambient(id, name, _below(outer.rules, policies, caller)),
+            ambient=self._ambient(id, name, _below(outer.rules, policies, caller), execution),
             created_at=self._now(),
             bell=self._beside.bell(),
-            audit=mutation_session(
-                audit, id, f"session_{new_id()}", caller, workflow.mutation if workflow else None
-            ),
-            execution=execution or {},
+            audit=mutation_session(audit, id, f"session_{new_id()}", caller, inherited),
+            execution=execution,
             history=[task],
             parent_session_id=outer.current(),
             parent_worker_id=outer.worker.id if outer.worker else None,
@@ -110,6 +111,8 @@ class Workers:
             snapshot_path=self._snapshots.path(id) if carry.persist_state else None,
         )
         self._employ(worker)
+        if worktrees.is_worktree(execution):
+            worktrees.make(self._runtime, execution, caller)
         self._snapshots.save(worker)
         self._workers[id] = worker
         self._start(worker, "WorkerSpawned")
@@ -162,6 +165,7 @@ class Workers:
         if worker.activity is not None:
             activity, worker.activity = worker.activity, None
             activity.abort()
+        worktrees.clean_up(self._runtime, worker.execution)
 
     def resume(self, id_or_path: str) -> Worker:
         """The worker as its snapshot has it, at rest."""
@@ -173,7 +177,8 @@ class Workers:
         given = snapshot.get("policy")
         policies = [] if given is None else [read_policy(given)]
         rules = _below(self._runtime.ambient().rules, policies, "resume_agent")
-        worker = restored(snapshot, path, self._ambient(id, name, rules), self._beside.bell())
+        ambient = self._ambient(id, name, rules, snapshot["execution"])
+        worker = restored(snapshot, path, ambient, self._beside.bell())
         live = self._workers.get(id)
         self._workers[id] = worker
         if live is not None:
@@ -207,6 +212,7 @@ class Workers:
         return worker
 
     def _restart(self, worker: Worker, task: str, result: Dict | None) -> None:
+        worktrees.make_again(self._runtime, worker.execution, f"worker {worker.id}")
         self._employ(worker)
         worker.task, worker.result = task, result
         worker.history = [*worker.history, task]
@@ -259,10 +265,12 @@ class Workers:
             worker.status, worker.awaiting_started_at = AWAITING, self._now()
             self._settled(worker, "WorkerWaitingForInput")
         else:
+            worktrees.clean_up(self._runtime, worker.execution)
             worker.status, worker.finished_at = COMPLETED, self._now()
             self._settled(worker, "WorkerCompleted")
 
     def _failed(self, worker: Worker, error: BaseException) -> None:
+        worktrees.clean_up(self._runtime, worker.execution)
         worker.failure = error
         worker.error = reason(error)
         worker.status, worker.finished_at = FAILED, self._now()
@@ -305,9 +313,10 @@ class Workers:
         except Exception as error:
             self._effects.warn("agent.hook", str(error))
 
-    def _ambient(self, id: str, name: str, rules: Rules) -> Ambient:
+    def _ambient(self, id: str, name: str, rules: Rules, execution: Dict) -> Ambient:
         ambient = self._runtime.ambient().branch()
         ambient.rules, ambient.worker = rules, WorkerName(id, name)
+        ambient.place = place_of(execution) or ambient.place
         return ambient
 
     def _now(self) -> str:

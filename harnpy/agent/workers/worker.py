@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from harnpy.agent.workers.worktrees import read_worktree
 from harnpy.llm.errors import MisuseError
 
 if TYPE_CHECKING:
@@ -190,16 +191,24 @@ def _list(given: Dict, key: str) -> list[Any]:
 
 
 def read_execution(given: Any, caller: str) -> Dict:
-    """Where a worker works: `{cwd?, env?}`. Raises `MisuseError` for what isn't supported."""
+    """Where a worker works: `{cwd?, env?, worktree?}`. Raises `MisuseError`."""
     if given is None:
         return {}
+    name = f"{caller}: execution"
     if not isinstance(given, dict):
-        raise MisuseError(f"{caller}: execution must be a dict")
-    if given.get("worktree") is not None:
-        raise MisuseError(
-            f"{caller}: execution.worktree is not supported yet: worktrees will come with a later release"
-        )
-    return given
+        raise MisuseError(f"{name} must be a dict")
+    cwd, env = given.get("cwd"), given.get("env")
+    if cwd is not None and not isinstance(cwd, str):
+        raise MisuseError(f"{name}.cwd must be a string")
+    if env is not None and not _is_environment(env):
+        raise MisuseError(f"{name}.env must be a dict of strings")
+    if given.get("worktree") is None:
+        return given
+    return {**given, "worktree": read_worktree(given["worktree"], caller)}
+
+
+def _is_environment(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(item, str) for item in value.values())
 
 
 def mutation_session(

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from harnpy.agent.rules.ambient import place_of
 from harnpy.agent.workflow_scope import WorkflowScope
 from harnpy.llm.errors import MisuseError
 from harnpy.session.effects import rfc3339
@@ -125,7 +126,8 @@ class Execution:
         """The run's mutation session, skills and approval policy are in force inside the block."""
         ambient = self._runtime.ambient()
         rules = ambient.rules.below(approval=self._options.approval)
-        with ambient.govern(rules), ambient.work_for(self._scope), self._recorder.listening():
+        place = ambient.work_at(place_of(self._run["execution"]))
+        with ambient.govern(rules), ambient.work_for(self._scope), place, self._recorder.listening():
             yield
 
     def _next(self) -> str | None:
