@@ -187,10 +187,12 @@ def test_each_kind_of_statement(program: str, arrows: list[str]) -> None:
 
 
 def test_nothing_is_run(harnpy: Command, write, tmp_path: Path) -> None:
-    program = 'write_file("ran.txt", "x")\nlet g = workflow_graph({nodes: {a: {}}})'
+    program = 'exec("touch", "ran.txt")\nlet g = workflow_graph({nodes: {a: {}}})'
     assert harnpy("viz", write("p.harn", program)).returncode == 0
     assert harnpy("viz", "--workflow", "p.harn").returncode == 0
     assert not (tmp_path / "ran.txt").exists()
+    harnpy("run", "p.harn")
+    assert (tmp_path / "ran.txt").exists()
 
 
 GRAPH = """
