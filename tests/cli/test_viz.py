@@ -10,7 +10,8 @@ import pytest
 
 from harnpy.cli.program_chart import program_chart
 from harnpy.syntax.parser import parse
-from tests.support import Command
+from harnpy.workflow.viz.svg import svg
+from tests.support import ROOT, Command
 
 
 def arrows_of(program: str) -> list[str]:
@@ -184,6 +185,14 @@ def test_the_text_of_a_program(harnpy: Command, write) -> None:
 )
 def test_each_kind_of_statement(program: str, arrows: list[str]) -> None:
     assert arrows_of(program) == arrows
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "stdlib").rglob("*.harn")), ids=lambda file: file.name)
+def test_real_programs(file: Path) -> None:
+    text = file.read_text(encoding="utf-8")
+    chart = program_chart(parse(text), text)
+    assert len(chart.boxes) > len(parse(text).items)
+    ElementTree.fromstring(svg(chart, file.name))
 
 
 def test_nothing_is_run(harnpy: Command, write, tmp_path: Path) -> None:

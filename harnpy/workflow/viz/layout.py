@@ -7,28 +7,14 @@ arrow that passes layers by gets an empty place in each, so that nothing is draw
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from harnpy.workflow.viz.grid import LANE, Grid, Point, Size
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from harnpy.workflow.viz.chart import Arrow
-
-GAP_X, GAP_Y = 36.0, 64.0
-LANE = 26.0
-_EMPTY = 12.0
-_SWEEPS = 8
-
-Point = tuple[float, float]
-
-
-class Size(NamedTuple):
-    """``side`` is how far right of its middle a box reaches at half its height."""
-
-    width: float
-    height: float
-    side: float
 
 
 class Route(NamedTuple):
@@ -56,10 +42,11 @@ def lay_out(sizes: Sequence[Size], arrows: Iterable[Arrow], room: Callable[[str]
     """
     labels = _merged(arrows)
     back = _closing_loops(len(sizes), list(labels))
-    forward = [pair for pair in labels if pair not in back]
+    loops = set(back)
+    forward = [pair for pair in labels if pair not in loops]
     rooms = {pair: room(label) + 8 if label else 0.0 for pair, label in labels.items()}
     own_loops = {source: LANE + rooms[source, target] for source, target in back if source == target}
-    grid = _Grid(sizes, forward, own_loops)
+    grid = Grid(sizes, forward, own_loops)
     layout = Layout([grid.centre(place) for place in range(len(sizes))])
     layout.width, layout.height = grid.extent()
     for pair in forward:
@@ -107,179 +94,3 @@ def _closing_loops(count: int, pairs: list[tuple[int, int]]) -> list[tuple[int, 
                 waiting.append((target, iter(targets.get(target, ()))))
         on_way.discard(root)
     return found
-
-
-class _Grid:
-    """Boxes and empty places in layers. Empty places have numbers after the boxes'.
-
-    ``own_loops`` says how much room, on each side, a box needs that leads to itself.
-    """
-
-    def __init__(
-        self, sizes: Sequence[Size], pairs: Sequence[tuple[int, int]], own_loops: Mapping[int, float]
-    ) -> None:
-        self.widths = [size.width + 2 * own_loops.get(place, 0.0) for place, size in enumerate(sizes)]
-        self.layer_of = _layers(len(sizes), pairs)
-        self.chains = {pair: self._chain(*pair) for pair in pairs}
-        self.layers: list[list[int]] = [[] for _ in range(max(self.layer_of, default=-1) + 1)]
-        for place, layer in enumerate(self.layer_of):
-            self.layers[layer].append(place)
-        self.above: list[list[int]] = [[] for _ in self.widths]
-        self.below: list[list[int]] = [[] for _ in self.widths]
-        for chain in self.chains.values():
-            for upper, lower in pairwise(chain):
-                self.above[lower].append(upper)
-                self.below[upper].append(lower)
-        self._order()
-        self.x = self._columns()
-        heights = [
-            max((sizes[place].height for place in layer if place < len(sizes)), default=0.0)
-            for layer in self.layers
-        ]
-        self.tops = [sum(heights[:layer]) + layer * GAP_Y for layer in range(len(heights))]
-        self.heights = heights
-        self.sizes = sizes
-
-    def _chain(self, source: int, target: int) -> list[int]:
-        """The places from one box to another, with a new empty one in each layer between."""
-        chain = [source]
-        for layer in range(self.layer_of[source] + 1, self.layer_of[target]):
-            self.widths.append(_EMPTY)
-            self.layer_of.append(layer)
-            chain.append(len(self.widths) - 1)
-        return [*chain, target]
-
-    def _order(self) -> None:
-        """Sort each layer by where its neighbours stand, down and up again, so that few arrows cross."""
-        for sweep in range(_SWEEPS):
-            downward = sweep % 2 == 0
-            neighbours = self.above if downward else self.below
-            for layer in self.layers if downward else reversed(self.layers):
-                index = {place: at for row in self.layers for at, place in enumerate(row)}
-                own = {place: at for at, place in enumerate(layer)}
-                layer.sort(key=lambda place: _mean([index[n] for n in neighbours[place]], own[place]))
-
-    def _columns(self) -> list[float]:
-        """The middle of each place: below or above its neighbours as far as the others leave room."""
-        x = [0.0] * len(self.widths)
-        for layer in self.layers:
-            self._spread(layer, dict.fromkeys(layer, 0.0), x)
-        for sweep in range(_SWEEPS * 2):
-            downward = sweep % 2 == 0
-            neighbours = self.above if downward else self.below
-            for layer in self.layers if downward else reversed(self.layers):
-                wanted = {place: _mean([x[n] for n in neighbours[place]], x[place]) for place in layer}
-                self._spread(layer, wanted, x)
-        left = min((x[place] - width / 2 for place, width in enumerate(self.widths)), default=0.0)
-        return [middle - left for middle in x]
-
-    def _spread(self, layer: Sequence[int], wanted: dict[int, float], x: list[float]) -> None:
-        """Put the places of a layer where they want to be, or as near as keeps them apart."""
-        groups: list[tuple[list[int], float]] = []  # places side by side, and the middle of the first
-        for place in layer:
-            groups.append(([place], wanted[place]))
-            while (
-                len(groups) > 1 and self._end(groups[-2]) > groups[-1][1] - self.widths[groups[-1][0][0]] / 2
-            ):
-                (right, _), (joined, _) = groups.pop(), groups.pop()
-                members = joined + right
-                offsets = self._offsets(members)
-                middle = _mean([wanted[m] - off for m, off in zip(members, offsets, strict=True)], 0.0)
-                groups.append((members, middle))
-        for members, first in groups:
-            for place, offset in zip(members, self._offsets(members), strict=True):
-                x[place] = first + offset
-
-    def _end(self, group: tuple[list[int], float]) -> float:
-        members, first = group
-        return first + self._offsets(members)[-1] + self.widths[members[-1]] / 2 + GAP_X
-
-    def _offsets(self, members: Sequence[int]) -> list[float]:
-        """How far the middles of places side by side are from the first one's."""
-        offsets = [0.0]
-        for left, right in pairwise(members):
-            offsets.append(offsets[-1] + (self.widths[left] + self.widths[right]) / 2 + GAP_X)
-        return offsets
-
-    def centre(self, place: int) -> Point:
-        layer = self.layer_of[place]
-        return self.x[place], self.tops[layer] + self.heights[layer] / 2
-
-    def extent(self) -> tuple[float, float]:
-        """Width and height of all layers."""
-        right = max(
-            (middle + width / 2 for middle, width in zip(self.x, self.widths, strict=True)), default=0.0
-        )
-        return right, self.tops[-1] + self.heights[-1] if self.tops else 0.0
-
-    def points(self, pair: tuple[int, int]) -> list[Point]:
-        source, *between, target = self.chains[pair]
-        (x1, y1), (x2, y2) = self.centre(source), self.centre(target)
-        points = [(x1, y1 + self.sizes[source].height / 2)]
-        for place in between:
-            top, height = self.tops[self.layer_of[place]], self.heights[self.layer_of[place]]
-            points += [(self.x[place], top), (self.x[place], top + height)]
-        return [*points, (x2, y2 - self.sizes[target].height / 2)]
-
-    # Arrows that go up again.
-
-    def rise(self, pair: tuple[int, int]) -> int:
-        """How many layers an arrow climbs."""
-        return self.layer_of[pair[0]] - self.layer_of[pair[1]]
-
-    def lane(
-        self, pair: tuple[int, int], taken: list[tuple[int, int, float]], label: float
-    ) -> tuple[float, float]:
-        """Where an arrow runs up, right of its layers and of the lanes ``taken`` there, and where its own
-        room ends: it is taken then."""
-        source, target = pair
-        if source == target:
-            lane = self.x[source] + self.sizes[source].width / 2 + LANE
-            return lane, lane + label
-        bottom, top = self.layer_of[source], self.layer_of[target]
-        places = [place for layer in self.layers[top : bottom + 1] for place in layer]
-        edge = max(self.x[place] + self.widths[place] / 2 for place in places)
-        edge = max([edge, *(right for first, last, right in taken if first <= bottom and top <= last)])
-        taken.append((top, bottom, edge + LANE + label))
-        return edge + LANE, edge + LANE + label
-
-    def loop(self, pair: tuple[int, int], lane: float) -> list[Point]:
-        """From the side of a box, or from below it where another is in the way, to one above."""
-        (source, target), points = pair, []
-        (x, y), size = self.centre(source), self.sizes[source]
-        if source == target or self._is_last(source):
-            points += [(x, y + size.height / 4), (lane, y + size.height / 4)]
-        else:
-            out, below = x + size.width / 4, y + size.height / 2 + GAP_Y / 5
-            points += [(out, y), (out, below), (lane, below)]
-        (x, y), size = self.centre(target), self.sizes[target]
-        if source == target or self._is_last(target):
-            return [*points, (lane, y), (x + size.side, y)]
-        into, above = x + size.width / 4, y - size.height / 2 - GAP_Y / 5
-        return [*points, (lane, above), (into, above), (into, y - size.height / 2)]
-
-    def _is_last(self, place: int) -> bool:
-        return self.layers[self.layer_of[place]][-1] == place
-
-
-def _layers(count: int, pairs: Sequence[tuple[int, int]]) -> list[int]:
-    """Each box as high as the boxes that lead to it allow; the pairs have no loops."""
-    incoming = [0] * count
-    targets: list[list[int]] = [[] for _ in range(count)]
-    for source, target in pairs:
-        incoming[target] += 1
-        targets[source].append(target)
-    layers = [0] * count
-    ready = [place for place in range(count) if not incoming[place]]
-    while ready:
-        place = ready.pop()
-        for target in targets[place]:
-            layers[target] = max(layers[target], layers[place] + 1)
-            incoming[target] -= 1
-            if not incoming[target]:
-                ready.append(target)
-    return layers
-
-
-def _mean(values: Sequence[float], default: float) -> float:
-    return sum(values) / len(values) if values else default
