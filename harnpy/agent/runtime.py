@@ -82,6 +82,10 @@ def no_workers() -> Workers:
     raise MisuseError("no workers can be employed here")
 
 
+def at_once(act: Callable[[], None]) -> None:
+    act()
+
+
 def in_turn(calls: Sequence[Callable[[], Any]]) -> list[Any]:
     """The results of the calls, made one after the other."""
     return [call() for call in calls]
@@ -121,6 +125,7 @@ class Runtime:
     whose bodies aren't in their entries; ``run_program`` runs one of the system; ``workers`` are the
     program's. Inside ``tools_bound(options)`` their registry is the bound one. ``is_failure`` tells what the
     work in hand failed with from what ends the task that does it, and from our own mistakes.
+    ``when_idle(act)`` acts once the program has nothing to do but to wait.
     """
 
     models: Models
@@ -141,6 +146,7 @@ class Runtime:
     tools_bound: Callable[[Any], AbstractContextManager[None]] = nullcontext
     is_failure: Callable[[BaseException], bool] = failed_by_itself
     workers: Callable[[], Workers] = field(default=no_workers)
+    when_idle: Callable[[Callable[[], None]], None] = field(default=at_once)
 
     def announcer(self, id: str) -> Callable[..., None]:
         """A function ``emit(type, **fields)`` for the agent events of a session, anonymous or not."""

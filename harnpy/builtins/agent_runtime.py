@@ -63,6 +63,7 @@ def runtime_of(vm: Vm) -> Runtime:
             found_skills=getattr(vm, "found_skills", None) or (),
             tools_bound=lambda options: tools_bound(vm, options),
             is_failure=_is_failure,
+            when_idle=lambda act: vm.tasks.chores.append(act),
         )
     return slot.runtime
 

@@ -205,6 +205,8 @@ class Scheduler:
         self.fatal: BaseException | None = None
         """What a child ended with that ends the run."""
         self.idle: Callable[[float | None], object] = vm.host.sleep
+        self.chores: list[Callable[[], object]] = []
+        """What is done, once, when no task can go on."""
         self.bridge: Bridge | None = None
         self.abroad = 0
         """Coroutines that asyncio is running for tasks of ours."""
@@ -282,6 +284,8 @@ class Scheduler:
         """
         if not self.abroad and not any(self.is_awaited(timer) for timer in self.timers):
             self.refuse_to_wait_in_vain()
+        while self.chores:
+            self.chores.pop()()
         now = self.vm.host.monotonic()
         self.idle(max(self.timers[0][0] - now, 0) if self.timers else None)
 

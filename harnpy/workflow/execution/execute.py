@@ -103,14 +103,17 @@ class Execution:
             skill_match=options.skill_match,
         )
         path = options.persist_path or options.resume_path or default_path(run["id"], effects)
-        self._writer = RunWriter(run, path, effects)
+        self._writer = RunWriter(run, path, effects, runtime.when_idle)
         self._contracts: list[Dict] | None = None
 
     def run(self) -> Dict:
         with self._installed():
             self._checkpoint(START)
-            while (id := self._next()) is not None:
-                self._turn(id)
+            try:
+                while (id := self._next()) is not None:
+                    self._turn(id)
+            finally:
+                self._writer.catch_up()
             self._finish()
         run = self._run
         return {
@@ -250,7 +253,10 @@ class Execution:
         run["pending_nodes"] = checkpoint["ready_nodes"]
         run["completed_nodes"] = checkpoint["completed_nodes"]
         run["usage"] = self._recorder.usage.as_dict()
-        self._writer.save()
+        if reason == FINALIZE:
+            self._writer.save()
+        else:
+            self._writer.checkpoint()
 
     def _now(self) -> str:
         return rfc3339(self._effects.now())

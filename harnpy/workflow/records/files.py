@@ -63,17 +63,16 @@ def load(path: str, effects: Effects) -> Dict:
     return run
 
 
-def write(path: str, text: str, effects: Effects) -> None:
+def write(path: str, text: str, effects: Effects, durable: bool = True) -> None:
     """Put a record's text in its file: whoever reads it finds the former text or this one, nothing between.
 
-    Raises `MisuseError`.
+    What isn't ``durable`` outlasts the end of the process, but perhaps not that of the machine. Raises
+    `MisuseError`.
     """
     whole = os.path.join(effects.cwd(), path)
     temporary = f"{os.path.splitext(whole)[0]}.json.tmp"
     _try("create run directory", lambda: effects.make_directory(os.path.dirname(whole)))
-    _try(
-        "persist run record", lambda: effects.write_text(temporary, text, durable=os.environ.get("D") == "1")
-    )
+    _try("persist run record", lambda: effects.write_text(temporary, text, durable=durable))
     _try("finalize run record", lambda: effects.rename(temporary, whole))
 
 

@@ -1,14 +1,20 @@
-"""A run's record in its file, written after every stage at a cost that hardly grows. Spec: 08 §8.1–8.2.
+"""A run's record in its file, written after every stage at a cost that doesn't grow. Spec: 08 §8.1–8.2.
 
 The text of every part is made once and kept as long as the part is the same object; a save joins them. So
 parts of the record's lists, and its transcript, must not be changed in place: what is different is a new
 dict. All else in the record may change at any time.
+
+To write a file of some megabytes still takes milliseconds. Where stages come faster than that, a checkpoint
+of a large record waits until the program has nothing else to do, or the next one that is due.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from harnpy.agent.runtime import at_once
+from harnpy.llm.errors import MisuseError
 from harnpy.workflow.records.files import write
 from harnpy.workflow.records.observability import Observer
 from harnpy.workflow.records.plain import indented, plain, pretty
@@ -20,25 +26,65 @@ if TYPE_CHECKING:
     from harnpy.session.effects import Effects
 
     Dict = dict[str, Any]
+    WhenIdle = Callable[[Callable[[], None]], None]
 
+
+#: Characters up to which a record is written at every checkpoint …
+_SMALL = 1_000_000
+#: … and how many times as long as a save of a larger one takes at least passes until the next.
+_REST = 4
 
 #: How many items at the end of a list may change places from one save to the next.
 _UNSETTLED = 2
 
 
 class RunWriter:
-    """``run`` is a record with every key (`new_run`); the executor adds to it and calls `save`."""
+    """``run`` is a record with every key (`new_run`); the executor adds to it and calls `checkpoint`, and at
+    the end `save`. ``when_idle(act)`` acts when the program waits for something, or at once."""
 
-    def __init__(self, run: Dict, path: str, effects: Effects) -> None:
+    def __init__(self, run: Dict, path: str, effects: Effects, when_idle: WhenIdle = at_once) -> None:
         self.run = run
         self.path = path
         self._effects = effects
+        self._when_idle = when_idle
         self._texts = _Texts()
         self._observer = Observer(effects)
+        self._size = 0
+        self._due = 0.0
+        self._behind = False
+
+    def checkpoint(self) -> None:
+        """Write the record, now or soon. Raises `MisuseError`."""
+        if self._size <= _SMALL or self._effects.now() >= self._due:
+            self._write(durable=False)
+        elif not self._behind:
+            self._behind = True
+            self._when_idle(self._try_to_catch_up)
+
+    def catch_up(self) -> None:
+        """Write what a checkpoint has put off. Raises `MisuseError`."""
+        if self._behind:
+            self._write(durable=False)
+
+    def _try_to_catch_up(self) -> None:
+        with suppress(MisuseError):  # the next checkpoint will meet the same, in the run that it belongs to
+            self.catch_up()
 
     def save(self) -> None:
-        """Write the record. What can be told from its parts (`observability`, `child_runs`, handoffs) is
-        brought up to date in it, and what JSON can't hold is taken out. Raises `MisuseError`."""
+        """Write the record so that it outlasts a loss of power. Raises `MisuseError`."""
+        self._write(durable=True)
+
+    def _write(self, durable: bool) -> None:
+        begun = self._effects.now()
+        text = self._text()
+        write(self.path, text, self._effects, durable)
+        ended = self._effects.now()
+        self._size, self._behind = len(text), False
+        self._due = ended + _REST * (ended - begun)
+
+    def _text(self) -> str:
+        """The record's text. What can be told from its parts (`observability`, `child_runs`, handoffs) is
+        brought up to date in it, and what JSON can't hold is taken out."""
         run = self.run
         run["persisted_path"] = self.path
         for key, value in run.items():
@@ -49,7 +95,7 @@ class RunWriter:
                 run[key] = self._plain(value)
         derive(run, self._effects)
         run["observability"] = self._observer.observe(run)
-        write(self.path, self._texts.of_record(run), self._effects)
+        return self._texts.of_record(run)
 
     def _plain(self, value: Any) -> Any:
         """The value as JSON has it; what has a text already has been looked at."""
