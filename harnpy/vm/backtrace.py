@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from harnpy.vm.load import Unit
 
 #: Modules whose frames belong to the call they make.
-_TRANSPARENT = frozenset(["harnpy.vm.calls", "harnpy.vm.modules", "harnpy.vm.scheduler", "harnpy.vm.tasks"])
+_TRANSPARENT = frozenset(f"harnpy.vm.{name}" for name in ("calls", "linker", "modules", "scheduler", "tasks"))
 
 #: The function that a task's body runs in: an error that gets here leaves the task (05 §2).
 _TASK = "run_task"

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from harnpy.vm.imported import Imports
     from harnpy.vm.inputs import ReplSession
+    from harnpy.vm.linker import Linker
     from harnpy.vm.load import Unit
-    from harnpy.vm.modules import Linker
     from harnpy.vm.table import Catalog
     from harnpy.vm.tasks import Tasks
 
@@ -154,7 +154,7 @@ class Vm:
 
     def linker(self, unit: Unit, bound: set[str]) -> Linker:
         """What does the imports of ``unit``, a program or an input."""
-        from harnpy.vm.modules import Linker
+        from harnpy.vm.linker import Linker
 
         return Linker(self, unit, bound)
 

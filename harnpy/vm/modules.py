@@ -1,7 +1,7 @@
 """The modules of one program: each read once, loaded once, known by its canonical path. Spec: 06 §4-§7.
 
 A `Module` is looked at before it is loaded: its surface tells the importing file, while that is compiled,
-which names it will have. Loading runs it; a `Linker` answers for the import statements of a running file.
+which names it will have. Loading runs it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from harnpy.vm.surface import surface_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Never
+    from typing import Any
 
     from harnpy.syntax.errors import CompileFault, SourceFault
     from harnpy.vm.imports import Place
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from harnpy.vm.values import Fn
 
     Names = tuple[str, ...] | None
-    #: Of each name that a file expects of an import: the parameters, and whether the last takes the rest.
-    Wanted = dict[str, tuple[tuple[str, ...], bool]]
 
 _NEW, _LOADING, _LOADED = range(3)
 
@@ -45,6 +43,10 @@ class Module:
     @property
     def name(self) -> str:
         return self.place.name
+
+    @property
+    def is_loaded(self) -> bool:
+        return self.stage == _LOADED
 
 
 class Modules:
@@ -134,90 +136,7 @@ class Modules:
                 del self._known[module.name]
                 raise
             module.stage = _LOADED
-        return module.stage == _LOADED
-
-
-class Linker:
-    """The imports of one file while it runs: what they bind and, in a module, what it offers itself.
-
-    ``bound`` holds the names that imports have bound in the file.
-    """
-
-    def __init__(self, vm: Vm, unit: Unit, bound: set[str], module: Module | None = None) -> None:
-        self.vm = vm
-        self.unit = unit
-        self.bound = bound
-        self.module = module
-        self._passed_on: dict[str, Module] = {}
-
-    def helpers(self) -> dict[str, Any]:
-        """What generated code calls, by the names it uses."""
-        return {
-            "bound": self.bound,
-            "bring": self.bring,
-            "bring_again": self.bring_again,
-            "publish": self.publish,
-            "pass_on": self.pass_on,
-        }
-
-    def bring(self, path: str, names: Names, wanted: Wanted) -> list[Fn]:
-        """Do ``import path``; answers the functions ``wanted``. Raises RuntimeFault."""
-        module, given = self._taken(path, names)
-        for name in given:
-            if name in self.bound:
-                _collide(name, module)
-        self.bound.update(given)
-        self._passed_on[path] = module
-        return self._in_order(given, wanted)
-
-    def bring_again(self, path: str, names: Names, wanted: Wanted) -> list[Fn]:
-        """The same for an import in a block, whose names go when the block does."""
-        return self._in_order(self._taken(path, names)[1], wanted)
-
-    def _taken(self, path: str, names: Names) -> tuple[Module, dict[str, Fn]]:
-        modules = self.vm.state(Modules)
-        module = modules.open(self.vm, path, self.unit.directory or self.vm.host.cwd())
-        return module, self._given(module, names) if modules.load(self.vm, module) else {}
-
-    def _in_order(self, given: dict[str, Fn], wanted: Wanted) -> list[Fn]:
-        """What was brought, and what fails when it is called for what a circle left out."""
-        shell = self.vm.calls.shell
-        return [given.get(name) or shell(name, *params) for name, params in wanted.items()]
-
-    def _given(self, module: Module, names: Names) -> dict[str, Fn]:
-        if names is None:
-            return module.exports
-        given = {}
-        for name in names:
-            function = module.functions.get(name) or module.exports.get(name)
-            if function is None:
-                raise RuntimeFault(f"Import error: '{name}' is not defined in {module.name}")
-            if name in given:
-                _collide(name, module)
-            given[name] = function
-        return given
-
-    def publish(self, functions: dict[str, Fn]) -> None:
-        """Note the functions of the module that runs."""
-        assert self.module
-        surface = self.module.surface
-        self.module.functions = functions
-        exported = functions if surface.is_open else surface.public
-        self.module.exports = {name: functions[name] for name in exported}
-
-    def pass_on(self, path: str, names: Names) -> None:
-        """Do the `pub` of a `pub import`. Raises RuntimeFault."""
-        source = self._passed_on[path]
-        assert self.module
-        if source.stage != _LOADED:
-            return
-        for name in source.exports if names is None else names:
-            if name not in source.exports:
-                raise RuntimeFault(f"Re-export error: '{name}' is not exported by '{path}'")
-            if name in self.module.functions:
-                where = f"is defined here and also re-exported from '{path}'"
-                raise RuntimeFault(f"Re-export collision: '{name}' {where}")
-            self.module.exports[name] = source.exports[name]
+        return module.is_loaded
 
 
 def _own(surface: Surface, every: bool) -> Offer:
@@ -239,6 +158,7 @@ def _text(vm: Vm, place: Place) -> str:
 
 
 def _run(vm: Vm, module: Module, brought: Imports) -> None:
+    from harnpy.vm.linker import Linker
     from harnpy.vm.namespace import namespace
 
     unit = _compiled(vm, module, brought)
@@ -282,8 +202,3 @@ def _in_initialiser(fault: CompileFault) -> bool:
 
 def _unreadable(path: str, reason: str) -> RuntimeFault:
     return RuntimeFault(f"Import error: cannot read '{path}': {reason}")
-
-
-def _collide(name: str, module: Module) -> Never:
-    hint = f'Use selective imports to disambiguate: import {{ {name} }} from "..."'
-    raise RuntimeFault(f"Import collision: '{name}' is already defined when importing {module.name}. {hint}")

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from types import CodeType
     from typing import Any
 
+    from harnpy.vm.linker import Linker
     from harnpy.vm.load import Unit
     from harnpy.vm.machine import Vm
-    from harnpy.vm.modules import Linker
     from harnpy.vm.values import Fn
 
 #: Helpers by where they are: a module of this package, or an attribute of the Vm.
