@@ -54,7 +54,8 @@ PYTHON_PAGES = [page for page in PAGES if any(s.language == "python" for s in sn
 
 
 @pytest.mark.parametrize("snippet", PROGRAMS)
-def test_harn_snippet(snippet: Snippet, tmp_path: Path) -> None:
+def test_harn_snippet(snippet: Snippet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HARN_RUN_DIR", str(tmp_path / ".harn-runs"))
     program = tmp_path / "snippet.harn"
     program.write_text(snippet.code, encoding="utf-8")
     outcome = run_program(program)
