@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.agent.errors import reason
 from harnpy.llm.tools import tool_entries
-from harnpy.session.errors import Interruption
 from harnpy.workflow.artifacts.artifact import KIND, normalised
 from harnpy.workflow.stages import inputs
 from harnpy.workflow.stages.options import DEFAULTS
@@ -117,7 +116,7 @@ def _collect(
     with closing(work.runtime.as_they_end(calls, _limit(work, total))) as attempts:
         for attempt in attempts if wanted else ():
             if attempt.error is not None:
-                failures.append(_failure(attempt))
+                failures.append(_failure(work, attempt))
                 continue
             result, made = attempt.result
             completed.append(
@@ -135,9 +134,9 @@ def _collect(
     return sorted(completed, key=by_index), sorted(failures, key=by_index), artifacts
 
 
-def _failure(attempt: Attempt) -> Dict:
+def _failure(work: Work, attempt: Attempt) -> Dict:
     assert attempt.error is not None
-    if isinstance(attempt.error, Interruption):
+    if not work.runtime.is_failure(attempt.error):
         raise attempt.error
     return {"index": attempt.position, "status": FAILED, "error": reason(attempt.error)}
 
