@@ -22,6 +22,7 @@ _MODULES = {
     "runs": "harnpy.cli.runs",
     "replay": "harnpy.cli.replay",
     "eval": "harnpy.cli.evaluate",
+    "session": "harnpy.cli.session_bundles",
     "builtins": "harnpy.cli.builtins_cmd",
     "version": "harnpy.cli.banner",
 }

@@ -115,7 +115,7 @@ _SPAN: Shape = {
     **_all(_INT, "start_ms duration_ms"),
     "metadata": _DICT,
 }
-_RECORDING: Shape = {
+RECORDING: Shape = {
     **_all(_TEXT, "tool_name tool_use_id args_hash timestamp"),
     "result": _ANY,
     "is_rejected": _FLAG,
@@ -139,7 +139,7 @@ RUN: Shape = {
     "replay_fixture": Field("dict", None, FIXTURE),
     "observability": _MAYBE_DICT,
     "trace_spans": _list_of(_SPAN),
-    "tool_recordings": _list_of(_RECORDING),
+    "tool_recordings": _list_of(RECORDING),
     "hitl_questions": _list_of(QUESTION),
     "metadata": _DICT,
 }

@@ -1,0 +1,131 @@
+"""`harnpy session`: bundles of what a run did, made, checked and taken in. Spec: 09 §9, 08 §17."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harnpy.cli.console import FAILED, OK, complain
+from harnpy.llm.errors import MisuseError
+from harnpy.project import project_root
+from harnpy.session.effects import Effects
+from harnpy.session.sidecar import SidecarError, read_rows
+from harnpy.vm.host import Host
+from harnpy.workflow.bundle import BundleError, export_run, import_bundle, validate_bundle
+from harnpy.workflow.records.files import load, reason
+
+if TYPE_CHECKING:
+    Dict = dict[str, Any]
+
+_MODES = ("sanitized", "local", "replay-only")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@click.group("session", short_help="Export, validate and import session bundles.", no_args_is_help=False)
+def command() -> None:
+    """Carry what a run did to another machine, in one file without secrets."""
+
+
+@command.command("export")
+@click.argument("run", metavar="RUN.json")
+@click.option("--mode", type=click.Choice(_MODES), default="sanitized", show_default=True)
+@click.option("-o", "--out", metavar="FILE", help="Write the bundle there; without it, to stdout.")
+def export(run: str, mode: str, out: str | None) -> int:
+    """Make a bundle of a run record and the transcript beside it.
+
+    sanitized: for support and sharing. local: verbatim, for one trust boundary only. replay-only: evidence
+    without any text. Secrets are masked in every mode.
+    """
+    effects = Effects()
+    try:
+        record = load(run, effects)
+        bundle = export_run(
+            record,
+            mode,
+            sidecar=_sidecar(run, effects),
+            workspaces=[project_root(os.getcwd()) or os.getcwd()],
+            env=os.environ,
+        )
+    except (MisuseError, SidecarError) as error:
+        complain(str(error))
+        return FAILED
+    return _deliver(_text(bundle), out, "session bundle")
+
+
+@command.command("validate")
+@click.argument("file")
+@click.option("--json", "as_json", is_flag=True, help="Print {valid, bundle_id, mode, problems}.")
+def validate(file: str, as_json: bool) -> int:
+    """Check that a bundle is whole and that nothing secret is in it."""
+    try:
+        bundle = _read(file)
+        problems = validate_bundle(bundle)
+    except ValueError as error:
+        bundle, problems = {}, [f"not a session bundle: {error}"]
+    known = bundle if isinstance(bundle, dict) else {}
+    id, mode = known.get("bundle_id"), known.get("mode")
+    if as_json:
+        report = {"valid": not problems, "bundle_id": id, "mode": mode, "problems": problems}
+        print(json.dumps(report, indent=2, ensure_ascii=False))
+    elif problems:
+        print("INVALID", *problems, sep="\n")
+    else:
+        print(f"OK {id} ({mode})")
+    return FAILED if problems else OK
+
+
+@command.command("import")
+@click.argument("file")
+@click.option("-o", "--out", metavar="RUN.json", help="Write the run record there; without it, to stdout.")
+def import_(file: str, out: str | None) -> int:
+    """Make a run record of a bundle."""
+    try:
+        run = import_bundle(_read(file))
+    except BundleError as error:
+        complain(str(error))
+        return FAILED
+    except ValueError as error:
+        complain(f"not a session bundle: {error}")
+        return FAILED
+    return _deliver(_text(run), out, "run record")
+
+
+def _sidecar(run: str, effects: Effects) -> list[Dict]:
+    """The rows of the transcript beside a run record, none if there is no such file."""
+    path = os.path.join(f"{os.path.splitext(run)[0]}-llm", "llm_transcript.jsonl")
+    if not effects.exists(path):
+        return []
+    try:
+        return read_rows(effects.read_text(path), effects.parse_json).records
+    except SidecarError as error:
+        raise SidecarError(f"failed to read {path}: {error}") from error
+
+
+def _read(file: str) -> Any:
+    """The JSON in a file. Raises ValueError if it is none, ClickException for a file that can't be read."""
+    try:
+        with open(file, encoding="utf-8") as source:
+            return json.load(source)
+    except OSError as error:
+        raise click.ClickException(f"failed to read session bundle: {reason(error)}") from error
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
+def _deliver(text: str, out: str | None, what: str) -> int:
+    if out is None:
+        click.echo(text)
+    else:
+        Host().replace_text(out, text + "\n")
+        click.echo(f"{what}: {out}")
+    return OK
+
+
+def _text(document: Dict) -> str:
+    """JSON with sorted keys; half a character, which UTF-8 has no bytes for, is escaped."""
+    text = json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False)
+    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -1,0 +1,52 @@
+"""Removing what the environment said: values of variables, wherever a text repeats them. Pure.
+
+A value that is short or a plain word says nothing and stands in every other sentence, so it is only removed
+where it is the variable's own value. Anything else is removed from all texts when it is *telling*:
+
+- the variable's name is that of a secret, and the value has four characters or more; or
+- it has eight characters or more and is not one word of letters only (ten, if it is all digits), or twenty.
+
+Paths are left to the rule for paths; the variables that describe a terminal or a locale, and harnpy's own
+settings, are no secret of anybody. Spec: 08 §17, `sanitized`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from harnpy.workflow.bundle.secrets import is_secret_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+MASK = "[redacted:env]"
+
+_HARMLESS = re.compile(r"HARN_.*|LC_.*|LANG(UAGE)?|(COLOR)?TERM.*|SHELL|EDITOR|PAGER|TZ|LS_COLORS|_")
+
+
+class Environment:
+    """The telling values of some environments."""
+
+    def __init__(self, environments: Iterable[Mapping[str, str]]) -> None:
+        values = {
+            value
+            for environment in environments
+            for name, value in environment.items()
+            if isinstance(value, str) and _is_telling(name, value)
+        }
+        longest_first = sorted(values, key=lambda value: (-len(value), value))
+        self._values = re.compile("|".join(map(re.escape, longest_first))) if values else None
+
+    def removed_from(self, text: str) -> str:
+        return text if self._values is None else self._values.sub(MASK, text)
+
+
+def _is_telling(name: str, value: str) -> bool:
+    if is_secret_name(name):
+        return len(value) >= 4 and value not in MASK
+    if _HARMLESS.fullmatch(name) or value.startswith("/") or value in MASK or not value.strip():
+        return False
+    if value.isdigit():
+        return len(value) >= 10
+    return len(value) >= (20 if value.isalpha() else 8)

@@ -1,0 +1,169 @@
+"""From a run record to a bundle. Spec: 08 §17."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from harnpy import __version__
+from harnpy.llm.messages import compact_json
+from harnpy.session.effects import Effects, rfc3339
+from harnpy.workflow.bundle import sanitizing
+from harnpy.workflow.bundle.environment import Environment
+from harnpy.workflow.bundle.manifest import Manifest, digest, step
+from harnpy.workflow.bundle.places import Places
+from harnpy.workflow.bundle.redaction import Redactor
+from harnpy.workflow.bundle.replay_only import reduced
+from harnpy.workflow.bundle.sections import SECTIONS, sections
+from harnpy.workflow.records.fixture import fixture_of
+from harnpy.workflow.records.plain import plain
+from harnpy.workflow.records.shapes import RUN, read
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    Dict = dict[str, Any]
+
+TYPE = "harn_session_bundle"
+VERSION = 1
+MODES = ("sanitized", "local", "replay_only")
+#: Where an imported run remembers the bundle it came from, in its metadata.
+ORIGIN = "session_bundle"
+
+_PLACES = ("cwd", "source_dir", "repo_path", "worktree_path")
+
+
+def export_run(
+    run: Dict,
+    mode: str = "sanitized",
+    *,
+    sidecar: Sequence[Dict] = (),
+    workspaces: Sequence[str] = (),
+    home: str | None = None,
+    env: Mapping[str, str] | None = None,
+    effects: Effects | None = None,
+) -> Dict:
+    """The bundle of a run record, ready for JSON, with sorted keys.
+
+    ``mode`` is ``"sanitized"`` (for support and sharing), ``"local"`` (verbatim but for secrets) or
+    ``"replay_only"`` (hashes and lengths). ``sidecar`` are the rows of the run's `llm_transcript.jsonl`.
+
+    `sanitized` keeps absolute paths inside ``workspaces`` and the directories of ``run.execution``; it
+    removes values of ``run.execution.env``, of its child runs' and of ``env`` from all texts. Home
+    directories are recognised, ``home`` is one that doesn't look like one.
+
+    Raises ValueError for an unknown mode, `MisuseError` for a field of the record that has a wrong type.
+    """
+    mode = mode.replace("-", "_")
+    if mode not in MODES:
+        raise ValueError(f"unknown session bundle mode: {mode} (expected one of: {', '.join(MODES)})")
+    effects = effects or Effects()
+    run = _known(run, effects)
+    origin = run["metadata"].get(ORIGIN) or {}
+    manifest = Manifest(origin.get("redactions") or ())
+    fixture = run["replay_fixture"] or fixture_of(run, effects)
+    content = sections(run, fixture, [*sidecar] or origin.get("sidecar") or [])
+    redactor = _redactor(mode, manifest, run, [*workspaces, *(origin.get("workspaces") or ())], home, env)
+    if mode == "replay_only":
+        content = reduced(content, manifest)
+    elif content["replay"]["fixture"]:
+        content["replay"] = _with_whole_snippets(content["replay"], run["stages"], redactor, manifest)
+    content = {name: redactor.value(content[name], step("", name)) for name in SECTIONS}
+    content["redactions"] = manifest.entries(content)
+    document = {"_type": TYPE, "schema_version": VERSION, "mode": mode, **content}
+    document |= _identity(digest(document), origin, effects)
+    return sealed(document)
+
+
+def _known(run: Dict, effects: Effects) -> Dict:
+    """The record with every key; of artifacts only those that have a kind count here."""
+    run = read(RUN, plain(run, effects))
+    run["stages"] = [{**stage, "artifacts": list(_kinds(stage["artifacts"]))} for stage in run["stages"]]
+    return run
+
+
+def _kinds(artifacts: Sequence[Any]) -> Iterator[Dict]:
+    for artifact in artifacts:
+        kind = artifact.get("kind") if isinstance(artifact, dict) else None
+        if isinstance(kind, str) and kind:
+            yield {"kind": kind}
+
+
+def sealed(document: Dict) -> Dict:
+    """The document with its integrity, in the order of its keys."""
+    document = {**document, "integrity": {"algorithm": "sha256", "digest": digest_of(document)}}
+    ordered: Dict = json.loads(compact_json(document))
+    return ordered
+
+
+def digest_of(document: Dict) -> str:
+    """The SHA-256 of the canonical JSON of all but `integrity`."""
+    return digest({key: value for key, value in document.items() if key != "integrity"})
+
+
+def content_digest(document: Dict) -> str:
+    """The same of all that doesn't say who made the document and when: equal content, equal digest."""
+    return digest(
+        {
+            key: value
+            for key, value in document.items()
+            if key not in ("bundle_id", "created_at", "producer", "integrity")
+        }
+    )
+
+
+def _identity(content: str, origin: Dict, effects: Effects) -> Dict:
+    """A run that came out of a bundle and says nothing else now is that bundle still."""
+    if origin.get("content_digest") == content:
+        return {key: origin[key] for key in ("bundle_id", "created_at", "producer")}
+    return {
+        "bundle_id": f"bundle_{effects.new_id()}",
+        "created_at": rfc3339(effects.now()),
+        "producer": {"name": "harnpy", "version": __version__},
+    }
+
+
+def _redactor(
+    mode: str,
+    manifest: Manifest,
+    run: Dict,
+    workspaces: Sequence[str],
+    home: str | None,
+    env: Mapping[str, str] | None,
+) -> Redactor:
+    if mode == "local":
+        return Redactor(manifest)
+    executions = list(_executions(run))
+    directories = [execution.get(key) for execution in executions for key in _PLACES]
+    known = [directory for directory in [*workspaces, *directories] if isinstance(directory, str)]
+    environments = [given for given in (execution.get("env") for execution in executions) if given]
+    places = Places(known, home or (env or {}).get("HOME"))
+    rules = sanitizing.text_rules(places, Environment([env or {}, *environments]))
+    return Redactor(manifest, rules, sanitizing.shapes)
+
+
+def _with_whole_snippets(
+    replay: Dict, stages: Sequence[Dict], redactor: Redactor, manifest: Manifest
+) -> Dict:
+    """The fixture expects beginnings of texts: one that ends within a secret no rule would know for one."""
+    texts = {stage["node_id"]: stage["visible_text"] or "" for stage in stages}
+    assertions = []
+    for at, assertion in enumerate(replay["fixture"]["stage_assertions"]):
+        snippet = assertion["visible_text_contains"] or ""
+        text = texts.get(assertion["node_id"], "")
+        shown, rule = redactor.altered(text) if text.startswith(snippet) else (text, None)
+        if rule is not None and not shown.startswith(redactor.altered(snippet)[0]):
+            place = f"/replay/fixture/stage_assertions/{at}/visible_text_contains"
+            manifest.add(place, rule.reason, rule.action)
+            assertion = {**assertion, "visible_text_contains": shown[: len(snippet)]}
+        assertions.append(assertion)
+    return {**replay, "fixture": {**replay["fixture"], "stage_assertions": assertions}}
+
+
+def _executions(run: Dict) -> Iterator[Dict]:
+    """Where the run and its children worked, and with which environment."""
+    holders = [run, run.get("metadata"), *(run.get("child_runs") or [])]
+    for holder in holders:
+        execution = holder.get("execution") if isinstance(holder, dict) else None
+        if isinstance(execution, dict):
+            yield execution

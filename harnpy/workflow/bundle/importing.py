@@ -1,0 +1,147 @@
+"""From a bundle back to a run record. Spec: 08 §17."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from harnpy.llm.errors import MisuseError
+from harnpy.session.effects import Effects
+from harnpy.workflow.artifacts.artifact import HANDOFF, normalised
+from harnpy.workflow.bundle.exporting import ORIGIN, content_digest
+from harnpy.workflow.bundle.places import paths_in
+from harnpy.workflow.bundle.sections import IDENTITY, is_asked
+from harnpy.workflow.bundle.validation import (
+    has_integrity,
+    is_supported,
+    unsupported,
+    validate_bundle,
+)
+from harnpy.workflow.records.shapes import RUN, STAGE, made, read
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    Dict = dict[str, Any]
+
+
+class BundleError(ValueError):
+    """A document that can't be imported; ``str()`` says why."""
+
+
+def import_bundle(bundle: Dict, *, needs_transcripts: bool = True) -> Dict:
+    """The run record that a bundle tells of, with every key of 08 §8.1.
+
+    Artifacts come back as their kinds, texts of stages as far as transcripts and the replay fixture tell
+    them. ``needs_transcripts=False`` also takes replay-only bundles, for their evidence alone.
+
+    Raises `BundleError`: ``unsupported session bundle version: …``, ``session bundle integrity check
+    failed``, ``session bundle has no transcript content (mode replay_only)``, or ``invalid session bundle:
+    …`` with the problems of `validate_bundle`.
+    """
+    if not isinstance(bundle, dict) or not is_supported(bundle):
+        raise BundleError(unsupported(bundle if isinstance(bundle, dict) else {}))
+    if not has_integrity(bundle):
+        raise BundleError("session bundle integrity check failed")
+    if needs_transcripts and bundle.get("mode") == "replay_only":
+        raise BundleError("session bundle has no transcript content (mode replay_only)")
+    problems = validate_bundle(bundle)
+    if problems:
+        raise BundleError(f"invalid session bundle: {'; '.join(problems)}")
+    try:
+        return _run(bundle)
+    except MisuseError as error:
+        raise BundleError(f"invalid session bundle: {error.message}") from error
+
+
+def _run(bundle: Dict) -> Dict:
+    transcripts = {section["section"]: section for section in bundle["transcripts"]}
+    stages = [_stage(outcome, transcripts, bundle) for outcome in bundle["replay"]["stages"]]
+    return read(
+        RUN,
+        {
+            **{key: bundle["run"][key] for key in IDENTITY},
+            "stages": stages,
+            "completed_nodes": sorted({stage["node_id"] for stage in stages}),
+            "transcript": _transcript(transcripts, "run"),
+            "tool_recordings": bundle["tool_calls"],
+            "hitl_questions": [question for question in bundle["hitl"] if is_asked(question)],
+            "replay_fixture": bundle["replay"]["fixture"],
+            "metadata": {ORIGIN: _origin(bundle, transcripts)},
+            **{key: bundle[key] for key in ("trace_spans", "usage", "child_runs")},
+        },
+    )
+
+
+def _origin(bundle: Dict, transcripts: Dict) -> Dict:
+    """What another export of the run needs to know of the bundle it came from."""
+    sidecar = _transcript(transcripts, "sidecar")
+    return {
+        **{key: bundle[key] for key in ("bundle_id", "mode", "created_at", "producer", "redactions")},
+        "content_digest": content_digest(bundle),
+        "sidecar": sidecar["rows"] if sidecar else [],
+        "workspaces": sorted(set(_kept_paths(bundle))) if bundle["mode"] == "sanitized" else [],
+    }
+
+
+def _kept_paths(value: Any) -> Iterator[str]:
+    """The paths that sanitizing has left: all of them are in workspaces that only the exporter knows."""
+    if isinstance(value, str):
+        yield from paths_in(value)
+    elif isinstance(value, (dict, list)):
+        yield from chain.from_iterable(map(_kept_paths, value))
+        yield from chain.from_iterable(map(_kept_paths, value.values() if isinstance(value, dict) else ()))
+
+
+def _transcript(transcripts: Dict, section: str) -> Any:
+    return transcripts.get(section, {}).get("transcript")
+
+
+def _stage(outcome: Dict, transcripts: Dict, bundle: Dict) -> Dict:
+    id = outcome["stage_id"]
+    transcript = _transcript(transcripts, f"stage:{id}")
+    ok = outcome["verification_ok"]
+    artifacts = [
+        _artifact(kind, f"{id}:artifact:{at}", outcome, bundle)
+        for at, kind in enumerate(outcome["artifact_kinds"], 1)
+    ]
+    return made(
+        STAGE,
+        {
+            "id": id,
+            **{key: outcome[key] for key in ("node_id", "status", "outcome", "branch")},
+            "visible_text": _visible_text(transcript, outcome["node_id"], bundle["replay"]["fixture"]),
+            "transcript": transcript,
+            "verification": None if ok is None else {"ok": ok},
+            "artifacts": artifacts,
+            "produced_artifact_ids": [artifact["id"] for artifact in artifacts],
+        },
+    )
+
+
+def _visible_text(transcript: Any, node_id: str, fixture: Dict | None) -> str | None:
+    """What a stage said last; what the fixture knows it to have said, when that isn't in it."""
+    events = transcript.get("events") if isinstance(transcript, dict) else None
+    said = [
+        event["text"]
+        for event in events or []
+        if event.get("kind") == "message" and event.get("role") == "assistant" and event.get("text")
+    ]
+    assertions = (fixture or {}).get("stage_assertions") or []
+    snippets = [item.get("visible_text_contains") for item in assertions if item.get("node_id") == node_id]
+    snippet = snippets[-1] if snippets else None
+    if said and (snippet or "") in said[-1]:
+        return str(said[-1])
+    return snippet
+
+
+def _artifact(kind: str, id: str, outcome: Dict, bundle: Dict) -> Dict:
+    """An artifact of which only the kind is known."""
+    given = {"id": id, "kind": kind, "created_at": bundle["created_at"], "stage": outcome["node_id"]}
+    if kind == HANDOFF:  # which a record takes only with all that a handoff has to say
+        unknown = "not part of the session bundle"
+        target = {"label": unknown}
+        said = {"source_persona": outcome["node_id"] or unknown, "task": unknown, "reason": unknown}
+        given["data"] = {"_type": "handoff_artifact", "id": f"{id}:handoff", **said}
+        given["data"] |= {"target_persona_or_human": target, "created_at": bundle["created_at"]}
+    return normalised(given, Effects())

@@ -1,0 +1,75 @@
+"""The redaction manifest: what of a document is not as it was, by JSON pointer. Spec: 08 §17."""
+
+from __future__ import annotations
+
+import re
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from harnpy.llm.messages import compact_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    Dict = dict[str, Any]
+
+REASONS = ("secret", "path", "reasoning", "env", "payload", "oversize", "replay_only")
+ACTIONS = ("masked", "removed", "hashed", "truncated")
+
+
+class Manifest:
+    """One entry for each altered value: the first reason stands.
+
+    ``carried`` are the entries of the bundle that the run came from.
+    """
+
+    def __init__(self, carried: Iterable[Dict] = ()) -> None:
+        self._entries = {entry["path"]: entry for entry in carried}
+
+    def add(self, pointer: str, reason: str, action: str, hashed: Any = None) -> None:
+        """Note that the value at ``pointer`` is not as it was; ``hashed`` is what it was before."""
+        if pointer not in self._entries:
+            entry = {"path": pointer, "reason": reason, "action": action}
+            self._entries[pointer] = entry if hashed is None else {**entry, "sha256": digest(hashed)}
+
+    def has(self, pointer: str, reason: str) -> bool:
+        entry = self._entries.get(pointer)
+        return entry is not None and entry["reason"] == reason
+
+    def pointers(self) -> list[str]:
+        return sorted(self._entries)
+
+    def entries(self, document: Any) -> list[Dict]:
+        """Those that point into the document, sorted by path."""
+        return [entry for pointer, entry in sorted(self._entries.items()) if points_into(document, pointer)]
+
+
+def step(pointer: str, key: str | int) -> str:
+    """The pointer to a member of what ``pointer`` points to. Spec: RFC 6901."""
+    return f"{pointer}/{key}" if isinstance(key, int) else f"{pointer}/{_escape(key)}"
+
+
+def _escape(key: str) -> str:
+    return key.replace("~", "~0").replace("/", "~1")
+
+
+def points_into(document: Any, pointer: str) -> bool:
+    """Whether there is a value at ``pointer``."""
+    if pointer and not pointer.startswith("/"):
+        return False
+    value = document
+    for part in pointer.split("/")[1:]:
+        key = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, dict) and key in value:
+            value = value[key]
+        elif isinstance(value, list) and re.fullmatch("0|[1-9][0-9]*", key) and int(key) < len(value):
+            value = value[int(key)]
+        else:
+            return False
+    return True
+
+
+def digest(value: Any) -> str:
+    """The SHA-256 of a text, or of the canonical JSON of anything else: compact, with sorted keys."""
+    text = value if isinstance(value, str) else compact_json(value)
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,81 @@
+"""Hiding where a run happened: home directories, and absolute paths outside the workspace. Pure.
+
+A home directory becomes ``~`` wherever it stands, so that the rest of the path still tells something; any
+other absolute path that is not inside a workspace becomes ``<path:HASH8>``, the same for the same path.
+Spec: 08 §17, `sanitized`.
+"""
+
+from __future__ import annotations
+
+import re
+from hashlib import sha256
+from posixpath import normpath
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+#: What names a directory or file; blanks and quotes end it.
+_PART = r"""[^\s/"'`<>|:;,?*\\(){}\[\]]+"""
+#: A slash that begins a path: at the start of a word, behind an escape, a flag such as -I, or `file://`.
+_ROOT = r"(?:(?<![\w.~/*)}-])|(?<=\\[nrt])|(?<=[\s\"'=,]-[A-Za-z])|(?<=file://))(?=/)"
+
+_HOME = re.compile(rf"{_ROOT}(?:/(?:home|Users)/{_PART}|/root(?![\w.-]))")
+_WINDOWS_HOME = re.compile(r"""(?<![A-Za-z])[A-Za-z]:[\\/]+Users[\\/]+[^\s\\/"'`<>|:;,?*]+""", re.IGNORECASE)
+_PATH = re.compile(rf"{_ROOT}(?:/{_PART})+/?")
+_WINDOWS_PATH = re.compile(r"""(?<![A-Za-z])[A-Za-z]:(?:\\+[^\s\\/"'`<>|:;,?*]+)+""")
+
+#: What a single word behind a slash is a directory for, not a command or an address on the web.
+_TOP = frozenset(
+    "bin boot data dev etc home lib lib64 media mnt nix opt private proc root run sbin snap srv sys tmp usr "
+    "var work workspace Applications Library System Users Volumes".split()
+)
+
+
+class Places:
+    """The workspaces, whose paths may be told, and the home directory of whoever ran it."""
+
+    def __init__(self, workspaces: Iterable[str] = (), home: str | None = None) -> None:
+        home = (home or "").rstrip("/")
+        # A home such as /root is a word that may stand anywhere; the patterns know it where it is a path.
+        self._home = re.compile(re.escape(home) + r"(?![\w-])") if home.count("/") > 1 else None
+        directories = {normpath(directory) for directory in workspaces if directory.startswith("/")}
+        self._workspaces = tuple(sorted(directories - {"/", "//", home}))
+
+    def without_home(self, text: str) -> str:
+        if self._home is not None:
+            text = self._home.sub("~", text)
+        return _WINDOWS_HOME.sub("~", _HOME.sub("~", text)) if "/" in text or "\\" in text else text
+
+    def without_paths(self, text: str) -> str:
+        """``text`` with the absolute paths hashed that are in no workspace."""
+        if "/" in text:
+            text = _PATH.sub(self._hashed, text)
+        return _WINDOWS_PATH.sub(lambda found: _hash(found[0]), text) if ":\\" in text else text
+
+    def _hashed(self, found: re.Match[str]) -> str:
+        path = _absolute(found)
+        if path is None:
+            return found[0]
+        plain = normpath(path)
+        if any(plain == root or plain.startswith(f"{root}/") for root in self._workspaces):
+            return found[0]
+        return _hash(plain) + found[0][len(path) :]
+
+
+def paths_in(text: str) -> Iterator[str]:
+    """The absolute paths that a text names."""
+    found = (_absolute(match) for match in _PATH.finditer(text))
+    return (normpath(path) for path in found if path is not None)
+
+
+def _absolute(found: re.Match[str]) -> str | None:
+    """The path that was found, without the full stop of a sentence; None for what only looks like one."""
+    path = found[0].rstrip(".!")
+    parts = path.strip("/").split("/")
+    closing_tag = found.string[: found.start()].endswith("<")
+    return None if len(parts) == 1 and (closing_tag or parts[0] not in _TOP) else path
+
+
+def _hash(path: str) -> str:
+    return f"<path:{sha256(path.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}>"

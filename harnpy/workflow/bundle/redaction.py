@@ -1,0 +1,120 @@
+"""Going over a document and altering what must not leave: texts, keys, and values under telling keys.
+
+The same document comes out when what came out goes in again: masks are no secrets, and rules are applied
+until they find nothing. Spec: 08 §17.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from harnpy.workflow.bundle.manifest import Manifest, step
+from harnpy.workflow.bundle.secrets import MASK, is_secret_name, mask_secrets
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    Dict = dict[str, Any]
+    Shapes = Callable[[Dict, str, Manifest], Dict]
+
+_ROUNDS = 5
+
+
+class TextRule(NamedTuple):
+    """What to do with any text, and how the manifest calls it when that changes something."""
+
+    reason: str
+    action: str
+    apply: Callable[[str], str]
+    hashes: bool = False
+
+
+SECRETS = TextRule("secret", "masked", mask_secrets)
+
+
+def _as_it_is(value: Dict, pointer: str, manifest: Manifest) -> Dict:
+    return value
+
+
+class Redactor:
+    """``rules`` are for texts, the gravest first; ``shapes`` alters dicts it knows before their parts."""
+
+    def __init__(
+        self, manifest: Manifest, rules: Sequence[TextRule] = (SECRETS,), shapes: Shapes = _as_it_is
+    ) -> None:
+        self._manifest = manifest
+        self._rules = rules
+        self._shapes = shapes
+
+    def value(self, value: Any, pointer: str) -> Any:
+        if isinstance(value, str):
+            return self._text(value, pointer)
+        if isinstance(value, dict):
+            return self._dict(self._shapes(value, pointer, self._manifest), pointer)
+        if isinstance(value, list):
+            return [self.value(item, step(pointer, at)) for at, item in enumerate(value)]
+        return value
+
+    def _dict(self, value: Dict, pointer: str) -> Dict:
+        redacted: Dict = {}
+        for key, item in value.items():
+            shown = self._key(key, redacted, pointer)
+            alter = self._secret if is_secret_name(key) else self.value
+            redacted[shown] = alter(item, step(pointer, shown))
+        return redacted
+
+    def _key(self, key: str, taken: Dict, pointer: str) -> str:
+        """A key that is itself a secret or a path gets another name, one that is still free."""
+        shown, rule = self.altered(key)
+        if rule is None:
+            return key
+        name, count = shown, 1
+        while name in taken:
+            count += 1
+            name = f"{shown} {count}"
+        self._manifest.add(step(pointer, name), rule.reason, rule.action)
+        return name
+
+    def _secret(self, value: Any, pointer: str) -> Any:
+        """All text below a key that is named like a secret."""
+        if isinstance(value, str) and value and value != MASK:
+            self._manifest.add(pointer, "secret", "masked")
+            return MASK
+        if isinstance(value, list):
+            return [self._secret(item, step(pointer, at)) for at, item in enumerate(value)]
+        if isinstance(value, dict):
+            redacted: Dict = {}
+            for key, item in value.items():
+                shown = self._key(key, redacted, pointer)
+                redacted[shown] = self._secret(item, step(pointer, shown))
+            return redacted
+        return value
+
+    def _text(self, text: str, pointer: str) -> str:
+        shown, rule = self.altered(text)
+        if rule is not None:
+            hashed = mask_secrets(text) if rule.hashes else None
+            self._manifest.add(pointer, rule.reason, rule.action, hashed)
+        return shown
+
+    def altered(self, text: str) -> tuple[str, TextRule | None]:
+        """The text after all rules, and the gravest rule that changed it.
+
+        In rounds, since what one rule has cut or replaced may show another what it did not see before.
+        """
+        changed: list[TextRule] = []
+        for _ in range(_ROUNDS):
+            before = text
+            for rule in self._rules:
+                after = rule.apply(text)
+                if after != text:
+                    changed.append(rule)
+                    text = after
+            if text == before:
+                break
+        return text, min(changed, key=self._rules.index, default=None)
+
+
+def without_secrets(value: Any) -> Any:
+    """A JSON value with every secret masked, as in a bundle of any mode; nothing else changes."""
+    return Redactor(Manifest()).value(value, "")

@@ -1,0 +1,133 @@
+"""Reducing the sections of a run to what a replay is compared by: no text, only hashes and lengths.
+
+What stays is named, all else goes. Spec: 08 §17, `replay_only`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.workflow.bundle.manifest import digest, step
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from harnpy.workflow.bundle.manifest import Manifest
+
+    Dict = dict[str, Any]
+
+EVENT = ("kind", "role", "visibility", "bytes")
+ROW = ("type", "role", "iteration", "bytes")
+PERMISSION = ("stage_id", *EVENT)
+QUESTION = ("request_id", "agent", "trace_id", "asked_at", "stage_id", *EVENT)
+CALL_TEXTS = ("arguments", "result")
+CHILD_TEXTS = ("request", "provenance", "execution", "approval_policy")
+ASSERTED_TEXTS = ("visible_text_contains",)
+FIXTURE_TEXTS = ("clarifying_question",)
+
+
+def reduced(sections: Dict, manifest: Manifest) -> Dict:
+    """The sections without text; the manifest holds the hashes of what went."""
+    transcripts = _each(sections["transcripts"], "/transcripts", _transcript, manifest)
+    calls = _each(sections["tool_calls"], "/tool_calls", _call, manifest)
+    return {
+        **sections,
+        "run": _task_hashed(sections["run"], "/run", manifest),
+        "transcripts": transcripts,
+        "tool_calls": calls,
+        "permissions": _each(sections["permissions"], "/permissions", _permission, manifest),
+        "hitl": _each(sections["hitl"], "/hitl", _question, manifest),
+        "replay": _replay(sections["replay"], manifest),
+        "trace_spans": _each(sections["trace_spans"], "/trace_spans", _span, manifest),
+        "child_runs": _each(sections["child_runs"], "/child_runs", _child, manifest),
+    }
+
+
+def _each(items: Iterable[Dict], place: str, reduce: Any, manifest: Manifest) -> list[Dict]:
+    return [reduce(item, step(place, at), manifest) for at, item in enumerate(items)]
+
+
+def _task_hashed(value: Dict, pointer: str, manifest: Manifest) -> Dict:
+    task, place = value.get("task"), step(pointer, "task")
+    if not task or manifest.has(place, "replay_only"):
+        return value
+    manifest.add(place, "replay_only", "hashed", task)
+    return {**value, "task": digest(task)}
+
+
+def _transcript(section: Dict, pointer: str, manifest: Manifest) -> Dict:
+    transcript, place = section["transcript"], step(pointer, "transcript")
+    manifest.add(place, "replay_only", "removed", transcript)
+    if section["section"] == "sidecar":
+        rows = [_lengths(row, ROW, _content(row)) for row in transcript["rows"]]
+        return {**section, "transcript": {"rows": rows}}
+    events = transcript.get("events") if isinstance(transcript, dict) else None
+    known = [event for event in events or [] if isinstance(event, dict)]
+    return {**section, "transcript": {"events": [_event(event, EVENT) for event in known]}}
+
+
+def _event(event: Dict, keys: tuple[str, ...]) -> Dict:
+    return _lengths(event, keys, event.get("text"))
+
+
+def _lengths(item: Dict, keys: tuple[str, ...], text: Any) -> Dict:
+    """Those keys of ``item``, and how many bytes of text it had."""
+    length = len(text.encode("utf-8", "surrogatepass")) if isinstance(text, str) else 0
+    return {**{key: item[key] for key in keys if key in item}, "bytes": length}
+
+
+def _content(row: Dict) -> Any:
+    return next((row[key] for key in ("content", "text", "prose") if isinstance(row.get(key), str)), None)
+
+
+def _call(call: Dict, pointer: str, manifest: Manifest) -> Dict:
+    """A call without its texts; calls of the same arguments and results have the same hashes."""
+    texts = {key: call[key] for key in CALL_TEXTS if key in call}
+    if texts:
+        manifest.add(pointer, "replay_only", "removed", texts)
+    return {key: value for key, value in call.items() if key not in CALL_TEXTS}
+
+
+def _permission(event: Dict, pointer: str, manifest: Manifest) -> Dict:
+    manifest.add(pointer, "replay_only", "removed", event)
+    return _event(event, PERMISSION)
+
+
+def _question(question: Dict, pointer: str, manifest: Manifest) -> Dict:
+    manifest.add(pointer, "replay_only", "removed", question)
+    return _lengths(question, QUESTION, question.get("prompt", question.get("text")))
+
+
+def _replay(replay: Dict, manifest: Manifest) -> Dict:
+    fixture = replay["fixture"]
+    if fixture is None:
+        return replay
+    place = "/replay/fixture/stage_assertions"
+    assertions = [
+        _emptied(assertion, ASSERTED_TEXTS, step(place, at), manifest)
+        for at, assertion in enumerate(fixture.get("stage_assertions") or [])
+    ]
+    fixture = _emptied(fixture, FIXTURE_TEXTS, "/replay/fixture", manifest)
+    return {**replay, "fixture": {**fixture, "stage_assertions": assertions}}
+
+
+def _span(span: Dict, pointer: str, manifest: Manifest) -> Dict:
+    """A span keeps the numbers of its metadata."""
+    metadata = span.get("metadata")
+    if not isinstance(metadata, dict):
+        return span
+    numbers = {key: value for key, value in metadata.items() if isinstance(value, (int, float))}
+    if numbers != metadata:
+        manifest.add(step(pointer, "metadata"), "replay_only", "removed", metadata)
+    return {**span, "metadata": numbers}
+
+
+def _child(child: Dict, pointer: str, manifest: Manifest) -> Dict:
+    return _emptied(_task_hashed(child, pointer, manifest), CHILD_TEXTS, pointer, manifest)
+
+
+def _emptied(value: Dict, keys: tuple[str, ...], pointer: str, manifest: Manifest) -> Dict:
+    full = [key for key in keys if value.get(key)]
+    for key in full:
+        manifest.add(step(pointer, key), "replay_only", "removed", value[key])
+    return {**value, **dict.fromkeys(full)}

@@ -1,0 +1,64 @@
+"""What a secret looks like: the names that values go by, and the shapes of keys inside any text. Pure.
+
+Where a rule could err it errs on the side of masking: a word too few is legible, a key too many is not
+taken back. Spec: 08 §17, modes.
+"""
+
+from __future__ import annotations
+
+import re
+
+MASK = "[redacted:secret]"
+
+_NAME = r"(?:api[_-]?key|token|secret|password|passwd|authorization|cookie|private[_-]?key)"
+_SECRET_NAME = re.compile(rf"(?:.*[_-])?{_NAME}", re.IGNORECASE | re.DOTALL)
+
+#: Where a word begins; also behind an escape, since much text is JSON or a URL inside a string.
+_BEGIN = r"(?:(?<![A-Za-z0-9])|(?<=\\[bfnrt])|(?<=\\u[0-9A-Fa-f]{4})|(?<=%[0-9A-Fa-f]{2}))"
+
+_KEY = re.compile(
+    _BEGIN
+    + r"""(?:
+      sk-[A-Za-z0-9_-]{3,}                      # OpenAI, Anthropic and many after them
+    | [sr]k_(?:live|test)_[A-Za-z0-9]{8,}       # Stripe
+    | gh[opsur]_[A-Za-z0-9]{4,} | github_pat_[A-Za-z0-9_]{4,}
+    | glpat-[A-Za-z0-9_-]{8,}                   # GitLab
+    | (?:AKIA|ASIA)[A-Z0-9]{8,}                 # AWS
+    | xox[abeprs]-[A-Za-z0-9-]{4,}              # Slack
+    | AIza[A-Za-z0-9_-]{20,}                    # Google
+    | eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*    # a JSON web token
+    )""",
+    re.VERBOSE,
+)
+
+#: Words that follow "bearer" in prose.
+_PROSE = r"(?:tokens?|auth|authentication|authorization|headers?|schemes?|credentials?|of|the|and|or|is|in)"
+_BEARER = re.compile(
+    rf"""(?P<keep>{_BEGIN}bearer(?:\s|\\[nrt]|%20|\+)+ | authorization["']?\s*[:=]\s*["']?basic\s+)
+         (?!{_PROSE}[.,;:!?)]?(?:\s|$))
+         [A-Za-z0-9._~+/=-]{{3,}}""",
+    re.VERBOSE | re.IGNORECASE,
+)
+
+#: A block without an end reaches to the end of the text: somebody has cut it.
+_PEM = re.compile(r"-----BEGIN [A-Z0-9 ]+-----.*?(?:-----END [A-Z0-9 ]+-----|\Z)", re.DOTALL)
+
+#: A member of an object that is written out inside the text, its quotes escaped or not.
+_MEMBER = re.compile(
+    rf"""(?P<keep>(?P<quote>\\*["'])(?:[^"'\\]{{0,80}}[_-])?{_NAME}(?P=quote)\s*:\s*(?P=quote))
+         (?!\[redacted:secret\](?P=quote)) .+? (?P<end>(?<!\\)(?P=quote)|\Z)""",
+    re.VERBOSE | re.IGNORECASE | re.DOTALL,
+)
+
+
+def is_secret_name(key: str) -> bool:
+    """Whether the text under that key is a secret: ``x-api-key``, but not ``input_tokens``."""
+    return _SECRET_NAME.fullmatch(key) is not None
+
+
+def mask_secrets(text: str) -> str:
+    """``text`` with `MASK` in place of what looks like a key; all else stays as it is."""
+    text = _PEM.sub(MASK, text)
+    text = _MEMBER.sub(lambda found: f"{found['keep']}{MASK}{found['end']}", text)
+    text = _BEARER.sub(lambda found: found["keep"] + MASK, text)
+    return _KEY.sub(MASK, text)

@@ -1,0 +1,119 @@
+"""The parts of a run record that a bundle has room for. Pure. Spec: 08 §17, the table.
+
+Everything a section says is read from places that the imported run record has as well: that is why
+exporting that record again gives the same sections.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.workflow.bundle.tool_calls import tool_calls
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    Dict = dict[str, Any]
+
+IDENTITY = (
+    "id",
+    "workflow_id",
+    "workflow_name",
+    "task",
+    "status",
+    "started_at",
+    "finished_at",
+    "parent_run_id",
+    "root_run_id",
+)
+QUESTION = ("request_id", "prompt", "agent", "trace_id", "asked_at")
+SECTIONS = (
+    "run", "transcripts", "tool_calls", "permissions", "hitl", "replay", "trace_spans", "usage", "child_runs"
+)  # fmt: skip
+
+_PERMISSION_KINDS = (
+    "PermissionGrant",
+    "PermissionDeny",
+    "PermissionEscalation",
+    "live_session_permission_route",
+    "hitl.approval_requested",
+    "hitl.dual_control_requested",
+)
+
+
+def sections(run: Dict, fixture: Dict | None, sidecar: Sequence[Dict]) -> Dict:
+    """What a bundle takes from a record with all its keys, as it is.
+
+    ``sidecar`` are the rows of the run's `llm_transcript.jsonl`.
+    """
+    events = list(_events(run))
+    questions = [{key: question[key] for key in QUESTION} for question in run["hitl_questions"]]
+    return {
+        "run": {key: run[key] for key in IDENTITY},
+        "transcripts": list(_transcripts(run, sidecar)),
+        "tool_calls": tool_calls(run),
+        "permissions": [event for event in events if event["kind"] in _PERMISSION_KINDS],
+        "hitl": questions + [event for event in events if _is_answer(event)],
+        "replay": {"fixture": fixture, "stages": [_outcome(stage) for stage in run["stages"]]},
+        "trace_spans": run["trace_spans"],
+        "usage": run["usage"],
+        "child_runs": run["child_runs"],
+    }
+
+
+def _transcripts(run: Dict, sidecar: Sequence[Dict]) -> Iterator[Dict]:
+    if run["transcript"] is not None:
+        yield _section("run", run["transcript"])
+    for stage in run["stages"]:
+        if stage["transcript"] is not None:
+            yield _section(f"stage:{stage['id']}", stage["transcript"])
+    if sidecar:
+        session = next((row["session_id"] for row in sidecar if row.get("session_id")), None)
+        yield {"section": "sidecar", "session_id": session, "transcript": {"rows": list(sidecar)}}
+
+
+def _section(name: str, transcript: Any) -> Dict:
+    session = transcript.get("id") if isinstance(transcript, dict) else None
+    return {"section": name, "session_id": session, "transcript": transcript}
+
+
+def _events(run: Dict) -> Iterator[Dict]:
+    """Events of all transcripts, with the id of the stage; one that several transcripts share once."""
+    seen: set[str] = set()
+    sources = [(stage["id"], stage["transcript"]) for stage in run["stages"]]
+    for stage_id, transcript in [*sources, (None, run["transcript"])]:
+        events = transcript.get("events") if isinstance(transcript, dict) else None
+        for event in events or []:
+            if not isinstance(event, dict) or not isinstance(event.get("kind"), str):
+                continue
+            id = event.get("id")
+            if id is None or id not in seen:
+                yield {"stage_id": stage_id, **event}
+            if isinstance(id, str):
+                seen.add(id)
+
+
+def is_asked(question: Dict) -> bool:
+    """Whether an entry of `hitl` is a question of the run record, not an event of a transcript."""
+    return "kind" not in question
+
+
+def _is_answer(event: Dict) -> bool:
+    return event["kind"].startswith("hitl.") and event["kind"] not in _PERMISSION_KINDS
+
+
+def _outcome(stage: Dict) -> Dict:
+    return {
+        "stage_id": stage["id"],
+        **{key: stage[key] for key in ("node_id", "status", "outcome", "branch")},
+        "artifact_kinds": [artifact["kind"] for artifact in stage["artifacts"]],
+        "verification_ok": _verified(stage["verification"]),
+    }
+
+
+def _verified(verification: Any) -> bool | None:
+    """The first boolean among the words for it (08 §8.4)."""
+    if not isinstance(verification, dict):
+        return None
+    said = (verification.get(key) for key in ("ok", "pass", "success"))
+    return next((value for value in said if isinstance(value, bool)), None)

@@ -1,0 +1,197 @@
+"""What is wrong with a bundle, in sentences. Never raises, whatever it is given. Spec: 08 §17, 09 §9."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from harnpy.session.effects import is_rfc3339
+from harnpy.workflow.bundle import replay_only
+from harnpy.workflow.bundle.exporting import MODES, TYPE, VERSION, digest_of
+from harnpy.workflow.bundle.manifest import ACTIONS, REASONS, Manifest, points_into, step
+from harnpy.workflow.bundle.redaction import Redactor
+from harnpy.workflow.bundle.sections import IDENTITY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    Dict = dict[str, Any]
+
+_LISTS = ("transcripts", "tool_calls", "permissions", "hitl", "trace_spans", "child_runs")
+_CALL_KEYS = ("tool_name", "tool_use_id", "args_hash", "is_rejected", "stage_id")
+_OUTCOME_KEYS = ("stage_id", "node_id", "status", "outcome", "branch", "artifact_kinds", "verification_ok")
+_SHA256 = re.compile("[0-9a-f]{64}")
+
+
+def validate_bundle(bundle: Any) -> list[str]:
+    """The problems of a bundle, none for a good one. Of any JSON value: a list of texts, never an error."""
+    if not isinstance(bundle, dict):
+        return ["not a session bundle: not an object"]
+    if bundle.get("_type") != TYPE:
+        return [f"not a session bundle: `_type` is not {TYPE!r}"]
+    if not is_supported(bundle):
+        return [unsupported(bundle)]
+    problems = [*_envelope(bundle), *_sections(bundle)]
+    if not problems:
+        problems += [*_manifest(bundle), *_secrets(bundle)]
+        problems += _texts(bundle) if bundle["mode"] == "replay_only" else []
+    return problems if has_integrity(bundle) else ["session bundle integrity check failed", *problems]
+
+
+def is_supported(bundle: Dict) -> bool:
+    version = bundle.get("schema_version")
+    return bundle.get("_type") == TYPE and type(version) is int and version == VERSION
+
+
+def unsupported(bundle: Dict) -> str:
+    """Why a document is no bundle of ours."""
+    key = "schema_version" if bundle.get("_type") == TYPE else "_type"
+    value = bundle.get(key)
+    return f"unsupported session bundle version: {'nil' if value is None else value}"
+
+
+def has_integrity(bundle: Dict) -> bool:
+    return bundle.get("integrity") == {"algorithm": "sha256", "digest": digest_of(bundle)}
+
+
+def _envelope(bundle: Dict) -> Iterator[str]:
+    if bundle.get("mode") not in MODES:
+        yield f"`mode` is none of {', '.join(MODES)}"
+    id = bundle.get("bundle_id")
+    if not isinstance(id, str) or not id.startswith("bundle_"):
+        yield "`bundle_id` is not the id of a bundle"
+    created = bundle.get("created_at")
+    if not isinstance(created, str) or not is_rfc3339(created):
+        yield "`created_at` is not an RFC 3339 time"
+    producer = bundle.get("producer")
+    if not isinstance(producer, dict) or not all(
+        isinstance(producer.get(key), str) for key in ("name", "version")
+    ):
+        yield "`producer` has no name and version"
+
+
+def _sections(bundle: Dict) -> Iterator[str]:
+    run = bundle.get("run")
+    yield from _lacking("run", run, IDENTITY)
+    for name in _LISTS:
+        items = bundle.get(name)
+        if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+            yield f"`{name}` is not a list of objects"
+        elif name == "transcripts":
+            yield from _each(items, name, ("section", "session_id", "transcript"))
+            yield from _sources(items)
+        elif name == "tool_calls":
+            yield from _each(items, name, _CALL_KEYS)
+    if "usage" not in bundle or not isinstance(bundle["usage"], (dict, type(None))):
+        yield "`usage` is not an object"
+    replay = bundle.get("replay")
+    if not isinstance(replay, dict) or not isinstance(replay.get("stages"), list) or "fixture" not in replay:
+        yield "`replay` has no fixture and stages"
+    else:
+        yield from _each(replay["stages"], "replay/stages", _OUTCOME_KEYS)
+        if not isinstance(replay["fixture"], (dict, type(None))):
+            yield "`replay/fixture` is not an object"
+    if not isinstance(bundle.get("redactions"), list):
+        yield "`redactions` is not a list"
+
+
+def _each(items: Iterable[Any], name: str, keys: Iterable[str]) -> Iterator[str]:
+    for at, item in enumerate(items):
+        yield from _lacking(f"{name}/{at}", item, keys)
+
+
+def _lacking(name: str, value: Any, keys: Iterable[str]) -> Iterator[str]:
+    if not isinstance(value, dict):
+        yield f"`{name}` is not an object"
+        return
+    lacking = [key for key in keys if key not in value]
+    if lacking:
+        yield f"`{name}` lacks {', '.join(lacking)}"
+
+
+def _sources(transcripts: Iterable[Dict]) -> Iterator[str]:
+    for at, section in enumerate(transcripts):
+        name, transcript = section.get("section"), section.get("transcript")
+        known = isinstance(name, str) and (name in ("run", "sidecar") or name.startswith("stage:"))
+        part = "rows" if name == "sidecar" else "events"
+        if not known:
+            yield f"`transcripts/{at}/section` is none of run, stage:<id>, sidecar"
+        elif not isinstance(transcript, dict) or not isinstance(transcript.get(part, []), list):
+            yield f"`transcripts/{at}/transcript` has no list of {part}"
+
+
+def _manifest(bundle: Dict) -> Iterator[str]:
+    paths = []
+    for at, entry in enumerate(bundle["redactions"]):
+        if not isinstance(entry, dict) or not isinstance(entry.get("path"), str):
+            yield f"redaction {at} has no path"
+            continue
+        paths.append(entry["path"])
+        if entry.get("reason") not in REASONS or entry.get("action") not in ACTIONS:
+            yield f"redaction {at} has an unknown reason or action"
+        if not points_into(bundle, entry["path"]):
+            yield f"redaction {at} points to nothing: {entry['path']}"
+    if paths != sorted(set(paths)):
+        yield "redactions are not sorted by path, one to a value"
+
+
+def _secrets(bundle: Dict) -> Iterator[str]:
+    """Places where another export would still mask something."""
+    found = Manifest()
+    Redactor(found).value(bundle, "")
+    # By the value's place: what is wrong must not be said by repeating it.
+    for pointer in found.pointers():
+        yield f"a secret is left at {pointer}"
+
+
+def _texts(bundle: Dict) -> Iterator[str]:
+    """Where a replay-only bundle says more than it may."""
+    for place, value, allowed in _reduced(bundle):
+        if not isinstance(value, dict) or not set(value) <= set(allowed):
+            yield f"text is left in a replay-only bundle at {place}"
+    for place, holder, keys in _emptied(bundle):
+        yield from (
+            f"text is left in a replay-only bundle at {step(place, key)}" for key in keys if holder.get(key)
+        )
+    for place, holder in [("/run", bundle["run"]), *_at("/child_runs", bundle["child_runs"])]:
+        task = holder.get("task")
+        if task and not (isinstance(task, str) and _SHA256.fullmatch(task)):
+            yield f"text is left in a replay-only bundle at {place}/task"
+
+
+def _reduced(bundle: Dict) -> Iterator[tuple[str, Any, tuple[str, ...]]]:
+    """Values that have no more than certain keys."""
+    for place, section in _at("/transcripts", bundle["transcripts"]):
+        part, keys = (
+            ("rows", replay_only.ROW) if section["section"] == "sidecar" else ("events", replay_only.EVENT)
+        )
+        yield f"{place}/transcript", section["transcript"], (part,)
+        for inner, item in _at(f"{place}/transcript/{part}", section["transcript"].get(part, [])):
+            yield inner, item, keys
+    for place, event in _at("/permissions", bundle["permissions"]):
+        yield place, event, replay_only.PERMISSION
+    for place, question in _at("/hitl", bundle["hitl"]):
+        yield place, question, replay_only.QUESTION
+
+
+def _emptied(bundle: Dict) -> Iterator[tuple[str, Dict, tuple[str, ...]]]:
+    """Values that have nothing under certain keys."""
+    for place, call in _at("/tool_calls", bundle["tool_calls"]):
+        yield place, call, replay_only.CALL_TEXTS
+    for place, child in _at("/child_runs", bundle["child_runs"]):
+        yield place, child, replay_only.CHILD_TEXTS
+    for place, span in _at("/trace_spans", bundle["trace_spans"]):
+        metadata = span.get("metadata")
+        if isinstance(metadata, dict):
+            texts = tuple(key for key, item in metadata.items() if not isinstance(item, (int, float)))
+            yield f"{place}/metadata", metadata, texts
+    fixture = bundle["replay"]["fixture"]
+    if fixture is not None:
+        yield "/replay/fixture", fixture, replay_only.FIXTURE_TEXTS
+        assertions = fixture.get("stage_assertions")
+        for place, assertion in _at("/replay/fixture/stage_assertions", assertions or []):
+            yield place, assertion, replay_only.ASSERTED_TEXTS
+
+
+def _at(place: str, items: Any) -> Iterator[tuple[str, Any]]:
+    return ((step(place, at), item) for at, item in enumerate(items))
