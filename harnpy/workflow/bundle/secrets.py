@@ -45,7 +45,7 @@ _PEM = re.compile(r"-----BEGIN [A-Z0-9 ]+-----.*?(?:-----END [A-Z0-9 ]+-----|\Z)
 
 #: A member of an object that is written out inside the text, its quotes escaped or not.
 _MEMBER = re.compile(
-    rf"""(?P<keep>(?P<quote>\\*["'])(?:[^"'\\]{{0,80}}[_-])?{_NAME}(?P=quote)\s*:\s*(?P=quote))
+    rf"""(?P<keep>(?<!\\)(?P<quote>\\*["'])(?:[^"'\\]{{0,80}}[_-])?{_NAME}(?P=quote)\s*:\s*(?P=quote))
          (?!\[redacted:secret\](?P=quote)) .+? (?P<end>(?<!\\)(?P=quote)|\Z)""",
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
