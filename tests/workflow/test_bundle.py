@@ -167,7 +167,7 @@ def test_permissions_and_questions_come_with_their_stage_once() -> None:
 
 def test_the_replay_section() -> None:
     record = run(
-        stage("a", branch="success", artifacts=[{"kind": "diff"}, {"kind": "summary"}]),
+        stage("a", branch="success", artifacts=[{"kind": "diff"}, {"kind": " file "}]),
         stage("b", status="failed", outcome="verification_failed", verification={"kind": "x", "pass": False}),
         replay_fixture={"id": "fixture_1", "expected_status": "completed"},
     )
@@ -175,7 +175,7 @@ def test_the_replay_section() -> None:
     assert replay["fixture"]["expected_status"] == "completed"
     assert replay["stages"] == [
         {"stage_id": "r:a:1", "node_id": "a", "status": "completed", "outcome": "success",
-         "branch": "success", "artifact_kinds": ["diff", "summary"], "verification_ok": None},
+         "branch": "success", "artifact_kinds": ["diff", "workspace_file"], "verification_ok": None},
         {"stage_id": "r:b:1", "node_id": "b", "status": "failed", "outcome": "verification_failed",
          "branch": None, "artifact_kinds": [], "verification_ok": False},
     ]  # fmt: skip

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harnpy.session.effects import Effects
+from harnpy.workflow.artifacts.artifact import normal_kind
 from harnpy.workflow.bundle import export_run, import_bundle, validate_bundle
 from harnpy.workflow.bundle.secrets import mask_secrets
 from harnpy.workflow.bundle.sections import SECTIONS, sections
@@ -57,6 +58,8 @@ def dumped(value: Any) -> str:
 def raw(run: Dict, sidecar: list[Dict]) -> Dict:
     """What a bundle takes from a run, as it is."""
     known = read(RUN, plain(run, Effects()))
+    for stage in known["stages"]:
+        stage["artifacts"] = [{"kind": normal_kind(artifact["kind"])} for artifact in stage["artifacts"]]
     return sections(known, known["replay_fixture"], sidecar)
 
 

@@ -49,8 +49,7 @@ def normalised(given: Any, effects: Effects, path: str = "", run_id: str | None 
     ``run_id`` is the run of a handoff that doesn't say which.
     """
     artifact = read_fields(given, _FIELDS, path)
-    kind = (artifact["kind"] or "").strip()
-    artifact["kind"] = _ALIASES.get(kind, kind) or KIND
+    artifact["kind"] = normal_kind(artifact["kind"])
     if artifact["kind"] == HANDOFF:
         artifact |= _handed_off(given, effects, run_id)
     artifact["_type"] = artifact["_type"] or "artifact"
@@ -63,6 +62,12 @@ def normalised(given: Any, effects: Effects, path: str = "", run_id: str | None 
     if artifact["priority"] is None:
         artifact["priority"] = _PRIORITIES.get(artifact["kind"], _PRIORITY)
     return artifact
+
+
+def normal_kind(kind: str | None) -> str:
+    """What an artifact of that kind is called; any name is a kind."""
+    name = (kind or "").strip()
+    return _ALIASES.get(name, name) or KIND
 
 
 def _handed_off(given: Any, effects: Effects, run_id: str | None) -> Dict:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from harnpy import __version__
 from harnpy.llm.messages import compact_json
 from harnpy.session.effects import Effects, rfc3339
+from harnpy.workflow.artifacts.artifact import normal_kind
 from harnpy.workflow.bundle import sanitizing
 from harnpy.workflow.bundle.environment import Environment
 from harnpy.workflow.bundle.manifest import Manifest, digest, step
@@ -76,7 +77,7 @@ def export_run(
 
 
 def _known(run: Dict, effects: Effects) -> Dict:
-    """The record with every key; of artifacts only those that have a kind count here."""
+    """The record with every key; of the artifacts of stages only their kinds."""
     run = read(RUN, plain(run, effects))
     run["stages"] = [{**stage, "artifacts": list(_kinds(stage["artifacts"]))} for stage in run["stages"]]
     return run
@@ -84,9 +85,9 @@ def _known(run: Dict, effects: Effects) -> Dict:
 
 def _kinds(artifacts: Sequence[Any]) -> Iterator[Dict]:
     for artifact in artifacts:
-        kind = artifact.get("kind") if isinstance(artifact, dict) else None
-        if isinstance(kind, str) and kind:
-            yield {"kind": kind}
+        if isinstance(artifact, dict):
+            kind = artifact.get("kind")
+            yield {"kind": normal_kind(kind if isinstance(kind, str) else None)}
 
 
 def sealed(document: Dict) -> Dict:

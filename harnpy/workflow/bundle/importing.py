@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.errors import MisuseError
 from harnpy.session.effects import Effects
-from harnpy.workflow.artifacts.artifact import HANDOFF, normalised
+from harnpy.workflow.artifacts.artifact import HANDOFF, normal_kind, normalised
 from harnpy.workflow.bundle.exporting import ORIGIN, content_digest
 from harnpy.workflow.bundle.places import paths_in
 from harnpy.workflow.bundle.sections import IDENTITY, is_asked
@@ -138,7 +138,7 @@ def _visible_text(transcript: Any, node_id: str, fixture: Dict | None) -> str | 
 def _artifact(kind: str, id: str, outcome: Dict, bundle: Dict) -> Dict:
     """An artifact of which only the kind is known."""
     given = {"id": id, "kind": kind, "created_at": bundle["created_at"], "stage": outcome["node_id"]}
-    if kind == HANDOFF:  # which a record takes only with all that a handoff has to say
+    if normal_kind(kind) == HANDOFF:  # which a record takes only with all that a handoff has to say
         unknown = "not part of the session bundle"
         target = {"label": unknown}
         said = {"source_persona": outcome["node_id"] or unknown, "task": unknown, "reason": unknown}
