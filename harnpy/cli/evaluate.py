@@ -12,6 +12,7 @@ import click
 
 from harnpy.cli import eval_report, records
 from harnpy.cli.console import FAILED, OK, complain
+from harnpy.cli.html import html_option, write_page
 from harnpy.cli.report import say
 from harnpy.llm.errors import MisuseError
 from harnpy.workflow.evals import files as packs
@@ -19,6 +20,7 @@ from harnpy.workflow.evals.run import run_pack
 from harnpy.workflow.records import suite
 from harnpy.workflow.records.diff import diff
 from harnpy.workflow.records.fixture import evaluate
+from harnpy.workflow.report import html_evaluation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 @click.option("--compare", metavar="BASE", help="A record: show what changed since the run in BASE.")
 @click.option("--structural-experiment", "spec", metavar="SPEC", help="A program: run it with it, too.")
 @click.option("--llm-mock", metavar="FILE", help="A program: answer all model calls from FILE.")
+@html_option
 @click.pass_context
 def command(
     context: click.Context,
@@ -40,6 +43,7 @@ def command(
     compare: str | None,
     spec: str | None,
     llm_mock: str | None,
+    page: str | None,
 ) -> int:
     """Judge what PATH holds; the exit status is 1 when something fails that blocks.
 
@@ -60,9 +64,9 @@ def command(
             raise click.UsageError("a program is evaluated with `--structural-experiment SPEC`", context)
         from harnpy.cli.experiment import paired
 
-        return shown(paired(path, spec, llm_mock, args))
+        return shown(paired(path, spec, llm_mock, args), page)
     try:
-        return shown(judged(path, kind, compare))
+        return shown(judged(path, kind, compare), page)
     except MisuseError as error:
         if kind == "record":
             return records.unreadable(error)
@@ -70,10 +74,11 @@ def command(
         return FAILED
 
 
-def shown(report: Dict) -> int:
-    """Print a report, and answer the exit status."""
+def shown(report: Dict, page: str | None = None) -> int:
+    """Print a report, write its HTML to the file ``page``, and answer the exit status."""
     for line in eval_report.lines(report):
         say(line)
+    write_page(page, lambda: html_evaluation(report))
     return OK if report["pass"] else FAILED
 
 

@@ -6,13 +6,16 @@ import click
 
 from harnpy.cli import records, run_report
 from harnpy.cli.console import OK
+from harnpy.cli.html import html_option, write_page
 from harnpy.cli.report import say
 from harnpy.llm.errors import MisuseError
+from harnpy.workflow.report import html_report
 
 
 @click.command("replay", short_help="Show how a stored run went, stage by stage.")
 @click.argument("run")
-def command(run: str) -> int:
+@html_option
+def command(run: str, page: str | None) -> int:
     """Show how the run in the file RUN went, stage by stage, and whether it passes its own fixture."""
     try:
         record = records.load(run)
@@ -20,4 +23,5 @@ def command(run: str) -> int:
         return records.unreadable(error)
     for line in run_report.replay(record):
         say(line)
+    write_page(page, lambda: html_report(record))
     return OK

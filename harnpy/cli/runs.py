@@ -12,13 +12,20 @@ import click
 
 from harnpy.cli import records, run_report, tables
 from harnpy.cli.console import OK
+from harnpy.cli.html import html_option, write_page
 from harnpy.cli.report import say
 from harnpy.llm.errors import MisuseError
 from harnpy.workflow.records.diff import diff
 from harnpy.workflow.records.files import run_directory
+from harnpy.workflow.report import html_diff, html_report
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from rich.table import Table
+    from rich.text import Text
+
+    Dict = dict[str, Any]
 
 _WIDTHS = {"id": 40, "workflow": 32}
 
@@ -50,7 +57,8 @@ def list_runs(directory: str | None, as_json: bool) -> int:
 @command.command("inspect")
 @click.argument("run")
 @click.option("--compare", metavar="BASE", help="Show what changed since the run in BASE.")
-def inspect(run: str, compare: str | None) -> int:
+@html_option
+def inspect(run: str, compare: str | None, page: str | None) -> int:
     """Show the run whose record is in the file RUN."""
     try:
         record = records.load(run)
@@ -60,13 +68,15 @@ def inspect(run: str, compare: str | None) -> int:
     _say_all(run_report.inspection(record))
     if base is not None:
         _say_all(run_report.difference(diff(base, record, records.effects())))
+    write_page(page, lambda: html_report(record))
     return OK
 
 
 @command.command("diff")
 @click.argument("left")
 @click.argument("right")
-def compare(left: str, right: str) -> int:
+@html_option
+def compare(left: str, right: str, page: str | None) -> int:
     """Show what changed from the run in LEFT to the run in RIGHT."""
     try:
         before, after = records.load(left), records.load(right)
@@ -76,8 +86,14 @@ def compare(left: str, right: str) -> int:
     say(" -> ".join(f"{found[f'{side}_run_id']} [{found[f'{side}_status']}]" for side in ("left", "right")))
     if found["identical"]:
         say("identical")
-        return OK
-    rows = [
+    elif rows := _changes(before, after, found):
+        tables.show(tables.table(("what", "change", "details"), rows), tables.UNBROKEN)
+    write_page(page, lambda: html_diff(before, after, found))
+    return OK
+
+
+def _changes(before: Dict, after: Dict, found: Dict) -> list[Sequence[Text]]:
+    rows: list[Sequence[Text]] = [
         (tables.cell(name), tables.cell(change), tables.cell(detail))
         for name, change, details in run_report.changes(found)
         for detail in details
@@ -87,9 +103,7 @@ def compare(left: str, right: str) -> int:
         if delta:
             counts = f"{len(before[f'{name}s'])} -> {len(after[f'{name}s'])}"
             rows.append((tables.cell(f"{name}s"), tables.cell("changed"), tables.cell(counts)))
-    if rows:
-        tables.show(tables.table(("what", "change", "details"), rows), tables.UNBROKEN)
-    return OK
+    return rows
 
 
 def _table(found: Sequence[records.Summary]) -> Table:

@@ -1,0 +1,25 @@
+"""`--html FILE`: what a command shows, as a page for people who weren't there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from harnpy.cli.report import say
+from harnpy.vm.host import Host
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+#: The option of every command that has such a page.
+html_option = click.option(
+    "--html", "page", metavar="FILE", help="Also write an HTML page of it, without secrets."
+)
+
+
+def write_page(path: str | None, make: Callable[[], str]) -> None:
+    """Put the page into the file, if one is named, as a whole or not at all. Raises OSError."""
+    if path is not None:
+        Host().replace_text(path, make())
+        say(f"report: {path}")

@@ -1,0 +1,28 @@
+"""Reports: what a run did, what two differ in, how an evaluation went, as one HTML file for people.
+
+    html_report(run) -> text            a run record (08 §8.1)
+    html_diff(left, right, diff) -> text        two run records and what `run_record_diff` says (08 §8.5)
+    html_evaluation(report) -> text     a report of `run_record_eval`, a suite or a pack (08 §8.3, §8.7)
+
+A file needs nothing but itself: no scripts, no fonts, no network. Secrets are masked before anything is
+written, as in a session bundle; whatever a program or a model has said is text and stays text.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from harnpy.workflow.report.comparison import html_diff as html_diff
+    from harnpy.workflow.report.evaluation import html_evaluation as html_evaluation
+    from harnpy.workflow.report.run import html_report as html_report
+
+_MODULES = {"html_report": "run", "html_diff": "comparison", "html_evaluation": "evaluation"}
+__all__ = ["html_diff", "html_evaluation", "html_report"]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -1,0 +1,45 @@
+"""The shell of every report: one HTML document with its style inside, that loads nothing."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from harnpy.workflow.report.html import Markup, element
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from harnpy.workflow.report.html import Child
+
+#: Even if something hostile got into the page, it could neither run nor call home.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+
+
+def page(title: str, kind: str, header: Child, sections: Iterable[tuple[str, Markup]]) -> str:
+    """The document; ``sections`` come with the name that the way to them has at the top, empty for none."""
+    style = files(__package__).joinpath("style.css").read_text(encoding="utf-8")
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=_POLICY),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("title", title),
+        element("style", Markup(style)),
+    )
+    shown = [(name, section) for name, section in sections if section]
+    ways = [element("a", name, href=f"#{_anchor(name)}") for name, _ in shown if name]
+    body = element(
+        "body",
+        element("header", element("p", kind, class_="eyebrow"), header),
+        element("nav", ways, aria_label="Sections") if len(ways) > 1 else None,
+        element("main", [section for _, section in shown]),
+        element("footer", "Secrets are masked in this report. Made by harnpy."),
+    )
+    document = element("html", head, body, lang="en")
+    return f"<!doctype html>\n{document}\n"
+
+
+def _anchor(name: str) -> str:
+    return name.lower().replace(" ", "-")

@@ -1,0 +1,140 @@
+"""The pieces that all reports are made of: pills, facts, tables, texts, what opens on a click."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from harnpy.workflow.report.html import Markup, element, joined
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from harnpy.workflow.report.html import Child
+
+GOOD, BAD, WAITING, PLAIN = "good", "bad", "waiting", "plain"
+
+_TONES = {
+    **dict.fromkeys(
+        "completed complete success done passed pass verified identical approved ok".split(), GOOD
+    ),
+    **dict.fromkeys("failed error fail denied rejected cancelled stuck verification_failed".split(), BAD),
+    **dict.fromkeys(
+        "running paused pending waiting partial warning budget_exhausted different".split(), WAITING
+    ),
+}
+_SIGNS = {GOOD: "✓", BAD: "✗", WAITING: "…", PLAIN: "·"}
+_SIGNS_OF_WORDS = {"different": "≠", "changed": "≠", "added": "+", "removed": "−"}
+
+
+def tone(status: str | None) -> str:
+    return _TONES.get((status or "").lower(), PLAIN)
+
+
+def pill(status: str | None, mood: str | None = None) -> Markup:
+    """A status as a word with a sign: nobody needs to tell the colours apart."""
+    mood = mood or tone(status)
+    shown = _SIGNS_OF_WORDS.get(status or "", _SIGNS[mood])
+    sign = element("span", shown, class_="sign", aria_hidden="true")
+    return element("span", sign, status or "unknown", class_=f"pill {mood}")
+
+
+def tag(word: str) -> Markup:
+    return element("span", word, class_="tag")
+
+
+def facts(pairs: Iterable[tuple[str, Child]]) -> Markup:
+    """Names with their values; those without a value are left out."""
+    shown = [
+        element("div", element("dt", name), element("dd", value))
+        for name, value in pairs
+        if value not in (None, "")
+    ]
+    return element("dl", shown, class_="facts") if shown else Markup()
+
+
+def section(title: str, *content: Child, id: str, note: str | None = None) -> Markup:
+    heading = element("h2", title, element("span", note, class_="note") if note else None)
+    return element("section", heading, *content, id=id)
+
+
+def folded(title: str, *content: Child, note: str | None = None, opened: bool = False) -> Markup:
+    """What is there for whoever asks."""
+    summary = element("summary", title, element("span", note, class_="note") if note else None)
+    return element("details", summary, element("div", *content, class_="inside"), open=opened)
+
+
+def prose(said: str) -> Markup:
+    """A text as somebody wrote it; a long one scrolls."""
+    return element("div", said, class_="prose", tabindex="0" if _is_long(said) else None)
+
+
+def code(said: str) -> Markup:
+    return element("pre", said, tabindex="0")
+
+
+def value(given: Any) -> Markup:
+    """Any JSON value: a text as it is, anything else as JSON."""
+    if isinstance(given, str):
+        return code(given)
+    return code(json.dumps(given, indent=2, ensure_ascii=False, default=str))
+
+
+def table(
+    heads: Sequence[str],
+    rows: Iterable[Sequence[Child]],
+    numbers: Sequence[str] = (),
+    foot: Sequence[Child] = (),
+) -> Markup:
+    """A table that scrolls by itself where it is too wide; the columns ``numbers`` are set to the right."""
+    kinds = ["number" if head in numbers else None for head in heads]
+
+    def row(cells: Sequence[Child], name: str = "td") -> Markup:
+        return element(
+            "tr", [element(name, cell, class_=kind) for cell, kind in zip(cells, kinds, strict=True)]
+        )
+
+    head = element(
+        "thead",
+        element(
+            "tr",
+            [
+                element("th", title, class_=kind, scope="col")
+                for title, kind in zip(heads, kinds, strict=True)
+            ],
+        ),
+    )
+    body = element("tbody", [row(cells) for cells in rows])
+    end = element("tfoot", row(foot)) if foot else None
+    return element(
+        "div",
+        element("table", head, body, end),
+        class_="wide",
+        tabindex="0",
+        role="region",
+        aria_label=", ".join(heads),
+    )
+
+
+def callout(mood: str, *content: Child) -> Markup:
+    return element("div", *content, class_=f"callout {mood}")
+
+
+def listed(items: Iterable[Child], bare: bool = False) -> Markup:
+    """A list; ``bare``, one without bullets."""
+    return element("ul", [element("li", item) for item in items], class_="bare" if bare else None)
+
+
+def mono(word: str) -> Markup:
+    return element("code", word)
+
+
+def apart(*parts: Child) -> Markup:
+    """Parts in one line with dots between them; None is left out."""
+    shown = [part for part in parts if part is not None and part != ""]
+    dotted = [joined(" · " if at else None, part) for at, part in enumerate(shown)]
+    return joined(dotted)
+
+
+def _is_long(said: str) -> bool:
+    return len(said) > 1200 or said.count("\n") > 20

@@ -1,0 +1,141 @@
+"""A card for each stage: how it ended, what it said, how that was verified, and all that led to it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.workflow.report import parts
+from harnpy.workflow.report.conversation import conversation
+from harnpy.workflow.report.figures import count, duration, elapsed, money, plural
+from harnpy.workflow.report.html import Markup, element, joined
+from harnpy.workflow.report.tools import tool_calls
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    Dict = dict[str, Any]
+
+#: What of a stage's metadata has a place of its own on the card.
+_PROMPTS = {
+    "system_prompt": "System prompt",
+    "prompt": "Prompt",
+    "rendered_context": "Context",
+    "rendered_verification_context": "What it will be verified against",
+}
+_SHOWN = {*_PROMPTS, "error", "verification_contracts"}
+
+
+def stage_card(number: int, stage: Dict, calls: Sequence[Dict]) -> Markup:
+    metadata = stage["metadata"]
+    error = metadata.get("error")
+    told = found_wanting(stage) or not error
+    return element(
+        "article",
+        _head(number, stage),
+        None if told else parts.callout(parts.BAD, element("strong", "Error "), element("span", str(error))),
+        _said(stage),
+        verification(stage),
+        element("div", list(_folded(stage, calls)), class_="more-of-it"),
+        id=f"stage-{number}",
+        class_=f"card {parts.tone(stage['status'])}",
+    )
+
+
+def found_wanting(stage: Dict) -> bool:
+    """Whether a stage failed by its verification, which says more than the error does."""
+    return stage["branch"] == "failed" and verification(stage) is not None
+
+
+def _said(stage: Dict) -> Markup:
+    said = stage["visible_text"]
+    if not said:
+        return element("p", "No visible text.", class_="note")
+    return parts.code(said) if stage["kind"] == "verify" else parts.prose(said)
+
+
+def _head(number: int, stage: Dict) -> Markup:
+    usage = stage["usage"] or {}
+    tokens = (usage.get("input_tokens") or 0) + (usage.get("output_tokens") or 0)
+    spent = parts.apart(
+        duration(elapsed(stage)) if elapsed(stage) is not None else None,
+        plural(tokens, "token") if tokens else None,
+        money(usage["total_cost"]) if usage.get("total_cost") else None,
+        plural(len(stage["attempts"]), "attempt") if len(stage["attempts"]) > 1 else None,
+    )
+    ended = parts.apart(
+        joined("outcome ", element("b", stage["outcome"])) if stage["outcome"] else None,
+        joined("branch ", element("b", stage["branch"])) if stage["branch"] else None,
+    )
+    return element(
+        "header",
+        element("span", str(number), class_="number"),
+        element("h3", stage["node_id"] or "(unnamed)"),
+        parts.tag(stage["kind"] or "stage"),
+        parts.pill(stage["status"]),
+        element("p", parts.apart(ended or None, spent or None), class_="facts-line"),
+    )
+
+
+def verification(stage: Dict) -> Markup | None:
+    """The checks of a stage and their outcome; nothing where nothing was checked."""
+    found = stage["verification"]
+    if not isinstance(found, dict) or found.get("kind") == "none":
+        return None
+    checks = found.get("checks") if isinstance(found.get("checks"), list) else [found]
+    return element(
+        "div",
+        element("h4", "Verification"),
+        element("ul", [_check(check) for check in checks or [] if isinstance(check, dict)], class_="checks"),
+        _command(stage),
+    )
+
+
+def _check(check: Dict) -> Markup:
+    ok = next((check[key] for key in ("ok", "pass", "success") if isinstance(check.get(key), bool)), None)
+    verdict = parts.pill("unknown" if ok is None else "passed" if ok else "failed")
+    said = [
+        joined(f" · {key} ", parts.mono(_short(check[key])))
+        for key in ("expected", "actual", "value", "note", "summary", "message")
+        if check.get(key) is not None
+    ]
+    return element("li", verdict, " ", str(check.get("kind") or "check").replace("_", " "), said)
+
+
+def _short(given: Any) -> str:
+    line = str(given)
+    return line if len(line) <= 200 else line[:199] + "…"
+
+
+def _command(stage: Dict) -> Markup | None:
+    """The command that verified, with its status."""
+    for artifact in stage["artifacts"]:
+        data = artifact.get("data") if isinstance(artifact, dict) else None
+        if isinstance(data, dict) and data.get("command"):
+            status = joined(" exit status ", parts.mono(str(data.get("exit_status"))))
+            return element("p", parts.mono(str(data["command"])), status, class_="command")
+    return None
+
+
+def _folded(stage: Dict, calls: Sequence[Dict]) -> Iterator[Markup]:
+    metadata = stage["metadata"]
+    for key, title in _PROMPTS.items():
+        said = metadata.get(key)
+        if isinstance(said, str) and said:
+            yield parts.folded(title, parts.prose(said), note=plural(len(said.split()), "word"))
+    yield conversation(stage["transcript"])
+    if calls:
+        yield parts.folded("Tool calls", tool_calls(calls), note=count(len(calls)))
+    if stage["private_reasoning"]:
+        yield parts.folded("Private reasoning", parts.prose(stage["private_reasoning"]))
+    if stage["artifacts"]:
+        made = [artifact for artifact in stage["artifacts"] if isinstance(artifact, dict)]
+        named = [
+            joined(parts.tag(str(item.get("kind"))), " ", str(item.get("title") or item.get("id")))
+            for item in made
+        ]
+        yield parts.folded("Artifacts made", parts.listed(named, bare=True), note=count(len(made)))
+    rest = {
+        key: item for key, item in metadata.items() if key not in _SHOWN and item not in (None, {}, [], "")
+    }
+    if rest:
+        yield parts.folded("Policies and metadata", parts.value(rest))
