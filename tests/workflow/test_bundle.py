@@ -275,6 +275,23 @@ def test_the_manifest_says_what_and_why() -> None:
     assert len(bundle["tool_calls"][0]["result"]) < 33_000
 
 
+def test_assets_and_reasoning_of_transcripts_of_any_make() -> None:
+    row = {"type": "provider_call_response", "text": "hi", "thinking": [{"text": "hm"}]}
+    request = {"type": "provider_call_request", "thinking": {"effort": "high"}}
+    blocks = [{"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "text", "text": "hi"}]
+    transcript = {
+        "assets": [{"id": "a", "data": "d"}],
+        "events": [],
+        "messages": [{"content": blocks, "reasoning": "hm"}],
+    }
+    bundle = export(run(transcript=transcript), sidecar=[row, request])
+    run_section, sidecar = (part["transcript"] for part in bundle["transcripts"])
+    assert run_section["assets"] == [{"id": "a", "data": ""}]
+    emptied = [{"type": "thinking", "thinking": "", "signature": ""}, {"type": "text", "text": "hi"}]
+    assert run_section["messages"] == [{"content": emptied, "reasoning": ""}]
+    assert sidecar["rows"] == [{**row, "thinking": None}, request]
+
+
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
@@ -318,6 +335,7 @@ def test_the_same_path_has_the_same_hash() -> None:
         ("PHRASE", "abcdefghijklmnopqrstuvwxyz", True),
         ("LANG", "en_US.UTF-8", False),
         ("TERM", "xterm-256color", False),
+        ("OPENAI_MODEL", "gpt-5-mini", False),
         ("HARN_LLM_MODEL", "gpt-5-mini", False),
         ("HARN_CLOUD_TOKEN", "gpt-5-mini", True),
     ],

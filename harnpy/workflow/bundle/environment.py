@@ -6,8 +6,8 @@ where it is the variable's own value. Anything else is removed from all texts wh
 - the variable's name is that of a secret, and the value has four characters or more; or
 - it has eight characters or more and is not one word of letters only (ten, if it is all digits), or twenty.
 
-Paths are left to the rule for paths; the variables that describe a terminal or a locale, and harnpy's own
-settings, are no secret of anybody. Spec: 08 §17, `sanitized`.
+Paths are left to the rule for paths; the variables that describe a terminal or a locale, that name a model or
+a provider, and harnpy's own settings, are no secret of anybody. Spec: 08 §17, `sanitized`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 MASK = "[redacted:env]"
 
-_HARMLESS = re.compile(r"HARN_.*|LC_.*|LANG(UAGE)?|(COLOR)?TERM.*|SHELL|EDITOR|PAGER|TZ|LS_COLORS|_")
+_HARMLESS = re.compile(
+    r"HARN_.*|.*_(MODEL|PROVIDER)|LC_.*|LANG(UAGE)?|(COLOR)?TERM.*|SHELL|EDITOR|PAGER|TZ|LS_COLORS|_"
+)
 
 
 class Environment:

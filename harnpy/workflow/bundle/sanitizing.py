@@ -27,7 +27,13 @@ _COMPACTED_BYTES = _MOST_BYTES - 128
 
 _REASONING_EVENTS = ("private_reasoning", "thinking_summary")
 _REASONING_BLOCKS = ("reasoning", "thinking", "redacted_thinking")
-_REASONING_KEYS = ("private_reasoning", "thinking_summary", "reasoning", "reasoning_content")
+_REASONING_KEYS = (
+    "private_reasoning",
+    "thinking_summary",
+    "reasoning",
+    "reasoning_content",
+    "reasoning_details",
+)
 #: Rows of a sidecar in which `thinking` is what a model thought, not whether it should.
 _RESPONSES = ("provider_call_response", "response", "llm_response")
 _BLOCK_FRAME = ("type", "visibility")
@@ -115,9 +121,8 @@ def _is_count(value: Any) -> bool:
 
 
 def _is_transcript(value: Dict) -> bool:
-    return isinstance(value.get("assets"), list) and (
-        value.get("_type") == "transcript" or isinstance(value.get("events") or value.get("messages"), list)
-    )
+    known = value.get("_type") == "transcript" or "events" in value or "messages" in value
+    return known and isinstance(value.get("assets"), list)
 
 
 def _descriptors(assets: list[Any], pointer: str, manifest: Manifest) -> list[Any]:
