@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 #: What names a directory or file; blanks and quotes end it.
 _PART = r"""[^\s/"'`<>|:;,?*\\(){}\[\]]+"""
 #: A slash that begins a path: at the start of a word, behind an escape, a flag such as -I, or `file://`.
-_ROOT = r"(?:(?<![\w.~/*)}-])|(?<=\\[nrt])|(?<=[\s\"'=,]-[A-Za-z])|(?<=file://))(?=/)"
+#: It looks back after the slash: patterns that begin with a character are found fast.
+_ROOT = r"/(?:(?<![\w.~/*)}-]/)|(?<=\\[nrt]/)|(?<=[\s\"'=,]-[A-Za-z]/)|(?<=file:///))"
 
-_HOME = re.compile(rf"{_ROOT}(?:/(?:home|Users)/{_PART}|/root(?![\w.-]))")
+_HOME = re.compile(rf"{_ROOT}(?:(?:home|Users)/{_PART}|root(?![\w.-]))")
 _WINDOWS_HOME = re.compile(r"""(?<![A-Za-z])[A-Za-z]:[\\/]+Users[\\/]+[^\s\\/"'`<>|:;,?*]+""", re.IGNORECASE)
-_PATH = re.compile(rf"{_ROOT}(?:/{_PART})+/?")
+_PATH = re.compile(rf"{_ROOT}{_PART}(?:/{_PART})*/?")
 _WINDOWS_PATH = re.compile(r"""(?<![A-Za-z])[A-Za-z]:(?:\\+[^\s\\/"'`<>|:;,?*]+)+""")
 
 #: What a single word behind a slash is a directory for, not a command or an address on the web.
@@ -73,7 +74,7 @@ def _absolute(found: re.Match[str]) -> str | None:
     """The path that was found, without the full stop of a sentence; None for what only looks like one."""
     path = found[0].rstrip(".!")
     parts = path.strip("/").split("/")
-    closing_tag = found.string[: found.start()].endswith("<")
+    closing_tag = found.string.startswith("<", found.start() - 1) if found.start() else False
     return None if len(parts) == 1 and (closing_tag or parts[0] not in _TOP) else path
 
 

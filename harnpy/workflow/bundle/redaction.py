@@ -6,6 +6,7 @@ until they find nothing. Spec: 08 §17.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.workflow.bundle.manifest import Manifest, step
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     Shapes = Callable[[Dict, str, Manifest], Dict]
 
 _ROUNDS = 5
+_REMEMBERED = 1024
 
 
 class TextRule(NamedTuple):
@@ -45,6 +47,8 @@ class Redactor:
         self._manifest = manifest
         self._rules = rules
         self._shapes = shapes
+        # A transcript says everything several times: as message, as event, as block, as result.
+        self.altered = lru_cache(_REMEMBERED)(self._altered)
 
     def value(self, value: Any, pointer: str) -> Any:
         if isinstance(value, str):
@@ -97,7 +101,7 @@ class Redactor:
             self._manifest.add(pointer, rule.reason, rule.action, hashed)
         return shown
 
-    def altered(self, text: str) -> tuple[str, TextRule | None]:
+    def _altered(self, text: str) -> tuple[str, TextRule | None]:
         """The text after all rules, and the gravest rule that changed it.
 
         In rounds, since what one rule has cut or replaced may show another what it did not see before.
