@@ -1,0 +1,97 @@
+"""How far a run has come: its queue and its record, which are one on the disk. Spec: 08 §7.2 steps 5–8."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from harnpy.session.effects import rfc3339
+from harnpy.workflow.execution.stage_records import ERROR
+from harnpy.workflow.records.fixture import fixture_of
+from harnpy.workflow.records.record import FINALIZE, STAGE_COMPLETE, START, new_checkpoint, new_transition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harnpy.session.effects import Effects
+    from harnpy.workflow.execution.ready import Ready
+    from harnpy.workflow.execution.recorder import RunRecorder
+    from harnpy.workflow.records.writer import RunWriter
+
+    Dict = dict[str, Any]
+
+COMPLETED, PAUSED = "completed", "paused"
+
+
+class Progress:
+    """``run`` is the record; what models, tools and people do comes into it by way of the ``recorder``."""
+
+    def __init__(self, ready: Ready, writer: RunWriter, recorder: RunRecorder, effects: Effects) -> None:
+        self.run = writer.run
+        self.ready = ready
+        self.recorder = recorder
+        self._writer = writer
+        self._effects = effects
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """The file knows where the run stands when the block begins, and when it is left, however."""
+        self._checkpoint(START)
+        self._writer.checkpoint()
+        try:
+            yield
+        finally:
+            self._writer.catch_up()
+
+    def stage_id(self, node_id: str) -> str:
+        """The id of the stage that comes next."""
+        return f"{self.run['id']}:{node_id}:{len(self.run['stages']) + 1}"
+
+    def add(self, stage: Dict) -> None:
+        """A stage has ended: the run goes on from it."""
+        run = self.run
+        run["artifacts"] += stage["artifacts"]
+        if stage["transcript"] is not None and stage["branch"] != ERROR:
+            run["transcript"] = stage["transcript"]
+        run["stages"].append(stage)
+        for edge in self.ready.complete(stage["node_id"], stage["branch"]):
+            run["transitions"].append(self._transition(stage, edge))
+        self._checkpoint(STAGE_COMPLETE)
+        self._writer.checkpoint()
+
+    def end(self) -> None:
+        run = self.run
+        run["status"] = PAUSED if self.ready else COMPLETED
+        run["finished_at"] = self.now()
+        run["replay_fixture"] = fixture_of(run, self._effects)
+        self._checkpoint(FINALIZE)
+        self._writer.save()
+
+    def now(self) -> str:
+        return rfc3339(self._effects.now())
+
+    def _transition(self, stage: Dict, edge: Dict) -> Dict:
+        return new_transition(
+            self._effects,
+            from_stage_id=stage["id"],
+            from_node_id=stage["node_id"],
+            to_node_id=edge["to"],
+            branch=edge["branch"],
+            consumed_artifact_ids=stage["consumed_artifact_ids"],
+            produced_artifact_ids=stage["produced_artifact_ids"],
+        )
+
+    def _checkpoint(self, reason: str) -> None:
+        """Note where the run stands."""
+        run, stages = self.run, self.run["stages"]
+        checkpoint = new_checkpoint(
+            self._effects,
+            ready_nodes=self.ready.pending,
+            completed_nodes=self.ready.completed,
+            last_stage_id=stages[-1]["id"] if stages else None,
+            reason=reason,
+        )
+        run["checkpoints"].append(checkpoint)
+        run["pending_nodes"] = checkpoint["ready_nodes"]
+        run["completed_nodes"] = checkpoint["completed_nodes"]
+        run["usage"] = self.recorder.usage.as_dict()
