@@ -72,16 +72,18 @@ class RunRecorder:
         self.usage = usage_of(run["usage"])
         #: That of the stage which goes on.
         self.stage_usage = Usage()
+        self._over = False
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Hear of model calls inside the block."""
+        """Hear of what happens inside the block; a worker may outlive the run."""
         observers = self._runtime.models.account.observers
         observers.append(self._replied)
         try:
             yield
         finally:
             observers.remove(self._replied)
+            self._over = True
 
     def _replied(self, reply: Reply, ms: int) -> None:
         workflow = self._runtime.ambient().workflow
@@ -93,6 +95,8 @@ class RunRecorder:
         self._span("llm_call", reply.model, ms, {"provider": reply.provider, **tokens})
 
     def tool_called(self, call: ToolCall) -> None:
+        if self._over:
+            return
         arguments = self._effects.to_json(call.arguments).encode("utf-8", "surrogatepass")
         self._run["tool_recordings"].append(
             {
@@ -109,6 +113,8 @@ class RunRecorder:
         self._span("tool_call", call.name, call.ms, {"is_rejected": call.rejected})
 
     def asked(self, question: Dict) -> None:
+        if self._over:
+            return
         self._run["hitl_questions"].append(question)
 
     def _span(self, kind: str, name: str, ms: int, metadata: Dict) -> None:
