@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +20,7 @@ from harnpy.session import SessionStore
 from harnpy.session.effects import Effects
 from harnpy.session.errors import Interruption
 from harnpy.workflow.execution.execute import execute
+from tests.support import ROOT
 from tests.workflow.bench import Bench
 
 Dict = dict[str, Any]
@@ -92,3 +99,36 @@ def test_a_record_that_can_not_be_written_ends_the_run() -> None:
     with pytest.raises(MisuseError, match="failed to persist run record: No space left on device"):
         execute(runtime, "t", REDUCE, None, runtime.models.options({}))
     assert runtime.ambient().workflow is None
+
+
+ENDLESS = """
+let nodes = {a: {kind: "escalation"}, b: {kind: "escalation"}}
+let g = {entry: "a", nodes: nodes, edges: [{from: "a", to: "b"}, {from: "b", to: "a"}]}
+workflow_execute("t", g, nil, {persist_path: "run.json", resume_path: RESUME, max_steps: 100000})
+"""
+
+
+def test_a_killed_run_goes_on_from_its_last_stage(tmp_path: Path) -> None:
+    """Killed again and again, at any moment, it loses no stage that was complete and does none twice."""
+    program, record = tmp_path / "p.harn", tmp_path / "run.json"
+    seen = 0
+    for pause in (0.0, 0.003, 0.01, 0.017, 0.03):
+        program.write_text(ENDLESS.replace("RESUME", '"run.json"' if seen else "nil"))
+        with subprocess.Popen(
+            [sys.executable, "-m", "harnpy", "run", "p.harn"],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        ) as process:
+            while len(stages_of(record)) < seen + 3:
+                time.sleep(0.001)
+            time.sleep(pause)
+            process.send_signal(signal.SIGKILL)
+        run, stages = json.loads(record.read_text()), stages_of(record)
+        assert stages == [f"{run['id']}:{'ab'[place % 2]}:{place + 1}" for place in range(len(stages))]
+        assert run["pending_nodes"] == ["ab"[len(stages) % 2]]
+        assert len(stages) >= seen + 3
+        seen = len(stages)
+
+
+def stages_of(record: Path) -> list[str]:
+    return [stage["id"] for stage in json.loads(record.read_text())["stages"]] if record.exists() else []
