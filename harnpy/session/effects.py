@@ -42,6 +42,11 @@ def to_json(value: Any, pretty: bool = False) -> str:
     return json.dumps(value, separators=(",", ":"), sort_keys=True, ensure_ascii=False, default=str)
 
 
+def as_data(value: Any) -> Any:
+    """A value as JSON has it."""
+    return parse_json(to_json(value))
+
+
 def parse_json(text: str) -> Any:
     """The value of a JSON text. Raises ValueError."""
     import json
@@ -82,8 +87,8 @@ class Effects:
     """
 
     __slots__ = (
-        "cwd", "env", "exists", "make_directory", "new_id", "now", "parse_json", "read_text", "rename",
-        "show", "to_json", "warn", "write_text",
+        "as_data", "cwd", "env", "exists", "make_directory", "new_id", "now", "parse_json", "read_text",
+        "rename", "show", "to_json", "warn", "write_text",
     )  # fmt: skip
 
     def __init__(
@@ -101,6 +106,7 @@ class Effects:
         make_directory: Callable[[str], None] = make_directory,
         rename: Callable[[str, str], None] = os.replace,
         exists: Callable[[str], bool] = os.path.exists,
+        as_data: Callable[[Any], Any] = as_data,
     ) -> None:
         self.now = now
         self.new_id = new_id
@@ -115,6 +121,7 @@ class Effects:
         self.make_directory = make_directory
         self.rename = rename
         self.exists = exists
+        self.as_data = as_data
 
 
 def rfc3339(seconds: float, digits: int = 3) -> str:

@@ -192,6 +192,17 @@ def test_a_crash_before_the_rename_leaves_the_former_file(effects: Effects, tmp_
     assert not (tmp_path / "r.json.tmp").exists()
 
 
+def test_what_was_saved_is_on_the_disk(tmp_path: Path) -> None:
+    written: list[bool] = []
+
+    def write_text(path: str, text: str, append: bool = False, durable: bool = False) -> None:
+        written.append(durable)
+        Path(path).write_text(text, encoding="utf-8")
+
+    files.save({}, Effects(cwd=lambda: str(tmp_path), write_text=write_text), "r.json")
+    assert written == [True]
+
+
 @pytest.mark.parametrize(
     ("path", "temporary"),
     [("a.json", "a.json.tmp"), ("a", "a.json.tmp"), ("a.b.txt", "a.b.json.tmp"), ("d.x/a", "d.x/a.json.tmp")],

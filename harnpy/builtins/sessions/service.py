@@ -40,6 +40,7 @@ def make_store(vm: Vm) -> SessionStore:
         make_directory=host.make_directory,
         rename=host.rename,
         exists=host.exists,
+        as_data=_as_data,
     )
     return SessionStore(effects=effects, stack=lambda: vm.session_stack)
 
@@ -95,6 +96,12 @@ class _PythonFunction:
 def python_function(vm: Vm, function: Value) -> Callable[..., Any]:
     """A function of Harn for a domain package to call."""
     return _PythonFunction(vm, function)
+
+
+def _as_data(value: Value) -> Any:
+    from harnpy.builtins.event_log import as_data
+
+    return as_data(value)
 
 
 def _to_json(value: Value, pretty: bool = False) -> str:

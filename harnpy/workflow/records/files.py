@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.errors import MisuseError
 from harnpy.workflow.records.observability import observability
-from harnpy.workflow.records.plain import pretty
+from harnpy.workflow.records.plain import plain, pretty
 from harnpy.workflow.records.record import derive, nobody, normalised, read_run
 
 if TYPE_CHECKING:
@@ -38,10 +38,11 @@ def save(given: Any, effects: Effects, path: str | None = None, asked: Asked = n
     Raises `MisuseError`.
     """
     run = normalised(given, effects, asked)
-    run["persisted_path"] = path or default_path(run["id"], effects)
+    place = path or default_path(run["id"], effects)
+    run["persisted_path"] = plain(place, effects)
     derive(run, effects, asked)
     run["observability"] = observability(run, effects)
-    write(run["persisted_path"], pretty(run), effects)
+    write(place, pretty(run), effects)
     return run
 
 
@@ -86,5 +87,5 @@ def reason(error: Exception) -> str:
 def _try(what: str, act: Callable[[], None]) -> None:
     try:
         act()
-    except (OSError, UnicodeError) as error:
+    except (OSError, ValueError) as error:
         raise MisuseError(f"failed to {what}: {reason(error)}") from error

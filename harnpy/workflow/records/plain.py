@@ -28,21 +28,34 @@ def plain(value: Any, effects: Effects) -> Any:
 
 def _plain(value: Any, effects: Effects) -> Any:
     kind = type(value)
-    if kind is str or kind is int or kind is bool or value is None:
+    if kind is str:
+        return value if value.isascii() else _text(value)
+    if kind is int or kind is bool or value is None:
         return value
     if kind is float:
         return value if isfinite(value) else None
     if isinstance(value, dict):
-        items = {key: _plain(item, effects) for key, item in value.items()}
-        same = kind is dict and all(items[key] is item for key, item in value.items())
-        return value if same else {key: item for key, item in items.items() if item is not _LEFT_OUT}
+        made = {key: _plain(item, effects) for key, item in value.items()}
+        same = kind is dict and all(made[key] is item for key, item in value.items())
+        if same and all(key.isascii() or _text(key) is key for key in value):
+            return value
+        return {_text(key): item for key, item in made.items() if item is not _LEFT_OUT}
     if kind is list:
-        made = [_plain(item, effects) for item in value]
-        same = all(new is item for new, item in zip(made, value, strict=True))
-        return value if same else [item for item in made if item is not _LEFT_OUT]
+        items = [_plain(item, effects) for item in value]
+        same = all(new is item for new, item in zip(items, value, strict=True))
+        return value if same else [item for item in items if item is not _LEFT_OUT]
     if callable(value):
         return _LEFT_OUT
-    return effects.parse_json(effects.to_json(value))
+    return effects.as_data(value)
+
+
+def _text(text: str) -> str:
+    """The text; halves of characters, which no file can hold, are joined or replaced."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
 
 
 def pretty(value: Any) -> str:
