@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +64,12 @@ class Summary(msgspec.Struct):
         return self.workflow_name or self.workflow_id
 
     @property
+    def started(self) -> str:
+        """When it started, to the second."""
+        time = _time(self.started_at)
+        return self.started_at if time is None else time.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+    @property
     def duration_ms(self) -> int | None:
         """None for a run that isn't over, or whose times are none."""
         started, finished = _time(self.started_at), _time(self.finished_at or "")
@@ -86,7 +92,7 @@ def summaries(directory: Path) -> Iterator[Summary]:
     for path in sorted(directory.rglob("*.json")):
         try:
             summary = msgspec.json.decode(path.read_bytes(), type=Summary)
-        except (msgspec.DecodeError, OSError):
+        except (msgspec.DecodeError, OSError, RecursionError):
             continue
         if summary.id and summary.workflow_id:
             summary.path = str(path)

@@ -107,14 +107,14 @@ def _changes(before: Dict, after: Dict, found: Dict) -> list[Sequence[Text]]:
 
 
 def _table(found: Sequence[records.Summary]) -> Table:
-    columns = ("id", "workflow", "status", "stages", "started", "duration", "cost", "path")
+    columns = ("id", "workflow", "status", "stages", "started (UTC)", "duration", "cost", "path")
     rows = [
         (
             tables.cell(run.id, _WIDTHS["id"]),
             tables.cell(run.workflow, _WIDTHS["workflow"]),
             tables.cell(run.status, style=records.style_of(run.status)),
             tables.cell(str(len(run.stages))),
-            tables.cell(run.started_at),
+            tables.cell(run.started),
             tables.cell(_duration(run.duration_ms)),
             tables.cell("-" if run.cost is None else f"${run.cost:.4f}"),
             tables.cell(run.path),

@@ -174,11 +174,12 @@ def test_list_shows_the_newest_first(harnpy: Command, save: Save, write: Callabl
          finished_at=None, usage=None, workflow_name=None, stages=[])  # fmt: skip
     write(".harn-runs/broken.json", "{")
     write(".harn-runs/other.json", '{"cases": []}')
+    write(".harn-runs/deep.json", '{"id": ' + "[" * 100_000)
     done = harnpy("runs", "list")
     first, second, third = (line.split() for line in done.stdout.splitlines())
-    assert first == ["id", "workflow", "status", "stages", "started", "duration", "cost", "path"]
-    assert second[:7] == ["run-2", "w", "failed", "0", "2026-02-01T00:00:00.000Z", "-", "-"]
-    assert third[:8] == ["run-1", "Demo", "completed", "2", "2026-01-01T00:00:00.000Z", "2.5", "s", "$0.0123"]
+    assert first == ["id", "workflow", "status", "stages", "started", "(UTC)", "duration", "cost", "path"]
+    assert second[:8] == ["run-2", "w", "failed", "0", "2026-02-01", "00:00:00", "-", "-"]
+    assert third[:9] == ["run-1", "Demo", "completed", "2", "2026-01-01", "00:00:00", "2.5", "s", "$0.0123"]
     assert third[-1].endswith(".harn-runs/a.json")
     assert (done.stderr, done.returncode) == ("", 0)
 

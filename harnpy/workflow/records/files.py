@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 VARIABLE = "HARN_RUN_DIR"
 _DIRECTORY = ".harn-runs"
+#: JSON nested to level 128 can't be read (04 §11.1): a line inside level 127 may hold one bracket more.
+_TOO_DEEP = "\n" + " " * (2 * 127)
 
 
 def run_directory(effects: Effects) -> str:
@@ -68,13 +70,19 @@ def write(path: str, text: str, effects: Effects, durable: bool = True) -> None:
     """Put a record's text in its file: whoever reads it finds the former text or this one, nothing between.
 
     What isn't ``durable`` outlasts the end of the process, but perhaps not that of the machine. Raises
-    `MisuseError`.
+    `MisuseError`, also for values that are nested too deep to be read again.
     """
     whole = os.path.join(effects.cwd(), path)
     temporary = f"{os.path.splitext(whole)[0]}.json.tmp"
     _try("create run directory", lambda: effects.make_directory(os.path.dirname(whole)))
-    _try("persist run record", lambda: effects.write_text(temporary, text, durable=durable))
+    _try("persist run record", lambda: effects.write_text(temporary, _readable(text), durable=durable))
     _try("finalize run record", lambda: effects.rename(temporary, whole))
+
+
+def _readable(text: str) -> str:
+    if _TOO_DEEP in text:
+        raise ValueError("recursion limit exceeded")
+    return text
 
 
 def reason(error: Exception) -> str:
