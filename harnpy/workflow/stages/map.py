@@ -13,6 +13,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.agent.errors import reason
+from harnpy.agent.runtime import one_by_one
 from harnpy.llm.tools import tool_entries
 from harnpy.workflow.artifacts.artifact import KIND, normalised
 from harnpy.workflow.stages import inputs
@@ -21,7 +22,7 @@ from harnpy.workflow.stages.stage import run_stage
 from harnpy.workflow.stages.work import Ended
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator, Sequence
 
     from harnpy.agent.runtime import Attempt
     from harnpy.workflow.stages.work import Work
@@ -54,12 +55,22 @@ class _Branch(NamedTuple):
     artifacts: list[Dict]
 
 
+class _Branches(NamedTuple):
+    """What each does, and how they are carried out: what waits for nothing needs no tasks."""
+
+    do: Callable[[Work, _Item, int], _Branch]
+    start: Callable[[Sequence[Callable[[], Any]], int], Generator[Attempt, None, None]]
+
+
 def run_map(work: Work) -> Ended:
     """Do what the node says for as many items as its join strategy asks for."""
     items = _items(work)
     strategy = (work.node["join_policy"] or {}).get("strategy") or ALL
-    branch = _done_as_stage if _is_executable(work.node) else _turned_to_artifact
-    completed, failures, artifacts = _collect(work, strategy, items, branch)
+    if _is_executable(work.node):
+        branches = _Branches(_done_as_stage, work.runtime.as_they_end)
+    else:
+        branches = _Branches(_turned_to_artifact, one_by_one)
+    completed, failures, artifacts = _collect(work, strategy, items, branches)
     artifacts.sort(key=lambda artifact: artifact["metadata"]["index"])
     status, text = COMPLETED, f"mapped {len(artifacts)} of {len(items)} items"
     if failures:
@@ -104,16 +115,16 @@ def _policy(work: Work) -> Dict:
 
 
 def _collect(
-    work: Work, strategy: str, items: list[_Item], branch: Callable[[Work, _Item, int], _Branch]
+    work: Work, strategy: str, items: list[_Item], branches: _Branches
 ) -> tuple[list[Dict], list[Dict], list[Dict]]:
     """What branches came to: those that completed, those that failed, and the artifacts they made."""
     total = len(items)
     wanted = _wanted(work, strategy, total)
-    calls = [partial(branch, work, item, total) for item in items]
+    calls = [partial(branches.do, work, item, total) for item in items]
     completed: list[Dict] = []
     failures: list[Dict] = []
     artifacts: list[Dict] = []
-    with closing(work.runtime.as_they_end(calls, _limit(work, total))) as attempts:
+    with closing(branches.start(calls, _limit(work, total))) as attempts:
         for attempt in attempts if wanted else ():
             if attempt.error is not None:
                 failures.append(_failure(work, attempt))
