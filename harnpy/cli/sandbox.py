@@ -22,7 +22,11 @@ from harnpy.llm.errors import FixtureError
 from harnpy.vm.host import ExitRequest, Host
 
 #: Where programs leave what outlives them, by the variables that say so.
-_STATE = {"HARN_STATE_DIR": ".harn", "HARN_RUN_DIR": ".harn-runs"}
+_STATE = {
+    "HARN_STATE_DIR": ".harn",
+    "HARN_RUN_DIR": ".harn-runs",
+    "HARN_WORKER_STATE_DIR": ".harn/workers",
+}
 
 #: Milliseconds that a test may take unless the command line says otherwise.
 DEFAULT_TIMEOUT = 30_000
