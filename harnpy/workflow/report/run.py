@@ -16,7 +16,7 @@ from harnpy.workflow.report.figures import clock, count, duration, elapsed, mone
 from harnpy.workflow.report.html import Markup, element, joined
 from harnpy.workflow.report.leavings import artifacts, checkpoints, child_runs, questions, spans, usage
 from harnpy.workflow.report.page import page
-from harnpy.workflow.report.stages import stage_card
+from harnpy.workflow.report.stages import stage_card, why_failed
 from harnpy.workflow.report.timeline import timeline
 from harnpy.workflow.report.tools import tool_calls
 from harnpy.workflow.viz.pictures import run_chart
@@ -95,7 +95,7 @@ def _trouble(run: Dict) -> Markup | None:
         parts.listed(
             joined(
                 _to_stage(at, stage),
-                f": {stage['metadata'].get('error') or stage['outcome'] or 'failed'}",
+                f": {why_failed(stage)}",
                 joined("; completed as ", _to_stage(*later)) if later else None,
             )
             for (at, stage), later in zip(failed, mended, strict=True)

@@ -26,19 +26,24 @@ _SHOWN = {*_PROMPTS, "error", "verification_contracts"}
 
 
 def stage_card(number: int, stage: Dict, calls: Sequence[Dict]) -> Markup:
-    metadata = stage["metadata"]
-    error = metadata.get("error")
-    told = found_wanting(stage) or not error
+    told = found_wanting(stage) or stage["status"] != "failed"
+    why = element("strong", "Error "), element("span", why_failed(stage))
     return element(
         "article",
         _head(number, stage),
-        None if told else parts.callout(parts.BAD, element("strong", "Error "), element("span", str(error))),
+        None if told else parts.callout(parts.BAD, *why),
         _said(stage),
         verification(stage),
         element("div", list(_folded(stage, calls)), class_="more-of-it"),
         id=f"stage-{number}",
         class_=f"card {parts.tone(stage['status'])}",
     )
+
+
+def why_failed(stage: Dict) -> str:
+    """The records of all stages with the branch `failed` give the same error; their outcomes tell more."""
+    outcome = (stage["outcome"] or "failed").replace("_", " ")
+    return outcome if stage["branch"] == "failed" else str(stage["metadata"].get("error") or outcome)
 
 
 def found_wanting(stage: Dict) -> bool:
