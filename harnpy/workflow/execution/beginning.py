@@ -71,7 +71,7 @@ def replay_of(options: RunOptions, effects: Effects) -> Replay | None:
     return Replay(run)
 
 
-def _record(given: Dict | None, path: str | None, effects: Effects) -> Dict | None:
+def _record(given: Any, path: str | None, effects: Effects) -> Dict | None:
     if given is not None:
         return normalised(given, effects)
     return None if path is None else load(path, effects)
@@ -102,7 +102,7 @@ def run_metadata(
         "trigger_event": options.trigger_event,
         "trace_id": trigger.get("trace_id"),
         "replay_mode": options.replay_mode,
-        "replayed_from": replay and replay.source_id,
+        "replayed_from": None if replay is None else replay.source_id,
         "delegated": options.delegated,
         **options.lineage,
     }

@@ -45,9 +45,9 @@ class RunOptions:
     max_steps: int | None = None
     persist_path: str | None = None
     resume_path: str | None = None
-    resume_run: Dict | None = None
+    resume_run: Any = None
     replay_path: str | None = None
-    replay_run: Dict | None = None
+    replay_run: Any = None
     replay_mode: str | None = None
     mode: str | None = None
     model: Dict = field(default_factory=dict)
@@ -85,8 +85,8 @@ def read_options(given: Options) -> RunOptions:
     read_skills(skills, CALLER)
     return RunOptions(
         max_steps=given.integer("max_steps"),
-        resume_run=given.mapping("resume_run"),
-        replay_run=given.mapping("replay_run"),
+        resume_run=given.value("resume_run"),
+        replay_run=given.value("replay_run"),
         mode=_text(given, "mode"),
         model={
             **model,
