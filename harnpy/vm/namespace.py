@@ -1,7 +1,7 @@
 """The globals of generated code: the helpers it calls by name, and what one unit refers to.
 
 A unit knows which helpers its code uses, and only their modules are loaded: a program that adds no
-strings and spawns no tasks starts without either.
+strings and spawns no tasks starts without either. Modules of builtins are loaded by the first call.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def namespace(
     for name in unit.helpers:
         space[name] = _helper(vm, name)
     for name in unit.called:
-        space[f"b_{name.replace('.', '__')}_"] = vm.builtins.direct(name)
+        _bind_when_called(vm, space, name)
     for name in unit.valued:
         space[f"v_{name.replace('.', '__')}_"] = vm.builtins.bound(name)
     for name in unit.globals:
@@ -80,6 +80,17 @@ def namespace(
     space["implement"] = lambda struct, name, fn: impls.setdefault(struct, {}).update({name: fn})
     space["call_method"] = _spread_method_call(vm, impls)
     return space
+
+
+def _bind_when_called(vm: Vm, space: dict[str, Any], name: str) -> None:
+    """Let the first call of a builtin load its module: a library names more of them than a run needs."""
+    variable = f"b_{name.replace('.', '__')}_"
+
+    def first(vm: Vm, *args: Any) -> Any:
+        function = space[variable] = vm.builtins.direct(name)
+        return function(vm, *args)
+
+    space[variable] = first
 
 
 def _helper(vm: Vm, name: str) -> Any:
