@@ -3,7 +3,6 @@ never with a Python error."""
 
 from __future__ import annotations
 
-import math
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -17,63 +16,33 @@ import harnpy
 from harnpy.builtins import catalog
 from harnpy.vm.errors import VmError
 from harnpy.vm.host import Host
-from harnpy.vm.values import Duration, Pair, Range, Set, Struct
 from harnpy.workflow.friction.event import KINDS
-from tests.builtins.conftest import make_fn
+from tests.builtins.any_values import AnyValues, few
 
 NAMES = [name for name in catalog.names() if name.startswith(("eval_pack_", "friction_", "context_pack_"))]
 
-_TEXTS = st.one_of(
-    st.text(max_size=6),
-    st.sampled_from(
-        [*KINDS, "r", "e", "judge", "run-status", "stage_status", "\x00", "\ud800", "sk-1", "{", "a = "]
-    ),
+_VALUES = AnyValues(
+    words=[*KINDS, "r", "e", "judge", "run-status", "stage_status", "\x00", "\ud800", "sk-1", "{", "a = "],
+    keys=["id", "secret", "token", "query", "x"],
 )
-_SCALARS = st.one_of(
-    _TEXTS,
-    st.none(),
-    st.booleans(),
-    st.integers(-3, 9),
-    st.sampled_from([2**63 - 1, -(2**63), math.nan, math.inf, 0.5, -0.0, Duration(1), Range(0, 3), b"\xff"]),
-    st.builds(make_fn, st.just(lambda a=None: a)),
-)
-_ANY = st.recursive(
-    _SCALARS,
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=3),
-        st.dictionaries(st.sampled_from(["id", "secret", "token", "query", "x"]), inner, max_size=3),
-        st.lists(inner, max_size=2).map(Set),
-        st.tuples(inner, inner).map(lambda items: Pair(*items)),
-        inner.map(lambda item: Struct("P", {"x": item})),
-    ),
-    max_leaves=5,
-)
-
-
-def _dicts(**keys: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """Dicts with some of the keys, mostly right."""
-    return st.fixed_dictionaries({}, optional={key: st.one_of(value, _ANY) for key, value in keys.items()})
-
-
-def _lists(items: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    return st.lists(items, max_size=3)
+_TEXTS, _ANY, _dicts = _VALUES.texts, _VALUES.any, _VALUES.dicts
 
 
 _EVENT = _dicts(
     kind=st.sampled_from(KINDS), summary=st.text(min_size=1, max_size=5), metadata=_ANY, source=_TEXTS,
-    recurrence_hints=_lists(_TEXTS), estimated_cost_usd=st.floats(), estimated_time_ms=st.integers(0, 9),
-    timestamp=_TEXTS, links=_lists(_ANY),
+    recurrence_hints=few(_TEXTS), estimated_cost_usd=st.floats(), estimated_time_ms=st.integers(0, 9),
+    timestamp=_TEXTS, links=few(_ANY),
 )  # fmt: skip
 _EXPECTATION = _dicts(min_suggestions=st.integers(0, 2), title_contains=_TEXTS, required_capability=_TEXTS)
-_EVENTS = _dicts(events=_lists(_EVENT), expected_suggestions=_lists(_EXPECTATION), options=_ANY)
+_EVENTS = _dicts(events=few(_EVENT), expected_suggestions=few(_EXPECTATION), options=_ANY)
 _MANIFEST = _dicts(
-    name=_TEXTS, owner=_TEXTS, id=_TEXTS, secrets=_lists(_ANY), review=_ANY, metadata=_ANY,
+    name=_TEXTS, owner=_TEXTS, id=_TEXTS, secrets=few(_ANY), review=_ANY, metadata=_ANY,
     refresh_policy=_dicts(mode=_TEXTS),
-    included_queries=_lists(_dicts(id=_TEXTS, query=_TEXTS, filters=_ANY)),
+    included_queries=few(_dicts(id=_TEXTS, query=_TEXTS, filters=_ANY)),
 )  # fmt: skip
 _LIMITS = _dicts(max_tokens=st.integers(-1, 1), max_cost_usd=st.floats(), severity=_TEXTS)
 _RUN = _dicts(
-    id=_TEXTS, status=_TEXTS, stages=_lists(_dicts(node_id=_TEXTS, visible_text=_TEXTS, metadata=_ANY)),
+    id=_TEXTS, status=_TEXTS, stages=few(_dicts(node_id=_TEXTS, visible_text=_TEXTS, metadata=_ANY)),
     usage=_dicts(total_cost=st.floats(), input_tokens=st.integers(0, 9)), metadata=_ANY,
 )  # fmt: skip
 _ASSERTION = _dicts(kind=_TEXTS, stage=_TEXTS, expected=_ANY, contains=_TEXTS)
@@ -82,9 +51,9 @@ _PACK = _dicts(
     fixtures=st.tuples(_RUN, _EVENTS).map(
         lambda pair: [{"id": "r", "inline": pair[0]}, {"id": "e", "inline": pair[1]}]
     ),
-    rubrics=_lists(_dicts(id=st.just("r"), kind=_TEXTS, assertions=_lists(_ASSERTION))),
-    cases=_lists(
-        _dicts(run=st.just("r"), friction_events=_TEXTS, rubrics=_lists(_TEXTS), thresholds=_LIMITS)
+    rubrics=few(_dicts(id=st.just("r"), kind=_TEXTS, assertions=few(_ASSERTION))),
+    cases=few(
+        _dicts(run=st.just("r"), friction_events=_TEXTS, rubrics=few(_TEXTS), thresholds=_LIMITS)
     ),
 )  # fmt: skip
 _ARGUMENTS = st.lists(st.one_of(_EVENT, _EVENTS, _MANIFEST, _PACK, _ANY), max_size=3)

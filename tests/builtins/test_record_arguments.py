@@ -3,7 +3,6 @@ Python error. What they answer can be given to them again."""
 
 from __future__ import annotations
 
-import math
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -16,78 +15,51 @@ from hypothesis import strategies as st
 import harnpy
 from harnpy.vm.errors import VmError
 from harnpy.vm.host import Host
-from harnpy.vm.values import Duration, Pair, Range, Set, Struct
-from tests.builtins.conftest import make_fn
+from tests.builtins.any_values import AnyValues, few
 
 NAMES = [
     "run_record", "run_record_save", "run_record_load", "load_run_tree", "run_record_fixture",
     "run_record_eval", "run_record_eval_suite", "run_record_diff", "eval_suite_manifest",
     "eval_suite_run", "eval_metric", "eval_metrics",
 ]  # fmt: skip
-_TEXTS = st.one_of(st.text(max_size=6), st.sampled_from(["\x00", "\ud800", "verify", "completed", "s", "n"]))
-_SCALARS = st.one_of(
-    _TEXTS,
-    st.none(),
-    st.booleans(),
-    st.integers(-3, 9),
-    st.sampled_from([2**63 - 1, -(2**63), math.nan, math.inf, 0.5, -0.0, Duration(1), Range(0, 3), b"\xff"]),
-    st.builds(make_fn, st.just(lambda a=None: a)),
+_VALUES = AnyValues(
+    words=["\x00", "\ud800", "verify", "completed", "s", "n"],
+    keys=["id", "\ud800", "ok", "trace", "x"],
 )
-_ANY = st.recursive(
-    _SCALARS,
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=3),
-        st.dictionaries(st.sampled_from(["id", "\ud800", "ok", "trace", "x"]), inner, max_size=3),
-        st.lists(inner, max_size=2).map(Set),
-        st.tuples(inner, inner).map(lambda items: Pair(*items)),
-        inner.map(lambda item: Struct("P", {"x": item})),
-    ),
-    max_leaves=5,
-)
-
-
-def _dicts(**keys: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """Dicts with some of the keys, mostly right."""
-    return st.fixed_dictionaries({}, optional={key: st.one_of(value, _ANY) for key, value in keys.items()})
-
-
-def _lists(items: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    return st.lists(items, max_size=3)
+_TEXTS, _ANY, _dicts = _VALUES.texts, _VALUES.any, _VALUES.dicts
 
 
 _WORKER = _dicts(id=_TEXTS, name=_TEXTS, provenance=_ANY, audit=_ANY, execution=_ANY, child_run_path=_TEXTS)
 _HANDOFF = _dicts(
     id=_TEXTS, source_persona=_TEXTS, target_persona_or_human=_TEXTS, task=_TEXTS, reason=_TEXTS,
-    created_at=_TEXTS, receipt_links=_lists(_ANY),
+    created_at=_TEXTS, receipt_links=few(_ANY),
 )  # fmt: skip
 _ARTIFACT = _dicts(
     id=_TEXTS, kind=st.sampled_from(["handoff", "plan"]), data=_HANDOFF | _dicts(trace=_ANY, tools=_ANY)
 )
 _EVENT = _dicts(kind=st.just("compaction"), metadata=_dicts(snapshot_asset_id=_ANY))
-_TRANSCRIPT = _dicts(events=_lists(_EVENT), assets=_lists(_dicts(id=_ANY, storage=_ANY)))
+_TRANSCRIPT = _dicts(events=few(_EVENT), assets=few(_dicts(id=_ANY, storage=_ANY)))
 _STAGE = _dicts(
     id=_TEXTS, node_id=_TEXTS, kind=_TEXTS, branch=_TEXTS, visible_text=_TEXTS, transcript=_TRANSCRIPT,
-    verification=_ANY, artifacts=_lists(_ARTIFACT), metadata=_dicts(worker=_WORKER, worker_id=_ANY),
+    verification=_ANY, artifacts=few(_ARTIFACT), metadata=_dicts(worker=_WORKER, worker_id=_ANY),
 )  # fmt: skip
 _TRIGGER = _dicts(id=_TEXTS, kind=_ANY, trace_id=_ANY, signature_status=_ANY)
 _RUN = _dicts(
-    id=_TEXTS, status=_TEXTS, stages=_lists(_STAGE), artifacts=_lists(_ARTIFACT), handoffs=_lists(_HANDOFF),
-    transitions=_lists(_dicts(from_stage_id=_TEXTS, to_node_id=_TEXTS, branch=_TEXTS)),
+    id=_TEXTS, status=_TEXTS, stages=few(_STAGE), artifacts=few(_ARTIFACT), handoffs=few(_HANDOFF),
+    transitions=few(_dicts(from_stage_id=_TEXTS, to_node_id=_TEXTS, branch=_TEXTS)),
     transcript=_TRANSCRIPT, metadata=_dicts(trigger_event=_TRIGGER, replay_of_event_id=_ANY),
     observability=_dicts(planner_rounds=_ANY, action_graph_nodes=_ANY), persisted_path=_TEXTS,
-    hitl_questions=_lists(_dicts(prompt=_TEXTS)),
-    tool_recordings=_lists(_dicts(tool_name=_TEXTS, result=_ANY)),
+    hitl_questions=few(_dicts(prompt=_TEXTS)),
+    tool_recordings=few(_dicts(tool_name=_TEXTS, result=_ANY)),
 )  # fmt: skip
 _FIXTURE = _dicts(
     expected_status=_TEXTS, eval_kind=st.sampled_from(["replay", "clarifying_question"]),
-    clarifying_question=_dicts(required_terms=_lists(_TEXTS), min_questions=st.integers(-1, 2)),
-    stage_assertions=_lists(_dicts(node_id=_TEXTS, required_artifact_kinds=_lists(_TEXTS))),
+    clarifying_question=_dicts(required_terms=few(_TEXTS), min_questions=st.integers(-1, 2)),
+    stage_assertions=few(_dicts(node_id=_TEXTS, required_artifact_kinds=few(_TEXTS))),
 )  # fmt: skip
-_SUITE = _dicts(
-    base_dir=_TEXTS, cases=_lists(_dicts(run_path=_TEXTS, fixture_path=_TEXTS, compare_to=_TEXTS))
-)
+_SUITE = _dicts(base_dir=_TEXTS, cases=few(_dicts(run_path=_TEXTS, fixture_path=_TEXTS, compare_to=_TEXTS)))
 _ARGUMENTS = st.lists(
-    st.one_of(_RUN, _FIXTURE, _SUITE, _lists(_RUN | _dicts(run=_RUN, fixture=_FIXTURE)), _ANY), max_size=3
+    st.one_of(_RUN, _FIXTURE, _SUITE, few(_RUN | _dicts(run=_RUN, fixture=_FIXTURE)), _ANY), max_size=3
 )
 
 

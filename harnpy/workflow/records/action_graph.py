@@ -127,7 +127,7 @@ def _trigger_node(event: Dict, trace_id: Any) -> Dict:
     return _node(
         f"trigger:{event['id']}",
         "trigger",
-        f"{event.get('provider')}:{event.get('kind')}",
+        f"{_text(event.get('provider')) or ''}:{_text(event.get('kind')) or ''}",
         trace_id,
         status="received",
         outcome=state,
