@@ -68,7 +68,22 @@ class Thrown(VmError):
 
 
 class Interrupted(Thrown):
-    """A deadline has passed, or the task was cancelled: what only listens must let it through."""
+    """A deadline has passed, or the task was cancelled: what only listens must let it through.
+
+    ``deadline`` is that of the outermost `deadline` block whose time is over.
+    """
+
+    def __init__(self, value: Any, deadline: float | None = None) -> None:
+        super().__init__(value)
+        self.deadline = deadline
+
+    def outside(self, deadline: float) -> Thrown:
+        """What it is outside the block of a deadline: of its own, a throw like any other (05 §9)."""
+        if self.deadline != deadline:
+            return self
+        assert self.__traceback__
+        # Raising it adds the frame that it left the block in.
+        return Thrown(self.value).with_traceback(self.__traceback__.tb_next)
 
 
 class TypeFault(VmError):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 #: Helpers by where they are: a module of this package, or an attribute of the Vm.
 _HELPERS = {
     "values": "Builtin Duration EnumValue Fn Generator Stream Struct display",
-    "errors": "Thrown",
+    "errors": "Interrupted Thrown",
     "binding": "reject",
     "backtrace": "caught",
     "checks": "check_parameter",

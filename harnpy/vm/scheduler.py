@@ -403,10 +403,11 @@ class Scheduler:
         if not task.deadlines:
             return
         now = self.vm.host.monotonic()
-        if now >= min(task.deadlines):
+        over = [when for when in task.deadlines if when <= now]
+        if over:
             task.deadlines = tuple(when for when in task.deadlines if when > now)
             self.abort_children(task)
-            raise Interrupted(DEADLINE)
+            raise Interrupted(DEADLINE, over[0])
 
     def request_cancel(self, task: Task) -> None:
         """Ask a task, and the parts of a `parallel` it waits for, to end."""

@@ -155,9 +155,10 @@ def relay(e: Emitter, signal: str) -> None:
 
 def deadline(e: Emitter, node: ast.Deadline, dest: Destination) -> None:
     """Runs in place, under a clock (05 §9)."""
-    token = e.temp()
+    token, error = e.temp(), e.temp()
     e.line(f"{token} = deadline_begin({e.expr(node.duration)})")
     e.deadlines.append(token)
     e.suite("try", lambda: protected(e, node.body, dest))
     e.deadlines.pop()
+    e.suite(f"except Interrupted as {error}", lambda: e.line(f"raise {error}.outside({token}) from None"))
     e.suite("finally", lambda: e.line(f"deadline_end({token})"))
