@@ -87,7 +87,7 @@ def _readable(text: str) -> str:
 
 def reason(error: Exception) -> str:
     """What the system has to say."""
-    if isinstance(error, OSError):
+    if isinstance(error, OSError) and error.errno is not None:
         return f"{error.strerror} (os error {error.errno})"
     return "stream did not contain valid UTF-8" if isinstance(error, UnicodeError) else str(error)
 

@@ -12,6 +12,7 @@ from harnpy.llm.errors import MisuseError
 from harnpy.session.effects import parse_json
 from harnpy.workflow.artifacts.selection import escaped
 from harnpy.workflow.fields import read_fields
+from harnpy.workflow.records.files import reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -95,8 +96,8 @@ def _sources(id: str, verify: Dict, files: Files | None, parse: Callable[[str], 
         try:
             yield _fields(read, "")
         except MisuseError as error:
-            reason = error.message.removeprefix("orchestration parse error at ")
-            raise MisuseError(f"workflow verification contract parse failed for {path}: {reason}") from error
+            why = error.message.removeprefix("orchestration parse error at ")
+            raise MisuseError(f"workflow verification contract parse failed for {path}: {why}") from error
     inner = verify.get("contract")
     if inner is not None:
         if not isinstance(inner, dict):
@@ -111,8 +112,8 @@ def _read(path: str, files: Files | None, parse: Callable[[str], Any]) -> Dict:
             raise OSError("there are no files")
         text = files.read_text(path)
     except (OSError, UnicodeError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise MisuseError(f"workflow verification contract read failed for {path}: {reason}") from error
+        why = reason(error)
+        raise MisuseError(f"workflow verification contract read failed for {path}: {why}") from error
     try:
         read = parse(text)
     except ValueError as error:
