@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
     from harnpy.llm.reply import Reply
 
+#: What a summary says of the last finished loop alone; all else are sums.
+_OF_LAST_LOOP = ("status", "iterations", "total_duration_ms", "tools_used")
+
 
 class Trace:
     """The events, oldest first, and their sums, kept as they come."""
@@ -109,4 +112,11 @@ class Trace:
             "total_llm_duration_ms": self.llm_ms,
             "total_tool_duration_ms": self.tool_ms,
             "tools_used": self._last.get("tools_used", []),
+        }
+
+    def summary_since(self, before: dict[str, Any]) -> dict[str, Any]:
+        """The summary of what has been added since another one was made."""
+        return {
+            key: value if key in _OF_LAST_LOOP else value - before[key]
+            for key, value in self.summary().items()
         }

@@ -83,8 +83,13 @@ class Stage:
         return self.node["mode"] == "agent" or bool(tool_entries(self.node["tools"]))
 
     def _loop(self, prompt: str) -> Dict:
+        """A loop; its trace tells of this stage alone, whatever the program did before."""
         options = loop_options(self.runtime, self.node, self.session_id)
-        return make_loop(self.runtime, prompt, self.node["system"], options).run()
+        loop = make_loop(self.runtime, prompt, self.node["system"], options)
+        trace = self.runtime.models.trace
+        before = trace.summary()
+        result = loop.run()
+        return {**result, "trace": trace.summary_since(before)}
 
     def _call(self, prompt: str) -> Dict:
         """One call, with the session's messages before it if it is the session's."""
