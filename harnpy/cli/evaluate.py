@@ -123,7 +123,10 @@ def _directory(path: str) -> Dict:
 
 
 def _case(path: str) -> Dict:
-    run = records.load(path)
+    try:
+        run = records.load(path)
+    except MisuseError as error:
+        raise MisuseError(f"{path}: {error.message}") from error
     return suite.case_report(run, suite.own_fixture(run, records.effects()), None, path)
 
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from harnpy.cli.console import harmless, paint
+from harnpy.cli.console import harmless, one_line, paint
 from harnpy.cli.records import style_of
 from harnpy.llm.messages import compact_json
 from harnpy.workflow.records.fixture import evaluate
@@ -20,7 +20,7 @@ def inspection(run: Dict) -> Iterator[str]:
     yield from _summary(run)
     yield from _observed(run["observability"])
     yield from _lineage(run["metadata"])
-    yield f"Pending nodes: {', '.join(run['pending_nodes']) or '-'}"
+    yield f"Pending nodes: {one_line(', '.join(run['pending_nodes'])) or '-'}"
     yield f"Replay fixture: {'derived' if run['replay_fixture'] is None else 'embedded'}"
     for stage in run["stages"]:
         yield from _stage(stage, run["child_runs"])
@@ -29,15 +29,15 @@ def inspection(run: Dict) -> Iterator[str]:
 
 def difference(diff: Dict) -> Iterator[str]:
     """What `--compare` adds: from the baseline to the run."""
-    statuses = f"{diff['left_status']} -> {diff['right_status']}"
-    yield f"Diff: {diff['left_run_id']} -> {diff['right_run_id']} [{statuses}]"
+    ids, statuses = (f"{diff[f'left_{what}']} -> {diff[f'right_{what}']}" for what in ("run_id", "status"))
+    yield one_line(f"Diff: {ids} [{statuses}]")
     yield f"Identical: {_word(diff['identical'])}"
     for name, list_name in (("Stage", "stage"), ("Tool", "tool"), ("Observability", "observability")):
         yield f"{name} diffs: {len(diff[f'{list_name}_diffs'])}"
     for name in ("transition", "artifact", "checkpoint"):
         yield f"{name.capitalize()} delta: {diff[f'{name}_count_delta']}"
     for name, change, details in changes(diff):
-        yield f"- {name} [{change}]"
+        yield f"- {one_line(name)} [{change}]"
         yield from (f"  {harmless(detail)}" for detail in details)
 
 
@@ -54,13 +54,13 @@ def changes(diff: Dict) -> Iterator[tuple[str, str, list[str]]]:
 
 def replay(run: Dict) -> Iterator[str]:
     """The stored run as it went, without its models."""
-    yield f"Replay: {run['id']}"
+    yield f"Replay: {one_line(run['id'])}"
     for stage in run["stages"]:
-        yield f"[{stage['node_id']}] {_ending(stage)}"
+        yield f"[{one_line(stage['node_id'])}] {_ending(stage)}"
         if stage["visible_text"] is not None:
             yield f"  visible: {harmless(stage['visible_text'])}"
         if stage["verification"] is not None:
-            yield f"  verification: {compact_json(stage['verification'])}"
+            yield f"  verification: {harmless(compact_json(stage['verification']))}"
     transcript = run["transcript"]
     if isinstance(transcript, dict):
         events = transcript.get("events")
@@ -72,14 +72,14 @@ def replay(run: Dict) -> Iterator[str]:
         yield from (f"  {harmless(failure)}" for failure in report["failures"])
     for step in run["transitions"]:
         origin, branch = step["from_node_id"] or "start", step["branch"] or "default"
-        yield f"transition {origin} -> {step['to_node_id']} ({branch})"
+        yield one_line(f"transition {origin} -> {step['to_node_id']} ({branch})")
 
 
 # Parts of an inspection.
 
 
 def _summary(run: Dict) -> Iterator[str]:
-    yield f"Run: {run['id']}"
+    yield f"Run: {one_line(run['id'])}"
     yield f"Workflow: {harmless(run['workflow_name'] or run['workflow_id'])}"
     yield f"Status: {_status(run['status'])}"
     yield f"Task: {harmless(run['task'])}"
@@ -101,45 +101,46 @@ def _observed(told: Dict) -> Iterator[str]:
 def _lineage(metadata: Dict) -> Iterator[str]:
     for key, name in (("parent_worker_id", "Parent worker"), ("parent_stage_id", "Parent stage")):
         if isinstance(metadata.get(key), str):
-            yield f"{name}: {metadata[key]}"
+            yield f"{name}: {one_line(metadata[key])}"
     if metadata.get("delegated") is True:
         yield "Delegated: true"
 
 
 def _stage(stage: Dict, children: list[Dict]) -> Iterator[str]:
-    line = f"- {stage['node_id']} [{stage['kind']}] {_ending(stage)}"
+    line = f"- {one_line(stage['node_id'])} [{one_line(stage['kind'])}] {_ending(stage)}"
     handle = stage["metadata"].get("worker")
     if not isinstance(handle, dict):
         yield line
         return
     known = (child for child in children if child["worker_id"] == handle.get("id"))
     child = next(known, dict.fromkeys(("worker_name", "worker_id", "run_id", "run_path")))
-    yield f"{line} worker={harmless(child['worker_name'] or '-')}"
+    yield f"{line} worker={one_line(child['worker_name'] or '-')}"
     for name, key in (("worker_id", "worker_id"), ("child_run_id", "run_id"), ("child_run_path", "run_path")):
-        yield f"  {name}: {child[key] or '-'}"
+        yield f"  {name}: {one_line(child[key] or '-')}"
 
 
 def _details(told: Dict) -> Iterator[str]:
     for each in told["planner_rounds"]:
         tools = ", ".join(each["tools_used"]) or "-"
-        yield (
+        yield one_line(
             f"planner {each['node_id']}: iterations={each['iteration_count']} "
             f"llm_calls={each['llm_call_count']} tool_executions={each['tool_execution_count']} tools={tools}"
         )
     for pointer in told["transcript_pointers"]:
         missing = "" if pointer["available"] else " (missing)"
-        yield f"transcript {pointer['label']}: {pointer['location']}{missing}"
+        yield one_line(f"transcript {pointer['label']}: {pointer['location']}{missing}")
     for event in told["daemon_events"]:
-        yield f"daemon {event['node_id']}: {event['daemon_state'] or '-'} {event['snapshot_path']}"
+        yield one_line(f"daemon {event['node_id']}: {event['daemon_state'] or '-'} {event['snapshot_path']}")
 
 
 def _ending(stage: Dict) -> str:
     status = _status(stage["status"]) if stage["status"] else "-"
-    return f"status={status} outcome={stage['outcome'] or '-'} branch={stage['branch'] or '-'}"
+    outcome, branch = (one_line(stage[key] or "-") for key in ("outcome", "branch"))
+    return f"status={status} outcome={outcome} branch={branch}"
 
 
 def _status(status: str) -> str:
-    return _painted(status, style_of(status))
+    return _painted(one_line(status), style_of(status))
 
 
 def _painted(text: str, style: str) -> str:

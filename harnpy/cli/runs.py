@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harnpy.cli import records, run_report, tables
-from harnpy.cli.console import OK
+from harnpy.cli.console import OK, one_line
 from harnpy.cli.html import html_option, write_page
 from harnpy.cli.report import say
 from harnpy.llm.errors import MisuseError
@@ -83,7 +83,8 @@ def compare(left: str, right: str, page: str | None) -> int:
     except MisuseError as error:
         return records.unreadable(error)
     found = diff(before, after, records.effects())
-    say(" -> ".join(f"{found[f'{side}_run_id']} [{found[f'{side}_status']}]" for side in ("left", "right")))
+    sides = (f"{found[f'{side}_run_id']} [{found[f'{side}_status']}]" for side in ("left", "right"))
+    say(one_line(" -> ".join(sides)))
     if found["identical"]:
         say("identical")
     elif rows := _changes(before, after, found):

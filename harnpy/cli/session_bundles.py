@@ -9,16 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harnpy.cli import records
 from harnpy.cli.console import FAILED, OK, complain
 from harnpy.llm.errors import MisuseError
 from harnpy.project import project_root
-from harnpy.session.effects import Effects
 from harnpy.session.sidecar import SidecarError, read_rows
 from harnpy.vm.host import Host
 from harnpy.workflow.bundle import BundleError, export_run, import_bundle, validate_bundle
 from harnpy.workflow.records.files import load, reason
+from harnpy.workflow.records.observability import sidecar_path
 
 if TYPE_CHECKING:
+    from harnpy.session.effects import Effects
+
     Dict = dict[str, Any]
 
 _MODES = ("sanitized", "local", "replay-only")
@@ -40,7 +43,7 @@ def export(run: str, mode: str, out: str | None) -> int:
     sanitized: for support and sharing. local: verbatim, for one trust boundary only. replay-only: evidence
     without any text. Secrets are masked in every mode.
     """
-    effects = Effects()
+    effects = records.effects()
     try:
         record = load(run, effects)
         bundle = export_run(
@@ -96,7 +99,7 @@ def import_(file: str, out: str | None) -> int:
 
 def _sidecar(run: str, effects: Effects) -> list[Dict]:
     """The rows of the transcript beside a run record, none if there is no such file."""
-    path = os.path.join(f"{os.path.splitext(run)[0]}-llm", "llm_transcript.jsonl")
+    path = sidecar_path(run)
     if not effects.exists(path):
         return []
     try:

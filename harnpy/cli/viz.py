@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
+from harnpy.builtins.json_reader import JsonError, read
 from harnpy.cli.graph_literals import GraphLiteral, graphs_in
 from harnpy.cli.program_chart import program_chart
 from harnpy.llm.errors import MisuseError
@@ -57,7 +57,7 @@ def command(file: Path, output: Path | None, style: str | None, workflow: bool, 
 def _chart(file: Path, workflow: bool, name: str | None) -> Chart:
     text = file.read_text(encoding="utf-8")
     if file.suffix == ".json":
-        return _data_chart(json.loads(text))
+        return _data_chart(read(text))
     program = parse(text, file=str(file))
     if not workflow:
         return program_chart(program, text)
@@ -94,7 +94,7 @@ def _chosen(found: Sequence[GraphLiteral], name: str | None) -> Any:
 def _reason(error: Exception) -> str:
     if isinstance(error, UnicodeDecodeError):
         return "not UTF-8 text"
-    if isinstance(error, json.JSONDecodeError):
+    if isinstance(error, JsonError):
         return f"not JSON: {error}"
     if isinstance(error, OSError):
         return error.strerror or str(error)

@@ -105,7 +105,7 @@ def test_a_directory_without_records(harnpy: Command, write) -> None:
 def test_a_directory_with_something_else(harnpy: Command, write) -> None:
     write("runs/a.json", "{")
     done = harnpy("eval", "runs")
-    assert done.stderr.startswith("error: failed to parse run record: ")
+    assert done.stderr.startswith("error: runs/a.json: failed to parse run record: ")
     assert done.returncode == 1
 
 

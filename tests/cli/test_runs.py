@@ -204,9 +204,29 @@ def test_list_of_nothing(harnpy: Command, tmp_path: Path) -> None:
 
 
 def test_what_a_record_says_cannot_steer_the_terminal(harnpy: Command, save: Save) -> None:
-    save("r.json", task="a\x1b[2Jb", stages=[{"node_id": "n", "visible_text": "\x1b]0;x\x07"}])
-    for command in (("runs", "inspect"), ("replay",)):
-        assert "\x1b" not in harnpy(*command, "r.json").stdout
+    hostile = "a\x1b[2Jb\x07"
+    handle = {"id": hostile, "name": hostile, "child_run_id": hostile, "child_run_path": hostile}
+    stage = dict.fromkeys(("id", "node_id", "kind", "status", "outcome", "branch", "visible_text"), hostile)
+    stage |= {"metadata": {"worker": handle}, "verification": {"kind": hostile}, "transcript": {}}
+    trace = {"trace": {"iterations": 1}, "tools": {"calls": [hostile]}, "daemon_snapshot_path": hostile}
+    stage["artifacts"] = [{"data": trace}]
+    save(
+        "r.json", id=hostile, task=hostile, workflow_name=hostile, status=hostile, stages=[stage],
+        pending_nodes=[hostile], metadata={"parent_worker_id": hostile},
+        transitions=[{"from_node_id": hostile, "to_node_id": hostile, "branch": hostile}],
+        tool_recordings=[{"tool_name": hostile, "args_hash": hostile, "result": hostile}],
+    )  # fmt: skip
+    save("base.json")
+    shown = [
+        harnpy(*command).stdout
+        for command in (
+            ("runs", "inspect", "r.json", "--compare", "base.json"),
+            ("runs", "diff", "base.json", "r.json"),
+            ("runs", "list", "--dir", "."),
+            ("replay", "r.json"),
+        )
+    ]
+    assert all("a␛[2Jb␇" in text and "\x1b" not in text and "\x07" not in text for text in shown)
 
 
 def test_runs_alone_asks_for_a_command(harnpy: Command) -> None:

@@ -81,6 +81,12 @@ def test_export_of_no_run(capsys: Capture, write: Write) -> None:
     assert capsys.readouterr().err.startswith("failed to parse run record: ")
 
 
+@pytest.mark.parametrize("text", ['{"id": NaN}', '{"transcript": ' + "[" * 9999 + "]" * 9999 + "}"])
+def test_export_of_a_broken_run(text: str, capsys: Capture, write: Write) -> None:
+    assert main(["session", "export", write("run.json", text)]) == 1
+    assert capsys.readouterr().err.startswith("failed to parse run record: ")
+
+
 def test_export_in_no_mode(run: str, capsys: Capture) -> None:
     assert main(["session", "export", run, "--mode", "public"]) == 2
     assert "invalid value for '--mode'" in capsys.readouterr().err
