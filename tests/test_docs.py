@@ -2,7 +2,7 @@
 
 In README.md and docs/*.md a `harn` block is a whole program. The `python` blocks of a page are one
 script, cut into pieces. A `text` block straight after either is what it prints. A `console` block that
-begins with the REPL's prompt is a conversation with it.
+begins with the REPL's prompt is a conversation with it. Links within the repository lead somewhere.
 """
 
 from __future__ import annotations
@@ -93,6 +93,30 @@ def test_conversation(snippet: Snippet) -> None:
                 shell.feed(text)
                 text = ""
     assert screen.getvalue() == snippet.code
+
+
+_LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
+_HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
+
+
+def anchors(page: Path) -> set[str]:
+    """The headings of a page as a link names them."""
+    headings = _HEADING.findall(page.read_text(encoding="utf-8"))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for path, anchor in _LINK.findall(page.read_text(encoding="utf-8")):
+        target = page.parent / path if path else page
+        assert target.exists(), f"{page.name} links to {path}"
+        assert not anchor or anchor in anchors(target), f"{page.name} links to {path}#{anchor}"
+
+
+def test_every_bundled_module_is_listed() -> None:
+    listed = (ROOT / "docs/modules.md").read_text(encoding="utf-8")
+    for module in sorted((ROOT / "stdlib").glob("*.harn")):
+        assert f"| `std/{module.stem}` |" in listed
 
 
 def test_the_readme_promises_two_commands() -> None:
