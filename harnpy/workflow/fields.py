@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.values import type_word
@@ -9,7 +10,7 @@ from harnpy.llm.errors import MisuseError
 from harnpy.llm.messages import compact_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     Dict = dict[str, Any]
 
@@ -35,6 +36,24 @@ _ITEMS: Mapping[str, tuple[type[Any], str]] = {
 }
 
 
+class FieldError(MisuseError):
+    """Something of the wrong type. ``problem`` says what and where, in the name of nobody."""
+
+    def __init__(self, what: str, problem: str) -> None:
+        super().__init__(f"{what} parse error at {problem}")
+        self.problem = problem
+
+
+@contextmanager
+def reading(lead: str) -> Iterator[None]:
+    """What is wrong with what is read inside the block is said after ``lead``. Raises `MisuseError`."""
+    try:
+        yield
+    except MisuseError as error:
+        problem = error.problem if isinstance(error, FieldError) else error.message
+        raise MisuseError(lead + problem) from error
+
+
 def read_fields(
     given: Any,
     types: Mapping[str, str],
@@ -44,7 +63,7 @@ def read_fields(
 ) -> Dict:
     """The known fields of a dict; those that are nil or absent are None, others are dropped.
 
-    Raises `MisuseError` for a field of another type, by its ``path`` and ``what`` is being read, and for a
+    Raises `FieldError` for a field of another type, by its ``path`` and ``what`` is being read, and for a
     ``required`` one that is nil.
     """
     if not isinstance(given, dict):
@@ -86,6 +105,6 @@ def _fits(value: Any, kind: str) -> bool:
     return isinstance(value, _TYPES[kind])
 
 
-def _parse_error(what: str, path: str, reason: str, given: Any) -> MisuseError:
+def _parse_error(what: str, path: str, reason: str, given: Any) -> FieldError:
     payload = compact_json(given).encode("utf-8", "surrogatepass")[:_EXCERPT].decode("utf-8", "ignore")
-    return MisuseError(f"{what} parse error at {path or 'payload'}: {reason} | payload={payload}")
+    return FieldError(what, f"{path or 'payload'}: {reason} | payload={payload}")

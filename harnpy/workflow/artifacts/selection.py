@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.llm.errors import MisuseError
 from harnpy.session.microcompact import microcompact
 from harnpy.session.summaries import byte_length
-from harnpy.workflow.fields import read_fields
+from harnpy.workflow.fields import read_fields, reading
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,11 +27,8 @@ _LEAST_TEXT = 200
 
 def read_context_policy(given: Any) -> Dict:
     """The policy with every key. Raises `MisuseError`."""
-    try:
+    with reading("context policy parse error: "):
         return read_fields({} if given is None else given, _FIELDS, "")
-    except MisuseError as error:
-        reason = error.message.removeprefix("orchestration parse error at ")
-        raise MisuseError(f"context policy parse error: {reason}") from error
 
 
 def select(artifacts: Sequence[Dict], policy: Dict) -> list[Dict]:

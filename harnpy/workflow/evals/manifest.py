@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.llm.errors import MisuseError
+from harnpy.workflow.fields import reading
 from harnpy.workflow.records.shapes import Field, read
 
 if TYPE_CHECKING:
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     Dict = dict[str, Any]
 
-_PREFIX = "orchestration parse error at "
 _TEXT, _TEXTS, _NUMBER, _INT = Field("string"), Field("list of strings", []), Field("number"), Field("int")
 _DICT, _MAYBE_DICT, _ANY = Field("dict", {}), Field("dict"), Field("any")
 
@@ -63,11 +62,8 @@ _PACK: Shape = {
 
 def normalised(given: Any, effects: Effects) -> Dict:
     """The manifest with every key. Raises `MisuseError`."""
-    try:
+    with reading("eval_pack_manifest parse error at "):
         pack = read(_PACK, _underscored(_PACK, given))
-    except MisuseError as error:
-        reason = error.message.removeprefix(_PREFIX)
-        raise MisuseError(f"eval_pack_manifest parse error at {reason}") from error
     pack["version"] = pack["version"] or 1
     if not pack["id"]:
         named = pack["name"] if (pack["name"] or "").strip() else None

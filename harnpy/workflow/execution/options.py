@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.rules.approval import read_approval_policy
 from harnpy.agent.skills.active import read_skills
-from harnpy.llm.errors import MisuseError
 from harnpy.session.transcripts import is_transcript
 from harnpy.workflow.execution.trigger import read_trigger_event
-from harnpy.workflow.fields import read_fields
+from harnpy.workflow.fields import read_fields, reading
 
 if TYPE_CHECKING:
     from harnpy.agent.rules.approval import ApprovalPolicy
@@ -33,7 +32,6 @@ _EXECUTION = {
 _AUDIT = dict.fromkeys(
     ("session_id", "parent_session_id", "run_id", "worker_id", "execution_kind", "mutation_scope"), "string"
 ) | {"approval_policy": "dict"}
-_PREFIX = "orchestration parse error at "
 _WORKTREE = "worktree"
 
 
@@ -113,7 +111,8 @@ def _text(given: Options, key: str) -> str | None:
 def _read_execution(given: Any) -> Dict | None:
     if given is None:
         return None
-    return _read(given, _EXECUTION, "workflow execution parse error")
+    with reading("workflow execution parse error: "):
+        return read_fields(given, _EXECUTION, "")
 
 
 def _scope(execution: Dict | None) -> str:
@@ -122,14 +121,8 @@ def _scope(execution: Dict | None) -> str:
 
 def _read_audit(given: Any, scope: str, approval: Dict | None) -> Dict:
     """The mutation session that was asked for, as far as it says."""
-    audit = _read({} if given is None else given, _AUDIT, f"{CALLER}: audit parse error")
+    with reading(f"{CALLER}: audit parse error: "):
+        audit = read_fields({} if given is None else given, _AUDIT, "")
     audit["mutation_scope"] = audit["mutation_scope"] or scope
     audit["approval_policy"] = audit["approval_policy"] or approval
     return audit
-
-
-def _read(given: Any, types: dict[str, str], problem: str) -> Dict:
-    try:
-        return read_fields(given, types, "")
-    except MisuseError as error:
-        raise MisuseError(f"{problem}: {error.message.removeprefix(_PREFIX)}") from error

@@ -9,8 +9,8 @@ from harnpy.agent.rules.annotations import rank, read_annotations
 from harnpy.agent.rules.approval import ApprovalPolicy, read_approval_policy
 from harnpy.agent.rules.globs import first_match
 from harnpy.agent.rules.policy import Policy, read_policy
-from harnpy.llm.errors import MisuseError
 from harnpy.llm.tools import is_registry, tool_entries
+from harnpy.workflow.fields import reading
 from harnpy.workflow.graph.normalise import capability_policy, given_policy
 
 if TYPE_CHECKING:
@@ -31,11 +31,8 @@ def read_ceiling(given: Any) -> Policy:
     """The ceiling in a dict, the built-in one of nil. Raises `MisuseError`."""
     if given is None:
         return BUILT_IN
-    try:
+    with reading("policy parse error: "):
         return read_policy(capability_policy(given, ""))
-    except MisuseError as error:
-        reason = error.message.removeprefix("orchestration parse error at ")
-        raise MisuseError(f"policy parse error: {reason}") from error
 
 
 def stage_policy(ceiling: Policy, graph: Dict, node: Dict) -> Policy:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.llm.errors import MisuseError
 from harnpy.session.effects import rfc3339
+from harnpy.workflow.fields import reading
 from harnpy.workflow.records import clarifying, shapes
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 REPLAY, CLARIFYING = "replay", "clarifying_question"
 _SNIPPET = 80
-_PREFIX = "orchestration parse error at "
 
 
 def fixture_of(run: Dict, effects: Effects) -> Dict:
@@ -38,10 +37,8 @@ def fixture_of(run: Dict, effects: Effects) -> Dict:
 
 def read_fixture(given: Any, caller: str) -> Dict:
     """A fixture with every key. Raises `MisuseError` in the name of ``caller``."""
-    try:
+    with reading(f"{caller} parse error at "):
         return shapes.read(shapes.FIXTURE, given, "fixture")
-    except MisuseError as error:
-        raise MisuseError(f"{caller} parse error at {error.message.removeprefix(_PREFIX)}") from error
 
 
 def evaluate(run: Dict, fixture: Dict) -> Dict:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from harnpy.llm.errors import MisuseError
 from harnpy.session.effects import rfc3339
 from harnpy.workflow.artifacts import artifact
+from harnpy.workflow.fields import FieldError, reading
 from harnpy.workflow.records import children, receipts, shapes
 from harnpy.workflow.records.fixture import fixture_of
 from harnpy.workflow.records.observability import observability
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 RUNNING = "running"
 START, STAGE_COMPLETE, FINALIZE = "start", "stage_complete", "finalize"
-_PREFIX = "orchestration parse error at "
 
 
 # What an executor puts together.
@@ -94,15 +94,12 @@ def derive(run: Dict, effects: Effects, asked: Asked = nobody) -> None:
 
 def read_run(given: Any, effects: Effects) -> Dict:
     """The record as the dict has it: every key, nothing made up. Raises `MisuseError`."""
-    try:
+    with reading("run_record parse error at "):
         run = shapes.read(shapes.RUN, plain(given, effects))
         for index, stage in enumerate(run["stages"]):
             stage["artifacts"] = _artifacts(stage["artifacts"], f"stages[{index}].artifacts", effects)
         run["artifacts"] = _artifacts(run["artifacts"], "artifacts", effects)
         run["handoffs"] = receipts.read_handoffs(run["handoffs"], effects)
-    except MisuseError as error:
-        reason = error.message.removeprefix(_PREFIX)
-        raise MisuseError(f"run_record parse error at {reason}") from error
     return run
 
 
@@ -112,8 +109,8 @@ def _artifacts(given: list[Any], path: str, effects: Effects) -> list[Dict]:
         place = f"{path}[{index}]"
         try:
             artifacts.append(artifact.normalised(item, effects, place))
+        except FieldError:
+            raise
         except MisuseError as error:
-            if error.message.startswith(_PREFIX):
-                raise
             raise MisuseError(f"{place}: {error.message}") from error
     return artifacts

@@ -6,6 +6,7 @@ import os.path
 from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.errors import MisuseError
+from harnpy.workflow.fields import reading
 from harnpy.workflow.records.diff import baseline_failure, diff
 from harnpy.workflow.records.files import load, reason
 from harnpy.workflow.records.fixture import evaluate, fixture_of, read_fixture
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     Dict = dict[str, Any]
 
 MANIFEST = "eval_suite_manifest"
-_PREFIX = "orchestration parse error at "
 _CASE = {
     **dict.fromkeys(("label", "fixture_path", "compare_to"), Field("string")),
     "run_path": Field("string", ""),
@@ -35,10 +35,8 @@ _MANIFEST = {
 
 def read_manifest(given: Any, caller: str, effects: Effects) -> Dict:
     """A manifest with every key. Raises `MisuseError` in the name of ``caller``."""
-    try:
+    with reading(f"{caller} parse error at "):
         manifest = read(_MANIFEST, given)
-    except MisuseError as error:
-        raise MisuseError(f"{caller} parse error at {error.message.removeprefix(_PREFIX)}") from error
     return {**manifest, "_type": MANIFEST, "id": manifest["id"] or f"eval_suite_{effects.new_id()}"}
 
 

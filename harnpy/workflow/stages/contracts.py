@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from harnpy.llm.errors import MisuseError
 from harnpy.session.effects import parse_json
 from harnpy.workflow.artifacts.selection import escaped
-from harnpy.workflow.fields import read_fields
+from harnpy.workflow.fields import read_fields, reading
 from harnpy.workflow.records.files import reason
 
 if TYPE_CHECKING:
@@ -93,11 +93,9 @@ def _sources(id: str, verify: Dict, files: Files | None, parse: Callable[[str], 
     path = verify.get("contract_path") or verify.get("verification_contract_path")
     if path:
         read = _read(str(path), files, parse)
-        try:
-            yield _fields(read, "")
-        except MisuseError as error:
-            why = error.message.removeprefix("orchestration parse error at ")
-            raise MisuseError(f"workflow verification contract parse failed for {path}: {why}") from error
+        with reading(f"workflow verification contract parse failed for {path}: "):
+            fields = _fields(read, "")
+        yield fields
     inner = verify.get("contract")
     if inner is not None:
         if not isinstance(inner, dict):
@@ -112,8 +110,9 @@ def _read(path: str, files: Files | None, parse: Callable[[str], Any]) -> Dict:
             raise OSError("there are no files")
         text = files.read_text(path)
     except (OSError, UnicodeError) as error:
-        why = reason(error)
-        raise MisuseError(f"workflow verification contract read failed for {path}: {why}") from error
+        raise MisuseError(
+            f"workflow verification contract read failed for {path}: {reason(error)}"
+        ) from error
     try:
         read = parse(text)
     except ValueError as error:

@@ -16,8 +16,8 @@ from harnpy.agent.errors import reason
 from harnpy.agent.runtime import one_by_one
 from harnpy.llm.tools import tool_entries
 from harnpy.workflow.artifacts.artifact import KIND, normalised
+from harnpy.workflow.graph.normalise import is_plain_model_policy
 from harnpy.workflow.stages import inputs
-from harnpy.workflow.stages.options import DEFAULTS
 from harnpy.workflow.stages.stage import run_stage
 from harnpy.workflow.stages.work import Ended
 
@@ -172,8 +172,7 @@ def _limit(work: Work, total: int) -> int:
 
 def _is_executable(node: Dict) -> bool:
     says = node["mode"] or node["prompt"] or node["system"] or tool_entries(node["tools"])
-    policy: Dict = node["model_policy"] or {}
-    return bool(says) or any(value not in (None, DEFAULTS.get(key)) for key, value in policy.items())
+    return bool(says) or not is_plain_model_policy(node["model_policy"])
 
 
 def _turned_to_artifact(work: Work, item: _Item, total: int) -> _Branch:

@@ -15,14 +15,10 @@ FORMAT_VARIABLE = "HARN_AGENT_TOOL_FORMAT"
 
 _CALL = ("provider", "model", "model_tier", "temperature", "max_tokens")
 _LOOP = (
-    "nudge", "tool_examples", "stop_after_successful_tools", "require_successful_tools", "turn_policy",
-    "native_tool_fallback", "skills", "skill_match", "permissions", "command_policy", "post_turn_callback",
-    "task_ledger",
+    "max_iterations", "max_nudges", "nudge", "tool_examples", "stop_after_successful_tools",
+    "require_successful_tools", "turn_policy", "native_tool_fallback", "skills", "skill_match", "permissions",
+    "command_policy", "post_turn_callback", "task_ledger",
 )  # fmt: skip
-DEFAULTS = {
-    "max_iterations": 16,
-    "max_nudges": 3,
-}
 _FIXED = {
     "persistent": True,
     "llm_retries": 2,
@@ -60,8 +56,6 @@ def loop_options(runtime: Runtime, node: Dict, session_id: str) -> Dict:
         **call_options(node),
         **_given(inner if isinstance(inner, dict) else {}, ("command_policy",)),
         **_given(policy, _LOOP),
-        **DEFAULTS,
-        **_given(policy, DEFAULTS),
         **_FIXED,
         **_compaction(node["auto_compact"] or {}),
         "session_id": session_id,
