@@ -70,8 +70,7 @@ def command(
     except MisuseError as error:
         if kind == "record":
             return records.unreadable(error)
-        complain(f"error: {error.message}")
-        return FAILED
+        return records.refused(error, f"error: {error.message}")
 
 
 def shown(report: Dict, page: str | None = None) -> int:
@@ -119,14 +118,13 @@ def _record(path: str, compare: str | None) -> Dict:
 
 def _directory(path: str) -> Dict:
     names = sorted(name for name in os.listdir(path) if name.endswith(".json"))
+    if not names:
+        complain(f"warning: no run records in {path}")
     return suite.report([_case(os.path.join(path, name)) for name in names])
 
 
 def _case(path: str) -> Dict:
-    try:
-        run = records.load(path)
-    except MisuseError as error:
-        raise MisuseError(f"{path}: {error.message}") from error
+    run = records.load(path)
     return suite.case_report(run, suite.own_fixture(run, records.effects()), None, path)
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
-from harnpy.cli.console import FAILED, OK, complain
+from harnpy.cli.console import FAILED, OK
 from harnpy.cli.evaluate import judged, shown
+from harnpy.cli.records import refused
 from harnpy.cli.report import say
 from harnpy.llm.errors import MisuseError
 from harnpy.project import MANIFEST, project_root
@@ -30,8 +31,7 @@ def _judge(path: str) -> int:
     try:
         return shown(judged(path, "pack"))
     except MisuseError as error:
-        complain(f"error: {error.message}")
-        return FAILED
+        return refused(error, f"error: {error.message}")
 
 
 def _listed(root: str) -> list[str]:

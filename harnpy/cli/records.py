@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from harnpy.builtins.json_reader import read
-from harnpy.cli.console import FAILED, complain
+from harnpy.cli.console import FAILED, complain, harmless
 from harnpy.llm.errors import MisuseError
 from harnpy.session.effects import Effects
 from harnpy.workflow.records import files
@@ -33,7 +33,13 @@ def load(path: str) -> Dict:
 
 def unreadable(error: MisuseError) -> int:
     """Say that there is no record, and answer the exit status."""
-    complain(f"Failed to load run record: {error.message.partition(': ')[2]}")
+    return refused(error, f"Failed to load run record: {error.message.partition(': ')[2]}")
+
+
+def refused(error: Exception, message: str) -> int:
+    """Say what is wrong, and with which file if that is known, and answer the exit status."""
+    named = [harmless(file) for file in getattr(error, "__notes__", ())]
+    complain("\n  --> ".join([message, *named]))
     return FAILED
 
 

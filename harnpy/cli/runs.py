@@ -36,12 +36,18 @@ def command() -> None:
 
 
 @command.command("list")
-@click.option("--dir", "directory", type=click.Path(exists=True, file_okay=False), metavar="D")
+@click.option(
+    "--dir",
+    "directory",
+    type=click.Path(exists=True, file_okay=False),
+    metavar="D",
+    help="Where to look, in place of HARN_RUN_DIR or .harn-runs.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
 def list_runs(directory: str | None, as_json: bool) -> int:
-    """List the runs whose records are in D or below it, the newest first.
+    """List the runs that left a record, the newest first.
 
-    D is the directory that workflows write to, HARN_RUN_DIR or .harn-runs, unless it is given.
+    Records are looked for where workflows write them, and in the directories below.
     """
     where = Path(directory or run_directory(records.effects()))
     found = sorted(records.summaries(where), key=lambda run: (run.started_at, run.id), reverse=True)

@@ -16,7 +16,7 @@ from harnpy.project import project_root
 from harnpy.session.sidecar import SidecarError, read_rows
 from harnpy.vm.host import Host
 from harnpy.workflow.bundle import BundleError, export_run, import_bundle, validate_bundle
-from harnpy.workflow.records.files import load, reason
+from harnpy.workflow.records.files import reason
 from harnpy.workflow.records.observability import sidecar_path
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def command() -> None:
 
 @command.command("export")
 @click.argument("run", metavar="RUN.json")
-@click.option("--mode", type=click.Choice(_MODES), default="sanitized", show_default=True)
+@click.option("--mode", type=click.Choice(_MODES), default="sanitized", show_default=True, help="See above.")
 @click.option("-o", "--out", metavar="FILE", help="Write the bundle there; without it, to stdout.")
 def export(run: str, mode: str, out: str | None) -> int:
     """Make a bundle of a run record and the transcript beside it.
@@ -45,7 +45,7 @@ def export(run: str, mode: str, out: str | None) -> int:
     """
     effects = records.effects()
     try:
-        record = load(run, effects)
+        record = records.load(run)
         bundle = export_run(
             record,
             mode,
@@ -54,8 +54,7 @@ def export(run: str, mode: str, out: str | None) -> int:
             env=os.environ,
         )
     except (MisuseError, SidecarError) as error:
-        complain(str(error))
-        return FAILED
+        return records.refused(error, str(error))
     return _deliver(_text(bundle), out, "session bundle")
 
 

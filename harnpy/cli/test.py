@@ -29,7 +29,7 @@ def _milliseconds(context: click.Context, parameter: click.Parameter, value: str
 @click.command("test", short_help="Run the tests of a project, or a conformance suite.")
 @click.argument("target", required=False)
 @click.argument("selection", required=False)
-@click.option("--filter", metavar="P", help="Run only what matches (see below).")
+@click.option("--filter", metavar="P", help="Run only what matches, see above.")
 @click.option(
     "--timeout", callback=_milliseconds, default="30000", metavar="MS", help="For each test; 5s is 5000."
 )

@@ -100,12 +100,14 @@ def test_a_directory_without_records(harnpy: Command, write) -> None:
     write("runs/notes.txt", "")
     done = harnpy("eval", "runs")
     assert (done.stdout, done.returncode) == ("PASS 0 passed, 0 failed, 0 total\n", 0)
+    assert done.stderr == "warning: no run records in runs\n"
 
 
 def test_a_directory_with_something_else(harnpy: Command, write) -> None:
     write("runs/a.json", "{")
     done = harnpy("eval", "runs")
-    assert done.stderr.startswith("error: runs/a.json: failed to parse run record: ")
+    assert done.stderr.startswith("error: failed to parse run record: ")
+    assert done.stderr.endswith("\n  --> runs/a.json\n")
     assert done.returncode == 1
 
 
@@ -133,7 +135,8 @@ def test_a_suite(harnpy: Command, write, extra: Dict) -> None:
 
 def test_a_suite_whose_file_is_missing(harnpy: Command, write) -> None:
     done = harnpy("eval", write("suite.json", json.dumps({"cases": [{"run_path": "gone.json"}]})))
-    assert done.stderr == "error: failed to read run record: No such file or directory (os error 2)\n"
+    message = "error: failed to read run record: No such file or directory (os error 2)"
+    assert done.stderr == f"{message}\n  --> gone.json\n"
     assert (done.stdout, done.returncode) == ("", 1)
 
 
@@ -196,7 +199,8 @@ def test_a_pack_as_json(harnpy: Command, write) -> None:
 
 def test_a_pack_that_can_not_be_read(harnpy: Command, write) -> None:
     done = harnpy("eval", write("pack.toml", "id = "))
-    assert done.stderr == "error: failed to parse eval pack: Invalid value (at end of document)\n"
+    message = "error: failed to parse eval pack: Invalid value (at end of document)"
+    assert done.stderr == f"{message}\n  --> pack.toml\n"
     assert done.returncode == 1
 
 
@@ -335,7 +339,8 @@ def test_the_packs_that_a_package_lists(harnpy: Command, write) -> None:
     assert done.stdout == (
         f"Eval pack: evals/a.toml\n{empty}Eval pack: gone.toml\nEval pack: evals/b.json\n{empty}"
     )
-    assert done.stderr == "error: failed to read eval pack: No such file or directory (os error 2)\n"
+    message = "error: failed to read eval pack: No such file or directory (os error 2)"
+    assert done.stderr == f"{message}\n  --> gone.toml\n"
     assert done.returncode == 1
 
 

@@ -129,7 +129,9 @@ def test_diff_is_a_table(harnpy: Command, save: Save) -> None:
 )
 def test_a_missing_record_is_told(harnpy: Command, arguments: tuple[str, ...]) -> None:
     done = harnpy(*arguments)
-    assert done.stderr == "Failed to load run record: No such file or directory (os error 2)\n"
+    assert done.stderr == (
+        "Failed to load run record: No such file or directory (os error 2)\n  --> none.json\n"
+    )
     assert (done.stdout, done.returncode) == ("", 1)
 
 
@@ -138,7 +140,9 @@ def test_a_missing_or_broken_baseline_is_told(
 ) -> None:
     save("r.json")
     done = harnpy("runs", "inspect", "r.json", "--compare", write("b.json", "{"))
-    assert done.stderr == "Failed to load run record: EOF while parsing an object at line 1 column 1\n"
+    assert done.stderr == (
+        "Failed to load run record: EOF while parsing an object at line 1 column 1\n  --> b.json\n"
+    )
     assert (done.stdout, done.returncode) == ("", 1)
 
 

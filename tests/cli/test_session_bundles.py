@@ -76,7 +76,9 @@ def test_export_hides_the_environment(
 
 def test_export_of_no_run(capsys: Capture, write: Write) -> None:
     assert main(["session", "export", "none.json"]) == 1
-    assert capsys.readouterr().err == "failed to read run record: No such file or directory (os error 2)\n"
+    assert capsys.readouterr().err == (
+        "failed to read run record: No such file or directory (os error 2)\n  --> none.json\n"
+    )
     assert main(["session", "export", write("bad.json", "{")]) == 1
     assert capsys.readouterr().err.startswith("failed to parse run record: ")
 

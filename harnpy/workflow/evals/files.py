@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from harnpy.llm.errors import MisuseError
 from harnpy.workflow.evals.manifest import normalised
 from harnpy.workflow.fields import read_toml
-from harnpy.workflow.records.files import reason
+from harnpy.workflow.records.files import names_its_file, reason
 
 if TYPE_CHECKING:
     from harnpy.session.effects import Effects
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     Dict = dict[str, Any]
 
 
+@names_its_file
 def load(path: str, effects: Effects) -> Dict:
     """The manifest in a file, whose folder is where its paths begin. Raises `MisuseError`."""
     try:

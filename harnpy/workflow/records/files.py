@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os.path
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.errors import MisuseError
@@ -48,6 +49,21 @@ def save(given: Any, effects: Effects, path: str | None = None, asked: Asked = n
     return run
 
 
+def names_its_file(read: Callable[[str, Effects], Dict]) -> Callable[[str, Effects], Dict]:
+    """Let what a reader raises name the file in a note: the reference's texts leave open which one it is."""
+
+    @wraps(read)
+    def reading(path: str, effects: Effects) -> Dict:
+        try:
+            return read(path, effects)
+        except MisuseError as error:
+            error.add_note(path)
+            raise
+
+    return reading
+
+
+@names_its_file
 def load(path: str, effects: Effects) -> Dict:
     """The record in a file. Raises `MisuseError`."""
     try:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from harnpy.llm.errors import MisuseError
 from harnpy.workflow.fields import reading
 from harnpy.workflow.records.diff import baseline_failure, diff
-from harnpy.workflow.records.files import load, reason
+from harnpy.workflow.records.files import load, names_its_file, reason
 from harnpy.workflow.records.fixture import evaluate, fixture_of, read_fixture
 from harnpy.workflow.records.record import normalised
 from harnpy.workflow.records.shapes import Field, read
@@ -56,6 +56,7 @@ def report(cases: list[Dict]) -> Dict:
     return {"pass": not failed, "total": len(cases), "passed": passed, "failed": failed, "cases": cases}
 
 
+@names_its_file
 def load_fixture(path: str, effects: Effects) -> Dict:
     """The replay fixture in a file. Raises `MisuseError`."""
     try:
