@@ -14,6 +14,16 @@ STATE_VARIABLE = "HARN_STATE_DIR"
 _STATE = ".harn"
 
 
+class ManifestError(Exception):
+    """What the manifest at ``path`` wants can't be done; ``help`` is what to do about it."""
+
+    def __init__(self, message: str, path: str, help: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.path = path
+        self.help = help
+
+
 def upwards(directory: str) -> Iterator[str]:
     """``directory`` and those above it."""
     yield directory

@@ -11,8 +11,8 @@ from harnpy.builtins.llm import models_of
 from harnpy.builtins.records.evals import eval_metrics
 from harnpy.cli import faults
 from harnpy.cli.fixtures import replay
+from harnpy.cli.project import bind_project
 from harnpy.cli.run import exit_status
-from harnpy.cli.skills import bind_skills
 from harnpy.llm.errors import OptionError
 from harnpy.llm.experiments import VARIABLE, read_experiment
 from harnpy.vm.host import ExitRequest, Host
@@ -48,7 +48,7 @@ def paired(path: str, spec: str, llm_mock: str | None, args: Sequence[str]) -> D
 def _run(path: str, spec: str | None, llm_mock: str | None, args: Sequence[str]) -> Dict:
     written: list[str] = []
     vm = Vm(_Host(written.append, spec))
-    bind_skills(vm, path, [])
+    bind_project(vm, path)
     status, failure = 0, ""
     try:
         if llm_mock is not None:

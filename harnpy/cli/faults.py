@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harnpy.llm.errors import FixtureError
+from harnpy.project import ManifestError
 from harnpy.syntax.errors import SourceFault
 from harnpy.vm import backtrace
 from harnpy.vm.errors import VmError
@@ -18,7 +19,7 @@ def text(error: Exception) -> str:
         return error.message
     if isinstance(error, VmError):
         return error.text
-    if isinstance(error, FixtureError):
+    if isinstance(error, FixtureError | ManifestError):
         return error.message
     if isinstance(error, OSError):
         return f"{error.filename}: {error.strerror}" if error.filename else str(error)
@@ -35,6 +36,9 @@ def render(error: Exception, stream: TextIO | None = None) -> str:
         return f"Error reading {text(error)}\n"
     if isinstance(error, FixtureError):
         return f"error: {error.message}\n"
+    if isinstance(error, ManifestError):
+        help_ = f"  = help: {error.help}\n" if error.help else ""
+        return f"error: {error.message}\n  --> {error.path}\n{help_}"
     return f"error: {text(error)}\n  = help: this is a mistake in harnpy itself; `run --debug` shows where\n"
 
 

@@ -8,8 +8,11 @@ from contextlib import suppress
 import click
 
 from harnpy import __version__
+from harnpy.cli import faults
+from harnpy.cli.console import FAILED
 from harnpy.cli.highlight import is_unfinished
 from harnpy.cli.shell import Shell
+from harnpy.project import ManifestError
 from harnpy.vm.host import ExitRequest
 
 
@@ -19,14 +22,17 @@ def command() -> int:
 
     When stdin is not a terminal, inputs are read from it to its end, without prompts.
     """
-    shell = Shell()
     try:
+        shell = Shell()
         if sys.stdin.isatty():
             _converse(shell)
         else:
             _read_pipe(shell)
     except ExitRequest as request:
         return request.code
+    except ManifestError as error:
+        sys.stderr.write(faults.render(error, sys.stderr))
+        return FAILED
     return 0
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from harnpy.cli.console import FAILED, INTERRUPTED, OK, complain, not_yet, usage_error
-from harnpy.cli.skills import bind_skills
+from harnpy.cli.project import bind_project
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ def _execute(options: Options) -> int:
     run = _instrumented(options, host)
     allow = None if options.allow is None else _allowed(options.allow)
     vm = Vm(host, deny=_names(options.deny), allow=allow, trace_llm=options.trace)
-    bind_skills(vm, options.file, options.skill_dirs)
+    bind_project(vm, options.file, options.skill_dirs)
     try:
         value = run(vm, options)
         if options.trace:

@@ -17,7 +17,7 @@ from harnpy import Vm
 from harnpy.cli import faults
 from harnpy.cli.fixtures import replay
 from harnpy.cli.limits import TimedOut, time_limit
-from harnpy.cli.skills import bind_skills
+from harnpy.cli.project import bind_project
 from harnpy.llm.errors import FixtureError
 from harnpy.vm.host import ExitRequest, Host
 
@@ -94,7 +94,7 @@ def run_program(
     """
     written: list[str] = []
     vm = Vm(host=TestHost(written.append, default_provider, scratch))
-    bind_skills(vm, str(path), skill_dirs)
+    bind_project(vm, str(path), skill_dirs)
     fixtures = path.with_suffix(".llm-mock.jsonl")
     start = perf_counter()
     try:

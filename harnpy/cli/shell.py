@@ -17,6 +17,8 @@ from harnpy import Vm
 from harnpy.cli import faults
 from harnpy.cli.console import complain
 from harnpy.cli.highlight import pieces
+from harnpy.cli.project import bind_hooks
+from harnpy.project import project_root
 from harnpy.vm.values import display, type_name
 
 if TYPE_CHECKING:
@@ -75,7 +77,9 @@ class Shell:
 
     def reset(self) -> None:
         """Forget every binding, session and counter."""
-        self.session = Vm().repl()
+        vm = Vm()
+        bind_hooks(vm, project_root(vm.host.cwd()))
+        self.session = vm.repl()
         self._count = 0
 
     @property

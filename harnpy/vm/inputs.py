@@ -28,6 +28,7 @@ class ReplSession:
         self.impls: dict[str, dict[str, Fn]] = {}
         self.imported: set[str] = set()
         self.inputs = 0
+        vm.start(lambda: None)
 
     def run(self, source: str, file: str | None = None) -> Value:
         """Run one input; the value of its last expression, else nil. A failed input binds nothing new."""

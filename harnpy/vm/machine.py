@@ -86,6 +86,8 @@ class Vm:
         self.builtins = BuiltinTable(catalog, self, frozenset(deny), allowed)
         self.signal = Signal()
         self.write: Callable[[str], object] = self.host.write_out
+        #: Called when a program or a REPL session starts, as the first thing that its root task does.
+        self.on_start: list[Callable[[], object]] = []
         self.calls = Calls(self)
         self.services = services or {}
         self.enter = _big_frame(66_000)
@@ -128,7 +130,7 @@ class Vm:
         unit = load(source, file, entry, self.builtins, checked, imports)
         unit.directory = self.source_dir
         linker = self.linker(unit, set()) if imports else None
-        return self.run_unit(unit, namespace(self, unit, {}, linker))
+        return self.start(_main(unit, namespace(self, unit, {}, linker)))
 
     def run_file(
         self, path: str, *, args: Sequence[str] = (), entry: str | None = None, checked: bool = True
@@ -160,9 +162,17 @@ class Vm:
 
     def run_unit(self, unit: Unit, space: dict[str, Any]) -> Value:
         """Run what `load` or `compile_input` made, with ``space`` as its global names."""
-        exec(unit.code, space)  # noqa: S102
-        main = space["main"]
-        return self._run(lambda: main(1))
+        return self._run(_main(unit, space))
+
+    def start(self, body: Callable[[], Value]) -> Value:
+        """Run ``body`` as a program, after what is to be done before any."""
+
+        def started() -> Value:
+            for prepare in self.on_start:
+                prepare()
+            return body()
+
+        return self._run(started)
 
     def _run(self, body: Callable[[], Value]) -> Value:
         """Run ``body`` as the root task; errors leave in their final form."""
@@ -301,3 +311,10 @@ class Vm:
     def running_stack(self) -> Any:
         """The same, None when the task has none yet."""
         return None if self._tasks is None else self._tasks.current.session_stack
+
+
+def _main(unit: Unit, space: dict[str, Any]) -> Callable[[], Value]:
+    """What runs a unit, with ``space`` as its global names."""
+    exec(unit.code, space)  # noqa: S102
+    main = space["main"]
+    return lambda: main(1)

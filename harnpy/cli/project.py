@@ -1,0 +1,87 @@
+"""What a program finds before it runs: hooks of its project, skills in files. Spec: 07 §8.4, §13.1.
+
+On the start-up path: what reads them is imported when there is something to read.
+"""
+
+from __future__ import annotations
+
+import os
+
+from harnpy.project import MANIFEST, ManifestError, project_root
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from harnpy import Vm
+
+
+def bind_project(vm: Vm, file: str | None, skill_dirs: Iterable[str] = ()) -> None:
+    """Give the program in ``file`` its skills, and its project's hooks as soon as it starts.
+
+    ``skill_dirs`` come before all other places of skills. Code without a file belongs to no project; what
+    is read from stdin, ``-``, counts as a file that stands here.
+    """
+    here = vm.host.cwd()
+    at = None if file is None else os.path.normpath(os.path.join(here, os.path.dirname(file)))
+    project = None if at is None else project_root(at)
+    bind_hooks(vm, project)
+    places = [
+        (layer, directory)
+        for layer, directory in _places(vm.host.env, here, project or at, skill_dirs)
+        if layer == "cli" or os.path.isdir(directory)
+    ]
+    vm.found_skills = ()
+    if places or project is not None:
+        _bind_skills(vm, project or at, places)
+
+
+def bind_hooks(vm: Vm, project: str | None) -> None:
+    """Let the hooks of a project be installed whenever a program starts."""
+    if project is not None:
+        vm.on_start.append(lambda: _install_hooks(vm, project))
+
+
+def _bind_skills(vm: Vm, root: str | None, places: list[tuple[str, str]]) -> None:
+    """What can't be used is a warning on stderr."""
+    from harnpy.agent.skills.sources import discover
+
+    def warn(message: str) -> None:
+        vm.host.write_err(f"warning: skills: {message}\n")
+
+    vm.found_skills = discover(vm.host, root, places, warn)
+
+
+def _install_hooks(vm: Vm, project: str) -> None:
+    """Raises `ManifestError`. A manifest without the word has no hooks, whatever else is wrong with it."""
+    path = os.path.join(project, MANIFEST)
+    try:
+        text = vm.host.read_text(path)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ManifestError(f"failed to install manifest hooks: {reason}", path) from None
+    if "hooks" in text:
+        from harnpy.builtins.manifest_hooks import install
+
+        install(vm, path, text)
+
+
+def _places(
+    env: Callable[[str], str | None], here: str, root: str | None, directories: Iterable[str]
+) -> Iterator[tuple[str, str]]:
+    """Layers and their directories."""
+    for directory in directories:
+        yield "cli", os.path.normpath(os.path.join(here, directory))
+    for directory in (env("HARN_SKILLS_PATH") or "").split(":"):
+        if directory:
+            yield "env", os.path.normpath(os.path.join(here, directory))
+    if root:
+        yield "project", os.path.join(root, ".harn/skills")
+        yield "package", os.path.join(root, ".harn/packages")
+    home = env("HOME")
+    if home:
+        yield "user", os.path.join(home, ".harn/skills")
+    config = env("XDG_CONFIG_HOME") or (os.path.join(home, ".config") if home else None)
+    if config:
+        yield "system", os.path.join(config, "harn/skills")
+    yield "system", "/etc/harn/skills"
