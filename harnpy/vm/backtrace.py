@@ -45,9 +45,12 @@ class Frame:
 
 
 def _entries(trace: TracebackType | None) -> Iterator[tuple[FrameType, int]]:
+    """The frames, each where the error came from: one that raised it again is there twice."""
     while trace is not None:
-        yield trace.tb_frame, trace.tb_lineno
-        trace = trace.tb_next
+        after = trace.tb_next
+        if after is None or after.tb_frame is not trace.tb_frame:
+            yield trace.tb_frame, trace.tb_lineno
+        trace = after
 
 
 def _located(frame: FrameType, lineno: int) -> Frame:

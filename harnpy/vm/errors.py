@@ -79,11 +79,7 @@ class Interrupted(Thrown):
 
     def outside(self, deadline: float) -> Thrown:
         """What it is outside the block of a deadline: of its own, a throw like any other (05 §9)."""
-        if self.deadline != deadline:
-            return self
-        assert self.__traceback__
-        # Raising it adds the frame that it left the block in.
-        return Thrown(self.value).with_traceback(self.__traceback__.tb_next)
+        return Thrown(self.value).with_traceback(self.__traceback__) if self.deadline == deadline else self
 
 
 class TypeFault(VmError):

@@ -403,11 +403,11 @@ class Scheduler:
         if not task.deadlines:
             return
         now = self.vm.host.monotonic()
-        over = [when for when in task.deadlines if when <= now]
-        if over:
+        if now >= min(task.deadlines):
+            outermost = next(when for when in task.deadlines if when <= now)
             task.deadlines = tuple(when for when in task.deadlines if when > now)
             self.abort_children(task)
-            raise Interrupted(DEADLINE, over[0])
+            raise Interrupted(DEADLINE, outermost)
 
     def request_cancel(self, task: Task) -> None:
         """Ask a task, and the parts of a `parallel` it waits for, to end."""

@@ -132,6 +132,21 @@ def test_an_uncaught_error_is_rendered(harnpy: Command, script) -> None:
     assert done.returncode == 1
 
 
+def test_the_way_out_of_deadlines_is_told_once(harnpy: Command, script) -> None:
+    program = (
+        "fn wait() {\n  deadline 60s {\n    while true { }\n  }\n}\n"
+        "pipeline main(task) {\n  deadline 5ms {\n    wait()\n  }\n}\n"
+    )
+    assert harnpy("run", script(program)).stderr == (
+        "error: Thrown: Deadline exceeded\n"
+        "  --> demo.harn:3:5\n"
+        "   |\n"
+        " 3 |     while true { }\n"
+        "   |     ^^^^^\n"
+        "  = note: called from pipeline at demo.harn:8\n"
+    )
+
+
 def test_a_thrown_value_is_rendered_without_a_line(harnpy: Command, script) -> None:
     done = harnpy("run", script('throw {category: "timeout", message: "slow"}'))
     assert done.stderr.startswith("error: Thrown: {category: timeout, message: slow}\n")
