@@ -5,7 +5,7 @@ Spec: 08 §7.2. The executor makes one; here stands what the agents' room knows 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
@@ -47,6 +47,18 @@ class WorkflowScope:
     stage_id: str | None = None
     skills: Any = None
     skill_match: Any = None
+
+    def inside(self, outer: WorkflowScope | None) -> WorkflowScope:
+        """The scope in a run that another one's stage has started: that one hears of it, too, and its skills
+        are for loops that would have none."""
+        if outer is None:
+            return self
+        return replace(
+            self,
+            recorders=(*self.recorders, *outer.recorders),
+            skills=outer.skills if self.skills is None else self.skills,
+            skill_match=outer.skill_match if self.skill_match is None else self.skill_match,
+        )
 
     def tool_called(self, call: ToolCall) -> None:
         for recorder in self.recorders:

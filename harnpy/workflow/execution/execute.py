@@ -86,15 +86,14 @@ class Execution:
         self._recorder = RunRecorder(runtime, run)
         writer = RunWriter(run, path, effects, runtime.when_idle)
         self._progress = Progress(ready, writer, self._recorder, effects)
-        outer = ambient.workflow
         self._scope = WorkflowScope(
             workflow_id=graph["id"],
             run_id=run["id"],
             mutation=mutation,
-            recorders=(self._recorder, *(outer.recorders if outer else ())),
+            recorders=(self._recorder,),
             skills=options.skills,
             skill_match=options.skill_match,
-        )
+        ).inside(ambient.workflow)
         self._contracts: list[Dict] | None = None
 
     def run(self) -> Dict:
