@@ -206,7 +206,9 @@ def test_names_of_no_secrets(name: str) -> None:
     [
         "a risk-averse task-5f2a9c1e plan", "the bearer of bad news", "Use a bearer token.", "bearer tokens",
         "sk-", 'set {"input_tokens": "12"}', "AKIA", "ghp_", "flask-login and disk-usage", "-----BEGIN-----",
-        "password: none",
+        "password: none", "next_token = parse2(x)", "Client(token=token, password=None)",
+        "authorization: token based", "max_tokens=100000", "token=123456", "http://host1:8080/a@b",
+        "secret: see RFC7515",
     ],
 )  # fmt: skip
 def test_prose_stays(text: str) -> None:
@@ -223,10 +225,33 @@ def test_prose_stays(text: str) -> None:
         ("{'api_key': 'x'}", "{'api_key': '[redacted:secret]'}"),
         ("k -----BEGIN X KEY-----\nMII\n-----END X KEY----- z", "k [redacted:secret] z"),
         ("url?k=1%20ghp_abcdef", "url?k=1%20[redacted:secret]"),
+        ("url?api_key=hunter2&n=1", "url?api_key=[redacted:secret]&n=1"),
+        ("export DB_PASSWORD='hunter2!'", "export DB_PASSWORD='[redacted:secret]'"),
+        (
+            "X-Api-Key: hunter2\nCookie: sid=hunter2; x",
+            "X-Api-Key: [redacted:secret]\nCookie: [redacted:secret]; x",
+        ),
+        ("authorization: token hunter2", "authorization: token [redacted:secret]"),
+        ("postgres://bo:hunter@db/x", "postgres://bo:[redacted:secret]@db/x"),
     ],
 )
 def test_keys_in_texts(text: str, masked: str) -> None:
     assert mask_secrets(text) == masked
+
+
+@pytest.mark.parametrize(
+    ("given", "masked"),
+    [
+        (["Authorization", "open"], ["Authorization", "[redacted:secret]"]),
+        ({"name": "DB_PASSWORD", "value": ["open"]}, {"name": "DB_PASSWORD", "value": ["[redacted:secret]"]}),
+        ({"key": "x-api-key", "value": "open"}, {"key": "x-api-key", "value": "[redacted:secret]"}),
+        ({"name": "token", "kind": "open"}, {"name": "token", "kind": "open"}),
+        (["password", "open"], ["password", "open"]),
+        (["Authorization", "open", "x"], ["Authorization", "open", "x"]),
+    ],
+)
+def test_entries_of_lists_of_headers(given: Any, masked: Any) -> None:
+    assert without_secrets({"sent": [given]}) == {"sent": [masked]}
 
 
 def test_keys_of_dicts_are_masked_and_stay_apart() -> None:

@@ -28,6 +28,8 @@ KEYS = {
     "aws": ("AKIAIOSFODNN7EXAMPLE", "AKIAIOSFODNN7EXAMPLE"),
     "bearer": ("Authorization: Bearer mF_9.B5f-4.1JqM", "mF_9.B5f-4.1JqM"),
     "lower bearer": ("'authorization':'bearer hunter2hunter2'", "hunter2hunter2"),
+    "url": ("git clone https://bo:hunter2hunter2@host/x.git", "hunter2hunter2"),
+    "variable": ("MY_API_KEY=hunter2hunter2", "hunter2hunter2"),
     "pem": (
         "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA\n-----END RSA PRIVATE KEY-----",
         "MIIEpAIBAAKCAQEA",

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.workflow.bundle.manifest import Manifest, step
-from harnpy.workflow.bundle.secrets import MASK, is_secret_name, mask_secrets
+from harnpy.workflow.bundle.secrets import MASK, is_secret_header, is_secret_name, mask_secrets, names_secret
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -56,14 +56,19 @@ class Redactor:
         if isinstance(value, dict):
             return self._dict(self._shapes(value, pointer, self._manifest), pointer)
         if isinstance(value, list):
-            return [self.value(item, step(pointer, at)) for at, item in enumerate(value)]
+            hidden = 1 if is_secret_header(value) else None
+            return [
+                (self._secret if at == hidden else self.value)(item, step(pointer, at))
+                for at, item in enumerate(value)
+            ]
         return value
 
     def _dict(self, value: Dict, pointer: str) -> Dict:
         redacted: Dict = {}
+        hidden = "value" if names_secret(value) else None
         for key, item in value.items():
             shown = self._key(key, redacted, pointer)
-            alter = self._secret if is_secret_name(key) else self.value
+            alter = self._secret if key == hidden or is_secret_name(key) else self.value
             redacted[shown] = alter(item, step(pointer, shown))
         return redacted
 

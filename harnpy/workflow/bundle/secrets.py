@@ -7,6 +7,7 @@ taken back. Spec: 08 §17, modes.
 from __future__ import annotations
 
 import re
+from typing import Any
 
 MASK = "[redacted:secret]"
 
@@ -50,6 +51,33 @@ _MEMBER = re.compile(
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
 
+#: One without quotes.
+_VALUE = r"""[^\s&"'`;,<>(){}\[\]\\$]"""
+#: A header, variable or parameter with its value. Prose and code go on with words and calls, but what is
+#: secret has digits, too.
+_ASSIGNED = re.compile(
+    rf"""(?P<keep>{_BEGIN}{_NAME}[ \t]{{0,8}}(?:=|:(?!//))[ \t]{{0,8}}["']?(?:token[ \t]+)?)
+         (?={_VALUE}{{0,200}}[A-Za-z])(?={_VALUE}{{0,200}}[0-9]){_VALUE}{{6,}}+(?!\()""",
+    re.VERBOSE | re.IGNORECASE,
+)
+#: The password in a URL.
+_IN_URL = re.compile(r"""(?P<keep>://[^\s/?\#@:"'<>\\]{0,128}:)[^\s/?\#@"'<>\\]{1,256}(?=@)""")
+
+_HEADER = re.compile(
+    r"(?:proxy-)?authorization|(?:set-)?cookie|x-(?:.*-)?(?:key|token|secret)", re.IGNORECASE
+)
+
+
+def is_secret_header(pair: list[Any]) -> bool:
+    """Whether a list is the name of a header that holds a secret, and its value."""
+    return len(pair) == 2 and isinstance(pair[0], str) and _HEADER.fullmatch(pair[0]) is not None
+
+
+def names_secret(entry: dict[str, Any]) -> bool:
+    """Whether a dict is one of a list of headers, variables or fields, its ``value`` a secret."""
+    name = entry.get("name", entry.get("key"))
+    return "value" in entry and isinstance(name, str) and is_secret_name(name)
+
 
 def is_secret_name(key: str) -> bool:
     """Whether the text under that key is a secret: ``x-api-key``, but not ``input_tokens``."""
@@ -60,5 +88,6 @@ def mask_secrets(text: str) -> str:
     """``text`` with `MASK` in place of what looks like a key; all else stays as it is."""
     text = _PEM.sub(MASK, text)
     text = _MEMBER.sub(lambda found: f"{found['keep']}{MASK}{found['end']}", text)
-    text = _BEARER.sub(lambda found: found["keep"] + MASK, text)
+    for pattern in (_BEARER, _ASSIGNED, _IN_URL):
+        text = pattern.sub(lambda found: found["keep"] + MASK, text)
     return _KEY.sub(MASK, text)
