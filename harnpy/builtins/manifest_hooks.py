@@ -64,8 +64,8 @@ def install(vm: Vm, path: str, text: str) -> None:
             handler = _handler(vm, manifest, os.path.dirname(path), each.handler)
             hooks_of(vm).add(each.event, python_function(vm, handler), each.pattern)
     except (msgspec.DecodeError, MisuseError, _Refused) as error:
-        message = f"failed to install manifest hooks: {error}"
-        raise ManifestError(message, path, getattr(error, "help", None)) from error
+        help_ = error.help if isinstance(error, _Refused) else None
+        raise ManifestError(f"failed to install manifest hooks: {error}", path, help_) from error
 
 
 def _handler(vm: Vm, manifest: _Manifest, root: str, handler: str) -> Fn:
