@@ -26,9 +26,16 @@ def effects() -> Effects:
     return Effects(parse_json=read)
 
 
-def load(path: str) -> Dict:
-    """The record in a file. Raises `MisuseError`; `unreadable` tells it."""
-    return files.load(path, effects())
+def load(name: str) -> Dict:
+    """The record in a file, or of the run with that id. Raises `MisuseError`; `unreadable` tells it."""
+    return files.load(_file(name), effects())
+
+
+def _file(name: str) -> str:
+    """The path of a record: the first column of a list says ids."""
+    of_id = files.default_path(name, effects())
+    bare = "/" not in name and "." not in name
+    return of_id if bare and not Path(name).exists() and Path(of_id).exists() else name
 
 
 def unreadable(error: MisuseError) -> int:

@@ -16,7 +16,7 @@ from harnpy.workflow.report import html_report
 @click.argument("run")
 @html_option
 def command(run: str, page: str | None) -> int:
-    """Show how the run in the file RUN went, stage by stage, and whether it passes its own fixture."""
+    """Show how the run in the file RUN, or of that id, went, and whether it passes its own fixture."""
     try:
         record = records.load(run)
     except MisuseError as error:

@@ -111,6 +111,8 @@ def _stage(stage: Dict, children: list[Dict]) -> Iterator[str]:
     handle = stage["metadata"].get("worker")
     if not isinstance(handle, dict):
         yield line
+        if stage["branch"] == "error":
+            yield f"  error: {one_line(stage['metadata'].get('error') or '-')}"
         return
     known = (child for child in children if child["worker_id"] == handle.get("id"))
     child = next(known, dict.fromkeys(("worker_name", "worker_id", "run_id", "run_path")))

@@ -65,7 +65,7 @@ def list_runs(directory: str | None, as_json: bool) -> int:
 @click.option("--compare", metavar="BASE", help="Show what changed since the run in BASE.")
 @html_option
 def inspect(run: str, compare: str | None, page: str | None) -> int:
-    """Show the run whose record is in the file RUN."""
+    """Show the run whose record is in the file RUN, or whose id that is."""
     try:
         record = records.load(run)
         base = None if compare is None else records.load(compare)

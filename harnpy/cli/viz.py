@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from harnpy.builtins.json_reader import JsonError, read
+from harnpy.cli.console import complain
 from harnpy.cli.graph_literals import GraphLiteral, graphs_in
 from harnpy.cli.program_chart import program_chart
 from harnpy.llm.errors import MisuseError
@@ -86,9 +87,17 @@ def _chosen(found: Sequence[GraphLiteral], name: str | None) -> Any:
     if not spelled_out:
         raise ValueError("the graph's nodes or edges are computed: save it as JSON and draw that")
     if len(spelled_out) > 1:
-        names = ", ".join(graph.names[0] if graph.names else "(no name)" for graph in spelled_out)
-        raise ValueError(f"there are {len(spelled_out)} workflow graphs: choose with --graph NAME: {names}")
+        raise ValueError(
+            f"there are {len(spelled_out)} workflow graphs: choose with --graph NAME: {_listed(spelled_out)}"
+        )
+    computed = [graph for graph in found if graph.graph is None]
+    if computed:
+        complain(f"note: not drawn, as their nodes or edges are computed: {_listed(computed)}")
     return spelled_out[0].graph
+
+
+def _listed(graphs: Sequence[GraphLiteral]) -> str:
+    return ", ".join(graph.names[0] if graph.names else "(no name)" for graph in graphs)
 
 
 def _reason(error: Exception) -> str:

@@ -80,6 +80,22 @@ def test_inspect_of_a_bare_record(harnpy: Command, write: Callable[[str, str], s
     assert not any(line.startswith(("Parent", "Delegated")) for line in lines)
 
 
+def test_a_run_is_found_by_its_id(harnpy: Command, save: Save) -> None:
+    named = harnpy("runs", "inspect", save(".harn-runs/run-1.json"))
+    for command in (("runs", "inspect", "run-1"), ("runs", "diff", "run-1", "run-1"), ("replay", "run-1")):
+        assert harnpy(*command).returncode == 0
+    assert harnpy("runs", "inspect", "run-1").stdout == named.stdout
+    save("run-1", id="run-2")
+    assert harnpy("runs", "inspect", "run-1").stdout.startswith("Run: run-2\n"), "a file goes before an id"
+
+
+def test_inspect_says_what_a_stage_raised(harnpy: Command, save: Save) -> None:
+    stage = {**STAGES[0], "status": "failed", "branch": "error", "metadata": {"error": "no\nmodel"}}
+    lines = harnpy("runs", "inspect", save("r.json", stages=[stage])).stdout.splitlines()
+    place = lines.index("- plan [stage] status=failed outcome=success branch=error")
+    assert lines[place + 1] == "  error: no model"
+
+
 def test_inspect_compares_from_the_baseline_to_the_run(harnpy: Command, save: Save) -> None:
     changed = [{**STAGES[0], "status": "failed"}, {"id": "s3", "node_id": "new"}]
     calls = [{"tool_name": "look", "args_hash": "a1", "result": "x"}]

@@ -238,6 +238,13 @@ def test_one_of_several_graphs(harnpy: Command, write) -> None:
     assert '["act<br/>stage"]' in harnpy("viz", "--graph", "other", "p.harn").stdout
 
 
+def test_what_is_computed_is_named(harnpy: Command, write) -> None:
+    write("p.harn", GRAPH + "let other = workflow_graph({nodes: computed()})")
+    done = harnpy("viz", "--workflow", "p.harn")
+    assert done.stdout == CHART
+    assert done.stderr == "note: not drawn, as their nodes or edges are computed: other\n"
+
+
 @pytest.mark.parametrize(
     ("name", "text", "options", "reason"),
     [
