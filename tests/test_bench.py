@@ -75,3 +75,10 @@ def test_every_library_of_agents_that_is_installed_holds_the_conversations() -> 
         else:
             assert f"{side} is left out: pip install" in output
     assert "loops at once" in output
+
+
+def test_a_stage_among_many_costs_what_one_among_few_does() -> None:
+    output = run("bench/workflows.py", "--rounds", "1")
+    rows = [line.split() for line in output.splitlines() if line.startswith("  harnpy")]
+    assert len(rows) == 2, output
+    assert all(float(row[-1]) < 2 for row in rows), output
