@@ -17,6 +17,7 @@ from harnpy.agent.runtime import one_by_one
 from harnpy.llm.tools import tool_entries
 from harnpy.workflow.artifacts.artifact import KIND, normalised
 from harnpy.workflow.graph.normalise import is_plain_model_policy
+from harnpy.workflow.records.plain import plain
 from harnpy.workflow.stages import inputs
 from harnpy.workflow.stages.stage import run_stage
 from harnpy.workflow.stages.work import Ended
@@ -96,7 +97,8 @@ def _items(work: Work) -> list[_Item]:
     most = None if policy.get("max_items") is None else max(0, policy["max_items"])
     given = policy.get("items")
     if given:
-        return [_Item(number, value, None) for number, value in enumerate(given[:most], 1)]
+        effects = work.runtime.sessions.effects  # an artifact is data, which a function is not
+        return [_Item(number, plain(value, effects), None) for number, value in enumerate(given[:most], 1)]
     kind = policy.get("item_artifact_kind")
     artifacts = inputs.selected(work.node, work.artifacts)
     artifacts = [artifact for artifact in artifacts if kind in (None, "", artifact["kind"])]
