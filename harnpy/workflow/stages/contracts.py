@@ -109,7 +109,7 @@ def _read(path: str, files: Files | None, parse: Callable[[str], Any]) -> Dict:
         if files is None:
             raise OSError("there are no files")
         text = files.read_text(path)
-    except (OSError, UnicodeError) as error:
+    except (OSError, ValueError) as error:
         raise MisuseError(
             f"workflow verification contract read failed for {path}: {reason(error)}"
         ) from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.errors import MisuseError
+from harnpy.workflow.records.files import reason
 from harnpy.workflow.stages.briefing import brief, result_artifact
 from harnpy.workflow.stages.transcripts import visible
 from harnpy.workflow.stages.verification import verified
@@ -52,9 +53,9 @@ def _run(work: Work, command: str) -> Finished:
         return work.runtime.run_program(
             ("/bin/sh", "-lc", command), execution.get("cwd"), execution.get("env") or {}
         )
-    except OSError as error:
-        reason = error.strerror or error
-        raise MisuseError(f"workflow stage {node['id']} failed to run its command: {reason}") from error
+    except (OSError, ValueError) as error:
+        why = reason(error)
+        raise MisuseError(f"workflow stage {node['id']} failed to run its command: {why}") from error
 
 
 def _transcript(work: Work) -> Dict | None:
