@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import re
+from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any
 
@@ -237,6 +239,51 @@ def test_prose_stays(text: str) -> None:
 )
 def test_keys_in_texts(text: str, masked: str) -> None:
     assert mask_secrets(text) == masked
+
+
+@pytest.mark.parametrize("origin", ["x", 5, [], {}, {"redactions": [5], "sidecar": [], "workspaces": []}])
+def test_what_a_record_says_of_its_origin_may_be_somebody_elses(origin: Any) -> None:
+    assert validate_bundle(export(run(metadata={"session_bundle": origin}))) == []
+
+
+ODD: list[Any] = [None, 5, "x", [], {}, [5], {"a": 1}]
+
+
+def places(value: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The way to every part of a value."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value if isinstance(value, list) else [])
+    for key, item in inner:
+        yield (*above, key)
+        yield from places(item, (*above, key))
+
+
+@pytest.mark.parametrize("mode", ["sanitized", "local", "replay_only"])
+def test_a_bundle_of_odd_values_is_refused_or_makes_a_record_that_can_be_exported(mode: str) -> None:
+    """However it came about: its integrity is right."""
+    spoken = stage(
+        "a", event("message", "hello", "assistant"), *call("c", {"f": 1}, "done"), visible_text="hello"
+    )
+    asked = {"request_id": "q", "prompt": "?", "agent": "a", "asked_at": "now"}
+    made = run({**spoken, "artifacts": [{"kind": "summary"}]}, hitl_questions=[asked])
+    made["child_runs"] = [{"worker_id": "w", "task": "t", "request": {"a": 1}}]
+    bundle = export(made, mode, sidecar=[{"type": "message", "role": "user", "content": "hi"}])
+    for place in places(bundle):
+        for value in ODD:
+            changed = copy.deepcopy(bundle)
+            holder = changed
+            for key in place[:-1]:
+                holder = holder[key]
+            holder[place[-1]] = value
+            changed.pop("integrity", None)
+            changed = sealed(changed)
+            problems = validate_bundle(changed)
+            assert all(isinstance(problem, str) for problem in problems)
+            if problems:
+                with pytest.raises(BundleError):
+                    import_bundle(changed, needs_transcripts=False)
+            else:
+                taken = import_bundle(changed, needs_transcripts=False)
+                assert all(export_run(taken, to) for to in ("sanitized", "local", "replay_only"))
 
 
 @pytest.mark.parametrize(

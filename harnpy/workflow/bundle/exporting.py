@@ -60,7 +60,7 @@ def export_run(
         raise ValueError(f"unknown session bundle mode: {mode} (expected one of: {', '.join(MODES)})")
     effects = effects or Effects()
     run = _known(run, effects)
-    origin = run["metadata"].get(ORIGIN) or {}
+    origin = _origin(run)
     manifest = Manifest(origin.get("redactions") or ())
     fixture = run["replay_fixture"] or fixture_of(run, effects)
     content = sections(run, fixture, [*sidecar] or origin.get("sidecar") or [])
@@ -74,6 +74,18 @@ def export_run(
     document = {"_type": TYPE, "schema_version": VERSION, "mode": mode, **content}
     document |= _identity(digest(document), origin, effects)
     return sealed(document)
+
+
+def _origin(run: Dict) -> Dict:
+    """What the record remembers of its bundle; whatever else stands there is somebody else's."""
+    origin = run["metadata"].get(ORIGIN)
+    parts = ("redactions", "sidecar", "workspaces")
+    if not isinstance(origin, dict) or not all(isinstance(origin.get(part), list) for part in parts):
+        return {}
+    entries = [*origin["redactions"], *origin["sidecar"]]
+    if not all(isinstance(entry, dict) for entry in entries):
+        return {}
+    return origin if all(isinstance(entry.get("path"), str) for entry in origin["redactions"]) else {}
 
 
 def _known(run: Dict, effects: Effects) -> Dict:

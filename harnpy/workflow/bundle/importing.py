@@ -10,14 +10,14 @@ from harnpy.session.effects import Effects
 from harnpy.workflow.artifacts.artifact import HANDOFF, normal_kind, normalised
 from harnpy.workflow.bundle.exporting import ORIGIN, content_digest
 from harnpy.workflow.bundle.places import paths_in
-from harnpy.workflow.bundle.sections import IDENTITY, is_asked
+from harnpy.workflow.bundle.sections import outcomes_of, record_of
 from harnpy.workflow.bundle.validation import (
     has_integrity,
     is_supported,
     unsupported,
     validate_bundle,
 )
-from harnpy.workflow.records.shapes import RUN, STAGE, made, read
+from harnpy.workflow.records.shapes import STAGE, made
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,30 +56,23 @@ def import_bundle(bundle: Dict, *, needs_transcripts: bool = True) -> Dict:
 
 def _run(bundle: Dict) -> Dict:
     transcripts = {section["section"]: section for section in bundle["transcripts"]}
-    stages = [_stage(outcome, transcripts, bundle) for outcome in bundle["replay"]["stages"]]
-    return read(
-        RUN,
-        {
-            **{key: bundle["run"][key] for key in IDENTITY},
-            "stages": stages,
-            "completed_nodes": sorted({stage["node_id"] for stage in stages}),
-            "transcript": _transcript(transcripts, "run"),
-            "tool_recordings": bundle["tool_calls"],
-            "hitl_questions": [question for question in bundle["hitl"] if is_asked(question)],
-            "replay_fixture": bundle["replay"]["fixture"],
-            "metadata": {ORIGIN: _origin(bundle, transcripts)},
-            **{key: bundle[key] for key in ("trace_spans", "usage", "child_runs")},
-        },
-    )
+    stages = [_stage(outcome, transcripts, bundle) for outcome in outcomes_of(bundle)]
+    return {
+        **record_of(bundle),
+        "stages": stages,
+        "completed_nodes": sorted({stage["node_id"] for stage in stages}),
+        "transcript": _transcript(transcripts, "run"),
+        "metadata": {ORIGIN: _origin(bundle, transcripts)},
+    }
 
 
 def _origin(bundle: Dict, transcripts: Dict) -> Dict:
     """What another export of the run needs to know of the bundle it came from."""
-    sidecar = _transcript(transcripts, "sidecar")
+    sidecar = _transcript(transcripts, "sidecar") or {}
     return {
         **{key: bundle[key] for key in ("bundle_id", "mode", "created_at", "producer", "redactions")},
         "content_digest": content_digest(bundle),
-        "sidecar": sidecar["rows"] if sidecar else [],
+        "sidecar": sidecar.get("rows", []),
         "workspaces": sorted(set(_kept_paths(bundle))) if bundle["mode"] == "sanitized" else [],
     }
 
@@ -121,18 +114,23 @@ def _stage(outcome: Dict, transcripts: Dict, bundle: Dict) -> Dict:
 
 def _visible_text(transcript: Any, node_id: str, fixture: Dict | None) -> str | None:
     """What a stage said last; what the fixture knows it to have said, when that isn't in it."""
-    events = transcript.get("events") if isinstance(transcript, dict) else None
-    said = [
-        event["text"]
-        for event in events or []
-        if event.get("kind") == "message" and event.get("role") == "assistant" and event.get("text")
-    ]
+    said = list(_said(transcript))
     assertions = (fixture or {}).get("stage_assertions") or []
     snippets = [item.get("visible_text_contains") for item in assertions if item.get("node_id") == node_id]
     snippet = snippets[-1] if snippets else None
     if said and (snippet or "") in said[-1]:
-        return str(said[-1])
+        return said[-1]
     return snippet
+
+
+def _said(transcript: Any) -> Iterator[str]:
+    """The texts of the assistant's messages."""
+    events = transcript.get("events") if isinstance(transcript, dict) else None
+    for event in events or []:
+        if isinstance(event, dict) and (event.get("kind"), event.get("role")) == ("message", "assistant"):
+            text = event.get("text")
+            if text and isinstance(text, str):
+                yield text
 
 
 def _artifact(kind: str, id: str, outcome: Dict, bundle: Dict) -> Dict:

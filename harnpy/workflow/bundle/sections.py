@@ -9,9 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.workflow.bundle.tool_calls import tool_calls
+from harnpy.workflow.records.shapes import RUN, Field, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from harnpy.workflow.records.shapes import Shape
 
     Dict = dict[str, Any]
 
@@ -40,6 +43,13 @@ _PERMISSION_KINDS = (
     "hitl.dual_control_requested",
 )
 
+_OUTCOME: Shape = {
+    **dict.fromkeys(("stage_id", "node_id", "status", "outcome"), Field("string", "")),
+    "branch": Field("string"),
+    "artifact_kinds": Field("list of strings", []),
+    "verification_ok": Field("bool"),
+}
+
 
 def sections(run: Dict, fixture: Dict | None, sidecar: Sequence[Dict]) -> Dict:
     """What a bundle takes from a record with all its keys, as it is.
@@ -59,6 +69,26 @@ def sections(run: Dict, fixture: Dict | None, sidecar: Sequence[Dict]) -> Dict:
         "usage": run["usage"],
         "child_runs": run["child_runs"],
     }
+
+
+def record_of(bundle: Dict) -> Dict:
+    """The record that a bundle's sections make, but for its stages and transcripts. Raises `MisuseError`."""
+    return read(
+        RUN,
+        {
+            **{key: bundle["run"][key] for key in IDENTITY},
+            "tool_recordings": bundle["tool_calls"],
+            "hitl_questions": [question for question in bundle["hitl"] if is_asked(question)],
+            "replay_fixture": bundle["replay"]["fixture"],
+            **{key: bundle[key] for key in ("trace_spans", "usage", "child_runs")},
+        },
+    )
+
+
+def outcomes_of(bundle: Dict) -> list[Dict]:
+    """How the stages ended. Raises `MisuseError`."""
+    stages = enumerate(bundle["replay"]["stages"])
+    return [read(_OUTCOME, stage, f"replay.stages[{at}]") for at, stage in stages]
 
 
 def _transcripts(run: Dict, sidecar: Sequence[Dict]) -> Iterator[Dict]:
@@ -87,7 +117,7 @@ def _events(run: Dict) -> Iterator[Dict]:
             if not isinstance(event, dict) or not isinstance(event.get("kind"), str):
                 continue
             id = event.get("id")
-            if id is None or id not in seen:
+            if not isinstance(id, str) or id not in seen:
                 yield {"stage_id": stage_id, **event}
             if isinstance(id, str):
                 seen.add(id)

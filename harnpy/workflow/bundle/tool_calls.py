@@ -50,14 +50,14 @@ def _calls_in(transcript: Any, stage_id: Any) -> Iterator[Dict]:
         metadata = event.get("metadata") if isinstance(event, dict) else None
         if not isinstance(metadata, dict):
             continue
-        id = metadata.get("tool_use_id") or ""
+        id = _text(metadata.get("tool_use_id")) or ""
         if event.get("kind") == "tool_intent":
-            call = {"tool_name": event.get("text"), "tool_use_id": id, "stage_id": stage_id}
+            call = {"tool_name": _text(event.get("text")), "tool_use_id": id, "stage_id": stage_id}
             call["arguments"] = metadata.get("arguments")
             begun[call["tool_name"], id].append(call)
             calls.append(call)
         elif event.get("kind") == "tool_execution":
-            name = metadata.get("tool_name")
+            name = _text(metadata.get("tool_name"))
             waiting = begun[name, id]
             if not waiting:
                 calls.append({"tool_name": name, "tool_use_id": id, "stage_id": stage_id})
@@ -67,6 +67,10 @@ def _calls_in(transcript: Any, stage_id: Any) -> Iterator[Dict]:
             if "arguments" in metadata:
                 call.setdefault("arguments", metadata["arguments"])
     yield from calls
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def _unrecorded(call: Dict) -> Dict:

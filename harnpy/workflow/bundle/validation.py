@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from harnpy.llm.errors import MisuseError
 from harnpy.session.effects import is_rfc3339
 from harnpy.workflow.bundle import replay_only
 from harnpy.workflow.bundle.exporting import MODES, TYPE, VERSION, digest_of
 from harnpy.workflow.bundle.manifest import ACTIONS, REASONS, Manifest, points_into, step
 from harnpy.workflow.bundle.redaction import Redactor
-from harnpy.workflow.bundle.sections import IDENTITY
+from harnpy.workflow.bundle.sections import IDENTITY, outcomes_of, record_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -32,6 +33,7 @@ def validate_bundle(bundle: Any) -> list[str]:
     if not is_supported(bundle):
         return [unsupported(bundle)]
     problems = [*_envelope(bundle), *_sections(bundle)]
+    problems = problems or [*_values(bundle)]
     if not problems:
         problems += [*_manifest(bundle), *_secrets(bundle)]
         problems += _texts(bundle) if bundle["mode"] == "replay_only" else []
@@ -118,6 +120,18 @@ def _sources(transcripts: Iterable[Dict]) -> Iterator[str]:
             yield f"`transcripts/{at}/section` is none of run, stage:<id>, sidecar"
         elif not isinstance(transcript, dict) or not isinstance(transcript.get(part, []), list):
             yield f"`transcripts/{at}/transcript` has no list of {part}"
+        elif part == "rows":
+            yield from _each(transcript.get(part, []), f"transcripts/{at}/transcript/rows", ())
+
+
+def _values(bundle: Dict) -> Iterator[str]:
+    """What a run record could not take over."""
+    try:
+        outcomes_of(bundle)
+        record_of(bundle)
+    except MisuseError as error:
+        # By the value's place: what is wrong must not be said by repeating it.
+        yield error.message.partition(" | payload=")[0]
 
 
 def _manifest(bundle: Dict) -> Iterator[str]:
