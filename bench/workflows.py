@@ -64,7 +64,8 @@ fn fan(count, path, provider) {
   models_say(provider)
   let items = range(count).iter().map({ i -> "item ${i}" }).to_list()
   let policy = {items: items, max_concurrent: 20, output_kind: "made"}
-  let graph = workflow_graph({entry: "each", nodes: {each: stage(provider) + {kind: "map", map_policy: policy}}})
+  let each = stage(provider) + {kind: "map", map_policy: policy}
+  let graph = workflow_graph({entry: "each", nodes: {each: each}})
   return { -> len(workflow_execute("Go on", graph, [], {persist_path: path}).artifacts) }
 }
 
