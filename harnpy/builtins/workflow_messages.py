@@ -13,9 +13,9 @@ from harnpy.project import STATE_VARIABLE, state_directory
 from harnpy.vm.builtin import builtin
 from harnpy.vm.errors import RuntimeFault
 from harnpy.vm.values import display
-from harnpy.workflow.mailbox import Mailbox
-from harnpy.workflow.mailbox_state import World
-from harnpy.workflow.targets import read_target
+from harnpy.workflow.messages.mailbox import Mailbox
+from harnpy.workflow.messages.state import World
+from harnpy.workflow.messages.targets import read_target
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
