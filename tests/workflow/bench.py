@@ -5,12 +5,37 @@ from __future__ import annotations
 from typing import Any
 
 from harnpy.agent.runtime import Runtime
+from harnpy.agent.workers.registry import Workers
+from harnpy.agent.workers.worker import DELEGATED_STAGE
 from harnpy.llm.call import Models
 from harnpy.session import SessionStore
 from harnpy.session.effects import Effects
 from harnpy.workflow.execution.execute import execute
+from harnpy.workflow.workers.stage_job import StageJob
 
 Dict = dict[str, Any]
+
+
+class AtOnce:
+    """Where runs that go on beside their starter have ended when he hears of them."""
+
+    ended = True
+
+    def start(self, body: Any, ambient: Any) -> AtOnce:
+        body()
+        return self
+
+    def bell(self) -> AtOnce:
+        return self
+
+    def ring(self) -> None: ...
+
+    def collect(self) -> None: ...
+
+    def abort(self) -> None: ...
+
+    def wait(self, outside: Any = None, seconds: float | None = None) -> None:
+        raise AssertionError("nothing is under way")
 
 
 class Bench:
@@ -28,6 +53,9 @@ class Bench:
         )
         self.models = Models(env={"HARN_LLM_PROVIDER": "mock"}.get)
         self.runtime = Runtime(self.models, SessionStore(effects=effects))
+        jobs = {DELEGATED_STAGE: lambda worker: StageJob(self.runtime, worker)}
+        workers = Workers(self.runtime, AtOnce(), jobs)
+        self.runtime.workers = lambda: workers
 
     def mock(self, *replies: Dict) -> None:
         """What the model answers, in order."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.workflow.bench import Bench
 
 Dict = dict[str, Any]
-KINDS = "stage verify condition fork join map reduce escalation".split()
+KINDS = "stage verify condition fork join map reduce escalation subagent".split()
 BRANCHES = (None, "success", "passed", "failed", "fork", "join", "mapped", "reduced", "escalated", "error")
 IMPOSSIBLE = 10_000
 
@@ -116,6 +116,8 @@ def outcome(node: Dict, artifacts: int) -> tuple[str, int]:
             return "reduced", 1
         case "escalation":
             return "escalated", 1
+        case "subagent":
+            return "success", 2  # what it made, and the worker's receipt
         case kind:
             return kind, 0
 
