@@ -98,9 +98,11 @@ def _kind(path: str) -> str:
         given = _given(path)
     except (OSError, ValueError):
         return "record"  # reading it as one says what is wrong
-    if not isinstance(given, dict) or "cases" not in given:
+    if not isinstance(given, dict):
         return "record"
-    return "pack" if "version" in given and given.get("_type") != suite.MANIFEST else "suite"
+    if given.get("_type") == suite.MANIFEST:
+        return "suite"
+    return "record" if "cases" not in given else "pack" if "version" in given else "suite"
 
 
 def _given(path: str) -> Any:

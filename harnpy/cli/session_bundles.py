@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harnpy.cli import records
-from harnpy.cli.console import FAILED, OK, complain
+from harnpy.cli.console import FAILED, OK, complain, one_line
+from harnpy.cli.report import say
 from harnpy.llm.errors import MisuseError
 from harnpy.project import project_root
 from harnpy.session.sidecar import SidecarError, read_rows
@@ -72,11 +73,11 @@ def validate(file: str, as_json: bool) -> int:
     id, mode = known.get("bundle_id"), known.get("mode")
     if as_json:
         report = {"valid": not problems, "bundle_id": id, "mode": mode, "problems": problems}
-        print(json.dumps(report, indent=2, ensure_ascii=False))
+        say(_text(report))
     elif problems:
-        print("INVALID", *problems, sep="\n")
+        say("\n".join(["INVALID", *map(one_line, problems)]))
     else:
-        print(f"OK {id} ({mode})")
+        say(one_line(f"OK {id} ({mode})"))
     return FAILED if problems else OK
 
 
@@ -88,7 +89,7 @@ def import_(file: str, out: str | None) -> int:
     try:
         run = import_bundle(_read(file))
     except BundleError as error:
-        complain(str(error))
+        complain(one_line(str(error)))
         return FAILED
     except ValueError as error:
         complain(f"not a session bundle: {error}")

@@ -133,6 +133,11 @@ def test_a_suite(harnpy: Command, write, extra: Dict) -> None:
     assert done.returncode == 1
 
 
+def test_a_suite_without_cases(harnpy: Command, write) -> None:
+    done = harnpy("eval", write("suite.json", '{"_type": "eval_suite_manifest"}'))
+    assert (done.stdout, done.returncode) == ("PASS 0 passed, 0 failed, 0 total\n", 0)
+
+
 def test_a_suite_whose_file_is_missing(harnpy: Command, write) -> None:
     done = harnpy("eval", write("suite.json", json.dumps({"cases": [{"run_path": "gone.json"}]})))
     message = "error: failed to read run record: No such file or directory (os error 2)"

@@ -89,6 +89,16 @@ def test_export_of_a_broken_run(text: str, capsys: Capture, write: Write) -> Non
     assert capsys.readouterr().err.startswith("failed to parse run record: ")
 
 
+def test_what_a_bundle_says_cannot_steer_the_terminal(capsys: Capture, write: Write) -> None:
+    hostile = {"_type": "harn_session_bundle", "schema_version": "\x1b[2J\ud800"}
+    file = write("b.json", json.dumps(hostile))
+    for command in (["validate"], ["validate", "--json"], ["import"]):
+        assert main(["session", *command, file]) == 1
+        shown = capsys.readouterr()
+        assert "\x1b" not in shown.out + shown.err
+        (shown.out + shown.err).encode()
+
+
 def test_export_in_no_mode(run: str, capsys: Capture) -> None:
     assert main(["session", "export", run, "--mode", "public"]) == 2
     assert "invalid value for '--mode'" in capsys.readouterr().err

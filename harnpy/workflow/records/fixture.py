@@ -71,10 +71,11 @@ def _failures(run: Dict, fixture: Dict) -> Iterator[str]:
             yield f"missing stage {assertion['node_id']}"
         else:
             yield from _stage_failures(stage, assertion)
-    if fixture["eval_kind"] == CLARIFYING:
+    kind = fixture["eval_kind"] or REPLAY
+    if kind == CLARIFYING:
         yield from clarifying.failures(run["hitl_questions"], fixture["clarifying_question"])
-    elif fixture["eval_kind"] != REPLAY:
-        yield f"unknown eval_kind '{fixture['eval_kind']}'"
+    elif kind != REPLAY:
+        yield f"unknown eval_kind '{kind}'"
 
 
 def _stage_failures(stage: Dict, assertion: Dict) -> Iterator[str]:
