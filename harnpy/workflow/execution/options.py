@@ -112,7 +112,8 @@ def _read_execution(given: Any) -> Dict | None:
     if given is None:
         return None
     with reading("workflow execution parse error: "):
-        return read_fields(given, _EXECUTION, "")
+        execution = read_fields(given, _EXECUTION, "")
+    return {**execution, "env": execution["env"] or {}}
 
 
 def _scope(execution: Dict | None) -> str:

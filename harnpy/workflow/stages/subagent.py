@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 KIND = "worker_result"
 _PRIORITY = 95
-#: What of a worker's result the `worker_result` artifact leaves out, at any depth: others have it.
-_ELSEWHERE = ("transcript", "artifacts")
+#: What of a worker's result the `worker_result` artifact leaves out, at any depth: others have it. With the
+#: prompts in it, each visit of a node would show the next one all that the former ones were shown, and more.
+_ELSEWHERE = ("transcript", "artifacts", "prompt", "rendered_context")
 
 
 def run_subagent(work: Work) -> Ended:
