@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.workflow.bundle.tool_calls import tool_calls
+from harnpy.workflow.records.observability import verdict_of
 from harnpy.workflow.records.shapes import RUN, Field, read
 
 if TYPE_CHECKING:
@@ -137,13 +138,5 @@ def _outcome(stage: Dict) -> Dict:
         "stage_id": stage["id"],
         **{key: stage[key] for key in ("node_id", "status", "outcome", "branch")},
         "artifact_kinds": [artifact["kind"] for artifact in stage["artifacts"]],
-        "verification_ok": _verified(stage["verification"]),
+        "verification_ok": verdict_of(stage["verification"]),
     }
-
-
-def _verified(verification: Any) -> bool | None:
-    """The first boolean among the words for it (08 §8.4)."""
-    if not isinstance(verification, dict):
-        return None
-    said = (verification.get(key) for key in ("ok", "pass", "success"))
-    return next((value for value in said if isinstance(value, bool)), None)

@@ -182,13 +182,20 @@ def _verification(stage: Dict) -> list[Dict]:
         return []
     told = verification if isinstance(verification, dict) else {}
     outcome = {key: stage[key] for key in ("node_id", "status")}
-    return [{"stage_id": stage["id"], **outcome, "passed": _passed(stage, told), "summary": _summary(told)}]
+    return [{"stage_id": stage["id"], **outcome, "passed": _passed(stage), "summary": _summary(told)}]
 
 
-def _passed(stage: Dict, verification: Dict) -> bool | None:
-    for key in ("ok", "pass", "success"):
-        if isinstance(verification.get(key), bool):
-            return bool(verification[key])
+def verdict_of(verification: Any) -> bool | None:
+    """The first boolean among the words for it, if there is one."""
+    told = verification if isinstance(verification, dict) else {}
+    said = (told.get(key) for key in ("ok", "pass", "success"))
+    return next((value for value in said if isinstance(value, bool)), None)
+
+
+def _passed(stage: Dict) -> bool | None:
+    verdict = verdict_of(stage["verification"])
+    if verdict is not None:
+        return verdict
     if stage["status"] == "failed":
         return False
     return True if (stage["status"], stage["outcome"]) == ("completed", "success") else None
