@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.errors import MisuseError
 from harnpy.workflow.records.observability import observability
-from harnpy.workflow.records.plain import plain, pretty
+from harnpy.workflow.records.plain import TOO_DEEP, plain, pretty
 from harnpy.workflow.records.record import derive, nobody, normalised, read_run
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 VARIABLE = "HARN_RUN_DIR"
 _DIRECTORY = ".harn-runs"
 #: JSON nested to level 128 can't be read (04 §11.1): a line inside level 127 may hold one bracket more.
-_TOO_DEEP = "\n" + " " * (2 * 127)
+_TOO_FAR_IN = "\n" + " " * (2 * 127)
 
 
 def run_directory(effects: Effects) -> str:
@@ -96,8 +96,8 @@ def write(path: str, text: str, effects: Effects, durable: bool = True) -> None:
 
 
 def _readable(text: str) -> str:
-    if _TOO_DEEP in text:
-        raise ValueError("recursion limit exceeded")
+    if _TOO_FAR_IN in text:
+        raise ValueError(TOO_DEEP)
     return text
 
 

@@ -8,10 +8,15 @@ from __future__ import annotations
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+from harnpy.llm.errors import MisuseError
+
 if TYPE_CHECKING:
     from harnpy.session.effects import Effects
 
     Dict = dict[str, Any]
+
+#: What a value is whose text could not be read again.
+TOO_DEEP = "recursion limit exceeded"
 
 _LEFT_OUT = object()
 _INDENT = 2
@@ -59,10 +64,16 @@ def _text(text: str) -> str:
 
 
 def pretty(value: Any) -> str:
-    """The JSON text of a plain value: sorted keys, two spaces to a level."""
+    """The JSON text of a plain value: sorted keys, two spaces to a level.
+
+    Raises `MisuseError` for a value that is nested too deep, which since CPython 3.12 C code minds.
+    """
     from msgspec import json
 
-    return json.format(json.encode(value, order="sorted"), indent=_INDENT).decode()
+    try:
+        return json.format(json.encode(value, order="sorted"), indent=_INDENT).decode()
+    except RecursionError as error:
+        raise MisuseError(f"failed to persist run record: {TOO_DEEP}") from error
 
 
 def indented(text: str, levels: int) -> str:
