@@ -113,7 +113,7 @@ def run_metadata(
         "mutation_session": mutation,
         "workflow_version": graph["version"],
         "validation": validation,
-        "max_steps": options.steps(graph),
+        "max_steps": options.steps(graph, replay),
         "resumed": bool(options.resume_run is not None or options.resume_path),
         "root_run_id": run["root_run_id"],
     }

@@ -81,7 +81,7 @@ class Execution:
         run = self._run = begin_run(task, graph, artifacts, options, effects)
         mutation = mutation_session(run["id"], options, ambient, effects.new_id())
         run["metadata"] = run_metadata(run, graph, options, mutation, validation, self._replay)
-        ready = Ready(graph, options.steps(graph), run["pending_nodes"], run["completed_nodes"])
+        ready = Ready(graph, options.steps(graph, self._replay), run["pending_nodes"], run["completed_nodes"])
         path = options.persist_path or options.resume_path or default_path(run["id"], effects)
         self._recorder = RunRecorder(runtime, run)
         writer = RunWriter(run, path, effects, runtime.when_idle)

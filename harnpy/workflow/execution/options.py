@@ -14,6 +14,7 @@ from harnpy.workflow.fields import read_fields, reading
 if TYPE_CHECKING:
     from harnpy.agent.rules.approval import ApprovalPolicy
     from harnpy.llm.options import Options
+    from harnpy.workflow.execution.replay import Replay
 
     Dict = dict[str, Any]
 
@@ -59,10 +60,12 @@ class RunOptions:
     delegated: bool | None = None
     trigger_event: Dict | None = None
 
-    def steps(self, graph: Dict) -> int:
-        """How many turns the run may take."""
-        steps = _STEPS_A_NODE * len(graph["nodes"]) if self.max_steps is None else self.max_steps
-        return max(1, steps)
+    def steps(self, graph: Dict, replay: Replay | None) -> int:
+        """How many turns the run may take: in a replay as many as the run that is replayed."""
+        if self.max_steps is not None:
+            return max(1, self.max_steps)
+        recorded = None if replay is None else replay.max_steps
+        return recorded or max(1, _STEPS_A_NODE * len(graph["nodes"]))
 
     def filled(self, node: Dict) -> Dict:
         """The node with what it leaves to the run."""

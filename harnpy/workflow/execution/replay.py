@@ -15,6 +15,7 @@ class Replay:
 
     def __init__(self, run: Dict) -> None:
         self.source_id: str = run["id"]
+        self.max_steps = _max_steps(run["metadata"])
         self._stages: list[Dict] = run["stages"]
         self._next = 0
 
@@ -32,3 +33,10 @@ class Replay:
             )
         self._next += 1
         return stage
+
+
+def _max_steps(metadata: Dict) -> int | None:
+    """How many turns the run could take; None when it was resumed, which gives turns anew, or doesn't say."""
+    steps = metadata.get("max_steps")
+    known = type(steps) is int and steps > 0 and metadata.get("resumed") is not True
+    return steps if known else None
