@@ -188,7 +188,18 @@ def test_the_replay_section() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["token", "API_KEY", "apiKey", "x-api-key", "db_password", "Authorization", "set-cookie", "PRIVATE_KEY"],
+    [
+        "token",
+        "API_KEY",
+        "apiKey",
+        "x-api-key",
+        "db_password",
+        "Authorization",
+        "set-cookie",
+        "PRIVATE_KEY",
+        "accessToken",
+        "clientSecret",
+    ],
 )
 def test_names_of_secrets(name: str) -> None:
     assert is_secret_name(name)
@@ -196,7 +207,7 @@ def test_names_of_secrets(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["input_tokens", "tokens", "secretary", "password_hint", "keytoken", "cookies"]
+    "name", ["input_tokens", "tokens", "secretary", "password_hint", "keytoken", "cookies", "inputTokens"]
 )
 def test_names_of_no_secrets(name: str) -> None:
     assert not is_secret_name(name)

@@ -12,7 +12,9 @@ from typing import Any
 MASK = "[redacted:secret]"
 
 _NAME = r"(?:api[_-]?key|token|secret|password|passwd|authorization|cookie|private[_-]?key)"
-_SECRET_NAME = re.compile(rf"(?:.*[_-])?{_NAME}", re.IGNORECASE | re.DOTALL)
+#: Between the words of a name: ``access_token``, ``access-token``, ``accessToken``.
+_BETWEEN = r"(?:[_-]|(?-i:(?<=[a-z0-9])(?=[A-Z])))"
+_SECRET_NAME = re.compile(rf"(?:.*{_BETWEEN})?{_NAME}", re.IGNORECASE | re.DOTALL)
 
 #: Where a word begins; also behind an escape, since much text is JSON or a URL inside a string.
 _BEGIN = r"(?:(?<![A-Za-z0-9])|(?<=\\[bfnrt])|(?<=\\u[0-9A-Fa-f]{4})|(?<=%[0-9A-Fa-f]{2}))"
@@ -46,7 +48,7 @@ _PEM = re.compile(r"-----BEGIN [A-Z0-9 ]+-----.*?(?:-----END [A-Z0-9 ]+-----|\Z)
 
 #: A member of an object that is written out inside the text, its quotes escaped or not.
 _MEMBER = re.compile(
-    rf"""(?P<keep>(?<!\\)(?P<quote>\\*["'])(?:[^"'\\]{{0,80}}[_-])?{_NAME}(?P=quote)\s*:\s*(?P=quote))
+    rf"""(?P<keep>(?<!\\)(?P<quote>\\*["'])(?:[^"'\\]{{0,80}}{_BETWEEN})?{_NAME}(?P=quote)\s*:\s*(?P=quote))
          (?!\[redacted:secret\](?P=quote)) .+? (?P<end>(?<!\\)(?P=quote)|\Z)""",
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
@@ -80,7 +82,7 @@ def names_secret(entry: dict[str, Any]) -> bool:
 
 
 def is_secret_name(key: str) -> bool:
-    """Whether the text under that key is a secret: ``x-api-key``, but not ``input_tokens``."""
+    """Whether the text under that key is a secret: ``x-api-key``, ``apiKey``, but not ``input_tokens``."""
     return _SECRET_NAME.fullmatch(key) is not None
 
 
