@@ -37,6 +37,12 @@ class Rules:
         """Whether anything is restricted or recorded."""
         return self.policy is not None or self.approval is not None or bool(self.permissions)
 
+    @property
+    def mind_annotations(self) -> bool:
+        """Whether what tools say of themselves decides about anything."""
+        by_policy = self.policy is not None and self.policy.minds_annotations
+        return by_policy or self.approval is not None or bool(self.permissions)
+
     def below(
         self,
         policy: Policy | None = None,

@@ -19,7 +19,8 @@ _MUTATION_CLASSES = {
     "execute": "ambient_side_effect",
 }
 
-_LEVELS = ("none", "read_only", "workspace_write", "process_exec", "network")
+NETWORK = "network"
+_LEVELS = ("none", "read_only", "workspace_write", "process_exec", NETWORK)
 
 
 def rank(level: str) -> int:

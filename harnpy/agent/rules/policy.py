@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harnpy.agent.rules.annotations import Annotations, operations, rank, read_annotations, strings
+from harnpy.agent.rules.annotations import NETWORK, Annotations, operations, rank, read_annotations, strings
 from harnpy.agent.rules.ceilings import CEILINGS
 from harnpy.agent.rules.globs import first_match
 from harnpy.llm.errors import MisuseError
@@ -53,6 +53,11 @@ class Policy:
 
     def annotations(self, tool: str) -> Annotations | None:
         return read_annotations(self.tool_annotations.get(tool))
+
+    @property
+    def minds_annotations(self) -> bool:
+        """Whether a tool's effects, operations or path arguments decide about its calls."""
+        return bool(self.capabilities or self.constraints) or not self.reaches(NETWORK)
 
     # Checks: the reason why not, or None.
 

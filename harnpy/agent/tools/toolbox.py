@@ -77,12 +77,12 @@ def refuse_unbacked(entries: list[Dict], caller: str) -> None:
 def validate_surface(given: Dict, rules: Rules, caller: str, warn: Callable[[str, str], None]) -> None:
     """Look at the tools, policies and prompts together: warnings are logged, an error raises.
 
-    What tools don't say of themselves matters to policies only: without any, nobody is told.
+    What tools don't say of themselves is told only where it decides about something.
     """
     diagnostics = surface.validate(given)
     for error in surface.errors(diagnostics):
         raise MisuseError(f"{caller} tool surface validation failed: {error['code']}: {error['message']}")
     for diagnostic in diagnostics:
-        if not rules and diagnostic["code"] in _FOR_POLICIES:
+        if not rules.mind_annotations and diagnostic["code"] in _FOR_POLICIES:
             continue
         warn("agent.tool_surface", f"{diagnostic['code']}: {diagnostic['message']}")

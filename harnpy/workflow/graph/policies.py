@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from harnpy.agent.rules.annotations import rank, read_annotations
+from harnpy.agent.rules.annotations import NETWORK, rank, read_annotations
 from harnpy.agent.rules.approval import ApprovalPolicy, read_approval_policy
 from harnpy.agent.rules.globs import first_match
 from harnpy.agent.rules.policy import Policy, read_policy
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Dict = dict[str, Any]
 
 #: The ceiling where the host gives none.
-BUILT_IN = Policy(side_effect_level="network", recursion_limit=8)
+BUILT_IN = Policy(side_effect_level=NETWORK, recursion_limit=8)
 
 _ANNOTATED = (
     "kind", "side_effect_level", "path_params", "arg_aliases", "required", "emits_artifacts",
