@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import harnpy
 from harnpy.vm.errors import VmError
 from harnpy.vm.host import Host
+from harnpy.vm.values import Set, Struct
 from tests.builtins.any_values import AnyValues, few
 
 NAMES = [
@@ -94,6 +95,7 @@ def test_every_builtin_survives(name: str, arguments: list[Any]) -> None:
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(run=_RUN)
+@example(run={"transcript": Struct("P", {"x": Set(["\ud800"])})})
 def test_what_was_saved_can_be_loaded_and_is_the_same(run: Any, tmp_path: Path) -> None:
     vm: Any = harnpy.Vm()
     path = str(tmp_path / "r.json")

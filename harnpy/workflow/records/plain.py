@@ -51,7 +51,7 @@ def _plain(value: Any, effects: Effects) -> Any:
         return value if same else [item for item in items if item is not _LEFT_OUT]
     if callable(value):
         return _LEFT_OUT
-    return effects.as_data(value)
+    return _plain(effects.as_data(value), effects)
 
 
 def _text(text: str) -> str:
