@@ -14,10 +14,10 @@ from harnpy.cli.console import FAILED, OK, complain, one_line
 from harnpy.cli.report import say
 from harnpy.llm.errors import MisuseError
 from harnpy.project import project_root
+from harnpy.session.effects import system_reason
 from harnpy.session.sidecar import SidecarError, read_rows
 from harnpy.vm.host import Host
 from harnpy.workflow.bundle import BundleError, export_run, import_bundle, validate_bundle
-from harnpy.workflow.records.files import reason
 from harnpy.workflow.records.observability import sidecar_path
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def _read(file: str) -> Any:
         with open(file, encoding="utf-8") as source:
             return json.load(source)
     except OSError as error:
-        raise click.ClickException(f"failed to read session bundle: {reason(error)}") from error
+        raise click.ClickException(f"failed to read session bundle: {system_reason(error)}") from error
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
 

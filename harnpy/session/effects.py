@@ -124,6 +124,13 @@ class Effects:
         self.as_data = as_data
 
 
+def system_reason(error: Exception) -> str:
+    """What the system has to say of a file or program that it can't read, write or start."""
+    if isinstance(error, OSError) and error.errno is not None:
+        return f"{error.strerror} (os error {error.errno})"
+    return "stream did not contain valid UTF-8" if isinstance(error, UnicodeError) else str(error)
+
+
 def rfc3339(seconds: float, digits: int = 3) -> str:
     """Epoch seconds as RFC 3339 in UTC with that many decimals, e.g. ``2026-01-31T09:15:02.114Z``."""
     unit = 10**digits

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.session import events as kinds
 from harnpy.session import sidecar
+from harnpy.session.effects import system_reason
 from harnpy.session.events import EventDraft
 from harnpy.session.log import Session
 from harnpy.session.options import boolean, check, count, not_blank, read_options, string
@@ -72,10 +73,8 @@ class Seeding(Registry):
     def _text_of(self, path: str) -> str:
         try:
             return self.effects.read_text(path)
-        except OSError as error:
-            reason = f"{error.strerror} (os error {error.errno})"
-        except UnicodeDecodeError:
-            reason = "stream did not contain valid UTF-8"
+        except (OSError, UnicodeDecodeError) as error:
+            reason = system_reason(error)
         except ValueError:
             reason = "file name contained an unexpected NUL byte"
         raise SidecarError(f"failed to read '{path}': {reason}")

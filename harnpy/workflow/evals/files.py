@@ -5,10 +5,9 @@ from __future__ import annotations
 import os.path
 from typing import TYPE_CHECKING, Any
 
-from harnpy.llm.errors import MisuseError
+from harnpy.workflow.documents import names_its_file, read_document
 from harnpy.workflow.evals.manifest import normalised
 from harnpy.workflow.fields import read_toml
-from harnpy.workflow.records.files import names_its_file, reason
 
 if TYPE_CHECKING:
     from harnpy.session.effects import Effects
@@ -19,13 +18,6 @@ if TYPE_CHECKING:
 @names_its_file
 def load(path: str, effects: Effects) -> Dict:
     """The manifest in a file, whose folder is where its paths begin. Raises `MisuseError`."""
-    try:
-        text = effects.read_text(os.path.join(effects.cwd(), path))
-    except (OSError, ValueError) as error:
-        raise MisuseError(f"failed to read eval pack: {reason(error)}") from error
-    try:
-        given = effects.parse_json(text) if path.endswith(".json") else read_toml(text)
-    except ValueError as error:
-        raise MisuseError(f"failed to parse eval pack: {error}") from error
-    pack = normalised(given, effects)
+    parse = None if path.endswith(".json") else read_toml
+    pack = normalised(read_document(path, "eval pack", effects, parse), effects)
     return {**pack, "base_dir": os.path.join(os.path.dirname(path), pack["base_dir"] or "")}

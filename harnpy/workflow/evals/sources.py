@@ -6,7 +6,9 @@ import os.path
 from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.errors import MisuseError
-from harnpy.workflow.records.files import load, reason
+from harnpy.workflow.documents import read_document
+from harnpy.workflow.fields import reading
+from harnpy.workflow.records.files import load
 from harnpy.workflow.records.fixture import read_fixture
 from harnpy.workflow.records.record import derive, read_run
 from harnpy.workflow.records.suite import load_fixture
@@ -31,36 +33,26 @@ class Sources:
         inline, path = self._located(name, self._base, "run")
         if path is not None:
             return load(path, self._effects), path
-        try:
+        with reading("failed to parse inline run record: "):
             run = read_run(inline, self._effects)
-        except MisuseError as error:
-            raise MisuseError(f"failed to parse inline run record: {error.message}") from error
         derive(run, self._effects)
         return run, None
 
     def replay_fixture(self, name: str) -> Dict:
-        """Raises `MisuseError`."""
+        """The replay fixture of a case. Raises `MisuseError`."""
         inline, path = self._located(name, self._fixture_base, "replay fixture")
         if path is not None:
             return load_fixture(path, self._effects)
-        try:
+        with reading("failed to parse replay fixture: "):
             return read_fixture(inline, "replay fixture")
-        except MisuseError as error:
-            raise MisuseError(f"failed to parse replay fixture: {error.message}") from error
 
     def friction(self, name: str) -> tuple[Any, str | None]:
         """Friction events, or a fixture that has them, and the path of the file. Raises `MisuseError`."""
         inline, path = self._located(name, self._fixture_base, "friction events")
         if path is None:
             return inline, None
-        try:
-            text = self._effects.read_text(os.path.join(self._effects.cwd(), path))
-        except (OSError, ValueError) as error:
-            raise MisuseError(f"failed to read friction events: {reason(error)}") from error
-        try:
-            return self._values(text) if path.endswith(".jsonl") else self._effects.parse_json(text), path
-        except ValueError as error:
-            raise MisuseError(f"failed to parse friction events: {error}") from error
+        parse = self._values if path.endswith(".jsonl") else None
+        return read_document(path, "friction events", self._effects, parse), path
 
     def _located(self, name: str, base: str, what: str) -> tuple[Any, str | None]:
         """The value that a fixture holds, or else the path of the file that does."""

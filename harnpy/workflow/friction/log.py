@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.errors import MisuseError
+from harnpy.session.effects import system_reason
 from harnpy.workflow.fields import read_fields
 from harnpy.workflow.friction.event import normalised
-from harnpy.workflow.records.files import reason
 
 if TYPE_CHECKING:
     from harnpy.session.effects import Effects
@@ -44,4 +44,4 @@ def _append(path: str, event: Dict, effects: Effects) -> None:
     try:
         effects.write_text(path, effects.to_json(event) + "\n", append=True)
     except (OSError, ValueError) as error:
-        raise MisuseError(f"failed to write friction log: {path}: {reason(error)}") from error
+        raise MisuseError(f"failed to write friction log: {path}: {system_reason(error)}") from error

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os.path
-from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.errors import MisuseError
+from harnpy.session.effects import system_reason
+from harnpy.workflow.documents import names_its_file, read_document
+from harnpy.workflow.fields import reading
 from harnpy.workflow.records.observability import observability
 from harnpy.workflow.records.plain import TOO_DEEP, plain, pretty
 from harnpy.workflow.records.record import derive, nobody, normalised, read_run
@@ -49,33 +51,12 @@ def save(given: Any, effects: Effects, path: str | None = None, asked: Asked = n
     return run
 
 
-def names_its_file(read: Callable[[str, Effects], Dict]) -> Callable[[str, Effects], Dict]:
-    """Let what a reader raises name the file in a note: the reference's texts leave open which one it is."""
-
-    @wraps(read)
-    def reading(path: str, effects: Effects) -> Dict:
-        try:
-            return read(path, effects)
-        except MisuseError as error:
-            error.add_note(path)
-            raise
-
-    return reading
-
-
 @names_its_file
 def load(path: str, effects: Effects) -> Dict:
     """The record in a file. Raises `MisuseError`."""
-    try:
-        text = effects.read_text(os.path.join(effects.cwd(), path))
-    except (OSError, ValueError) as error:
-        raise MisuseError(f"failed to read run record: {reason(error)}") from error
-    try:
-        run = read_run(effects.parse_json(text), effects)
-    except ValueError as error:
-        raise MisuseError(f"failed to parse run record: {error}") from error
-    except MisuseError as error:
-        raise MisuseError(f"failed to parse run record: {error.message}") from error
+    given = read_document(path, "run record", effects)
+    with reading("failed to parse run record: "):
+        run = read_run(given, effects)
     run["persisted_path"] = run["persisted_path"] or path
     derive(run, effects)
     run["observability"] = observability(run, effects)
@@ -101,15 +82,8 @@ def _readable(text: str) -> str:
     return text
 
 
-def reason(error: Exception) -> str:
-    """What the system has to say."""
-    if isinstance(error, OSError) and error.errno is not None:
-        return f"{error.strerror} (os error {error.errno})"
-    return "stream did not contain valid UTF-8" if isinstance(error, UnicodeError) else str(error)
-
-
 def _try(what: str, act: Callable[[], None]) -> None:
     try:
         act()
     except (OSError, ValueError) as error:
-        raise MisuseError(f"failed to {what}: {reason(error)}") from error
+        raise MisuseError(f"failed to {what}: {system_reason(error)}") from error

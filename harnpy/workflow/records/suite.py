@@ -6,9 +6,10 @@ import os.path
 from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.errors import MisuseError
+from harnpy.workflow.documents import names_its_file, read_document
 from harnpy.workflow.fields import reading
 from harnpy.workflow.records.diff import baseline_failure, diff
-from harnpy.workflow.records.files import load, names_its_file, reason
+from harnpy.workflow.records.files import load
 from harnpy.workflow.records.fixture import evaluate, fixture_of, read_fixture
 from harnpy.workflow.records.record import normalised
 from harnpy.workflow.records.shapes import Field, read
@@ -59,18 +60,9 @@ def report(cases: list[Dict]) -> Dict:
 @names_its_file
 def load_fixture(path: str, effects: Effects) -> Dict:
     """The replay fixture in a file. Raises `MisuseError`."""
-    try:
-        text = effects.read_text(os.path.join(effects.cwd(), path))
-    except (OSError, ValueError) as error:
-        raise MisuseError(f"failed to read replay fixture: {reason(error)}") from error
-    try:
-        given = effects.parse_json(text)
-    except ValueError as error:
-        raise MisuseError(f"failed to parse replay fixture: {error}") from error
-    try:
+    given = read_document(path, "replay fixture", effects)
+    with reading("failed to parse replay fixture: "):
         return read_fixture(given, "replay fixture")
-    except MisuseError as error:
-        raise MisuseError(f"failed to parse replay fixture: {error.message}") from error
 
 
 def own_fixture(run: Dict, effects: Effects) -> Dict:

@@ -9,10 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.errors import MisuseError
-from harnpy.session.effects import parse_json
+from harnpy.session.effects import parse_json, system_reason
 from harnpy.workflow.artifacts.selection import escaped
 from harnpy.workflow.fields import read_fields, reading
-from harnpy.workflow.records.files import reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -111,7 +110,7 @@ def _read(path: str, files: Files | None, parse: Callable[[str], Any]) -> Dict:
         text = files.read_text(path)
     except (OSError, ValueError) as error:
         raise MisuseError(
-            f"workflow verification contract read failed for {path}: {reason(error)}"
+            f"workflow verification contract read failed for {path}: {system_reason(error)}"
         ) from error
     try:
         read = parse(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.errors import MisuseError
-from harnpy.workflow.records.files import reason
+from harnpy.session.effects import system_reason
 from harnpy.workflow.stages.briefing import brief, result_artifact
 from harnpy.workflow.stages.transcripts import visible
 from harnpy.workflow.stages.verification import verified
@@ -54,7 +54,7 @@ def _run(work: Work, command: str) -> Finished:
             ("/bin/sh", "-lc", command), execution.get("cwd"), execution.get("env") or {}
         )
     except (OSError, ValueError) as error:
-        why = reason(error)
+        why = system_reason(error)
         raise MisuseError(f"workflow stage {node['id']} failed to run its command: {why}") from error
 
 
