@@ -45,9 +45,9 @@ PLACES = {
     "windows": ("C:\\Users\\bobby\\x", "bobby"),
     "flag": ("cc -I/home/bobby/include", "bobby"),
     "file": ("cat /etc/ssl/private/site.pem", "site.pem"),
-    "list": ("PATH=/opt/tools/bin:/home/bobby/bin", "tools"),
-    "url": ("file:///var/lib/place/x.db", "place"),
-    "drive": ("D:\\data\\place\\x.db", "place"),
+    "list": ("PATH=/opt/gizmos/bin:/home/bobby/bin", "gizmos"),
+    "url": ("file:///var/lib/hideout/x.db", "hideout"),
+    "drive": ("D:\\data\\hideout\\x.db", "hideout"),
     "environment": ("value s3cr3t-pa55word!", "s3cr3t-pa55word!"),
 }
 SLOW = settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
