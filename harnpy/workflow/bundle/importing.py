@@ -11,13 +11,9 @@ from harnpy.workflow.artifacts.artifact import HANDOFF, normal_kind, normalised
 from harnpy.workflow.bundle.exporting import ORIGIN, content_digest
 from harnpy.workflow.bundle.places import paths_in
 from harnpy.workflow.bundle.sections import outcomes_of, record_of
-from harnpy.workflow.bundle.validation import (
-    has_integrity,
-    is_supported,
-    unsupported,
-    validate_bundle,
-)
+from harnpy.workflow.bundle.validation import has_integrity, is_supported, unsupported, validate_bundle
 from harnpy.workflow.records.shapes import STAGE, made
+from harnpy.workflow.untyped import as_text, events_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -125,12 +121,10 @@ def _visible_text(transcript: Any, node_id: str, fixture: Dict | None) -> str | 
 
 def _said(transcript: Any) -> Iterator[str]:
     """The texts of the assistant's messages."""
-    events = transcript.get("events") if isinstance(transcript, dict) else None
-    for event in events or []:
-        if isinstance(event, dict) and (event.get("kind"), event.get("role")) == ("message", "assistant"):
-            text = event.get("text")
-            if text and isinstance(text, str):
-                yield text
+    for event in events_of(transcript):
+        text = as_text(event.get("text"))
+        if text and (event.get("kind"), event.get("role")) == ("message", "assistant"):
+            yield text
 
 
 def _artifact(kind: str, id: str, outcome: Dict, bundle: Dict) -> Dict:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.workflow.bundle.manifest import digest, step
+from harnpy.workflow.untyped import events_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -61,9 +62,8 @@ def _transcript(section: Dict, pointer: str, manifest: Manifest) -> Dict:
     if section["section"] == "sidecar":
         rows = [_lengths(row, ROW, _content(row)) for row in transcript["rows"]]
         return {**section, "transcript": {"rows": rows}}
-    events = transcript.get("events") if isinstance(transcript, dict) else None
-    known = [event for event in events or [] if isinstance(event, dict)]
-    return {**section, "transcript": {"events": [_event(event, EVENT) for event in known]}}
+    events = [_event(event, EVENT) for event in events_of(transcript)]
+    return {**section, "transcript": {"events": events}}
 
 
 def _event(event: Dict, keys: tuple[str, ...]) -> Dict:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from harnpy.workflow.bundle.tool_calls import tool_calls
 from harnpy.workflow.records.observability import verdict_of
 from harnpy.workflow.records.shapes import RUN, Field, read
+from harnpy.workflow.untyped import as_dict, events_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -104,8 +105,7 @@ def _transcripts(run: Dict, sidecar: Sequence[Dict]) -> Iterator[Dict]:
 
 
 def _section(name: str, transcript: Any) -> Dict:
-    session = transcript.get("id") if isinstance(transcript, dict) else None
-    return {"section": name, "session_id": session, "transcript": transcript}
+    return {"section": name, "session_id": as_dict(transcript).get("id"), "transcript": transcript}
 
 
 def _events(run: Dict) -> Iterator[Dict]:
@@ -113,9 +113,8 @@ def _events(run: Dict) -> Iterator[Dict]:
     seen: set[str] = set()
     sources = [(stage["id"], stage["transcript"]) for stage in run["stages"]]
     for stage_id, transcript in [*sources, (None, run["transcript"])]:
-        events = transcript.get("events") if isinstance(transcript, dict) else None
-        for event in events or []:
-            if not isinstance(event, dict) or not isinstance(event.get("kind"), str):
+        for event in events_of(transcript):
+            if not isinstance(event.get("kind"), str):
                 continue
             id = event.get("id")
             if not isinstance(id, str) or id not in seen:

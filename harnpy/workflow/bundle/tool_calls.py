@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.workflow.bundle.manifest import digest
 from harnpy.workflow.records.shapes import RECORDING, made
+from harnpy.workflow.untyped import events_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,11 +44,10 @@ def _told(run: Dict) -> Iterator[Dict]:
 
 def _calls_in(transcript: Any, stage_id: Any) -> Iterator[Dict]:
     """A call begins with its intent; one that was rejected has none, and its execution tells all."""
-    events = transcript.get("events") if isinstance(transcript, dict) else None
     begun: dict[tuple[Any, Any], deque[Dict]] = defaultdict(deque)
     calls: list[Dict] = []
-    for event in events or []:
-        metadata = event.get("metadata") if isinstance(event, dict) else None
+    for event in events_of(transcript):
+        metadata = event.get("metadata")
         if not isinstance(metadata, dict):
             continue
         id = _text(metadata.get("tool_use_id")) or ""

@@ -5,6 +5,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Any
 
+from harnpy.workflow.records.kept import Kept
+from harnpy.workflow.untyped import as_dict, as_text
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -14,27 +17,19 @@ CONDITION = "condition"
 _BLANK = dict.fromkeys(("status", "outcome", "stage_id", "node_id", "worker_id", "run_id", "run_path"), None)
 
 
-def worker_id_of(stage: Dict) -> str | None:
-    """The worker that a stage was delegated to."""
-    id, handle = stage["metadata"].get("worker_id"), stage["metadata"].get("worker")
-    if id is None and isinstance(handle, dict):
-        id = handle.get("id")
-    return id if isinstance(id, str) else None
-
-
 class ActionGraph:
     """Draws the graph of one run again and again; a node or edge that is the same is the same object."""
 
     def __init__(self) -> None:
-        self._nodes: dict[tuple[Any, ...], tuple[Any, Dict]] = {}
-        self._edges: dict[tuple[Any, ...], Dict] = {}
+        self._nodes: Kept[Dict] = Kept()
+        self._edges: dict[tuple[str, str, str, str | None], Dict] = {}
 
     def draw(self, run: Dict) -> tuple[list[Dict], list[Dict]]:
         """Nodes (the run, what triggered it, stages in order, workers) and edges."""
         return list(self._draw_nodes(run)), list(self._draw_edges(run))
 
     def _draw_nodes(self, run: Dict) -> Iterator[Dict]:
-        trigger, former = _trigger(run), _text(run["metadata"].get("replay_of_event_id"))
+        trigger, former = _trigger(run), as_text(run["metadata"].get("replay_of_event_id"))
         trace_id = None if trigger is None else trigger.get("trace_id")
         yield _node(
             f"run:{run['id']}", "run", run["workflow_name"] or run["workflow_id"], trace_id, run_id=run["id"],
@@ -49,16 +44,9 @@ class ActionGraph:
                 outcome="replayed_from", metadata={},
             )  # fmt: skip
         for stage in run["stages"]:
-            yield self._kept(stage, lambda stage=stage: _stage_node(stage, run["id"], trace_id))
+            yield self._nodes.of(stage, lambda each: _stage_node(each, run["id"], trace_id))
         for child in run["child_runs"]:
-            yield self._kept(child, lambda child=child: _worker_node(child, trace_id))
-
-    def _kept(self, source: Dict, make: Any) -> Dict:
-        key = (id(source),)
-        known = self._nodes.get(key)
-        if known is None:
-            known = self._nodes[key] = (source, make())
-        return known[1]
+            yield self._nodes.of(child, lambda each: _worker_node(each, trace_id))
 
     def _draw_edges(self, run: Dict) -> Iterator[Dict]:
         root, trigger = f"run:{run['id']}", _trigger(run)
@@ -82,7 +70,7 @@ class ActionGraph:
             known = child["parent_stage_id"] in stages.places
             origin = f"stage:{child['parent_stage_id']}" if known else root
             yield self._edge(origin, f"worker:{child['worker_id']}", "delegates", child["worker_name"])
-        former = _text(run["metadata"].get("replay_of_event_id"))
+        former = as_text(run["metadata"].get("replay_of_event_id"))
         if former is not None:
             yield self._edge(f"trigger:{former}", start, "replay_chain", "replay chain")
 
@@ -113,7 +101,7 @@ class _Stages:
 
 def _trigger(run: Dict) -> Dict | None:
     event = run["metadata"].get("trigger_event")
-    return event if isinstance(event, dict) and _text(event.get("id")) else None
+    return event if isinstance(event, dict) and as_text(event.get("id")) else None
 
 
 def _node(id: str, kind: str, label: str, trace_id: Any, **fields: Any) -> Dict:
@@ -121,22 +109,20 @@ def _node(id: str, kind: str, label: str, trace_id: Any, **fields: Any) -> Dict:
 
 
 def _trigger_node(event: Dict, trace_id: Any) -> Dict:
-    signature = event.get("signature_status")
-    state = signature.get("state") if isinstance(signature, dict) else None
     told = {key: event.get(key) for key in ("provider", "dedupe_key", "signature_status")}
     return _node(
         f"trigger:{event['id']}",
         "trigger",
-        f"{_text(event.get('provider')) or ''}:{_text(event.get('kind')) or ''}",
+        f"{as_text(event.get('provider')) or ''}:{as_text(event.get('kind')) or ''}",
         trace_id,
         status="received",
-        outcome=state,
+        outcome=as_dict(event.get("signature_status")).get("state"),
         metadata={**told, "event_kind": event.get("kind")},
     )
 
 
 def _stage_node(stage: Dict, run_id: str, trace_id: Any) -> Dict:
-    worker = worker_id_of(stage)
+    worker = _worker_id(stage)
     told = {"stage_kind": stage["kind"], "branch": stage["branch"], "worker_id": worker}
     return _node(
         f"stage:{stage['id']}",
@@ -153,6 +139,14 @@ def _stage_node(stage: Dict, run_id: str, trace_id: Any) -> Dict:
     )
 
 
+def _worker_id(stage: Dict) -> str | None:
+    """The worker that a stage was delegated to."""
+    id = stage["metadata"].get("worker_id")
+    if id is None:
+        id = as_dict(stage["metadata"].get("worker")).get("id")
+    return id if isinstance(id, str) else None
+
+
 def _worker_node(child: Dict, trace_id: Any) -> Dict:
     told = {key: child[key] for key in ("worker_id", "run_id", "run_path", "status")}
     return _node(
@@ -165,7 +159,3 @@ def _worker_node(child: Dict, trace_id: Any) -> Dict:
         stage_id=child["parent_stage_id"],
         metadata={key: child[key] for key in ("worker_name", "task")},
     )
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.workflow.records import shapes
+from harnpy.workflow.untyped import as_dict, as_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -27,33 +28,25 @@ def completed(known: Iterable[Dict], stages: Sequence[Dict]) -> list[Dict]:
 
 
 def _of_stage(stage: Dict) -> Dict | None:
-    handle = stage["metadata"].get("worker")
-    if not isinstance(handle, dict) or not _text(handle.get("id")):
+    handle = as_dict(stage["metadata"].get("worker"))
+    if not as_text(handle.get("id")):
         return None
-    provenance, audit = _dict(handle.get("provenance")), _dict(handle.get("audit"))
+    provenance, audit = as_dict(handle.get("provenance")), as_dict(handle.get("audit"))
     execution = handle.get("execution")
     child = {
         "worker_id": handle["id"],
-        "parent_stage_id": _text(handle.get("parent_stage_id")) or stage["id"],
-        "session_id": _text(provenance.get("session_id")),
-        "parent_session_id": _text(provenance.get("parent_session_id")),
-        "mutation_scope": _text(audit.get("mutation_scope")),
+        "parent_stage_id": as_text(handle.get("parent_stage_id")) or stage["id"],
+        "session_id": as_text(provenance.get("session_id")),
+        "parent_session_id": as_text(provenance.get("parent_session_id")),
+        "mutation_scope": as_text(audit.get("mutation_scope")),
         "approval_policy": audit.get("approval_policy"),
         "request": handle.get("request"),
         "provenance": handle.get("provenance"),
-        "run_id": _text(handle.get("child_run_id")),
-        "run_path": _text(handle.get("child_run_path")),
-        "snapshot_path": _text(handle.get("snapshot_path")),
-        "finished_at": _text(handle.get("finished_at")),
+        "run_id": as_text(handle.get("child_run_id")),
+        "run_path": as_text(handle.get("child_run_path")),
+        "snapshot_path": as_text(handle.get("snapshot_path")),
+        "finished_at": as_text(handle.get("finished_at")),
         "execution": shapes.read(shapes.EXECUTION, execution) if isinstance(execution, dict) else None,
     }
-    texts = {key: _text(handle.get(key)) or "" for key in ("task", "status", "started_at")}
-    return shapes.made(shapes.CHILD_RUN, {**child, **texts, "worker_name": _text(handle.get("name")) or ""})
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
-
-
-def _dict(value: Any) -> Dict:
-    return value if isinstance(value, dict) else {}
+    texts = {key: as_text(handle.get(key)) or "" for key in ("task", "status", "started_at")}
+    return shapes.made(shapes.CHILD_RUN, {**child, **texts, "worker_name": as_text(handle.get("name")) or ""})

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.llm.messages import compact_json
 from harnpy.workflow.records.fixture import option
 from harnpy.workflow.records.observability import LLM_TRANSCRIPT, observability
+from harnpy.workflow.untyped import as_dicts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -159,7 +161,7 @@ def _observability_diffs(left: Dict, right: Dict) -> Iterator[Dict]:
 def _entries(told: Dict, list_name: str, name: str, fields: tuple[str, ...]) -> dict[str, list[Dict]]:
     """What counts of the entries of a list, by their names; several may share one."""
     entries: dict[str, list[Dict]] = {}
-    for entry in _list(told, list_name):
+    for entry in as_dicts(told.get(list_name)):
         if entry.get("id") != LLM_TRANSCRIPT:
             label = "run" if entry.get(name) is None else str(entry[name])
             entries.setdefault(label, []).append({key: entry.get(key) for key in fields})
@@ -177,16 +179,10 @@ def _entry_details(before: list[Dict], after: list[Dict]) -> Iterator[str]:
 
 
 def _shape(told: Dict) -> str:
-    return f"{len(_list(told, 'action_graph_nodes'))}/{len(_list(told, 'action_graph_edges'))}"
-
-
-def _list(told: Dict, name: str) -> list[Dict]:
-    value = told.get(name)
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+    nodes, edges = (as_dicts(told.get(f"action_graph_{parts}")) for parts in ("nodes", "edges"))
+    return f"{len(nodes)}/{len(edges)}"
 
 
 def _shown(value: Any) -> str:
     """A value on one line, as JSON has it."""
-    from harnpy.llm.messages import compact_json
-
     return value if isinstance(value, str) else compact_json(value)

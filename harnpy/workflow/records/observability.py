@@ -10,7 +10,9 @@ import os.path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.workflow.records.action_graph import ActionGraph
+from harnpy.workflow.records.kept import Kept
 from harnpy.workflow.records.rounds import daemon_event, planner_round
+from harnpy.workflow.untyped import as_dict, as_dicts, events_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,6 +34,7 @@ _COMPACTION = (
 
 
 def observability(run: Dict, effects: Effects) -> Dict:
+    """The `observability` of a record."""
     return Observer(effects).observe(run)
 
 
@@ -46,17 +49,17 @@ class _Parts(NamedTuple):
 
 
 class Observer:
-    """Of one run. Whatever has been looked at is known by its identity, and kept so that it stays known."""
+    """Of one run: looks at each of its parts once."""
 
     def __init__(self, effects: Effects) -> None:
         self._effects = effects
         self._graph = ActionGraph()
-        self._stages: dict[int, tuple[Dict, _Parts]] = {}
-        self._lineage: dict[int, tuple[Dict, Dict]] = {}
+        self._stages: Kept[_Parts] = Kept()
+        self._lineage: Kept[Dict] = Kept()
         self._last: tuple[Any, list[Dict], list[Dict]] | None = None
 
     def observe(self, run: Dict) -> Dict:
-        parts = [self._of_stage(stage) for stage in run["stages"]]
+        parts = [self._stages.of(stage, _parts) for stage in run["stages"]]
         pointers, compactions = self._of_transcript(run["transcript"])
         rounds = [each for part in parts for each in part.planner_rounds]
         nodes, edges = self._graph.draw(run)
@@ -66,7 +69,7 @@ class Observer:
             "research_fact_count": sum(len(each["research_facts"]) for each in rounds),
             "action_graph_nodes": nodes,
             "action_graph_edges": edges,
-            "worker_lineage": [self._of_child(child) for child in run["child_runs"]],
+            "worker_lineage": [self._lineage.of(child, _lineage) for child in run["child_runs"]],
             "verification_outcomes": [each for part in parts for each in part.verification_outcomes],
             "transcript_pointers": [
                 *(each for part in parts for each in part.transcript_pointers),
@@ -79,18 +82,6 @@ class Observer:
             ],
             "daemon_events": [each for part in parts for each in part.daemon_events],
         }
-
-    def _of_stage(self, stage: Dict) -> _Parts:
-        known = self._stages.get(id(stage))
-        if known is None:
-            known = self._stages[id(stage)] = (stage, _parts(stage))
-        return known[1]
-
-    def _of_child(self, child: Dict) -> Dict:
-        known = self._lineage.get(id(child))
-        if known is None:
-            known = self._lineage[id(child)] = (child, {key: child[key] for key in _LINEAGE})
-        return known[1]
 
     def _of_transcript(self, transcript: Any) -> tuple[list[Dict], list[Dict]]:
         """Pointers and compactions of the run's own transcript."""
@@ -111,6 +102,10 @@ def _parts(stage: Dict) -> _Parts:
         list(_compactions(transcript, location, stage)),
         daemon_event(stage),
     )
+
+
+def _lineage(child: Dict) -> Dict:
+    return {key: child[key] for key in _LINEAGE}
 
 
 # Transcripts.
@@ -147,16 +142,14 @@ def _sidecar(record: str | None, effects: Effects) -> list[Dict]:
 def _compactions(transcript: Any, location: str, stage: Dict | None) -> Iterator[Dict]:
     if not isinstance(transcript, dict):
         return
-    listed = _dicts(transcript.get("assets"))
+    listed = as_dicts(transcript.get("assets"))
     assets = {asset["id"]: asset for asset in listed if isinstance(asset.get("id"), str)}
-    for event in _dicts(transcript.get("events")):
+    for event in events_of(transcript):
         if event.get("kind") != "compaction":
             continue
-        metadata = event.get("metadata")
-        told = metadata if isinstance(metadata, dict) else {}
+        told = as_dict(event.get("metadata"))
         asset_id = told.get("snapshot_asset_id")
         asset = assets.get(asset_id) if isinstance(asset_id, str) else None
-        storage = asset.get("storage") if asset else None
         yield {
             "id": event.get("id"),
             "transcript_id": transcript.get("id"),
@@ -164,13 +157,9 @@ def _compactions(transcript: Any, location: str, stage: Dict | None) -> Iterator
             "node_id": stage and stage["node_id"],
             **{key: told.get(key) for key in _COMPACTION},
             "snapshot_location": None if asset_id is None else f"{location}.assets[{asset_id}]",
-            "snapshot_path": storage.get("path") if isinstance(storage, dict) else None,
+            "snapshot_path": as_dict((asset or {}).get("storage")).get("path"),
             "available": asset is not None,
         }
-
-
-def _dicts(value: Any) -> list[Dict]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 # Verification.
@@ -180,14 +169,20 @@ def _verification(stage: Dict) -> list[Dict]:
     verification = stage["verification"]
     if stage["kind"] != "verify" and verification is None:
         return []
-    told = verification if isinstance(verification, dict) else {}
     outcome = {key: stage[key] for key in ("node_id", "status")}
-    return [{"stage_id": stage["id"], **outcome, "passed": _passed(stage), "summary": _summary(told)}]
+    return [
+        {
+            "stage_id": stage["id"],
+            **outcome,
+            "passed": _passed(stage),
+            "summary": _summary(as_dict(verification)),
+        }
+    ]
 
 
 def verdict_of(verification: Any) -> bool | None:
     """The first boolean among the words for it, if there is one."""
-    told = verification if isinstance(verification, dict) else {}
+    told = as_dict(verification)
     said = (told.get(key) for key in ("ok", "pass", "success"))
     return next((value for value in said if isinstance(value, bool)), None)
 
@@ -203,7 +198,7 @@ def _passed(stage: Dict) -> bool | None:
 
 def _summary(verification: Dict) -> str | None:
     """What was verified, in a few words."""
-    summary, checks = verification.get("summary"), _dicts(verification.get("checks"))
+    summary, checks = verification.get("summary"), as_dicts(verification.get("checks"))
     if isinstance(summary, str):
         return summary
     if checks:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.workflow.untyped import as_dict
+
 if TYPE_CHECKING:
     Dict = dict[str, Any]
 
@@ -27,7 +29,7 @@ def planner_round(stage: Dict) -> list[Dict]:
         trace, ledger = result["trace"], result.get("task_ledger")
         counts = {key: _count(trace.get(name)) for key, name in _COUNTS.items()}
         rejections = _count(result.get("ledger_done_rejections"))
-        tools = _dict(result.get("tools"))
+        tools = as_dict(result.get("tools"))
         if any(counts.values()) or rejections:
             return [
                 {
@@ -41,7 +43,7 @@ def planner_round(stage: Dict) -> list[Dict]:
                     "successful_tools": _texts(tools.get("successful")),
                     "ledger_done_rejections": rejections,
                     "task_ledger": ledger if isinstance(ledger, dict) else None,
-                    "research_facts": _texts(_dict(ledger).get("observations")),
+                    "research_facts": _texts(as_dict(ledger).get("observations")),
                 }
             ]
     return []
@@ -63,16 +65,12 @@ def daemon_event(stage: Dict) -> list[Dict]:
 
 def _results(stage: Dict) -> list[Dict]:
     """The results of agents in the stage's artifacts."""
-    found = [_dict(artifact["data"]) for artifact in stage["artifacts"]]
+    found = [as_dict(artifact["data"]) for artifact in stage["artifacts"]]
     return [data for data in found if isinstance(data.get("trace"), dict)]
 
 
 def _count(value: Any) -> int:
     return value if type(value) is int else 0
-
-
-def _dict(value: Any) -> Dict:
-    return value if isinstance(value, dict) else {}
 
 
 def _texts(value: Any) -> list[str]:

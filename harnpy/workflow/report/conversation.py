@@ -9,6 +9,7 @@ from harnpy.session.transcript import MESSAGE_KINDS, RESULT_ROLES
 from harnpy.workflow.report import parts
 from harnpy.workflow.report.figures import plural
 from harnpy.workflow.report.html import Markup, element, joined
+from harnpy.workflow.untyped import as_dicts, events_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,8 +25,7 @@ def conversation(transcript: Any, title: str = "Conversation") -> Markup:
     """Folded away; nothing for a transcript without messages and events."""
     if not isinstance(transcript, dict):
         return Markup()
-    events = [event for event in transcript.get("events") or [] if isinstance(event, dict)]
-    said = [message for message in transcript.get("messages") or [] if isinstance(message, dict)]
+    events, said = events_of(transcript), as_dicts(transcript.get("messages"))
     spoken = [_message(message) for message in said] or [
         _turn(str(event.get("role") or "user"), parts.prose(str(event.get("text") or "")))
         for event in events
@@ -53,12 +53,11 @@ def _message(message: Dict) -> Markup:
     content = message.get("content")
     blocks = content if isinstance(content, list) else [content]
     reasoning = message.get("reasoning")
-    calls = message.get("tool_calls")
     return _turn(
         role,
         parts.folded("Reasoning", parts.prose(str(reasoning))) if reasoning else None,
         list(_blocks(blocks, parts.code if role in RESULT_ROLES else parts.prose)),
-        [_call(call) for call in calls if isinstance(call, dict)] if isinstance(calls, list) else None,
+        [_call(call) for call in as_dicts(message.get("tool_calls"))],
     )
 
 

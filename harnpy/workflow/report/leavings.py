@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from harnpy.workflow.report import parts
 from harnpy.workflow.report.figures import NONE, clock, count, duration, elapsed, money
 from harnpy.workflow.report.html import Markup, element
+from harnpy.workflow.untyped import as_dicts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,8 +21,8 @@ _ELSEWHERE = frozenset(
 )
 
 
-def artifacts(items: Sequence[Any]) -> Markup:
-    made = [item for item in items if isinstance(item, dict)]
+def artifacts(items: Any) -> Markup:
+    made = as_dicts(items)
     return _section("Artifacts", [_artifact(item) for item in made], count(len(made)))
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.workflow.records.observability import verdict_of
 from harnpy.workflow.report import parts
 from harnpy.workflow.report.conversation import conversation
 from harnpy.workflow.report.figures import count, duration, elapsed, money, plural
 from harnpy.workflow.report.html import Markup, element, joined
 from harnpy.workflow.report.tools import tool_calls
+from harnpy.workflow.untyped import as_dict, as_dicts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -96,7 +98,7 @@ def verification(stage: Dict) -> Markup | None:
 
 
 def _check(check: Dict) -> Markup:
-    ok = next((check[key] for key in ("ok", "pass", "success") if isinstance(check.get(key), bool)), None)
+    ok = verdict_of(check)
     verdict = parts.pill("unknown" if ok is None else "passed" if ok else "failed")
     said = [
         joined(f" · {key} ", parts.mono(_short(check[key])))
@@ -113,9 +115,9 @@ def _short(given: Any) -> str:
 
 def _command(stage: Dict) -> Markup | None:
     """The command that verified, with its status."""
-    for artifact in stage["artifacts"]:
-        data = artifact.get("data") if isinstance(artifact, dict) else None
-        if isinstance(data, dict) and data.get("command"):
+    for artifact in as_dicts(stage["artifacts"]):
+        data = as_dict(artifact.get("data"))
+        if data.get("command"):
             status = joined(" exit status ", parts.mono(str(data.get("exit_status"))))
             return element("p", parts.mono(str(data["command"])), status, class_="command")
     return None
@@ -133,7 +135,7 @@ def _folded(stage: Dict, calls: Sequence[Dict]) -> Iterator[Markup]:
     if stage["private_reasoning"]:
         yield parts.folded("Private reasoning", parts.prose(stage["private_reasoning"]))
     if stage["artifacts"]:
-        made = [artifact for artifact in stage["artifacts"] if isinstance(artifact, dict)]
+        made = as_dicts(stage["artifacts"])
         named = [
             joined(parts.tag(str(item.get("kind"))), " ", str(item.get("title") or item.get("id")))
             for item in made

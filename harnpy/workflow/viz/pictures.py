@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.workflow.graph.normalise import STAGE
+from harnpy.workflow.untyped import as_dicts, as_text
 from harnpy.workflow.viz.chart import Chart, Shape, Tone
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def run_chart(run: Mapping[str, Any]) -> Chart:
     chart = Chart()
     start = chart.add(shape=Shape.START)
     visits: dict[str, list[Dict]] = {}
-    for stage in _dicts(run, "stages"):
+    for stage in as_dicts(run.get("stages")):
         visits.setdefault(_text(stage, "node_id"), []).append(stage)
     places = {id: _add_visited(chart, id, stages) for id, stages in visits.items()}
     if places:
@@ -57,7 +58,7 @@ def run_chart(run: Mapping[str, Any]) -> Chart:
     for id in pending if isinstance(pending, list) else ():
         if isinstance(id, str) and id not in places:
             places[id] = chart.add(shortened(id), "pending", tone=Tone.WAITING)
-    for transition in _dicts(run, "transitions"):
+    for transition in as_dicts(run.get("transitions")):
         source, target = _text(transition, "from_node_id"), _text(transition, "to_node_id")
         if target not in places:
             places[target] = chart.add(shortened(target), "not reached", tone=Tone.WAITING)
@@ -74,14 +75,8 @@ def _add_visited(chart: Chart, id: str, stages: list[Dict]) -> int:
     return _add(chart, id, kind, said, Tone.BAD if status == "failed" else Tone.GOOD)
 
 
-def _dicts(owner: Mapping[str, Any], key: str) -> list[Dict]:
-    found = owner.get(key)
-    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
-
-
 def _text(owner: Dict, key: str) -> str:
-    value = owner.get(key)
-    return value if isinstance(value, str) else ""
+    return as_text(owner.get(key)) or ""
 
 
 def shortened(text: str) -> str:

@@ -1,0 +1,29 @@
+"""What has been made of the parts of a record, so that it is made once. Spec: 08 §8.4.
+
+A part is never changed in place (see `writer`), so it is known by its identity.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Dict = dict[str, Any]
+
+T = TypeVar("T")
+
+
+class Kept(Generic[T]):
+    """Results by the parts that they were made of. They are kept as well: nothing else gets their ids."""
+
+    def __init__(self) -> None:
+        self._made: dict[int, tuple[Dict, T]] = {}
+
+    def of(self, part: Dict, make: Callable[[Dict], T]) -> T:
+        """What ``make`` has made of ``part``, the first time that it was asked for."""
+        known = self._made.get(id(part))
+        if known is None:
+            known = self._made[id(part)] = (part, make(part))
+        return known[1]
