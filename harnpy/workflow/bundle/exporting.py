@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from harnpy import __version__
-from harnpy.llm.messages import compact_json
 from harnpy.session.effects import Effects, rfc3339
 from harnpy.workflow.artifacts.artifact import normal_kind
 from harnpy.workflow.bundle import sanitizing
+from harnpy.workflow.bundle.envelope import (
+    LOCAL,
+    MODES,
+    ORIGIN,
+    REPLAY_ONLY,
+    SANITIZED,
+    TYPE,
+    VERSION,
+    content_digest,
+    sealed,
+)
 from harnpy.workflow.bundle.environment import Environment
-from harnpy.workflow.bundle.manifest import Manifest, digest, step
+from harnpy.workflow.bundle.manifest import Manifest, step
 from harnpy.workflow.bundle.places import Places
 from harnpy.workflow.bundle.redaction import Redactor
 from harnpy.workflow.bundle.replay_only import reduced
@@ -25,18 +34,12 @@ if TYPE_CHECKING:
 
     Dict = dict[str, Any]
 
-TYPE = "harn_session_bundle"
-VERSION = 1
-MODES = ("sanitized", "local", "replay_only")
-#: Where an imported run remembers the bundle it came from, in its metadata.
-ORIGIN = "session_bundle"
-
 _PLACES = ("cwd", "source_dir", "repo_path", "worktree_path")
 
 
 def export_run(
     run: Dict,
-    mode: str = "sanitized",
+    mode: str = SANITIZED,
     *,
     sidecar: Sequence[Dict] = (),
     workspaces: Sequence[str] = (),
@@ -65,14 +68,14 @@ def export_run(
     fixture = run["replay_fixture"] or fixture_of(run, effects)
     content = sections(run, fixture, [*sidecar] or origin.get("sidecar") or [])
     redactor = _redactor(mode, manifest, run, [*workspaces, *(origin.get("workspaces") or ())], home, env)
-    if mode == "replay_only":
+    if mode == REPLAY_ONLY:
         content = reduced(content, manifest)
     elif content["replay"]["fixture"]:
         content["replay"] = _with_whole_snippets(content["replay"], run["stages"], redactor, manifest)
     content = {name: redactor.value(content[name], step("", name)) for name in SECTIONS}
     content["redactions"] = manifest.entries(content)
     document = {"_type": TYPE, "schema_version": VERSION, "mode": mode, **content}
-    document |= _identity(digest(document), origin, effects)
+    document |= _identity(content_digest(document), origin, effects)
     return sealed(document)
 
 
@@ -102,29 +105,6 @@ def _kinds(artifacts: Sequence[Any]) -> Iterator[Dict]:
             yield {"kind": normal_kind(kind if isinstance(kind, str) else None)}
 
 
-def sealed(document: Dict) -> Dict:
-    """The document with its integrity, in the order of its keys."""
-    document = {**document, "integrity": {"algorithm": "sha256", "digest": digest_of(document)}}
-    ordered: Dict = json.loads(compact_json(document))
-    return ordered
-
-
-def digest_of(document: Dict) -> str:
-    """The SHA-256 of the canonical JSON of all but `integrity`."""
-    return digest({key: value for key, value in document.items() if key != "integrity"})
-
-
-def content_digest(document: Dict) -> str:
-    """The same of all that doesn't say who made the document and when: equal content, equal digest."""
-    return digest(
-        {
-            key: value
-            for key, value in document.items()
-            if key not in ("bundle_id", "created_at", "producer", "integrity")
-        }
-    )
-
-
 def _identity(content: str, origin: Dict, effects: Effects) -> Dict:
     """A run that came out of a bundle and says nothing else now is that bundle still."""
     if origin.get("content_digest") == content:
@@ -144,7 +124,7 @@ def _redactor(
     home: str | None,
     env: Mapping[str, str] | None,
 ) -> Redactor:
-    if mode == "local":
+    if mode == LOCAL:
         return Redactor(manifest)
     executions = list(_executions(run))
     directories = [execution.get(key) for execution in executions for key in _PLACES]

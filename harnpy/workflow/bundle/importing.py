@@ -8,10 +8,18 @@ from typing import TYPE_CHECKING, Any
 from harnpy.llm.errors import MisuseError
 from harnpy.session.effects import Effects
 from harnpy.workflow.artifacts.artifact import HANDOFF, normal_kind, normalised
-from harnpy.workflow.bundle.exporting import ORIGIN, content_digest
+from harnpy.workflow.bundle.envelope import (
+    ORIGIN,
+    REPLAY_ONLY,
+    SANITIZED,
+    content_digest,
+    has_integrity,
+    is_supported,
+    unsupported,
+)
 from harnpy.workflow.bundle.places import paths_in
 from harnpy.workflow.bundle.sections import outcomes_of, record_of
-from harnpy.workflow.bundle.validation import has_integrity, is_supported, unsupported, validate_bundle
+from harnpy.workflow.bundle.validation import validate_bundle
 from harnpy.workflow.records.shapes import STAGE, made
 from harnpy.workflow.untyped import as_text, events_of
 
@@ -39,7 +47,7 @@ def import_bundle(bundle: Dict, *, needs_transcripts: bool = True) -> Dict:
         raise BundleError(unsupported(bundle if isinstance(bundle, dict) else {}))
     if not has_integrity(bundle):
         raise BundleError("session bundle integrity check failed")
-    if needs_transcripts and bundle.get("mode") == "replay_only":
+    if needs_transcripts and bundle.get("mode") == REPLAY_ONLY:
         raise BundleError("session bundle has no transcript content (mode replay_only)")
     problems = validate_bundle(bundle)
     if problems:
@@ -69,7 +77,7 @@ def _origin(bundle: Dict, transcripts: Dict) -> Dict:
         **{key: bundle[key] for key in ("bundle_id", "mode", "created_at", "producer", "redactions")},
         "content_digest": content_digest(bundle),
         "sidecar": sidecar.get("rows", []),
-        "workspaces": sorted(set(_kept_paths(bundle))) if bundle["mode"] == "sanitized" else [],
+        "workspaces": sorted(set(_kept_paths(bundle))) if bundle["mode"] == SANITIZED else [],
     }
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from harnpy.llm.errors import MisuseError
 from harnpy.session.effects import is_rfc3339
 from harnpy.workflow.bundle import replay_only
-from harnpy.workflow.bundle.exporting import MODES, TYPE, VERSION, digest_of
+from harnpy.workflow.bundle.envelope import MODES, REPLAY_ONLY, TYPE, has_integrity, is_supported, unsupported
 from harnpy.workflow.bundle.manifest import ACTIONS, REASONS, Manifest, points_into, step
 from harnpy.workflow.bundle.redaction import Redactor
 from harnpy.workflow.bundle.sections import IDENTITY, outcomes_of, record_of
@@ -36,24 +36,8 @@ def validate_bundle(bundle: Any) -> list[str]:
     problems = problems or [*_values(bundle)]
     if not problems:
         problems += [*_manifest(bundle), *_secrets(bundle)]
-        problems += _texts(bundle) if bundle["mode"] == "replay_only" else []
+        problems += _texts(bundle) if bundle["mode"] == REPLAY_ONLY else []
     return problems if has_integrity(bundle) else ["session bundle integrity check failed", *problems]
-
-
-def is_supported(bundle: Dict) -> bool:
-    version = bundle.get("schema_version")
-    return bundle.get("_type") == TYPE and type(version) is int and version == VERSION
-
-
-def unsupported(bundle: Dict) -> str:
-    """Why a document is no bundle of ours."""
-    key = "schema_version" if bundle.get("_type") == TYPE else "_type"
-    value = bundle.get(key)
-    return f"unsupported session bundle version: {'nil' if value is None else value}"
-
-
-def has_integrity(bundle: Dict) -> bool:
-    return bundle.get("integrity") == {"algorithm": "sha256", "digest": digest_of(bundle)}
 
 
 def _envelope(bundle: Dict) -> Iterator[str]:

@@ -1,0 +1,60 @@
+"""What makes a document a session bundle: its type, version and mode, and the digests that seal it.
+
+Spec: 08 §17.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from harnpy.llm.messages import compact_json
+from harnpy.workflow.bundle.manifest import digest
+
+if TYPE_CHECKING:
+    Dict = dict[str, Any]
+
+TYPE = "harn_session_bundle"
+VERSION = 1
+SANITIZED, LOCAL, REPLAY_ONLY = MODES = ("sanitized", "local", "replay_only")
+#: Where an imported run remembers the bundle it came from, in its metadata.
+ORIGIN = "session_bundle"
+
+#: What says who made a document and when, and nothing of the run.
+_IDENTITY = ("bundle_id", "created_at", "producer")
+
+
+def is_supported(document: Dict) -> bool:
+    version = document.get("schema_version")
+    return document.get("_type") == TYPE and type(version) is int and version == VERSION
+
+
+def unsupported(document: Dict) -> str:
+    """Why a document is no bundle of ours."""
+    key = "schema_version" if document.get("_type") == TYPE else "_type"
+    value = document.get(key)
+    return f"unsupported session bundle version: {'nil' if value is None else value}"
+
+
+def sealed(document: Dict) -> Dict:
+    """The document with its integrity, in the order of its keys."""
+    ordered: Dict = json.loads(compact_json({**document, "integrity": _integrity(document)}))
+    return ordered
+
+
+def has_integrity(document: Dict) -> bool:
+    """Whether a document is as it was when it was sealed."""
+    return bool(document.get("integrity") == _integrity(document))
+
+
+def content_digest(document: Dict) -> str:
+    """The SHA-256 of all that a bundle tells of its run: equal content, equal digest."""
+    return _digest_without(document, (*_IDENTITY, "integrity"))
+
+
+def _integrity(document: Dict) -> Dict:
+    return {"algorithm": "sha256", "digest": _digest_without(document, ("integrity",))}
+
+
+def _digest_without(document: Dict, keys: tuple[str, ...]) -> str:
+    return digest({key: value for key, value in document.items() if key not in keys})
