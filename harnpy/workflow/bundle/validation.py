@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.errors import MisuseError
 from harnpy.session.effects import is_rfc3339
-from harnpy.workflow.bundle import replay_only
 from harnpy.workflow.bundle.envelope import MODES, REPLAY_ONLY, TYPE, has_integrity, is_supported, unsupported
-from harnpy.workflow.bundle.manifest import ACTIONS, REASONS, Manifest, points_into, step
+from harnpy.workflow.bundle.left_texts import texts_left
+from harnpy.workflow.bundle.manifest import ACTIONS, REASONS, Manifest, points_into
 from harnpy.workflow.bundle.redaction import Redactor
 from harnpy.workflow.bundle.sections import IDENTITY, outcomes_of, record_of
 
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 _LISTS = ("transcripts", "tool_calls", "permissions", "hitl", "trace_spans", "child_runs")
 _CALL_KEYS = ("tool_name", "tool_use_id", "args_hash", "is_rejected", "stage_id")
 _OUTCOME_KEYS = ("stage_id", "node_id", "status", "outcome", "branch", "artifact_kinds", "verification_ok")
-_SHA256 = re.compile("[0-9a-f]{64}")
 
 
 def validate_bundle(bundle: Any) -> list[str]:
@@ -36,7 +34,7 @@ def validate_bundle(bundle: Any) -> list[str]:
     problems = problems or [*_values(bundle)]
     if not problems:
         problems += [*_manifest(bundle), *_secrets(bundle)]
-        problems += _texts(bundle) if bundle["mode"] == REPLAY_ONLY else []
+        problems += texts_left(bundle) if bundle["mode"] == REPLAY_ONLY else []
     return problems if has_integrity(bundle) else ["session bundle integrity check failed", *problems]
 
 
@@ -140,56 +138,3 @@ def _secrets(bundle: Dict) -> Iterator[str]:
     # By the value's place: what is wrong must not be said by repeating it.
     for pointer in found.pointers():
         yield f"a secret is left at {pointer}"
-
-
-def _texts(bundle: Dict) -> Iterator[str]:
-    """Where a replay-only bundle says more than it may."""
-    for place, value, allowed in _reduced(bundle):
-        if not isinstance(value, dict) or not set(value) <= set(allowed):
-            yield f"text is left in a replay-only bundle at {place}"
-    for place, holder, keys in _emptied(bundle):
-        yield from (
-            f"text is left in a replay-only bundle at {step(place, key)}" for key in keys if holder.get(key)
-        )
-    for place, holder in [("/run", bundle["run"]), *_at("/child_runs", bundle["child_runs"])]:
-        task = holder.get("task")
-        if task and not (isinstance(task, str) and _SHA256.fullmatch(task)):
-            yield f"text is left in a replay-only bundle at {place}/task"
-
-
-def _reduced(bundle: Dict) -> Iterator[tuple[str, Any, tuple[str, ...]]]:
-    """Values that have no more than certain keys."""
-    for place, section in _at("/transcripts", bundle["transcripts"]):
-        part, keys = (
-            ("rows", replay_only.ROW) if section["section"] == "sidecar" else ("events", replay_only.EVENT)
-        )
-        yield f"{place}/transcript", section["transcript"], (part,)
-        for inner, item in _at(f"{place}/transcript/{part}", section["transcript"].get(part, [])):
-            yield inner, item, keys
-    for place, event in _at("/permissions", bundle["permissions"]):
-        yield place, event, replay_only.PERMISSION
-    for place, question in _at("/hitl", bundle["hitl"]):
-        yield place, question, replay_only.QUESTION
-
-
-def _emptied(bundle: Dict) -> Iterator[tuple[str, Dict, tuple[str, ...]]]:
-    """Values that have nothing under certain keys."""
-    for place, call in _at("/tool_calls", bundle["tool_calls"]):
-        yield place, call, replay_only.CALL_TEXTS
-    for place, child in _at("/child_runs", bundle["child_runs"]):
-        yield place, child, replay_only.CHILD_TEXTS
-    for place, span in _at("/trace_spans", bundle["trace_spans"]):
-        metadata = span.get("metadata")
-        if isinstance(metadata, dict):
-            texts = tuple(key for key, item in metadata.items() if not isinstance(item, (int, float)))
-            yield f"{place}/metadata", metadata, texts
-    fixture = bundle["replay"]["fixture"]
-    if fixture is not None:
-        yield "/replay/fixture", fixture, replay_only.FIXTURE_TEXTS
-        assertions = fixture.get("stage_assertions")
-        for place, assertion in _at("/replay/fixture/stage_assertions", assertions or []):
-            yield place, assertion, replay_only.ASSERTED_TEXTS
-
-
-def _at(place: str, items: Any) -> Iterator[tuple[str, Any]]:
-    return ((step(place, at), item) for at, item in enumerate(items))
