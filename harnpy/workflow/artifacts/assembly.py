@@ -13,7 +13,7 @@ from harnpy.llm.options import Options
 from harnpy.workflow.artifacts.artifact import read_artifacts
 from harnpy.workflow.artifacts.chunks import CHUNKED, SEMANTIC, chunks_of, dropped, without_repeats
 from harnpy.workflow.artifacts.ranking import CALLER, RELEVANCE, STRATEGIES, in_order, ranked
-from harnpy.workflow.artifacts.selection import escaped
+from harnpy.workflow.artifacts.tags import lines_of, rendered_artifact, tagged
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -176,8 +176,7 @@ def _rendered(chunk: Dict) -> str:
         "chunk_id": chunk["id"],
         "chunk_index": f"{chunk['chunk_index'] + 1} of {chunk['chunk_count']}",
     }
-    lines = [f"<{key}>{escaped(value)}</{key}>" for key, value in fields.items()]
-    return "\n".join(["<artifact>", *lines, "<body>", chunk["text"], "</body>", "</artifact>"])
+    return rendered_artifact(fields, chunk["text"])
 
 
 def _rendered_budget(assembled: Dict) -> str:
@@ -187,5 +186,4 @@ def _rendered_budget(assembled: Dict) -> str:
         "strategy": assembled["strategy"],
         "dedup": assembled["dedup"],
     }
-    lines = [f"<{key}>{value}</{key}>" for key, value in fields.items()]
-    return "\n".join(["<context_budget>", *lines, "</context_budget>"])
+    return tagged("context_budget", "\n".join(lines_of(fields)))

@@ -26,6 +26,7 @@ _PARAGRAPHS, _LINES = (re.compile(r"\n{2,}"), "\n\n"), (re.compile(r"\n"), "\n")
 
 
 def tokens(text: str) -> int:
+    """The estimate of a text's tokens."""
     return -(-byte_length(text) // _BYTES_PER_TOKEN)
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.session.microcompact import microcompact
 from harnpy.session.summaries import byte_length
+from harnpy.workflow.artifacts.tags import rendered_artifact
 from harnpy.workflow.fields import read_fields, reading
 
 if TYPE_CHECKING:
@@ -55,10 +56,6 @@ def render(artifacts: Sequence[Dict], style: str | None, to_json: Callable[[Any]
     """The artifacts as a model reads them; the style ``json`` is one JSON object for each."""
     show = _json if style == "json" else _xml
     return "\n\n".join(show(artifact, to_json) for artifact in artifacts)
-
-
-def escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 # Selecting.
@@ -170,19 +167,17 @@ def _cut(artifact: Dict, share: int) -> Dict:
 
 
 def _xml(artifact: Dict, to_json: Callable[[Any], str]) -> str:
-    title = artifact["title"] or f"{artifact['kind']} {artifact['id']}"
     fields = {
-        "title": title,
+        "title": artifact["title"] or f"{artifact['kind']} {artifact['id']}",
         "kind": artifact["kind"],
         "source": artifact["source"] or "unknown",
         "freshness": artifact["freshness"] or "normal",
-        "priority": str(artifact["priority"]),
+        "priority": artifact["priority"],
     }
-    lines = [f"<{key}>{escaped(value)}</{key}>" for key, value in fields.items()]
     body = artifact["text"]
     if body is None:
         body = "" if artifact["data"] is None else to_json(artifact["data"])
-    return "\n".join(["<artifact>", *lines, "<body>", body, "</body>", "</artifact>"])
+    return rendered_artifact(fields, body)
 
 
 def _json(artifact: Dict, to_json: Callable[[Any], str]) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.errors import MisuseError
 from harnpy.session.effects import parse_json, system_reason
-from harnpy.workflow.artifacts.selection import escaped
+from harnpy.workflow.artifacts.tags import escaped, lines_of, tagged
 from harnpy.workflow.fields import read_fields, reading
 
 if TYPE_CHECKING:
@@ -161,14 +161,13 @@ def render(contracts: Sequence[Dict]) -> str:
 
 
 def _rendered(contract: Dict) -> str:
-    lines = ["<contract>"]
-    for key in ("source_node", *_SCALARS):
-        if contract[key] is not None:
-            lines.append(f"<{key}>{escaped(str(contract[key]))}</{key}>")
-    for key in _SECTIONS:
-        if contract[key]:
-            lines += [f"<{key}>", *(f"- {escaped(_line(item))}" for item in contract[key]), f"</{key}>"]
-    return "\n".join([*lines, "</contract>"])
+    scalars = {key: contract[key] for key in ("source_node", *_SCALARS) if contract[key] is not None}
+    lists = [_rendered_list(key, contract[key]) for key in _SECTIONS if contract[key]]
+    return tagged("contract", "\n".join([*lines_of(scalars), *lists]))
+
+
+def _rendered_list(name: str, items: Sequence[Any]) -> str:
+    return tagged(name, "\n".join(f"- {escaped(_line(item))}" for item in items))
 
 
 def _line(item: Any) -> str:
