@@ -9,6 +9,7 @@ from harnpy.syntax import cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
     from harnpy.syntax import ast
@@ -73,50 +74,53 @@ def surface_of(source: str) -> Surface:
 
 
 def _read(program: ast.Program) -> tuple[Any, ...]:
+    """The fields of a `Surface`, in the order of its parameters."""
     from harnpy.syntax import ast
     from harnpy.syntax.pack import pack
+
+    functions = [node for node in program.items if isinstance(node, ast.FnDecl)]
+    structs = [node for node in program.items if isinstance(node, ast.StructDecl) and node.pub]
+    aliases = [node for node in program.items if isinstance(node, ast.TypeDecl) and not node.type_params]
+    others = list(filter(None, map(_other_name, program.items)))
+    return (
+        tuple(_requests(program)),
+        {node.name: _params(node) for node in functions},
+        tuple(node.name for node in functions if node.pub),
+        tuple(name for name, is_offered in others if is_offered),
+        tuple(name for name, is_offered in others if not is_offered),
+        {node.name: pack(node) for node in structs},
+        {node.name: pack(node.type) for node in aliases},
+        tuple(node.name for node in program.items if isinstance(node, ast.InterfaceDecl)),
+    )
+
+
+def _requests(program: ast.Program) -> Iterator[Request]:
+    """The imports at the top level, then those in blocks."""
+    from harnpy.syntax import ast
     from harnpy.vm.tree import walk
 
-    requests: list[Request] = []
-    functions: dict[str, Params] = {}
-    public: list[str] = []
-    offered: list[str] = []
-    hidden: list[str] = []
-    structs: dict[str, Any] = {}
-    aliases: dict[str, Any] = {}
-    interfaces: list[str] = []
-    for node in program.items:
-        match node:
-            case ast.Import():
-                requests.append((node.path, node.names, node.pub, node.start))
-            case ast.FnDecl():
-                functions[node.name] = tuple((p.name, p.default is not None, p.rest) for p in node.params)
-                if node.pub:
-                    public.append(node.name)
-            case ast.TypeDecl():
-                offered.append(node.name)
-                if not node.type_params:
-                    aliases[node.name] = pack(node.type)
-            case ast.InterfaceDecl():
-                offered.append(node.name)
-                interfaces.append(node.name)
-            case ast.StructDecl() | ast.EnumDecl() | ast.Pipeline() | ast.ToolDecl() | ast.SkillDecl():
-                (offered if node.pub else hidden).append(node.name)
-                if node.pub and isinstance(node, ast.StructDecl):
-                    structs[node.name] = pack(node)
-            case ast.Let(target=ast.NamePattern(name=name)):
-                hidden.append(name)
-    # A `pub import` in a block is one more statement of the block, and passes on nothing.
-    top = {start for _, _, _, start in requests}
-    inner = (node for node in walk(program) if isinstance(node, ast.Import) and node.start not in top)
-    requests += [(node.path, node.names, False, node.start) for node in inner]
-    return (
-        tuple(requests),
-        functions,
-        tuple(public),
-        tuple(offered),
-        tuple(hidden),
-        structs,
-        aliases,
-        tuple(interfaces),
-    )
+    top = [node for node in program.items if isinstance(node, ast.Import)]
+    starts = {node.start for node in top}
+    yield from ((node.path, node.names, node.pub, node.start) for node in top)
+    for node in walk(program):
+        if isinstance(node, ast.Import) and node.start not in starts:
+            # A `pub import` in a block is one more statement of the block, and passes on nothing.
+            yield node.path, node.names, False, node.start
+
+
+def _params(node: ast.FnDecl) -> Params:
+    return tuple((param.name, param.default is not None, param.rest) for param in node.params)
+
+
+def _other_name(node: ast.Node) -> tuple[str, bool] | None:
+    """The name that a statement declares, unless it is a function's, and whether it is offered unlisted."""
+    from harnpy.syntax import ast
+
+    match node:
+        case ast.TypeDecl() | ast.InterfaceDecl():
+            return node.name, True
+        case ast.StructDecl() | ast.EnumDecl() | ast.Pipeline() | ast.ToolDecl() | ast.SkillDecl():
+            return node.name, node.pub
+        case ast.Let(target=ast.NamePattern(name=name)):
+            return name, False
+    return None
