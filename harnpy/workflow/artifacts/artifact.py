@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     Dict = dict[str, Any]
 
 KIND, HANDOFF = "artifact", "handoff"
+BYTES_PER_TOKEN = 4
 _ALIASES = {
     "file": "workspace_file",
     "transcript": "transcript_summary",
@@ -58,10 +59,15 @@ def normalised(given: Any, effects: Effects, path: str = "", run_id: str | None 
     artifact["lineage"] = artifact["lineage"] or []
     artifact["metadata"] = artifact["metadata"] or {}
     if artifact["estimated_tokens"] is None and artifact["text"] is not None:
-        artifact["estimated_tokens"] = -(-byte_length(artifact["text"]) // 4)
+        artifact["estimated_tokens"] = tokens_of(artifact["text"])
     if artifact["priority"] is None:
         artifact["priority"] = _PRIORITIES.get(artifact["kind"], _PRIORITY)
     return artifact
+
+
+def tokens_of(text: str) -> int:
+    """The estimate of a text's tokens."""
+    return -(-byte_length(text) // BYTES_PER_TOKEN)
 
 
 def normal_kind(kind: str | None) -> str:

@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from harnpy.session.summaries import byte_length
+from harnpy.workflow.artifacts.artifact import BYTES_PER_TOKEN, tokens_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -18,16 +19,10 @@ if TYPE_CHECKING:
 
 CHUNKED, SEMANTIC = "chunked", "semantic"
 
-_BYTES_PER_TOKEN = 4
 _DIGITS = 16
 
 #: Where a text may be split, the best places first, and what joins its pieces again.
 _PARAGRAPHS, _LINES = (re.compile(r"\n{2,}"), "\n\n"), (re.compile(r"\n"), "\n")
-
-
-def tokens(text: str) -> int:
-    """The estimate of a text's tokens."""
-    return -(-byte_length(text) // _BYTES_PER_TOKEN)
 
 
 def chunks_of(artifact: Dict, threshold: int) -> list[Dict]:
@@ -35,7 +30,7 @@ def chunks_of(artifact: Dict, threshold: int) -> list[Dict]:
     texts = [artifact["text"]]
     if artifact["estimated_tokens"] > threshold:
         # At least a token, or a chunk might have no room for a single character.
-        texts = split(artifact["text"], max(threshold, 1) * _BYTES_PER_TOKEN)
+        texts = split(artifact["text"], max(threshold, 1) * BYTES_PER_TOKEN)
     return [
         {
             "id": f"{artifact['id']}#{_digest(text)}",
@@ -44,7 +39,7 @@ def chunks_of(artifact: Dict, threshold: int) -> list[Dict]:
             "title": artifact["title"],
             "source": artifact["source"],
             "text": text,
-            "estimated_tokens": tokens(text),
+            "estimated_tokens": tokens_of(text),
             "chunk_index": index,
             "chunk_count": len(texts),
             "score": 0.0,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.session.microcompact import microcompact
 from harnpy.session.summaries import byte_length
+from harnpy.workflow.artifacts.artifact import BYTES_PER_TOKEN
 from harnpy.workflow.artifacts.tags import rendered_artifact
 from harnpy.workflow.fields import read_fields, reading
 
@@ -156,7 +157,7 @@ def _shortened(artifacts: list[Dict], max_tokens: int | None) -> list[Dict]:
 
 def _cut(artifact: Dict, share: int) -> Dict:
     """The artifact with no more than its share of tokens, if it has more than twice that."""
-    text, limit = artifact["text"] or "", share * 4
+    text, limit = artifact["text"] or "", share * BYTES_PER_TOKEN
     too_long = (artifact["estimated_tokens"] or 0) > 2 * share and byte_length(text) > limit
     if not too_long or limit < _LEAST_TEXT:
         return artifact
