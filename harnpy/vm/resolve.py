@@ -243,16 +243,8 @@ class Resolver:
         while current:
             for scope in reversed(current.scopes):
                 binding = scope.pending.get(name)
-                if binding and (depth or own):
-                    if binding.role == "fn":
-                        if not binding.shell:
-                            binding.shell = True
-                            scope.shells.append(binding)
-                    elif depth == 0:
-                        continue
-                    elif not binding.late:
-                        binding.late = True
-                        scope.late.append(binding)
+                if binding and (depth or (own and binding.role == "fn")):
+                    _refer_ahead(binding, scope)
                     return self.capture(function, depth, binding, binding.late)
             depth, current = depth + 1, current.parent  # type: ignore[assignment]
         return None
@@ -607,3 +599,14 @@ class Resolver:
                 binding = self.declare(node, name, False, "fn")
                 binding.fn, binding.opaque = stub(name, params), True
                 bound.append(binding)
+
+
+def _refer_ahead(binding: Binding, scope: Scope) -> None:
+    """Let a scope know that a function refers to what it has yet to declare."""
+    if binding.role == "fn":
+        if not binding.shell:
+            binding.shell = True
+            scope.shells.append(binding)
+    elif not binding.late:
+        binding.late = True
+        scope.late.append(binding)
