@@ -21,6 +21,7 @@ class StageSession(NamedTuple):
 
 
 def session_of(node: Dict, run_id: str) -> StageSession:
+    """The session of a normalised node: the one that it names, else one that the run mints for it."""
     for given in (node["model_policy"].get("session_id"), node["metadata"].get("worker_session_id")):
         if isinstance(given, str) and given.strip():
             return StageSession(given, True)
@@ -30,7 +31,8 @@ def session_of(node: Dict, run_id: str) -> StageSession:
 def close_minted(sessions: SessionStore, graph: Dict, run_id: str) -> None:
     """Remove the sessions that the run minted, telling nobody."""
     prefix, nodes = _prefix(run_id), graph["nodes"]
-    explicit = {session_of(node, run_id).id for node in nodes.values() if session_of(node, run_id).explicit}
+    talked_in = [session_of(node, run_id) for node in nodes.values()]
+    explicit = {session.id for session in talked_in if session.explicit}
     for id in sessions.ids():
         node = id.removeprefix(prefix)
         is_minted = node != id and (node in nodes or _MAP_BRANCH.sub("", node) in nodes)
