@@ -12,7 +12,7 @@ from harnpy.workflow.report.page import page
 from harnpy.workflow.report.run import figures_of, known, name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     Dict = dict[str, Any]
 
@@ -43,29 +43,29 @@ def _run(side: str, run: Dict) -> Markup:
 def _sections(left: Dict, right: Dict, diff: Dict) -> Iterator[tuple[str, Markup]]:
     if diff["identical"]:
         yield "", parts.callout(parts.GOOD, "The same stages, outcomes, branches, tools and results.")
-    changed = diff["stage_diffs"]
-    if changed:
-        cards = [_stage(change, left, right) for change in changed]
-        yield "Stages", parts.section("Stages", cards, id="stages", note=plural(len(changed), "change"))
-    tools = diff["tool_diffs"]
-    if tools:
-        yield (
-            "Tools",
-            parts.section(
-                "Tools", [_tool(change) for change in tools], id="tools", note=plural(len(tools), "change")
-            ),
-        )
-    observed = diff["observability_diffs"]
-    if observed:
-        rows = [
-            (change["section"].replace("_", " "), change["label"], parts.listed(change["details"]))
-            for change in observed
-        ]
-        yield (
-            "Observed",
-            parts.section("Observed", parts.table(("Section", "What", "Details"), rows), id="observed"),
-        )
-    deltas = [
+    yield _changes("Stages", [_stage(change, left, right) for change in diff["stage_diffs"]])
+    yield _changes("Tools", [_tool(change) for change in diff["tool_diffs"]])
+    yield "Observed", _observed(diff["observability_diffs"])
+    yield "Counts", _counts(left, right, diff)
+
+
+def _changes(title: str, cards: Sequence[Markup]) -> tuple[str, Markup]:
+    """A section with a card for each change, and its name; nothing where nothing has changed."""
+    note = plural(len(cards), "change")
+    return title, parts.section(title, cards, id=title.lower(), note=note) if cards else Markup()
+
+
+def _observed(changes: Sequence[Dict]) -> Markup:
+    rows = [
+        (change["section"].replace("_", " "), change["label"], parts.listed(change["details"]))
+        for change in changes
+    ]
+    table = parts.table(("Section", "What", "Details"), rows)
+    return parts.section("Observed", table, id="observed") if rows else Markup()
+
+
+def _counts(left: Dict, right: Dict, diff: Dict) -> Markup:
+    rows = [
         (
             f"{what.capitalize()}s",
             f"{diff[f'{what}_count_delta']:+d}",
@@ -75,9 +75,9 @@ def _sections(left: Dict, right: Dict, diff: Dict) -> Iterator[tuple[str, Markup
         for what in ("transition", "artifact", "checkpoint")
         if diff[f"{what}_count_delta"]
     ]
-    if deltas:
-        heads = ("Count of", "Change", "Before", "After")
-        yield "Counts", parts.section("Counts", parts.table(heads, deltas, heads[1:]), id="counts")
+    heads = ("Count of", "Change", "Before", "After")
+    table = parts.table(heads, rows, heads[1:])
+    return parts.section("Counts", table, id="counts") if rows else Markup()
 
 
 def _stage(change: Dict, left: Dict, right: Dict) -> Markup:
@@ -108,12 +108,8 @@ def _said(run: Dict, node_id: str) -> str | None:
     return texts[-1] if texts else None
 
 
-def _side(title: str, said: Any) -> Markup:
-    nothing = element("p", "none", class_="note")
-    shown = (
-        nothing if said in (None, "") else parts.prose(said) if isinstance(said, str) else parts.value(said)
-    )
-    return element("div", element("h5", title), shown)
+def _side(title: str, shown: Markup | None) -> Markup:
+    return element("div", element("h5", title), shown or element("p", "none", class_="note"))
 
 
 def _tool(change: Dict) -> Markup:
