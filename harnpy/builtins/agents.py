@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from harnpy.agent.making import run_loop
 from harnpy.agent.subagents import make_sub_agent
-from harnpy.builtins.agent_runtime import runtime_of, tools_bound, with_bound_tools, with_python_functions
+from harnpy.builtins.agent_functions import with_python_functions
+from harnpy.builtins.agent_runtime import runtime_of, tools_bound, with_bound_tools
 from harnpy.builtins.convert import domain_errors
 from harnpy.vm.builtin import ABSENT, builtin
 from harnpy.vm.errors import RuntimeFault, Thrown

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from harnpy.agent.daemon.registry import Daemons
-from harnpy.builtins.agent_runtime import runtime_of, tools_bound, with_bound_tools, with_python_functions
+from harnpy.builtins.agent_functions import with_python_functions
+from harnpy.builtins.agent_runtime import runtime_of, tools_bound, with_bound_tools
 from harnpy.builtins.convert import domain_errors
 from harnpy.builtins.worker_runtime import TasksBeside, require
 from harnpy.vm.builtin import ABSENT, builtin

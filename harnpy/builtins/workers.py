@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from harnpy.builtins.agent_runtime import (
-    graph_with_python_functions,
-    node_with_python_functions,
-    runtime_of,
-)
+from harnpy.builtins.agent_functions import graph_with_python_functions, node_with_python_functions
+from harnpy.builtins.agent_runtime import runtime_of
 from harnpy.builtins.convert import domain_errors
 from harnpy.builtins.json_writer import write
 from harnpy.builtins.sessions.service import callables_within
