@@ -27,6 +27,11 @@ if TYPE_CHECKING:
 
     Dict = dict[str, Any]
 
+#: What each option is for.
+_APPLIES_TO = {"--compare": "record"} | dict.fromkeys(
+    ("--structural-experiment", "--llm-mock", "ARGS"), "program"
+)
+
 
 @click.command("eval", short_help="Judge runs: a record, a directory of them, a suite, an eval pack.")
 @click.argument("path")
@@ -51,13 +56,9 @@ def command(
     --structural-experiment a program; what stands after `--` is the program's `argv`.
     """
     kind = _kind(path)
-    for option, given, wanted in (
-        ("--compare", compare, "record"),
-        ("--structural-experiment", spec, "program"),
-        ("--llm-mock", llm_mock, "program"),
-        ("ARGS", args, "program"),
-    ):
-        if given and kind != wanted:
+    given = {"--compare": compare, "--structural-experiment": spec, "--llm-mock": llm_mock, "ARGS": args}
+    for option, wanted in _APPLIES_TO.items():
+        if given[option] and kind != wanted:
             raise click.UsageError(f"`{option}` applies to a {wanted}, and {path} is a {kind}", context)
     if kind == "program":
         if spec is None:

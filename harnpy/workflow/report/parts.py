@@ -88,32 +88,19 @@ def table(
 ) -> Markup:
     """A table that scrolls by itself where it is too wide; the columns ``numbers`` are set to the right."""
     kinds = ["number" if head in numbers else None for head in heads]
-
-    def row(cells: Sequence[Child], name: str = "td") -> Markup:
-        return element(
-            "tr", [element(name, cell, class_=kind) for cell, kind in zip(cells, kinds, strict=True)]
-        )
-
-    head = element(
-        "thead",
-        element(
-            "tr",
-            [
-                element("th", title, class_=kind, scope="col")
-                for title, kind in zip(heads, kinds, strict=True)
-            ],
-        ),
+    head = [element("th", title, class_=kind, scope="col") for title, kind in zip(heads, kinds, strict=True)]
+    shown = element(
+        "table",
+        element("thead", element("tr", head)),
+        element("tbody", [_row(cells, kinds) for cells in rows]),
+        element("tfoot", _row(foot, kinds)) if foot else None,
     )
-    body = element("tbody", [row(cells) for cells in rows])
-    end = element("tfoot", row(foot)) if foot else None
-    return element(
-        "div",
-        element("table", head, body, end),
-        class_="wide",
-        tabindex="0",
-        role="region",
-        aria_label=", ".join(heads),
-    )
+    label = ", ".join(heads)
+    return element("div", shown, class_="wide", tabindex="0", role="region", aria_label=label)
+
+
+def _row(cells: Sequence[Child], kinds: Sequence[str | None]) -> Markup:
+    return element("tr", [element("td", cell, class_=kind) for cell, kind in zip(cells, kinds, strict=True)])
 
 
 def callout(mood: str, *content: Child) -> Markup:
