@@ -14,7 +14,7 @@ from harnpy.vm.values import Builtin, EnumValue, Fn, Generator, Struct, display,
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from types import FrameType
     from typing import Any, Never
 
@@ -183,27 +183,34 @@ def in_calling_frames(name: str) -> Value:
     """
     from harnpy.vm.scopes import readable
 
-    frame: FrameType | None = sys._getframe(1)
-    wanted = readable(name)
-    # A module sees no functions but its own and what it imports (06 §4).
-    home = _home(frame)
-    while frame is not None:
-        if "UNIT" in frame.f_globals and frame.f_globals["UNIT"].module == home:
-            for variable in reversed(frame.f_locals):
-                head, _, number = variable.rpartition("_")
-                value = frame.f_locals[variable] if head == wanted and number.isdigit() else None
-                if type(value) is Fn:
-                    return value
-        frame = frame.f_back
+    wanted, home = readable(name), None
+    for distance, frame in enumerate(_generated_frames(sys._getframe(1))):
+        module = frame.f_globals["UNIT"].module
+        if not distance:
+            home = module
+        # A module sees no functions but its own and what it imports (06 §4).
+        found = _function_in(frame, wanted) if module == home else None
+        if found is not None:
+            return found
     return None
 
 
-def _home(frame: FrameType | None) -> str | None:
-    """The module whose code runs in the innermost generated function; None for the program itself."""
-    while frame is not None and "UNIT" not in frame.f_globals:
+def _generated_frames(frame: FrameType | None) -> Iterator[FrameType]:
+    """The frames of the program's functions, from this one outward."""
+    while frame is not None:
+        if "UNIT" in frame.f_globals:
+            yield frame
         frame = frame.f_back
-    module: str | None = None if frame is None else frame.f_globals["UNIT"].module
-    return module
+
+
+def _function_in(frame: FrameType, wanted: str) -> Fn | None:
+    """The function that a frame has bound last to a name, which generated code calls ``wanted``."""
+    for variable in reversed(frame.f_locals):
+        head, _, number = variable.rpartition("_")
+        value = frame.f_locals[variable] if head == wanted and number.isdigit() else None
+        if type(value) is Fn:
+            return value
+    return None
 
 
 def overflow() -> Never:
