@@ -38,9 +38,9 @@ def run_record_save(vm: Vm, run: Value = ABSENT, path: Value = None) -> Dict:
     The file is written as a whole or not at all.
     """
     given = _given(vm, run, "run_record_save: missing payload")
-    place = None if path is None else display(path)
+    target = None if path is None else display(path)
     with domain_errors:
-        saved = files.save(given, store_of(vm).effects, place, lambda id: asked_by(vm, id))
+        saved = files.save(given, store_of(vm).effects, target, lambda id: asked_by(vm, id))
     return {"path": saved["persisted_path"], "run": saved}
 
 

@@ -11,11 +11,13 @@ from harnpy.workflow.bundle.manifest import digest, step
 from harnpy.workflow.untyped import events_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from harnpy.workflow.bundle.manifest import Manifest
 
     Dict = dict[str, Any]
+    #: ``reduce(value, pointer, manifest)`` answers the value as it stays.
+    Reducer = Callable[[Dict, str, Manifest], Dict]
 
 EVENT = ("kind", "role", "visibility", "bytes")
 ROW = ("type", "role", "iteration", "bytes")
@@ -44,7 +46,7 @@ def reduced(sections: Dict, manifest: Manifest) -> Dict:
     }
 
 
-def _each(items: Iterable[Dict], place: str, reduce: Any, manifest: Manifest) -> list[Dict]:
+def _each(items: Iterable[Dict], place: str, reduce: Reducer, manifest: Manifest) -> list[Dict]:
     return [reduce(item, step(place, at), manifest) for at, item in enumerate(items)]
 
 

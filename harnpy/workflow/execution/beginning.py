@@ -120,4 +120,5 @@ def run_metadata(
 
 
 def effective_policy(graph: Dict) -> Policy:
+    """What a normalised graph may do under the built-in ceiling. Raises `PolicyError`."""
     return BUILT_IN.intersect(read_policy(graph["capability_policy"]))

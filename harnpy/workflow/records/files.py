@@ -11,13 +11,13 @@ from harnpy.workflow.documents import names_its_file, read_document
 from harnpy.workflow.fields import reading
 from harnpy.workflow.records.observability import observability
 from harnpy.workflow.records.plain import TOO_DEEP, plain, pretty
-from harnpy.workflow.records.record import derive, nobody, normalised, read_run
+from harnpy.workflow.records.record import derive, no_questions, normalised, read_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from harnpy.session.effects import Effects
-    from harnpy.workflow.records.record import Asked
+    from harnpy.workflow.records.record import QuestionsOf
 
     Dict = dict[str, Any]
 
@@ -34,20 +34,21 @@ def run_directory(effects: Effects) -> str:
 
 
 def default_path(id: str, effects: Effects) -> str:
+    """The file of the record with that id, unless it is told to lie elsewhere."""
     return os.path.join(run_directory(effects), f"{id}.json")
 
 
-def save(given: Any, effects: Effects, path: str | None = None, asked: Asked = nobody) -> Dict:
+def save(given: Any, effects: Effects, path: str | None = None, asked: QuestionsOf = no_questions) -> Dict:
     """Write a record to its file; the record as it stands there, `persisted_path` included.
 
     Raises `MisuseError`.
     """
     run = normalised(given, effects, asked)
-    place = path or default_path(run["id"], effects)
-    run["persisted_path"] = plain(place, effects)
+    path = path or default_path(run["id"], effects)
+    run["persisted_path"] = plain(path, effects)
     derive(run, effects, asked)
     run["observability"] = observability(run, effects)
-    write(place, pretty(run), effects)
+    write(path, pretty(run), effects)
     return run
 
 

@@ -169,11 +169,11 @@ def _verification(stage: Dict) -> list[Dict]:
     verification = stage["verification"]
     if stage["kind"] != "verify" and verification is None:
         return []
-    outcome = {key: stage[key] for key in ("node_id", "status")}
     return [
         {
             "stage_id": stage["id"],
-            **outcome,
+            "node_id": stage["node_id"],
+            "status": stage["status"],
             "passed": _passed(stage),
             "summary": _summary(as_dict(verification)),
         }

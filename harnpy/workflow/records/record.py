@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from harnpy.session.effects import Effects
 
     Dict = dict[str, Any]
-    #: The questions that a run has asked people, by its id: dicts as in a record's `hitl_questions`.
-    Asked = Callable[[str], list[Dict]]
+    #: From the id of a run to the questions that it has asked people: dicts as in `hitl_questions`.
+    QuestionsOf = Callable[[str], list[Dict]]
 
 RUNNING = "running"
 START, STAGE_COMPLETE, FINALIZE = "start", "stage_complete", "finalize"
@@ -40,10 +40,12 @@ def new_run(id: str, effects: Effects, **fields: Any) -> Dict:
 
 
 def new_stage(**fields: Any) -> Dict:
+    """The record of a stage; ``fields`` as in 08 §8.1."""
     return shapes.made(shapes.STAGE, fields)
 
 
 def new_attempt(**fields: Any) -> Dict:
+    """One of the attempts of a stage; ``fields`` as in 08 §8.1."""
     return shapes.made(shapes.ATTEMPT, fields)
 
 
@@ -63,12 +65,12 @@ def new_checkpoint(effects: Effects, **fields: Any) -> Dict:
 # What a dict says.
 
 
-def nobody(run_id: str) -> list[Dict]:
-    """For runs that ask no people."""
+def no_questions(run_id: str) -> list[Dict]:
+    """For records that tell of all their questions themselves."""
     return []
 
 
-def normalised(given: Any, effects: Effects, asked: Asked = nobody) -> Dict:
+def normalised(given: Any, effects: Effects, asked: QuestionsOf = no_questions) -> Dict:
     """The record in a dict, with what can be told from the rest filled in. Raises `MisuseError`."""
     run = read_run(given, effects)
     run["_type"] = "run_record"
@@ -84,7 +86,7 @@ def normalised(given: Any, effects: Effects, asked: Asked = nobody) -> Dict:
     return run
 
 
-def derive(run: Dict, effects: Effects, asked: Asked = nobody) -> None:
+def derive(run: Dict, effects: Effects, asked: QuestionsOf = no_questions) -> None:
     """Bring what other parts tell up to date: questions, child runs, handoffs."""
     known = {question["request_id"] for question in run["hitl_questions"]}
     run["hitl_questions"] += [each for each in asked(run["id"]) if each["request_id"] not in known]

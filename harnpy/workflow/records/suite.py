@@ -52,6 +52,7 @@ def evaluate_suite(items: Sequence[Any], effects: Effects) -> Dict:
 
 
 def report(cases: list[Dict]) -> Dict:
+    """`{pass, total, passed, failed, cases}` of reports on cases."""
     passed = sum(case["pass"] for case in cases)
     failed = len(cases) - passed
     return {"pass": not failed, "total": len(cases), "passed": passed, "failed": failed, "cases": cases}

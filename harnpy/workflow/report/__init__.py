@@ -1,8 +1,8 @@
 """Reports: what a run did, what two differ in, how an evaluation went, as one HTML file for people.
 
-    html_report(run) -> text            a run record (08 §8.1)
-    html_diff(left, right, diff) -> text        two run records and what `run_record_diff` says (08 §8.5)
-    html_evaluation(report) -> text     a report of `run_record_eval`, a suite or a pack (08 §8.3, §8.7)
+    html_report(run) -> text                a run record (08 §8.1)
+    html_diff(left, right, diff) -> text    two run records and what `run_record_diff` says (08 §8.5)
+    html_evaluation(report) -> text         a report of `run_record_eval`, a suite or a pack (08 §8.3, §8.7)
 
 A file needs nothing but itself: no scripts, no fonts, no network. Secrets are masked before anything is
 written, as in a session bundle; whatever a program or a model has said is text and stays text.

@@ -15,6 +15,7 @@ _LEAST_PERCENT = 0.6
 
 
 def timeline(run: Dict) -> Markup:
+    """The bars of all stages of a record; a stage without times has none."""
     stages = run["stages"]
     starts = [moment(stage["started_at"]) for stage in stages]
     known = [at for at in (*starts, *(moment(stage["finished_at"]) for stage in stages)) if at is not None]

@@ -35,6 +35,7 @@ def policy_of(node: Dict) -> Dict:
 
 
 def selected(node: Dict, artifacts: Sequence[Dict]) -> list[Dict]:
+    """The artifacts that a node works with, each as it is."""
     return select(artifacts, policy_of(node))
 
 
@@ -44,6 +45,7 @@ def adapted(node: Dict, artifacts: Sequence[Dict]) -> list[Dict]:
 
 
 def input_contract(node: Dict) -> Dict:
+    """The node's input contract with every key. Raises `MisuseError`."""
     return read_fields(node["input_contract"] or {}, _INPUT, f"nodes.{node['id']}.input_contract")
 
 
@@ -63,6 +65,7 @@ def check_inputs(node: Dict, count: int, has_session: bool) -> None:
 
 
 def output_kind(node: Dict) -> str:
+    """The kind of the artifacts that a node makes: the first of its output contract. Raises `MisuseError`."""
     path = f"nodes.{node['id']}.output_contract"
     kinds: list[str] = read_fields(node["output_contract"] or {}, _OUTPUT, path)["output_kinds"] or [KIND]
     return kinds[0]

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 from harnpy.workflow.graph.normalise import given_policy
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from harnpy.agent.runtime import Runtime
 
     Dict = dict[str, Any]
@@ -46,10 +48,12 @@ _COMPACTION = {
 
 
 def call_options(node: Dict) -> Dict:
+    """The options of a single call, from the normalised node's model policy."""
     return _given(node["model_policy"] or {}, _CALL)
 
 
 def loop_options(runtime: Runtime, node: Dict, session_id: str) -> Dict:
+    """The options of an agent loop in a session, from all that the normalised node says."""
     policy = node["model_policy"] or {}
     inner = policy.get("policy")
     return {
@@ -87,5 +91,5 @@ def _compaction(given: Dict) -> Dict:
     return options
 
 
-def _given(policy: Dict, keys: Any) -> Dict:
+def _given(policy: Dict, keys: Sequence[str]) -> Dict:
     return {key: policy[key] for key in keys if policy.get(key) is not None}
