@@ -60,7 +60,7 @@ class Progress:
         self._writer.checkpoint()
 
     def end(self) -> None:
-        """The run is over, or out of steps: a last checkpoint, and a file that lasts. Raises `MisuseError`."""
+        """The run is over, or out of steps: write it down so that it lasts. Raises `MisuseError`."""
         run = self.run
         run["status"] = PAUSED if self.ready else COMPLETED
         run["finished_at"] = self.now()
