@@ -6,16 +6,20 @@ under a deadline of its own.
 
 from __future__ import annotations
 
+import errno
 import io
+import os
 import random
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from harnpy import Vm, VmError
 from harnpy.syntax.errors import SourceFault
-from harnpy.vm.host import ExitRequest, Host
+from harnpy.vm.host import Ended, ExitRequest, Host
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = sorted((ROOT / "conformance").rglob("*.harn"))
@@ -49,15 +53,46 @@ def damaged(source: str, chance: random.Random) -> str:
     return source
 
 
-class Impatient(Host):
-    """A host whose sleeps are short, so that a program that only waits is soon over."""
+class Harmless(Host):
+    """Nobody knows what a damaged program does to the world: it runs no others, and writes in its directory
+    only. Its sleeps are short, so that a program that only waits is soon over."""
 
-    def sleep(self, seconds: float) -> None:
-        time.sleep(min(seconds, 0.01))
+    def __init__(self, directory: Path) -> None:
+        super().__init__(lambda text: None, lambda text: None, io.StringIO("line\n"))
+        self._directory = str(directory)
+
+    def cwd(self) -> str:
+        return self._directory
+
+    def sleep(self, seconds: float | None) -> None:
+        time.sleep(0.01 if seconds is None else min(seconds, 0.01))
+
+    async def run_process(self, *argv: Any, **how: Any) -> Ended:
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+    def write_text(self, path: str, *how: Any, **named: Any) -> None:
+        super().write_text(self._own(path), *how, **named)
+
+    def rename(self, path: str, new: str) -> None:
+        super().rename(self._own(path), self._own(new))
+
+    def delete_file(self, path: str, root: str) -> None:
+        super().delete_file(self._own(path), self._own(root))
+
+    def make_directory(self, path: str) -> None:
+        super().make_directory(self._own(path))
+
+    def try_lock(self, path: str) -> Callable[[], object] | None:
+        return super().try_lock(self._own(path))
+
+    def _own(self, path: str) -> str:
+        if not os.path.realpath(path).startswith(self._directory):
+            raise OSError(errno.EACCES, os.strerror(errno.EACCES))
+        return path
 
 
-def outcome(source: str) -> str:
-    vm = Vm(Impatient(stdout=lambda text: None, stderr=lambda text: None, stdin=io.StringIO("line\n")))
+def outcome(source: str, directory: Path) -> str:
+    vm = Vm(Harmless(directory))
     vm.tasks.root.deadlines = (time.monotonic() + SECONDS,)
     vm.tasks.refresh()
     try:
@@ -73,7 +108,7 @@ def outcome(source: str) -> str:
 
 
 @pytest.mark.parametrize("part", range(8))
-def test_damaged_programs_never_show_python(part: int) -> None:
+def test_damaged_programs_never_show_python(part: int, tmp_path: Path) -> None:
     chance = random.Random(part)
     seen: dict[str, int] = {}
     for _ in range(ROUNDS // 8):
@@ -81,7 +116,7 @@ def test_damaged_programs_never_show_python(part: int) -> None:
         source = damaged(path.read_text(encoding="utf-8"), chance)
         start = time.monotonic()
         try:
-            result = outcome(source)
+            result = outcome(source, tmp_path)
         except Exception as error:
             error.add_note(f"from {path.relative_to(ROOT)}:\n{source}")
             raise
