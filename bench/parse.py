@@ -21,7 +21,7 @@ from startup import thousand_lines
 
 from harnpy import Vm
 from harnpy.syntax.parser import parse
-from harnpy.vm.load import compile_program, load
+from harnpy.vm.compile import compile_program, load
 
 PYTHON = """\
 def step_{n}(items, limit={n}):

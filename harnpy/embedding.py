@@ -8,8 +8,8 @@ vm.run_source('println("hello")')
 from __future__ import annotations
 
 from harnpy.builtins import catalog
-from harnpy.vm import machine
-from harnpy.vm.builtin import Declaration
+from harnpy.vm.declare.builtin import Declaration
+from harnpy.vm.vm import Vm as BaseVm
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from harnpy.vm.host import Host
 
 
-class Vm(machine.Vm):
+class Vm(BaseVm):
     """A Harn interpreter. Several may live in one process; they never see each other.
 
     ``host`` gives the effects (default: the real world); ``deny`` and ``allow`` name builtins that must
@@ -39,7 +39,7 @@ class Vm(machine.Vm):
         allow: Iterable[str] | None = None,
         trace_llm: bool = False,
     ) -> None:
-        services: dict[str, Callable[[machine.Vm], Any]] = {
+        services: dict[str, Callable[[BaseVm], Any]] = {
             "sessions": _session_store,
             "session_stack": _session_stack,
             "llm_tracing": lambda vm: trace_llm,
@@ -74,7 +74,7 @@ class Vm(machine.Vm):
         VmError the script can catch; any other exception ends the run.
         """
 
-        def call(vm: machine.Vm, *args: Any) -> Any:
+        def call(vm: BaseVm, *args: Any) -> Any:
             return vm.tasks.awaited(function(*args))
 
         call.__doc__ = function.__doc__
@@ -99,19 +99,19 @@ class Vm(machine.Vm):
         self.hooks.append(hook(event, handler, pattern))
 
 
-def _session_store(vm: machine.Vm) -> Any:
+def _session_store(vm: BaseVm) -> Any:
     from harnpy.builtins.sessions.service import make_store
 
     return make_store(vm)
 
 
-def _session_stack(vm: machine.Vm) -> Any:
+def _session_stack(vm: BaseVm) -> Any:
     from harnpy.agent.rules.ambient import Ambient
 
     return Ambient()
 
 
-def _event_log(vm: machine.Vm) -> Any:
+def _event_log(vm: BaseVm) -> Any:
     from harnpy.eventlog.topics import memory_log
 
     return memory_log(vm.host.now)

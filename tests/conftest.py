@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from harnpy.vm.machine import RECURSION_LIMIT
+from harnpy.vm.vm import RECURSION_LIMIT
 from tests.support import ROOT, Command
 
 # What the first Vm would do: hypothesis refuses a limit that changes under it.

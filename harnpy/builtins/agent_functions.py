@@ -7,17 +7,17 @@ from harnpy.builtins.llm import with_experiment
 from harnpy.builtins.sessions.service import callables_within, with_callables
 from harnpy.builtins.sessions.summarizing import prompt_from
 from harnpy.session.errors import Interruption
-from harnpy.vm.backtrace import describe
 from harnpy.vm.errors import CategorizedFault, Interrupted, Thrown, VmError
-from harnpy.vm.values import Builtin, Fn, display
+from harnpy.vm.run.backtrace import describe
+from harnpy.vm.values.objects import Builtin, Fn, display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
     Dict = dict[str, Any]
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from harnpy.agent.rules.gate import Ask
     from harnpy.agent.workers.registry import Workers
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
     Dict = dict[str, Any]
 

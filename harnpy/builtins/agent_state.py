@@ -9,7 +9,7 @@ from harnpy.builtins.json_writer import write_pretty
 from harnpy.builtins.plans import current_run
 from harnpy.llm.errors import MisuseError
 from harnpy.session.effects import rfc3339
-from harnpy.vm.builtin import builtin
+from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import RuntimeFault
 
 TYPE_CHECKING = False
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TypeVar
 
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
     T = TypeVar("T")
 

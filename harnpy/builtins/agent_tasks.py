@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from harnpy.agent.runtime import attempt
-from harnpy.vm.scheduler import Batch
+from harnpy.vm.run.tasks.scheduler import Batch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
     from harnpy.agent.runtime import Attempt
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
 
 def together(vm: Vm, calls: Sequence[Callable[[], Value]]) -> list[Value]:

@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from harnpy.vm.machine import Vm
+    from harnpy.vm.vm import Vm
 
 
 class AgentFiles:

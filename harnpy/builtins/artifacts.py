@@ -6,7 +6,7 @@ from harnpy.builtins.convert import domain_errors
 from harnpy.builtins.plans import current_run
 from harnpy.builtins.sessions.service import store_of, with_callables
 from harnpy.llm.errors import MisuseError
-from harnpy.vm.builtin import builtin
+from harnpy.vm.declare.builtin import builtin
 from harnpy.workflow.artifacts import making, selection
 from harnpy.workflow.artifacts.artifact import HANDOFF, normalised, read_artifacts
 from harnpy.workflow.artifacts.assembly import assemble
@@ -15,8 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
     Dict = dict[str, Any]
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from harnpy.vm.builtin import Declaration
-    from harnpy.vm.values import Value
+    from harnpy.vm.declare.builtin import Declaration
+    from harnpy.vm.values.objects import Value
 
 _PACKAGE = "harnpy.builtins"
 _DIRECTORY = os.path.dirname(__file__)

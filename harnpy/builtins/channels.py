@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from harnpy.vm.builtin import ABSENT, builtin
-from harnpy.vm.channels import Channel, select
+from harnpy.vm.declare.builtin import ABSENT, builtin
 from harnpy.vm.errors import Thrown
-from harnpy.vm.values import Duration
+from harnpy.vm.run.tasks.channels import Channel, select
+from harnpy.vm.values.objects import Duration
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
 
 @builtin('channel(name: string = "default", capacity: int = 256) -> channel', family="concurrency")

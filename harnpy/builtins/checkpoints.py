@@ -8,13 +8,13 @@ from harnpy.builtins.convert import domain_errors
 from harnpy.builtins.json_reader import read
 from harnpy.builtins.json_writer import write_stored
 from harnpy.builtins.places import state_root
-from harnpy.vm.builtin import builtin
+from harnpy.vm.declare.builtin import builtin
 from harnpy.workflow.checkpoints import Checkpoints, program_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
 
 class _Slot:

@@ -5,18 +5,18 @@ The list functions do what the methods of the same name do, on a first argument 
 
 from __future__ import annotations
 
-from harnpy.vm.builtin import ABSENT, builtin
-from harnpy.vm.equality import structural_key
+from harnpy.vm.declare.builtin import ABSENT, builtin
 from harnpy.vm.errors import RuntimeFault, TypeFault
-from harnpy.vm.methods import lists
-from harnpy.vm.values import Iter, Pair, Range, type_name
+from harnpy.vm.run.methods import lists
+from harnpy.vm.values.equality import structural_key
+from harnpy.vm.values.objects import Iter, Pair, Range, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
 
 @builtin("keys(d: dict) -> list", family="collections")

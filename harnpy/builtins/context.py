@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from harnpy.vm.builtin import builtin
+from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import Thrown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.scheduler import Task
-    from harnpy.vm.values import Value
+    from harnpy.vm.run.tasks.scheduler import Task
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
 #: What only triggers and schedulers set.
 _UNSET = dict.fromkeys(

@@ -7,15 +7,15 @@ from harnpy.builtins.agent_functions import with_python_functions
 from harnpy.builtins.agent_runtime import runtime_of, tools_bound, with_bound_tools
 from harnpy.builtins.convert import domain_errors
 from harnpy.builtins.worker_runtime import TasksBeside, require
-from harnpy.vm.builtin import ABSENT, builtin
-from harnpy.vm.values import display
+from harnpy.vm.declare.builtin import ABSENT, builtin
+from harnpy.vm.values.objects import display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
     Dict = dict[str, Any]
 

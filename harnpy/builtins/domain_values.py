@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from harnpy.builtins.json_reader import read
 from harnpy.llm.values import PatternProblem, Values
-from harnpy.vm.equality import equal
-from harnpy.vm.values import Set, Struct, display, type_name
+from harnpy.vm.values.equality import equal
+from harnpy.vm.values.objects import Set, Struct, display, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
 
 class HarnValues(Values):

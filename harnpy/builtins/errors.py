@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from harnpy.builtins.classify import classify
 from harnpy.llm.categories import CATEGORIES, GENERIC
-from harnpy.vm.builtin import builtin
+from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import Thrown
-from harnpy.vm.values import display
+from harnpy.vm.values.objects import display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
 
 @builtin('throw_error(message: string, category: string = "generic") -> any', family="types")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from harnpy.builtins.json_reader import read
 from harnpy.builtins.json_writer import write, write_float
 from harnpy.eventlog.topics import LogError, LogEvent
-from harnpy.vm.builtin import ABSENT, builtin
+from harnpy.vm.declare.builtin import ABSENT, builtin
 from harnpy.vm.errors import RuntimeFault
-from harnpy.vm.values import Stream, type_name
+from harnpy.vm.values.objects import Stream, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from harnpy.eventlog.topics import EventLog
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
 _CURSORS = ("from_cursor", "cursor", "from")
 

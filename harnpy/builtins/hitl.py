@@ -18,9 +18,9 @@ from harnpy.builtins.hitl_answers import coerced, expected
 from harnpy.builtins.hitl_asking import LONGEST, ask
 from harnpy.llm.structured.schema import canonical
 from harnpy.session.effects import is_rfc3339
-from harnpy.vm.builtin import builtin
+from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import RuntimeFault, Thrown
-from harnpy.vm.values import Duration, Fn, display
+from harnpy.vm.values.objects import Duration, Fn, display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from harnpy.agent.hitl import Request
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
     Dict = dict[str, Any]
 

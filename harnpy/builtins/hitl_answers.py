@@ -6,15 +6,15 @@ from harnpy.builtins.domain_values import HarnValues
 from harnpy.builtins.types import to_float, to_int
 from harnpy.llm.structured.schema import check
 from harnpy.vm.errors import Thrown
-from harnpy.vm.values import Duration, display, type_name
+from harnpy.vm.values.objects import Duration, display, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from harnpy.llm.structured.schema import Schema
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
 _BOOLS = {"true": True, "false": False}
 

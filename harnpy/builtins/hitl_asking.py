@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable
     from typing import Any
 
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
     Dict = dict[str, Any]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from harnpy.agent.rules.hooks import Hooks
 from harnpy.llm.options import Options
-from harnpy.vm.builtin import builtin
-from harnpy.vm.values import display
+from harnpy.vm.declare.builtin import builtin
+from harnpy.vm.values.objects import display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
 
 class _Slot:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from harnpy.builtins import host_operations
 from harnpy.builtins.host_mocks import HostMocks, Mock
-from harnpy.vm.builtin import builtin
+from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import CategorizedFault, Thrown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
 
 @builtin("host_call(name: string, params?: dict) -> any", family="host")

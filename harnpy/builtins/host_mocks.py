@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from harnpy.vm.equality import equal
 from harnpy.vm.errors import Thrown
-from harnpy.vm.values import display
+from harnpy.vm.values.equality import equal
+from harnpy.vm.values.objects import display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
 
     Dict = dict[str, Value]
 

@@ -10,8 +10,8 @@ from harnpy.builtins.places import execution_environment, execution_root
 from harnpy.builtins.shells import required
 from harnpy.session.effects import rfc3339
 from harnpy.vm.errors import RuntimeFault
-from harnpy.vm.methods.strings import WHITESPACE
-from harnpy.vm.values import Duration, display
+from harnpy.vm.run.methods.strings import WHITESPACE
+from harnpy.vm.values.objects import Duration, display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from harnpy.vm.host import Ended
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
     Dict = dict[str, Value]
 

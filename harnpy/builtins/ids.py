@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 import uuid
 
-from harnpy.vm.builtin import ABSENT, builtin
+from harnpy.vm.declare.builtin import ABSENT, builtin
 from harnpy.vm.errors import RuntimeFault
-from harnpy.vm.values import display
+from harnpy.vm.values.objects import display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
 _NAMESPACES = {
     "dns": uuid.NAMESPACE_DNS,

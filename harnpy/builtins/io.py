@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from harnpy.vm.builtin import builtin
+from harnpy.vm.declare.builtin import builtin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from harnpy.vm.machine import Vm
+    from harnpy.vm.vm import Vm
 
 
 @builtin("print(msg: string) -> nil", family="io")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from harnpy.builtins.json_reader import JsonError, read
 from harnpy.builtins.json_writer import write
 from harnpy.llm.structured.extract import json_part
-from harnpy.vm.builtin import ABSENT, builtin
+from harnpy.vm.declare.builtin import ABSENT, builtin
 from harnpy.vm.errors import Thrown
-from harnpy.vm.values import display
+from harnpy.vm.values.objects import display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
 
 @builtin("json_parse(text: string) -> any", family="json_schema")

@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
 
 #: Opening this many brackets is too many.
 _DEPTH_LIMIT = 128

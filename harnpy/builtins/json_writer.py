@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from base64 import b64encode
 
-from harnpy.vm.values import Range, Set, Struct, display
+from harnpy.vm.values.objects import Range, Set, Struct, display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
 
 _ESCAPES = {
     **{code: f"\\u{code:04x}" for code in (*range(0x20), *range(0x7F, 0xA0))},

@@ -12,9 +12,9 @@ from harnpy.llm.call import Models
 from harnpy.llm.errors import CallError
 from harnpy.llm.result import result_dict
 from harnpy.llm.structured.asking import settle
-from harnpy.vm.builtin import builtin
+from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import Thrown
-from harnpy.vm.values import display
+from harnpy.vm.values.objects import display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from harnpy.llm.reply import Reply
     from harnpy.llm.request import Request
     from harnpy.llm.structured.asking import Answer
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
     Dict = dict[str, Any]
 

@@ -6,14 +6,14 @@ import math
 from datetime import UTC, datetime
 
 from harnpy.builtins.json_writer import quote, write_float
-from harnpy.vm.builtin import builtin
+from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import Thrown
-from harnpy.vm.values import display
+from harnpy.vm.values.objects import display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
 _LEVELS = ("debug", "info", "warn", "error")
 

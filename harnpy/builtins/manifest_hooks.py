@@ -10,15 +10,15 @@ from harnpy.builtins.hooks import hooks_of
 from harnpy.builtins.sessions.service import python_function
 from harnpy.llm.errors import MisuseError
 from harnpy.project import MANIFEST, ManifestError
-from harnpy.vm.backtrace import finish
-from harnpy.vm.calls import FAILURES
-from harnpy.vm.modules import Modules
+from harnpy.vm.modules.loader import Modules
+from harnpy.vm.run.backtrace import finish
+from harnpy.vm.run.calls import FAILURES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.modules import Module
-    from harnpy.vm.values import Fn
+    from harnpy.vm.modules.loader import Module
+    from harnpy.vm.values.objects import Fn
+    from harnpy.vm.vm import Vm
 
 _LIBRARY = "lib.harn"
 _SPELLING = (

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import math
 
-from harnpy.vm import ops
-from harnpy.vm.builtin import builtin
+from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import RuntimeFault
+from harnpy.vm.values import operators
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
 _MIN_INT, _MAX_INT = -(2**63), 2**63 - 1
 _INT_BITS = 64
@@ -99,7 +99,7 @@ def power(vm: Vm, base: Value, exponent: Value) -> Value:
     if not is_number(base) or not is_number(exponent):
         return None
     exact = _int_power(base, exponent) if type(base) is type(exponent) is int else None
-    return ops.power(float(base), float(exponent)) if exact is None else exact
+    return operators.power(float(base), float(exponent)) if exact is None else exact
 
 
 def _int_power(base: int, exponent: int) -> int | None:

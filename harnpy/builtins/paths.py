@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 
-from harnpy.vm.builtin import builtin
+from harnpy.vm.declare.builtin import builtin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from harnpy.vm.machine import Vm
+    from harnpy.vm.vm import Vm
 
 _SEPARATORS = os.sep + (os.altsep or "")
 

@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from harnpy.vm.machine import Vm
+    from harnpy.vm.vm import Vm
 
 
 def runtime_root(vm: Vm) -> str:

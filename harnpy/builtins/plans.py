@@ -5,14 +5,14 @@ from __future__ import annotations
 from harnpy.agent import handoffs, plans
 from harnpy.builtins.convert import domain_errors
 from harnpy.session.effects import rfc3339
-from harnpy.vm.builtin import builtin
+from harnpy.vm.declare.builtin import builtin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
 
 @builtin("plan_artifact(plan: any) -> dict", family="tools")

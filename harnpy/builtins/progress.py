@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from harnpy.vm.builtin import builtin
+from harnpy.vm.declare.builtin import builtin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
 _FRAMES = "|/-\\"
 _DEFAULT_WIDTH, _MIN_WIDTH, _MAX_WIDTH = 10, 3, 40

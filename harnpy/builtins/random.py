@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import random
 
-from harnpy.vm.builtin import ABSENT, builtin
+from harnpy.vm.declare.builtin import ABSENT, builtin
 from harnpy.vm.errors import TypeFault
-from harnpy.vm.values import Rng
+from harnpy.vm.values.objects import Rng
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
 
 def _source(vm: Vm, *args: Value) -> tuple[random.Random, tuple[Value, ...]]:

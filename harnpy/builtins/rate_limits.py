@@ -6,15 +6,15 @@ from functools import partial
 
 from harnpy.builtins.errors import category_of
 from harnpy.builtins.llm import models_of
-from harnpy.vm.backtrace import caught
-from harnpy.vm.builtin import builtin
+from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import CategorizedFault, Interrupted, Thrown, VmError
-from harnpy.vm.values import Builtin, Fn
+from harnpy.vm.run.backtrace import caught
+from harnpy.vm.values.objects import Builtin, Fn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
 
 @builtin("llm_rate_limit(provider?: string, options?: dict) -> int | bool | nil", family="llm_config")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harnpy.builtins.regex_syntax import PatternError, compiled
-from harnpy.vm.builtin import builtin
+from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import Thrown
 
 TYPE_CHECKING = False
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     import re
     from collections.abc import Iterator
 
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
     Pattern = re.Pattern[str]
     Match = re.Match[str]

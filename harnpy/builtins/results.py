@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from harnpy.vm.builtin import builtin
+from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import RuntimeFault
-from harnpy.vm.values import EnumValue, display
+from harnpy.vm.values.objects import EnumValue, display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
 
 def _is(variant: str, value: Value) -> bool:

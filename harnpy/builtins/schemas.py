@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from harnpy.vm.builtin import builtin
+from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import Thrown
-from harnpy.vm.values import type_name
+from harnpy.vm.values.objects import type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
 
 @builtin("schema_of(x: any) -> dict", family="json_schema")

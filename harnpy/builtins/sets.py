@@ -5,18 +5,18 @@ Members are told apart by structural key, so `1` and `1.0` are two; the methods 
 
 from __future__ import annotations
 
-from harnpy.vm.builtin import builtin
-from harnpy.vm.equality import structural_key
+from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import Thrown
-from harnpy.vm.methods.lists import unique
-from harnpy.vm.values import Set
+from harnpy.vm.run.methods.lists import unique
+from harnpy.vm.values.equality import structural_key
+from harnpy.vm.values.objects import Set
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
 
 @builtin("set(...items: any) -> set", family="collections")

@@ -7,15 +7,15 @@ from harnpy.agent.skills.catalog import BUDGET, catalog_entries, render_catalog
 from harnpy.agent.skills.library import NO_NAME, NO_REGISTRY, Library, SkillNotFound
 from harnpy.builtins.convert import domain_errors
 from harnpy.llm.errors import OptionError
-from harnpy.vm.builtin import ABSENT, builtin
-from harnpy.vm.values import Builtin, Fn
+from harnpy.vm.declare.builtin import ABSENT, builtin
+from harnpy.vm.values.objects import Builtin, Fn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
     Dict = dict[str, Any]
 

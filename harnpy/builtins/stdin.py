@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from harnpy.vm.builtin import builtin
-from harnpy.vm.methods.strings import WHITESPACE
+from harnpy.vm.declare.builtin import builtin
+from harnpy.vm.run.methods.strings import WHITESPACE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from harnpy.vm.machine import Vm
+    from harnpy.vm.vm import Vm
 
 
 class Stdin:

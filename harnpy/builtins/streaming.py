@@ -7,15 +7,15 @@ from harnpy.builtins.llm import CallErrors, models_of, options_of
 from harnpy.llm.errors import LlmError
 from harnpy.llm.result import result_dict
 from harnpy.llm.streaming import complete, infill_prompt, stream_into
-from harnpy.vm.builtin import builtin
-from harnpy.vm.channels import Channel
+from harnpy.vm.declare.builtin import builtin
+from harnpy.vm.run.tasks.channels import Channel
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
 
 @builtin("llm_stream(prompt: string, system?: string, options?: dict) -> channel", family="llm", guarded=True)

@@ -1,7 +1,7 @@
 """The ``stream`` namespace: lazy work on anything iterable. Spec: 04 §9, 02 §17.5.
 
 Sources are pulled in Python, one item at a time, and survive an error of a callback (see
-`harnpy.vm.iterators`). A source that can say whether an item waits has a method ``ready() -> bool``;
+`harnpy.vm.values.iterators`). A source that can say whether an item waits has a method ``ready() -> bool``;
 all others count as always ready.
 """
 
@@ -10,18 +10,18 @@ from __future__ import annotations
 import math
 from collections import deque
 
-from harnpy.vm import iterators
-from harnpy.vm.builtin import ABSENT, builtin
+from harnpy.vm.declare.builtin import ABSENT, builtin
 from harnpy.vm.errors import RuntimeFault, TypeFault
-from harnpy.vm.values import Iter, type_name
+from harnpy.vm.values import iterators
+from harnpy.vm.values.objects import Iter, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from harnpy.vm.iterators import Callback, Pull
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.iterators import Callback, Pull
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
     Source = Iterator[Value]
 

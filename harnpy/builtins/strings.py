@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from harnpy.vm.builtin import builtin
-from harnpy.vm.equality import contains_value
-from harnpy.vm.methods.strings import WHITESPACE
-from harnpy.vm.values import display
+from harnpy.vm.declare.builtin import builtin
+from harnpy.vm.run.methods.strings import WHITESPACE
+from harnpy.vm.values.equality import contains_value
+from harnpy.vm.values.objects import display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
 
 @builtin("trim(s: string) -> string", family="strings")

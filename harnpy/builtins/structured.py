@@ -17,16 +17,16 @@ from harnpy.llm.structured.envelope import (
     repair_prompt,
     repaired_envelope,
 )
-from harnpy.vm.builtin import builtin
-from harnpy.vm.values import display, type_name
+from harnpy.vm.declare.builtin import builtin
+from harnpy.vm.values.objects import display, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from harnpy.llm.request import Request
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
     Dict = dict[str, Any]
 

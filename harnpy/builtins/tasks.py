@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from harnpy.vm.builtin import builtin
+from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import RuntimeFault, TypeFault
 from harnpy.vm.host import ExitRequest
-from harnpy.vm.scheduler import Batch
-from harnpy.vm.tasks import applied
-from harnpy.vm.values import Duration, EnumValue, display, type_name
+from harnpy.vm.run.tasks.scheduler import Batch
+from harnpy.vm.run.tasks.tasks import applied
+from harnpy.vm.values.objects import Duration, EnumValue, display, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Never
 
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.scheduler import Task
+    from harnpy.vm.run.tasks.scheduler import Task
+    from harnpy.vm.vm import Vm
 
     Value = Any
 

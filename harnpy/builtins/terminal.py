@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from harnpy.vm.builtin import builtin
+from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import Thrown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
 _NAMES = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 _COLORS = (

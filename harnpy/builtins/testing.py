@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from harnpy.vm.builtin import ABSENT, builtin
-from harnpy.vm.equality import equal
+from harnpy.vm.declare.builtin import ABSENT, builtin
 from harnpy.vm.errors import Thrown
-from harnpy.vm.values import display
+from harnpy.vm.values.equality import equal
+from harnpy.vm.values.objects import display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
 
 @builtin("assert(cond: any, msg?: string) -> nil", family="testing")

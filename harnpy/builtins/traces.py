@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from harnpy.builtins.llm import models_of
-from harnpy.vm.builtin import builtin
+from harnpy.vm.declare.builtin import builtin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from harnpy.vm.machine import Vm
+    from harnpy.vm.vm import Vm
 
     Dict = dict[str, Any]
 

@@ -10,16 +10,16 @@ from harnpy.builtins.sessions.summarizing import summarizer
 from harnpy.session import transcripts
 from harnpy.session.summaries import conversation_lines
 from harnpy.session.transcripts import Transcripts, is_transcript
-from harnpy.vm.builtin import ABSENT, builtin
+from harnpy.vm.declare.builtin import ABSENT, builtin
 from harnpy.vm.errors import RuntimeFault, Thrown
-from harnpy.vm.values import display
+from harnpy.vm.values.objects import display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
     Dict = dict[str, Any]
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 
-from harnpy.vm.builtin import ABSENT, builtin
-from harnpy.vm.equality import equal, structural_key
+from harnpy.vm.declare.builtin import ABSENT, builtin
 from harnpy.vm.errors import RuntimeFault
-from harnpy.vm.values import Builtin, Fn, Pair, Range, Set, display, type_name
+from harnpy.vm.values.equality import equal, structural_key
+from harnpy.vm.values.objects import Builtin, Fn, Pair, Range, Set, display, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
 _MIN_INT, _MAX_INT = -(2**63), 2**63 - 1
 _MAX_DIGITS = 19

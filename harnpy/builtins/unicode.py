@@ -6,12 +6,12 @@ import unicodedata
 
 import regex  # type: ignore[import-untyped]
 
-from harnpy.vm.builtin import builtin
+from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import RuntimeFault
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from harnpy.vm.machine import Vm
+    from harnpy.vm.vm import Vm
 
 _FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 _GRAPHEME = regex.compile(r"\X")

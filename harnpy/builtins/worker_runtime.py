@@ -6,9 +6,9 @@ from harnpy.agent.workers.delegation import SubAgentJob
 from harnpy.agent.workers.registry import Workers
 from harnpy.agent.workers.worker import DELEGATED_STAGE, STAGE, SUB_AGENT, WORKFLOW
 from harnpy.builtins.agent_runtime import runtime_of, tools_bound
-from harnpy.vm.builtin import ABSENT
-from harnpy.vm.calls import TaskAborted
+from harnpy.vm.declare.builtin import ABSENT
 from harnpy.vm.errors import RuntimeFault
+from harnpy.vm.run.calls import TaskAborted
 from harnpy.workflow.workers.stage_job import StageJob
 from harnpy.workflow.workers.workflow_job import WorkflowJob
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     from harnpy.agent.rules.ambient import Ambient
     from harnpy.agent.workers.worker import Job, Outcome, Worker
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.scheduler import Task
-    from harnpy.vm.tasks import Tasks
-    from harnpy.vm.values import Value
+    from harnpy.vm.run.tasks.scheduler import Task
+    from harnpy.vm.run.tasks.tasks import Tasks
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
 
 class _Slot:

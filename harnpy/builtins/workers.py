@@ -8,16 +8,16 @@ from harnpy.builtins.convert import domain_errors
 from harnpy.builtins.json_writer import write
 from harnpy.builtins.sessions.service import callables_within
 from harnpy.builtins.worker_runtime import require, workers_of
-from harnpy.vm.builtin import ABSENT, builtin
-from harnpy.vm.values import display
+from harnpy.vm.declare.builtin import ABSENT, builtin
+from harnpy.vm.values.objects import display
 from harnpy.workflow.workers.spawning import spawn_agent as spawn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
     Dict = dict[str, Any]
 

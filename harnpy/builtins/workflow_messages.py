@@ -10,9 +10,9 @@ from harnpy.builtins.json_writer import write_stored
 from harnpy.builtins.places import runtime_root
 from harnpy.llm.options import Options
 from harnpy.project import STATE_VARIABLE, state_directory
-from harnpy.vm.builtin import builtin
+from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import RuntimeFault
-from harnpy.vm.values import display
+from harnpy.vm.values.objects import display
 from harnpy.workflow.messages.mailbox import Mailbox
 from harnpy.workflow.messages.state import World
 from harnpy.workflow.messages.targets import read_target
@@ -21,8 +21,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
     Dict = dict[str, Any]
 

@@ -11,10 +11,10 @@ import click
 
 from harnpy.builtins import catalog
 from harnpy.syntax.spell import nearest
-from harnpy.vm import methods
+from harnpy.vm.run import methods
 
 if TYPE_CHECKING:
-    from harnpy.vm.builtin import Declaration
+    from harnpy.vm.declare.builtin import Declaration
 
 #: The kinds of values that have methods.
 _RECEIVERS = ("string", "list", "dict", "set", "range", "iter", "generator", "stream")

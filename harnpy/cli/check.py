@@ -15,7 +15,7 @@ from harnpy.cli.console import FAILED, OK, complain, has_colour
 from harnpy.cli.later import later
 from harnpy.syntax.errors import SourceFault, SyntaxFault
 from harnpy.syntax.span import Lines
-from harnpy.vm.load import compile_program, parsed
+from harnpy.vm.compile import compile_program, parsed
 
 
 @click.command("check", short_help="Find the errors of programs without running them.")

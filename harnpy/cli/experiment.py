@@ -16,7 +16,7 @@ from harnpy.cli.run import exit_status
 from harnpy.llm.errors import OptionError
 from harnpy.llm.experiments import VARIABLE, read_experiment
 from harnpy.vm.host import ExitRequest, Host
-from harnpy.vm.values import display
+from harnpy.vm.values.objects import display
 from harnpy.workflow.artifacts.diff import unified
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from harnpy.llm.errors import FixtureError
 from harnpy.project import ManifestError
 from harnpy.syntax.errors import SourceFault
-from harnpy.vm import backtrace
 from harnpy.vm.errors import VmError
+from harnpy.vm.run import backtrace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from harnpy.project import MANIFEST, project_root
 from harnpy.syntax import ast
 from harnpy.syntax.diagnostic import Diagnostic
 from harnpy.syntax.span import Lines
-from harnpy.vm.imports import BUNDLED
-from harnpy.vm.modules import Module, Modules
-from harnpy.vm.tree import walk
+from harnpy.vm.modules.loader import Module, Modules
+from harnpy.vm.modules.paths import BUNDLED
+from harnpy.vm.resolve.tree import walk
 
 SEVERITIES = ("error", "warning", "off")
 

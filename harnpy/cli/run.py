@@ -278,12 +278,12 @@ def _run_inline(vm: Vm, code: str, args: list[str]) -> Any:
 
 def exit_status(value: Any) -> int:
     """The exit status that a program's value stands for; an Err is also shown on stderr. Spec: 02 §10.5."""
-    from harnpy.vm.values import EnumValue
+    from harnpy.vm.values.objects import EnumValue
 
     if type(value) is int:
         return max(0, min(value, 255))
     if type(value) is EnumValue and value.enum == "Result" and value.variant == "Err":
-        from harnpy.vm.values import display
+        from harnpy.vm.values.objects import display
 
         text = (display(value.fields[0]) if value.fields else "") or "error"
         sys.stdout.flush()

@@ -19,10 +19,10 @@ from harnpy.cli.console import complain
 from harnpy.cli.highlight import pieces
 from harnpy.cli.project import bind_hooks
 from harnpy.project import project_root
-from harnpy.vm.values import display, type_name
+from harnpy.vm.values.objects import display, type_name
 
 if TYPE_CHECKING:
-    from harnpy.vm.inputs import ReplSession
+    from harnpy.vm.repl_session import ReplSession
 
 #: The first words of inputs that show no value. The reference lists fewer and takes the others, such as
 #: `impl`, for expressions, which they can't be.

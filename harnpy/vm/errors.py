@@ -9,7 +9,7 @@
     └─ CategorizedFault(category, message)   "Error [category]: …"
 
 Raising costs nothing but the exception: positions and the Harn call stack are read off the Python
-traceback when somebody asks (`harnpy.vm.backtrace`).
+traceback when somebody asks (`harnpy.vm.run.backtrace`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, ClassVar
 
-    from harnpy.vm.backtrace import Frame
+    from harnpy.vm.run.backtrace import Frame
 
 
 OVERFLOW = "Stack overflow: too many nested calls"
@@ -58,7 +58,7 @@ class Thrown(VmError):
 
     @property
     def message(self) -> str:  # type: ignore[override]
-        from harnpy.vm.values import display
+        from harnpy.vm.values.objects import display
 
         return display(self.value)
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from harnpy.builtins import catalog
-from harnpy.vm import iterators
 from harnpy.vm.errors import VmError
 from harnpy.vm.host import Host
-from harnpy.vm.machine import Signal
-from harnpy.vm.tasks import Tasks
-from harnpy.vm.values import Builtin, Fn
+from harnpy.vm.run.tasks.tasks import Tasks
+from harnpy.vm.values import iterators
+from harnpy.vm.values.objects import Builtin, Fn
+from harnpy.vm.vm import Signal
 
 
 class FakeHost:

@@ -16,7 +16,7 @@ import harnpy
 from harnpy.builtins import catalog
 from harnpy.vm.errors import VmError
 from harnpy.vm.host import Host
-from harnpy.vm.values import Duration, Pair, Range, Set, Struct
+from harnpy.vm.values.objects import Duration, Pair, Range, Set, Struct
 
 _OTHERS = ("assemble_context", "select_artifacts_adaptive", "continue_as_new")
 NAMES = [

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harnpy.builtins import catalog
-from harnpy.vm.builtin import Declaration
+from harnpy.vm.declare.builtin import Declaration
 
 SOURCES = Path(catalog.__file__).parent
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harnpy.builtins import sets
-from harnpy.vm.equality import equal
-from harnpy.vm.values import Iter, Pair, Range, Set
+from harnpy.vm.values.equality import equal
+from harnpy.vm.values.objects import Iter, Pair, Range, Set
 
 
 def test_dict_functions_go_in_key_order(vm: Any) -> None:

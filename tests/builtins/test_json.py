@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from harnpy.builtins import json_reader
 from harnpy.builtins.json_writer import write
-from harnpy.vm.values import Duration, EnumValue, Fn, Iter, Pair, Range, Set, Struct
+from harnpy.vm.values.objects import Duration, EnumValue, Fn, Iter, Pair, Range, Set, Struct
 
 BIG = 2**63
 CONTROL = "control character (\\u0000-\\u001F) found while parsing a string"

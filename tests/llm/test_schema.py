@@ -9,7 +9,7 @@ import pytest
 from harnpy.builtins.domain_values import HarnValues
 from harnpy.llm.structured.schema import SchemaError, canonical, check
 from harnpy.llm.values import Values
-from harnpy.vm.values import Set, Struct
+from harnpy.vm.values.objects import Set, Struct
 
 PLAIN = Values()
 

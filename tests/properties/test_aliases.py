@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from harnpy import Vm
 from harnpy.vm.host import Host
-from harnpy.vm.values import display
+from harnpy.vm.values.objects import display
 
 NAMES = st.sampled_from(["x", "y", "z"])
 NUMBERS = st.integers(0, 9)

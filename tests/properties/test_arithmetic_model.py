@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from harnpy import Vm, VmError
 from harnpy.vm.host import Host
-from harnpy.vm.values import display
+from harnpy.vm.values.objects import display
 
 EDGES = [0, 1, -1, 2, 7, -7, 2**30 - 1, 2**30, -(2**30), 2**31, 2**53, 2**62, 2**63 - 1, -(2**63)]
 OPERANDS = st.one_of(

@@ -14,7 +14,7 @@ from harnpy.cli.sandbox import Outcome, run_program
 from harnpy.syntax import ast
 from harnpy.syntax.errors import SourceFault
 from harnpy.syntax.parser import parse_cached
-from harnpy.vm.load import compile_program
+from harnpy.vm.compile import compile_program
 from tests.support import ROOT
 
 AREAS = ("assignment", "control", "errors", "functions", "generators", "match", "names", "structs", "tasks")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from harnpy.vm import imports
 from harnpy.vm.host import Host
+from harnpy.vm.modules import paths
 
 Make = Callable[..., Path]
 
@@ -34,7 +34,7 @@ def find(tmp_path: Path) -> Callable[..., str | None]:
     """The file that an import means in ``app/src``."""
 
     def find(path: str, directory: str = "app/src") -> str | None:
-        place = imports.find(Host(), path, str(tmp_path / directory))
+        place = paths.find(Host(), path, str(tmp_path / directory))
         return place and place.name
 
     return find
@@ -159,4 +159,4 @@ def test_packages_are_not_looked_for_above_the_repository(make: Make, find) -> N
 
 
 def test_the_library_is_in_an_installed_package_or_beside_it() -> None:
-    assert os.path.isfile(os.path.join(imports.library(), "context.harn"))
+    assert os.path.isfile(os.path.join(paths.library(), "context.harn"))

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harnpy.syntax.signature import Signature
-from harnpy.vm import methods
-from harnpy.vm.equality import equal
 from harnpy.vm.errors import Thrown, TypeFault
-from harnpy.vm.iterators import iterate
-from harnpy.vm.values import Duration, Generator, Iter, Pair, Range, Set, Stream, Struct, display
+from harnpy.vm.run import methods
+from harnpy.vm.values.equality import equal
+from harnpy.vm.values.iterators import iterate
+from harnpy.vm.values.objects import Duration, Generator, Iter, Pair, Range, Set, Stream, Struct, display
 
 
 class FakeVm:

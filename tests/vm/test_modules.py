@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+import harnpy.vm.compile
 from harnpy import Vm, VmError
 from harnpy.syntax.errors import SourceFault
-from harnpy.vm import imports, load
-from harnpy.vm.backtrace import render
 from harnpy.vm.host import Host
+from harnpy.vm.modules import paths
+from harnpy.vm.run.backtrace import render
 
 COUNTER = "var n = 0\npub fn next() {\n  n = n + 1\n  return n\n}\n"
 
@@ -39,13 +40,13 @@ def compiled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     """The files that are compiled rather than found in the cache, which is empty at first."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     files: list[str] = []
-    make = load._unit
+    make = harnpy.vm.compile._unit
 
     def counting(emitter, text, offsets, source, file):  # type: ignore[no-untyped-def]
         files.append(Path(file).name)
         return make(emitter, text, offsets, source, file)
 
-    monkeypatch.setattr(load, "_unit", counting)
+    monkeypatch.setattr(harnpy.vm.compile, "_unit", counting)
     return files
 
 
@@ -236,7 +237,7 @@ def test_a_path_that_can_be_no_file(write: Write, tmp_path: Path) -> None:
 def test_a_broken_bundled_module_is_named(
     write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(imports, "library", lambda: str(tmp_path))
+    monkeypatch.setattr(paths, "library", lambda: str(tmp_path))
     write("broken.harn", "pub fn f( {")
     write("unended.harn", 'let x = "')
     for name, stage in (("broken", "parse"), ("unended", "lex")):

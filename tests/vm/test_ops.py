@@ -10,10 +10,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from harnpy.vm import ops
-from harnpy.vm.equality import equal
 from harnpy.vm.errors import PlainFault, RuntimeFault, TypeFault, VmError
-from harnpy.vm.values import Duration, EnumValue, Generator, Iter, Pair, Range, Set, Struct
+from harnpy.vm.values import operators
+from harnpy.vm.values.equality import equal
+from harnpy.vm.values.objects import Duration, EnumValue, Generator, Iter, Pair, Range, Set, Struct
 
 MIN, MAX = -(2**63), 2**63 - 1
 INTS = st.integers(MIN, MAX) | st.integers(-5, 5) | st.sampled_from([MIN, MAX])
@@ -37,10 +37,10 @@ def fails(error: type[VmError], message: str, f: Callable[..., Any], *args: Any)
 @example(MAX, 1)
 @example(MIN, -1)
 def test_int_arithmetic_is_that_of_64_bit_words(a: int, b: int) -> None:
-    assert ops.add(a, b) == signed(a + b)
-    assert ops.sub(a, b) == signed(a - b)
-    assert ops.mul(a, b) == signed(a * b)
-    assert ops.neg(a) == signed(-a)
+    assert operators.add(a, b) == signed(a + b)
+    assert operators.sub(a, b) == signed(a - b)
+    assert operators.mul(a, b) == signed(a * b)
+    assert operators.neg(a) == signed(-a)
 
 
 @given(INTS, INTS.filter(bool))
@@ -48,10 +48,10 @@ def test_int_arithmetic_is_that_of_64_bit_words(a: int, b: int) -> None:
 @example(-7, 2)
 @example(7, -3)
 def test_int_division_truncates_and_the_remainder_has_the_dividends_sign(a: int, b: int) -> None:
-    quotient, remainder = ops.div(a, b), ops.mod(a, b)
+    quotient, remainder = operators.div(a, b), operators.mod(a, b)
     assert quotient == signed(int(math.copysign(1, a) * math.copysign(1, b)) * (abs(a) // abs(b)))
     assert remainder == a - b * (abs(a) // abs(b)) * (1 if (a < 0) == (b < 0) else -1)
-    assert ops.add(ops.mul(quotient, b), remainder) == a
+    assert operators.add(operators.mul(quotient, b), remainder) == a
     assert remainder == 0 or (remainder < 0) == (a < 0)
 
 
@@ -59,17 +59,17 @@ def test_int_division_truncates_and_the_remainder_has_the_dividends_sign(a: int,
 @example(2, 63)
 @example(2, 64)
 def test_int_power_wraps(a: int, b: int) -> None:
-    assert ops.power(a, b) == signed(a**b)
+    assert operators.power(a, b) == signed(a**b)
 
 
 @given(st.integers(-(2**70), 2**70))
 def test_wrap(x: int) -> None:
-    assert ops.wrap(x) == signed(x)
+    assert operators.wrap(x) == signed(x)
 
 
 def test_a_huge_exponent_is_cheap_while_it_fits_a_word() -> None:
-    assert ops.power(3, 4294967295) == signed(pow(3, 4294967295, 2**64))
-    assert ops.power(3, 4294967296) == math.inf
+    assert operators.power(3, 4294967295) == signed(pow(3, 4294967295, 2**64))
+    assert operators.power(3, 4294967296) == math.inf
 
 
 # Floats
@@ -78,29 +78,29 @@ def test_a_huge_exponent_is_cheap_while_it_fits_a_word() -> None:
 @pytest.mark.parametrize(
     ("op", "a", "b", "result"),
     [
-        (ops.add, 1, 2.5, 3.5),
-        (ops.mul, 1e308, 10, math.inf),
-        (ops.div, 1.0, 0, math.inf),
-        (ops.div, -1, 0.0, -math.inf),
-        (ops.div, 1.0, -0.0, -math.inf),
-        (ops.div, 0.0, 0, math.nan),
-        (ops.div, math.nan, 0, math.nan),
-        (ops.div, 7, 2.0, 3.5),
-        (ops.mod, -7.5, 2, -1.5),
-        (ops.mod, math.inf, 2, math.nan),
-        (ops.mod, 5, math.inf, 5.0),
-        (ops.power, 4, -1, 0.25),
-        (ops.power, 0, -1, math.inf),
-        (ops.power, -0.0, -3, -math.inf),
-        (ops.power, -0.0, -2, math.inf),
-        (ops.power, 2.0, 3, 8.0),
-        (ops.power, -8.0, 1 / 3, math.nan),
-        (ops.power, 10.0, 400, math.inf),
-        (ops.power, -10.0, 401, -math.inf),
-        (ops.power, -10.0, 400, math.inf),
-        (ops.power, 0.0, -math.inf, math.inf),
-        (ops.power, 1, 2.0, 1.0),
-        (ops.neg, 0.0, None, -0.0),
+        (operators.add, 1, 2.5, 3.5),
+        (operators.mul, 1e308, 10, math.inf),
+        (operators.div, 1.0, 0, math.inf),
+        (operators.div, -1, 0.0, -math.inf),
+        (operators.div, 1.0, -0.0, -math.inf),
+        (operators.div, 0.0, 0, math.nan),
+        (operators.div, math.nan, 0, math.nan),
+        (operators.div, 7, 2.0, 3.5),
+        (operators.mod, -7.5, 2, -1.5),
+        (operators.mod, math.inf, 2, math.nan),
+        (operators.mod, 5, math.inf, 5.0),
+        (operators.power, 4, -1, 0.25),
+        (operators.power, 0, -1, math.inf),
+        (operators.power, -0.0, -3, -math.inf),
+        (operators.power, -0.0, -2, math.inf),
+        (operators.power, 2.0, 3, 8.0),
+        (operators.power, -8.0, 1 / 3, math.nan),
+        (operators.power, 10.0, 400, math.inf),
+        (operators.power, -10.0, 401, -math.inf),
+        (operators.power, -10.0, 400, math.inf),
+        (operators.power, 0.0, -math.inf, math.inf),
+        (operators.power, 1, 2.0, 1.0),
+        (operators.neg, 0.0, None, -0.0),
     ],
 )
 def test_float_arithmetic_never_raises(op: Callable[..., Any], a: Any, b: Any, result: float) -> None:
@@ -111,87 +111,87 @@ def test_float_arithmetic_never_raises(op: Callable[..., Any], a: Any, b: Any, r
 
 @given(st.floats(), st.floats())
 def test_float_arithmetic_always_gives_a_float(a: float, b: float) -> None:
-    for op in (ops.add, ops.sub, ops.mul, ops.div, ops.power):
+    for op in (operators.add, operators.sub, operators.mul, operators.div, operators.power):
         assert type(op(a, b)) is float
     if b:
-        assert type(ops.mod(a, b)) is float
+        assert type(operators.mod(a, b)) is float
 
 
 # What else the operators take, and what they refuse
 
 
 def test_plus_joins() -> None:
-    assert ops.add("a", "b") == "ab"
-    assert ops.add([1], [2]) == [1, 2]
-    assert ops.add({"a": 1, "b": 1}, {"b": 2}) == {"a": 1, "b": 2}
+    assert operators.add("a", "b") == "ab"
+    assert operators.add([1], [2]) == [1, 2]
+    assert operators.add({"a": 1, "b": 1}, {"b": 2}) == {"a": 1, "b": 2}
 
 
 def test_times_repeats() -> None:
-    assert ops.mul("ab", 3) == ops.mul(3, "ab") == "ababab"
-    assert ops.mul("ab", -1) == ""
+    assert operators.mul("ab", 3) == operators.mul(3, "ab") == "ababab"
+    assert operators.mul("ab", -1) == ""
 
 
 @pytest.mark.parametrize(
     ("error", "message", "op", "args"),
     [
-        (TypeFault, "Cannot add string and int", ops.add, ("n=", 5)),
-        (TypeFault, "Cannot add bool and int", ops.add, (True, 1)),
-        (TypeFault, "Cannot add set and set", ops.add, (Set([]), Set([]))),
-        (TypeFault, "Cannot add struct and dict", ops.add, (Struct("P"), {})),
-        (TypeFault, "Cannot add duration and duration", ops.add, (Duration(1), Duration(1))),
-        (TypeFault, "Cannot subtract int from nil", ops.sub, (None, 1)),
-        (TypeFault, "Cannot multiply list and int", ops.mul, ([1], 2)),
-        (TypeFault, "Cannot multiply string and float", ops.mul, ("a", 2.0)),
-        (TypeFault, "Cannot multiply string and bool", ops.mul, ("a", True)),
-        (RuntimeFault, "Cannot divide string by int", ops.div, ("a", 2)),
-        (RuntimeFault, "Cannot modulo int by bool", ops.mod, (1, True)),
-        (TypeFault, "Cannot exponentiate dict by float", ops.power, ({}, 1.0)),
-        (RuntimeFault, "Cannot negate value of type bool", ops.neg, (True,)),
-        (PlainFault, "Division by zero", ops.div, (1, 0)),
-        (PlainFault, "Division by zero", ops.mod, (1, 0)),
-        (PlainFault, "Division by zero", ops.mod, (1.5, 0)),
-        (PlainFault, "Division by zero", ops.mod, (1, 0.0)),
-        (TypeFault, "cannot index into nil with string", ops.index, (None, "a")),
-        (TypeFault, "cannot index into list with bool", ops.index, ([1], True)),
-        (TypeFault, "cannot index into struct with string", ops.index, (Struct("P", {"x": 1}), "x")),
-        (TypeFault, "cannot index into set with int", ops.index, (Set([1]), 0)),
+        (TypeFault, "Cannot add string and int", operators.add, ("n=", 5)),
+        (TypeFault, "Cannot add bool and int", operators.add, (True, 1)),
+        (TypeFault, "Cannot add set and set", operators.add, (Set([]), Set([]))),
+        (TypeFault, "Cannot add struct and dict", operators.add, (Struct("P"), {})),
+        (TypeFault, "Cannot add duration and duration", operators.add, (Duration(1), Duration(1))),
+        (TypeFault, "Cannot subtract int from nil", operators.sub, (None, 1)),
+        (TypeFault, "Cannot multiply list and int", operators.mul, ([1], 2)),
+        (TypeFault, "Cannot multiply string and float", operators.mul, ("a", 2.0)),
+        (TypeFault, "Cannot multiply string and bool", operators.mul, ("a", True)),
+        (RuntimeFault, "Cannot divide string by int", operators.div, ("a", 2)),
+        (RuntimeFault, "Cannot modulo int by bool", operators.mod, (1, True)),
+        (TypeFault, "Cannot exponentiate dict by float", operators.power, ({}, 1.0)),
+        (RuntimeFault, "Cannot negate value of type bool", operators.neg, (True,)),
+        (PlainFault, "Division by zero", operators.div, (1, 0)),
+        (PlainFault, "Division by zero", operators.mod, (1, 0)),
+        (PlainFault, "Division by zero", operators.mod, (1.5, 0)),
+        (PlainFault, "Division by zero", operators.mod, (1, 0.0)),
+        (TypeFault, "cannot index into nil with string", operators.index, (None, "a")),
+        (TypeFault, "cannot index into list with bool", operators.index, ([1], True)),
+        (TypeFault, "cannot index into struct with string", operators.index, (Struct("P", {"x": 1}), "x")),
+        (TypeFault, "cannot index into set with int", operators.index, (Set([1]), 0)),
         (
             RuntimeFault,
             "range index out of range: index 9 for range of length 4",
-            ops.index,
+            operators.index,
             (Range(1, 4), 9),
         ),
         (
             RuntimeFault,
             "range index out of range: index -5 for range of length 4",
-            ops.index,
+            operators.index,
             (Range(1, 4), -5),
         ),
-        (TypeFault, "cannot slice dict", ops.slice_, ({}, 0, 1)),
-        (TypeFault, "slice start must be an integer, got float", ops.slice_, ([], 1.0, "x")),
-        (TypeFault, "slice end must be an integer, got bool", ops.slice_, ("", None, True)),
-        (TypeFault, "cannot access property `x` on nil", ops.get_prop, (None, "x")),
-        (TypeFault, "cannot access property `count` on range", ops.get_prop, (Range(1, 2), "count")),
+        (TypeFault, "cannot slice dict", operators.slice_, ({}, 0, 1)),
+        (TypeFault, "slice start must be an integer, got float", operators.slice_, ([], 1.0, "x")),
+        (TypeFault, "slice end must be an integer, got bool", operators.slice_, ("", None, True)),
+        (TypeFault, "cannot access property `x` on nil", operators.get_prop, (None, "x")),
+        (TypeFault, "cannot access property `count` on range", operators.get_prop, (Range(1, 2), "count")),
         (
             TypeFault,
             "cannot access property `third` on pair (expected `first` or `second`)",
-            ops.get_prop,
+            operators.get_prop,
             (Pair(1, 2), "third"),
         ),
-        (TypeFault, "cannot access property `c` on nil", ops.get_path, ({"a": {}}, ("a", "b", "c"))),
-        (TypeFault, "cannot set property `x` on int", ops.set_prop, (5, "x", 1)),
-        (RuntimeFault, "Index 7 out of bounds for list of length 2", ops.set_index, ([1, 2], 7, 0)),
-        (RuntimeFault, "Index -3 out of bounds for list of length 2", ops.set_index, ([1, 2], -3, 0)),
+        (TypeFault, "cannot access property `c` on nil", operators.get_path, ({"a": {}}, ("a", "b", "c"))),
+        (TypeFault, "cannot set property `x` on int", operators.set_prop, (5, "x", 1)),
+        (RuntimeFault, "Index 7 out of bounds for list of length 2", operators.set_index, ([1, 2], 7, 0)),
+        (RuntimeFault, "Index -3 out of bounds for list of length 2", operators.set_index, ([1, 2], -3, 0)),
         (
             TypeFault,
             "cannot destructure struct with {...} pattern — expected dict",
-            ops.destructure_dict,
+            operators.destructure_dict,
             (Struct("P"),),
         ),
         (
             TypeFault,
             "cannot destructure int with [...] pattern — expected list",
-            ops.spread_list,
+            operators.spread_list,
             (5,),
         ),
     ],
@@ -201,16 +201,17 @@ def test_refusals(error: type[VmError], message: str, op: Callable[..., Any], ar
 
 
 def test_order() -> None:
-    assert ops.lt(1, 1.5)
-    assert ops.gt("b", "a")
-    assert not ops.lt(2, 2)
-    assert ops.le(2, 2)
-    assert ops.ge(2, 2)
+    assert operators.lt(1, 1.5)
+    assert operators.gt("b", "a")
+    assert not operators.lt(2, 2)
+    assert operators.le(2, 2)
+    assert operators.ge(2, 2)
 
 
 @pytest.mark.parametrize(("a", "b"), [(None, 3), ([2], [1]), (1, "1"), (True, False), ({}, {})])
 def test_what_has_no_order_compares_as_equal(a: Any, b: Any) -> None:
-    assert (ops.lt(a, b), ops.gt(a, b), ops.le(a, b), ops.ge(a, b)) == (False, False, True, True)
+    below, above = operators.lt(a, b), operators.gt(a, b)
+    assert (below, above, operators.le(a, b), operators.ge(a, b)) == (False, False, True, True)
 
 
 @pytest.mark.parametrize(
@@ -234,7 +235,7 @@ def test_what_has_no_order_compares_as_equal(a: Any, b: Any) -> None:
     ],
 )
 def test_in(x: Any, container: Any, found: bool) -> None:
-    assert ops.in_(x, container) is found
+    assert operators.in_(x, container) is found
 
 
 # Reading
@@ -242,7 +243,7 @@ def test_in(x: Any, container: Any, found: bool) -> None:
 
 @given(st.lists(INTS) | st.text(), st.integers(-8, 8))
 def test_index_counts_from_both_ends_and_gives_nil_outside(o: Any, i: int) -> None:
-    assert ops.index(o, i) == (o[i] if -len(o) <= i < len(o) else None)
+    assert operators.index(o, i) == (o[i] if -len(o) <= i < len(o) else None)
 
 
 @given(st.lists(INTS) | st.text(), st.none() | st.integers(-8, 8), st.none() | st.integers(-8, 8))
@@ -252,15 +253,15 @@ def test_slice_clamps(o: Any, a: int | None, b: int | None) -> None:
 
     first = 0 if a is None else place(a)
     end = len(o) if b is None else place(b)
-    assert ops.slice_(o, a, b) == (o[first:end] if first < end else o[:0])
+    assert operators.slice_(o, a, b) == (o[first:end] if first < end else o[:0])
 
 
 def test_index_of_other_kinds() -> None:
-    assert ops.index({"1": "one"}, 1) == "one"
-    assert ops.index({}, None) is None
-    assert ops.index(Range(5, 9), -1) == 9
-    assert ops.index(Range(5, 9, exclusive=True), -1) == 8
-    assert ops.index("héllo", 1) == "é"
+    assert operators.index({"1": "one"}, 1) == "one"
+    assert operators.index({}, None) is None
+    assert operators.index(Range(5, 9), -1) == 9
+    assert operators.index(Range(5, 9, exclusive=True), -1) == 8
+    assert operators.index("héllo", 1) == "é"
 
 
 @pytest.mark.parametrize(
@@ -289,14 +290,14 @@ def test_index_of_other_kinds() -> None:
     ],
 )
 def test_property(o: Any, name: str, value: Any) -> None:
-    assert equal(ops.get_prop(o, name), value)
-    assert equal(ops.get_prop_optional(o, name), value)
+    assert equal(operators.get_prop(o, name), value)
+    assert equal(operators.get_prop_optional(o, name), value)
 
 
 def test_optional_property_gives_nil_where_there_are_no_properties() -> None:
-    assert ops.get_prop_optional(7, "x") is None
-    assert ops.get_prop_optional(None, "x") is None
-    assert ops.get_prop_optional(Pair(1, 2), "x") is None
+    assert operators.get_prop_optional(7, "x") is None
+    assert operators.get_prop_optional(None, "x") is None
+    assert operators.get_prop_optional(Pair(1, 2), "x") is None
 
 
 # Writing
@@ -304,10 +305,10 @@ def test_optional_property_gives_nil_where_there_are_no_properties() -> None:
 
 def test_writing_copies() -> None:
     xs, d, p = [1, 2], {"a": 1}, Struct("P", {"x": 1})
-    assert ops.set_index(xs, -1, 9) == [1, 9]
-    assert ops.set_index(d, 1, 9) == {"a": 1, "1": 9}
-    assert ops.set_prop(d, "b", 2) == {"a": 1, "b": 2}
-    changed = ops.set_prop(p, "y", 2)
+    assert operators.set_index(xs, -1, 9) == [1, 9]
+    assert operators.set_index(d, 1, 9) == {"a": 1, "1": 9}
+    assert operators.set_prop(d, "b", 2) == {"a": 1, "b": 2}
+    changed = operators.set_prop(p, "y", 2)
     assert type(changed) is Struct
     assert (changed.type, dict(changed)) == ("P", {"x": 1, "y": 2})
     assert (xs, d, dict(p)) == ([1, 2], {"a": 1}, {"x": 1})
@@ -315,16 +316,16 @@ def test_writing_copies() -> None:
 
 @pytest.mark.parametrize(("o", "i"), [("abc", 0), (Struct("P"), "x"), (Set([1]), 0), ([1], "0"), (None, 0)])
 def test_meaningless_subscript_writes_change_nothing(o: Any, i: Any) -> None:
-    assert ops.set_index(o, i, 5) is o
+    assert operators.set_index(o, i, 5) is o
 
 
 # Ranges and iteration
 
 
 def test_range_bounds_that_are_no_ints_count_as_zero() -> None:
-    r = ops.range_to("a", 2.5, True)
+    r = operators.range_to("a", 2.5, True)
     assert (r.first, r.last, r.exclusive) == (0, 0, True)
-    assert ops.range_to(True, 3, False).first == 0
+    assert operators.range_to(True, 3, False).first == 0
 
 
 def test_range_size() -> None:
@@ -353,4 +354,4 @@ def test_range_size() -> None:
     ],
 )
 def test_for_runs_over(v: Any, items: list[Any]) -> None:
-    assert list(ops.iterate_for(v)) == items
+    assert list(operators.iterate_for(v)) == items

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harnpy import Vm, VmError
-from harnpy.vm.inputs import ReplSession
+from harnpy.vm.repl_session import ReplSession
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.vm.equality import compare, contains_value, equal, structural_key
-from harnpy.vm.values import (
+from harnpy.vm.values.equality import compare, contains_value, equal, structural_key
+from harnpy.vm.values.objects import (
     Atomic,
     Builtin,
     Duration,

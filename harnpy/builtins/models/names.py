@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from harnpy.builtins.convert import domain_errors
 from harnpy.builtins.llm import models_of
-from harnpy.vm.builtin import builtin
+from harnpy.vm.declare.builtin import builtin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
     Dict = dict[str, Any]
 

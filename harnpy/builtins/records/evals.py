@@ -5,9 +5,9 @@ from __future__ import annotations
 from harnpy.builtins.convert import domain_errors
 from harnpy.builtins.records.runs import record_of
 from harnpy.builtins.sessions.service import callables_within, store_of
-from harnpy.vm.builtin import ABSENT, builtin
+from harnpy.vm.declare.builtin import ABSENT, builtin
 from harnpy.vm.errors import RuntimeFault
-from harnpy.vm.values import display
+from harnpy.vm.values.objects import display
 from harnpy.workflow.records import suite
 from harnpy.workflow.records.fixture import evaluate, fixture_of, read_fixture
 
@@ -15,8 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
     Dict = dict[str, Any]
 

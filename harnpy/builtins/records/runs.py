@@ -7,9 +7,9 @@ from harnpy.builtins.convert import domain_errors
 from harnpy.builtins.event_log import log_of
 from harnpy.builtins.sessions.service import callables_within, store_of
 from harnpy.builtins.worker_runtime import require
-from harnpy.vm.builtin import ABSENT, builtin
+from harnpy.vm.declare.builtin import ABSENT, builtin
 from harnpy.vm.errors import RuntimeFault
-from harnpy.vm.values import display
+from harnpy.vm.values.objects import display
 from harnpy.workflow.records import files
 from harnpy.workflow.records.diff import diff
 from harnpy.workflow.records.record import normalised
@@ -19,8 +19,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
     Dict = dict[str, Any]
 

@@ -13,16 +13,16 @@ from harnpy.session.errors import ResizeError
 from harnpy.session.microcompact import microcompact as shortened
 from harnpy.session.resize import ResizePolicy
 from harnpy.session.transcripts import Transcripts, is_transcript
-from harnpy.vm.builtin import builtin
+from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import RuntimeFault
-from harnpy.vm.values import display
+from harnpy.vm.values.objects import display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
     Dict = dict[str, Any]
 

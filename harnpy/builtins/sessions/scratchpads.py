@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from harnpy.builtins.convert import domain_errors
 from harnpy.builtins.sessions.service import store_of
-from harnpy.vm.builtin import builtin
+from harnpy.vm.declare.builtin import builtin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from harnpy.vm.machine import Vm
+    from harnpy.vm.vm import Vm
 
     Dict = dict[str, Any]
 

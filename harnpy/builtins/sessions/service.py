@@ -8,15 +8,15 @@ from harnpy.session.effects import Effects
 from harnpy.session.errors import Interruption
 from harnpy.session.store import SessionStore
 from harnpy.vm.errors import Interrupted
-from harnpy.vm.values import Builtin, Fn, display, type_name
+from harnpy.vm.values.objects import Builtin, Fn, display, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
 
 def make_store(vm: Vm) -> SessionStore:

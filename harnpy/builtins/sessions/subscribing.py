@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from harnpy.builtins.convert import domain_errors
 from harnpy.builtins.sessions.service import python_function, store_of
-from harnpy.vm.builtin import builtin
+from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import RuntimeFault
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
 
 @builtin("agent_subscribe(session_id: any, callback: any) -> nil", family="llm")

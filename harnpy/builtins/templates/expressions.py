@@ -9,14 +9,14 @@ import re
 
 from harnpy.builtins.templates.errors import TemplateFault
 from harnpy.builtins.templates.filters import apply, truthy
-from harnpy.vm import ops
-from harnpy.vm.equality import equal
+from harnpy.vm.values import operators
+from harnpy.vm.values.equality import equal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
 
     Scope = Mapping[str, Value]
     Expression = Callable[[Scope], Value]
@@ -203,7 +203,7 @@ def _deciding(left: Expression, right: Expression, decisive: bool) -> Expression
 def _comparing(left: Expression, sign: str, right: Expression) -> Expression:
     if sign in ("==", "!="):
         return lambda scope: equal(left(scope), right(scope)) == (sign == "==")
-    compare = {"<": ops.lt, "<=": ops.le, ">": ops.gt, ">=": ops.ge}[sign]
+    compare = {"<": operators.lt, "<=": operators.le, ">": operators.gt, ">=": operators.ge}[sign]
 
     def ordered(scope: Scope) -> bool:
         a, b = left(scope), right(scope)

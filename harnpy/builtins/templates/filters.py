@@ -5,14 +5,14 @@ from __future__ import annotations
 from harnpy.builtins.case import titled
 from harnpy.builtins.json_writer import write, write_pretty
 from harnpy.builtins.templates.errors import TemplateFault
-from harnpy.vm.methods.strings import WHITESPACE
-from harnpy.vm.values import Duration, Range, Set, display, type_name
+from harnpy.vm.run.methods.strings import WHITESPACE
+from harnpy.vm.values.objects import Duration, Range, Set, display, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
 
 _MARKDOWN = str.maketrans({character: "\\" + character for character in "\\`*_{}[]()#+-.!|<>"})
 

@@ -10,13 +10,13 @@ from harnpy.builtins.templates.errors import TemplateError
 from harnpy.builtins.templates.nodes import render_all
 from harnpy.builtins.templates.parser import parse
 from harnpy.builtins.templates.rendering import Rendering
-from harnpy.vm.builtin import builtin
+from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import Thrown, TypeFault
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
 
 class Prompts:

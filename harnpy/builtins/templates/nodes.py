@@ -11,7 +11,7 @@ import os
 from harnpy.builtins.templates import assets
 from harnpy.builtins.templates.errors import TemplateError, TemplateFault
 from harnpy.builtins.templates.filters import text_of, truthy
-from harnpy.vm.values import Range, Set, type_name
+from harnpy.vm.values.objects import Range, Set, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from harnpy.builtins.templates.expressions import Expression
     from harnpy.builtins.templates.rendering import Position, Rendering
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
 
     Scope = dict[str, Value]
 

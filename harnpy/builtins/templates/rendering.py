@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
     from harnpy.builtins.templates.nodes import Node
     from harnpy.vm.host import Host
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
 
     Parse = Callable[[str, str], Sequence[Node]]
     Position = tuple[int, int]

@@ -9,15 +9,15 @@ from weakref import WeakKeyDictionary
 
 from harnpy.agent.tools.registry import bound_entry, entries_of, without_handler
 from harnpy.builtins.convert import domain_errors
-from harnpy.vm.builtin import builtin
+from harnpy.vm.declare.builtin import builtin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.scheduler import Task
-    from harnpy.vm.values import Value
+    from harnpy.vm.run.tasks.scheduler import Task
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
     Dict = dict[str, Any]
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from harnpy.agent.tools import registry as registries
 from harnpy.builtins.convert import domain_errors
 from harnpy.llm.errors import OptionError
-from harnpy.vm.builtin import ABSENT, builtin
-from harnpy.vm.values import display
+from harnpy.vm.declare.builtin import ABSENT, builtin
+from harnpy.vm.values.objects import display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
     Dict = dict[str, Any]
 

@@ -6,14 +6,14 @@ from harnpy.agent.tools.surface import errors, prompt_texts, validate
 from harnpy.builtins.convert import domain_errors
 from harnpy.builtins.tools.binding import bound_registry
 from harnpy.llm.tools import is_registry
-from harnpy.vm.builtin import builtin
+from harnpy.vm.declare.builtin import builtin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
 
 @builtin("tool_surface_validate(surface?: dict, options?: dict) -> dict", family="tools")

@@ -6,15 +6,15 @@ from harnpy.agent.tools.synthesis import Synthesis, check_arguments, dry_run
 from harnpy.builtins.convert import domain_errors
 from harnpy.builtins.host import host_tool_call
 from harnpy.llm.errors import MisuseError
-from harnpy.vm.builtin import builtin
-from harnpy.vm.values import Fn, display
+from harnpy.vm.declare.builtin import builtin
+from harnpy.vm.values.objects import Fn, display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
     Dict = dict[str, Any]
 

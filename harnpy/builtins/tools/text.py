@@ -8,16 +8,16 @@ from harnpy.builtins.convert import domain_errors
 from harnpy.builtins.json_reader import JsonError, read
 from harnpy.builtins.json_writer import quote
 from harnpy.builtins.tools.registry import need
-from harnpy.vm.builtin import ABSENT, builtin
-from harnpy.vm.values import display
+from harnpy.vm.declare.builtin import ABSENT, builtin
+from harnpy.vm.values.objects import display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
 _OPEN, _CLOSE = "<tool_call>", "</tool_call>"
 

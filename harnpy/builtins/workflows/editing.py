@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from harnpy.builtins.convert import domain_errors
-from harnpy.vm.builtin import builtin
+from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import RuntimeFault
-from harnpy.vm.values import display
+from harnpy.vm.values.objects import display
 from harnpy.workflow.graph import editing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
     Dict = dict[str, Any]
 

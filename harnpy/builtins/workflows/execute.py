@@ -6,16 +6,16 @@ from harnpy.builtins.agent_functions import graph_with_python_functions
 from harnpy.builtins.agent_runtime import runtime_of
 from harnpy.builtins.convert import domain_errors
 from harnpy.builtins.sessions.service import callables_within
-from harnpy.vm.builtin import builtin
-from harnpy.vm.values import display
+from harnpy.vm.declare.builtin import builtin
+from harnpy.vm.values.objects import display
 from harnpy.workflow.execution.execute import execute
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from harnpy.vm.machine import Vm
-    from harnpy.vm.values import Value
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
 
     Dict = dict[str, Any]
 

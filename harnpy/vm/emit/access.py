@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from harnpy.syntax import ast
 from harnpy.vm.emit.emitter import is_constant
-from harnpy.vm.tree import enum_variant
+from harnpy.vm.resolve.tree import enum_variant
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from harnpy.vm.emit.emitter import Emitter
-    from harnpy.vm.scopes import Ref
+    from harnpy.vm.resolve.scopes import Ref
 
 #: Properties that lists, strings, enums and pairs answer: a failed dict read is no rarity for them.
 ANSWERED = frozenset(["count", "empty", "first", "last", "second", "variant", "fields"])

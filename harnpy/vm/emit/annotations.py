@@ -6,12 +6,12 @@ What cannot be checked (struct and alias names, type parameters, `any` …) has 
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.vm.checks import SCALARS
+from harnpy.vm.run.parameter_types import SCALARS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from harnpy.vm.checks import Spec
-    from harnpy.vm.scopes import Resolution
+    from harnpy.vm.resolve.scopes import Resolution
+    from harnpy.vm.run.parameter_types import Spec
 
 _QUICK = {
     "int": "type({0}) is not int and type({0}) is not float",

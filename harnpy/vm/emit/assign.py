@@ -1,19 +1,19 @@
 """`let`, `var`, patterns and assignment. Spec: reference 02 §8, §13.
 
 Values never change for the program; a variable that is the only holder of a list or dict is updated in
-place instead of copied (`SOLE`: what `getrefcount` answers then, see `harnpy.vm.update`).
+place instead of copied (`SOLE`: what `getrefcount` answers then, see `harnpy.vm.values.in_place`).
 """
 
 from __future__ import annotations
 
 from harnpy.syntax import ast
 from harnpy.vm.emit.operators import SLOW, all_simple, wrap_line
-from harnpy.vm.infer import RING
+from harnpy.vm.resolve.kinds import RING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from harnpy.vm.emit.emitter import Emitter
-    from harnpy.vm.scopes import Binding
+    from harnpy.vm.resolve.scopes import Binding
 
 
 def let(e: Emitter, node: ast.Let) -> None:

@@ -7,18 +7,18 @@ evaluated and dropped here, missing ones are Python defaults. Spec: reference 02
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.vm.binding import conversion, most_arguments, needs_value
+from harnpy.vm.declare.arguments import conversion, most_arguments, needs_value
 from harnpy.vm.emit.access import enum_reference, read
 from harnpy.vm.emit.emitter import is_constant
 from harnpy.vm.emit.literals import sequence
-from harnpy.vm.resolve import TASK_CALLS
+from harnpy.vm.resolve.names import TASK_CALLS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harnpy.vm.emit.emitter import Emitter
-    from harnpy.vm.scopes import Ref
+    from harnpy.vm.resolve.scopes import Ref
 
 #: What the types of signatures are to `infer`.
 _KINDS = {"string": "str", "int": "int", "bool": "bool", "list": "list"}

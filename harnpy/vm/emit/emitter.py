@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from harnpy.vm.emit.unit import UnitEmitter
-    from harnpy.vm.scopes import Binding, Function
+    from harnpy.vm.resolve.scopes import Binding, Function
 
     Destination = str
 

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harnpy.vm.scopes import Binding, Function
+    from harnpy.vm.resolve.scopes import Binding, Function
 
 
 def declaration(e: Emitter, node: ast.FnDecl) -> None:

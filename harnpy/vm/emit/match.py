@@ -7,7 +7,7 @@ all before it fitted. So an expression in a pattern sees the names to its left, 
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.vm.tree import enum_variant
+from harnpy.vm.resolve.tree import enum_variant
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

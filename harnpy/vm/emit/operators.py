@@ -8,7 +8,7 @@ is done again operator by operator, which raises the right error at the right pl
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.vm.infer import RING
+from harnpy.vm.resolve.kinds import RING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

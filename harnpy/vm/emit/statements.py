@@ -5,7 +5,7 @@ from __future__ import annotations
 from harnpy.syntax import ast
 from harnpy.vm.emit.calls import tail_call
 from harnpy.vm.emit.emitter import DISCARD, RETURN
-from harnpy.vm.tree import pack_names
+from harnpy.vm.resolve.tree import pack_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,15 +7,15 @@ from harnpy.vm.emit.annotations import parameter_check
 from harnpy.vm.emit.emitter import DISCARD, RETURN, Emitter
 from harnpy.vm.emit.functions import FunctionText, with_defers, write_function
 from harnpy.vm.emit.writer import Line, render
-from harnpy.vm.infer import Kinds
-from harnpy.vm.tree import lineage, script_order, setup_order, walk
+from harnpy.vm.resolve.kinds import Kinds
+from harnpy.vm.resolve.tree import lineage, script_order, setup_order, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harnpy.vm.scopes import Binding, Function, Resolution
-    from harnpy.vm.table import BuiltinTable
+    from harnpy.vm.declare.table import BuiltinTable
+    from harnpy.vm.resolve.scopes import Binding, Function, Resolution
 
 #: Nodes whose evaluation can assign to a local of the function they stand in …
 _ASSIGNING = (ast.If, ast.Match, ast.Try, ast.Retry, ast.Deadline)

@@ -1,0 +1,127 @@
+"""What a builtin makes of the arguments it is given: lenient, and lenient only here. Spec: 04 §0.1.
+
+A missing argument reads as its default or nil, extras are dropped, a `string` parameter takes the display
+form of anything (missing: ""), an `int` one reads as absent when it is given something else. A *strict*
+builtin throws ``<fn>: `x` must be a string`` instead (08 §1.2); ``x?`` also takes nil. Other types are
+documentation: the function looks at what it got.
+
+The conversions are Python text. Generated code has them in line, left out where the kind is known; a builtin
+that is used as a value gets a function made of the same text.
+"""
+
+from __future__ import annotations
+
+from harnpy.vm.errors import Thrown
+from harnpy.vm.values.objects import Builtin, display
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Never
+
+    from harnpy.syntax.signature import Parameter
+    from harnpy.vm.declare.builtin import Declaration
+
+_COROUTINE = 0x80
+"""`inspect.CO_COROUTINE`: set in the code of an `async def`."""
+_COLLECTS_POSITIONALS = 0x04
+"""`inspect.CO_VARARGS`."""
+
+#: Types that are checked or converted: how a message calls them, and their Python type.
+_CHECKED = {
+    "string": ("a string", "str"),
+    "int": ("an int", "int"),
+    "dict": ("a dict", "dict"),
+    "list": ("a list", "list"),
+    "bool": ("a bool", "bool"),
+}
+
+
+def conversion(declaration: Declaration, p: Parameter, variable: str) -> str:
+    """Python text for what the parameter ``p`` is given when the argument is ``variable``."""
+    if declaration.counted:
+        return variable
+    if declaration.strict and p.type in _CHECKED:
+        article, python = _CHECKED[p.type]
+        also = f" or {variable} is None" if p.optional else ""
+        message = f"{declaration.name}: `{p.name}` must be {article}{' or nil' if p.optional else ''}"
+        return f"({variable} if type({variable}) is {python}{also} else reject({message!r}))"
+    if p.type == "string":
+        spare = f"None if {variable} is None else " if p.optional else ""
+        return f"({variable} if type({variable}) is str else {spare}display({variable}))"
+    if p.type == "int":
+        return f"({variable} if type({variable}) is int else {p.default!r})"
+    return variable
+
+
+def needs_value(declaration: Declaration, p: Parameter) -> bool:
+    """Whether a missing argument must be looked at, as nil: a strict builtin refuses it."""
+    return declaration.strict and p.type in _CHECKED and not p.optional
+
+
+def default(p: Parameter) -> Any:
+    """What a missing argument reads as."""
+    return "" if p.type == "string" and not p.optional and not p.has_default else p.default
+
+
+def reject(message: str) -> Never:
+    raise Thrown(message)
+
+
+def direct(declaration: Declaration) -> Callable[..., Any]:
+    """The Python function for callers that convert the arguments themselves; missing ones have defaults."""
+    function = declaration.function
+    if declaration.counted:
+        return _waiting(function)
+    if not _names_parameters(declaration):
+        return bind(declaration).call
+    defaults = tuple(default(p) for p in declaration.signature().parameters if not p.rest)
+    # `types.FunctionType` by another name: its module is not worth loading at every start.
+    new: Any = type(direct)
+    plain: Any = function
+    bare: Callable[..., Any] = new(
+        plain.__code__, plain.__globals__, plain.__name__, defaults, plain.__closure__
+    )
+    return bare
+
+
+def _names_parameters(declaration: Declaration) -> bool:
+    """Whether the Python function has the declared parameters, so that defaults can be put into it."""
+    code = declaration.function.__code__
+    named = code.co_argcount - (2 if declaration.receiver else 1)
+    declared = sum(not p.rest for p in declaration.signature().parameters)
+    return named == declared and not code.co_flags & _COROUTINE
+
+
+def most_arguments(declaration: Declaration) -> int | None:
+    """How many arguments are passed on; None: all."""
+    signature = declaration.signature()
+    surplus = declaration.counted and declaration.function.__code__.co_flags & _COLLECTS_POSITIONALS
+    return None if signature.rest or surplus else len(signature.parameters)
+
+
+def bind(declaration: Declaration) -> Builtin:
+    """The builtin as a value: a function that converts what it is given."""
+    parameters = declaration.signature().parameters
+    passed = [conversion(declaration, p, p.name) for p in parameters if not p.rest]
+    unchanged = passed == [p.name for p in parameters if not p.rest]
+    if declaration.counted or (unchanged and _names_parameters(declaration)):
+        return Builtin(declaration.name, direct(declaration), most_arguments(declaration))
+    space: dict[str, Any] = {"fn": _waiting(declaration.function), "display": display, "reject": reject}
+    heads = []
+    for i, p in enumerate(parameters):
+        space[f"d{i}"] = default(p)
+        heads.append(f"*{p.name}" if p.rest else f"{p.name}=d{i}")
+        if p.rest:
+            passed.append(f"*{p.name}")
+    first = "vm, self" if declaration.receiver else "vm"
+    text = f"def bound({', '.join([first, *heads])}):\n    return fn({', '.join([first, *passed])})\n"
+    exec(compile(text, f"<binder of {declaration.name}>", "exec"), space)  # noqa: S102
+    return Builtin(declaration.name, space["bound"], most_arguments(declaration))
+
+
+def _waiting(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A coroutine function as one that suspends the calling task until its result is there."""
+    if not function.__code__.co_flags & _COROUTINE:
+        return function
+    return lambda vm, *args: vm.tasks.await_coroutine(function(vm, *args))

@@ -1,0 +1,113 @@
+"""The builtins that the programs of one Vm see."""
+
+from __future__ import annotations
+
+from harnpy.vm.declare.arguments import direct
+from harnpy.vm.errors import CategorizedFault
+from harnpy.vm.values.objects import Builtin
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any, Protocol
+
+    from harnpy.vm.declare.builtin import Declaration
+    from harnpy.vm.vm import Vm
+
+    class Catalog(Protocol):
+        """What a Vm wants of the table of all builtins."""
+
+        def names(self) -> Mapping[str, str]: ...
+        def find(self, name: str) -> Declaration | None: ...
+        def fingerprint(self) -> str: ...
+        def global_names(self) -> tuple[str, ...]: ...
+        def global_value(self, name: str) -> Any: ...
+
+
+class BuiltinTable:
+    """The builtins of one Vm: the catalog's, the embedder's, and which of them are denied.
+
+    Guarded ones ask the running task's session stack, every time they are called, whether they may.
+    """
+
+    def __init__(self, catalog: Catalog, vm: Vm, deny: frozenset[str], allow: frozenset[str] | None) -> None:
+        self.catalog = catalog
+        self.vm = vm
+        self.deny = deny
+        self.allow = allow
+        self.registered: dict[str, Declaration] = {}
+        self._bound: dict[str, Builtin] = {}
+
+    def register(self, declaration: Declaration) -> None:
+        """Add a builtin of the embedder's; it hides one of the same name."""
+        self.registered[declaration.name] = declaration
+        self._bound.pop(declaration.name, None)
+
+    def find(self, name: str) -> Declaration | None:
+        return self.registered.get(name) or self.catalog.find(name)
+
+    def is_builtin(self, name: str) -> bool:
+        return name in self.registered or name in self.catalog.names()
+
+    def is_global(self, name: str) -> bool:
+        return name in self.vm.global_names()
+
+    def names(self) -> list[str]:
+        return [*self.catalog.names(), *self.registered]
+
+    def declaration(self, name: str) -> Declaration:
+        found = self.find(name)
+        if found is None:
+            raise LookupError(name)
+        return found
+
+    def bound(self, name: str) -> Builtin:
+        """The builtin as a value; denied ones fail when called (09 §2)."""
+        found = self._bound.get(name)
+        if found is None:
+            if self.denies(name):
+                found = Builtin(name, _refusal(name), None)
+            else:
+                declaration = self.declaration(name)
+                found = declaration.bind()
+                if declaration.guarded:
+                    found = Builtin(name, _guarded(name, found.call), found.max_args)
+            self._bound[name] = found
+        return found
+
+    def direct(self, name: str) -> Callable[..., Any]:
+        """The builtin for code that converts its arguments itself."""
+        if self.denies(name):
+            return _refusal(name)
+        declaration = self.declaration(name)
+        function = direct(declaration)
+        return _guarded(name, function) if declaration.guarded else function
+
+    def denies(self, name: str) -> bool:
+        return name in self.deny or (self.allow is not None and name not in self.allow)
+
+    def fingerprint(self) -> str:
+        """Changes whenever compiled programs may mean something else."""
+        declared = (declaration.signature_text for declaration in self.registered.values())
+        extra = ",".join(sorted({*declared, *self.vm.global_names()}))
+        return f"{self.catalog.fingerprint()};{extra}"
+
+
+def _guarded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function``, unless the rules that hold in the running task refuse it."""
+
+    def ask_first(vm: Vm, *args: Any) -> Any:
+        stack = vm.running_stack
+        reason = None if stack is None else stack.refuses(name)
+        if reason is not None:
+            raise CategorizedFault("tool_rejected", reason)
+        return function(vm, *args)
+
+    return ask_first
+
+
+def _refusal(name: str) -> Callable[..., Any]:
+    def refuse(vm: Vm, *args: Any) -> None:
+        raise CategorizedFault("tool_rejected", f"Tool '{name}' is not permitted.")
+
+    return refuse

@@ -1,0 +1,106 @@
+"""The import statements of one file while it runs, and what a module hands out. Spec: 06 §4-§7."""
+
+from __future__ import annotations
+
+from harnpy.vm.errors import RuntimeFault
+from harnpy.vm.modules.loader import Modules
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Never
+
+    from harnpy.vm.compile import Unit
+    from harnpy.vm.modules.loader import Module, Names
+    from harnpy.vm.values.objects import Fn
+    from harnpy.vm.vm import Vm
+
+    #: Of each name that a file expects of an import: the parameters, and whether the last takes the rest.
+    Wanted = dict[str, tuple[tuple[str, ...], bool]]
+
+
+class Linker:
+    """The imports of one file while it runs: what they bind and, in a module, what it offers itself.
+
+    ``bound`` holds the names that imports have bound in the file.
+    """
+
+    def __init__(self, vm: Vm, unit: Unit, bound: set[str], module: Module | None = None) -> None:
+        self.vm = vm
+        self.unit = unit
+        self.bound = bound
+        self.module = module
+        self._passed_on: dict[str, Module] = {}
+
+    def helpers(self) -> dict[str, Any]:
+        """What generated code calls, by the names it uses."""
+        return {
+            "bound": self.bound,
+            "bring": self.bring,
+            "bring_again": self.bring_again,
+            "publish": self.publish,
+            "pass_on": self.pass_on,
+        }
+
+    def bring(self, path: str, names: Names, wanted: Wanted) -> list[Fn]:
+        """Do ``import path``; answers the functions ``wanted``. Raises RuntimeFault."""
+        module, given = self._taken(path, names)
+        for name in given:
+            if name in self.bound:
+                _collide(name, module)
+        self.bound.update(given)
+        self._passed_on[path] = module
+        return self._in_order(given, wanted)
+
+    def bring_again(self, path: str, names: Names, wanted: Wanted) -> list[Fn]:
+        """The same for an import in a block, whose names go when the block does."""
+        return self._in_order(self._taken(path, names)[1], wanted)
+
+    def _taken(self, path: str, names: Names) -> tuple[Module, dict[str, Fn]]:
+        modules = self.vm.state(Modules)
+        module = modules.open(self.vm, path, self.unit.directory or self.vm.host.cwd())
+        return module, self._given(module, names) if modules.load(self.vm, module) else {}
+
+    def _in_order(self, given: dict[str, Fn], wanted: Wanted) -> list[Fn]:
+        """What was brought, and what fails when it is called for what a circle left out."""
+        shell = self.vm.calls.shell
+        return [given.get(name) or shell(name, *params) for name, params in wanted.items()]
+
+    def _given(self, module: Module, names: Names) -> dict[str, Fn]:
+        if names is None:
+            return module.exports
+        given = {}
+        for name in names:
+            function = module.functions.get(name) or module.exports.get(name)
+            if function is None:
+                raise RuntimeFault(f"Import error: '{name}' is not defined in {module.name}")
+            if name in given:
+                _collide(name, module)
+            given[name] = function
+        return given
+
+    def publish(self, functions: dict[str, Fn]) -> None:
+        """Note the functions of the module that runs."""
+        assert self.module
+        surface = self.module.surface
+        self.module.functions = functions
+        exported = functions if surface.is_open else surface.public
+        self.module.exports = {name: functions[name] for name in exported}
+
+    def pass_on(self, path: str, names: Names) -> None:
+        """Do the `pub` of a `pub import`. Raises RuntimeFault."""
+        source = self._passed_on[path]
+        assert self.module
+        if not source.is_loaded:
+            return
+        for name in source.exports if names is None else names:
+            if name not in source.exports:
+                raise RuntimeFault(f"Re-export error: '{name}' is not exported by '{path}'")
+            if name in self.module.functions:
+                where = f"is defined here and also re-exported from '{path}'"
+                raise RuntimeFault(f"Re-export collision: '{name}' {where}")
+            self.module.exports[name] = source.exports[name]
+
+
+def _collide(name: str, module: Module) -> Never:
+    hint = f'Use selective imports to disambiguate: import {{ {name} }} from "..."'
+    raise RuntimeFault(f"Import collision: '{name}' is already defined when importing {module.name}. {hint}")

@@ -1,0 +1,126 @@
+"""What a module declares, read off its text alone. Spec: 06 §2.
+
+Plain data, so that the cache can keep it: a program that imports a module it has seen before parses neither.
+"""
+
+from __future__ import annotations
+
+from harnpy.syntax import cache
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from harnpy.syntax import ast
+
+    #: Of each parameter its name, and whether it has a default and takes the rest.
+    Params = tuple[tuple[str, bool, bool], ...]
+    #: Path, listed names (None: all), whether it is re-exported, and where it stands.
+    Request = tuple[str, tuple[str, ...] | None, bool, int]
+
+
+class Surface:
+    """The top level of one file.
+
+    ``functions``: all `fn`s by name; ``public``: the `pub` ones among them. ``offered``: what else the
+    static checks see from outside; ``hidden``: what they see only when it is listed. ``structs``,
+    ``aliases`` and ``interfaces``: the types among ``offered``, the former two as packed nodes.
+    """
+
+    __slots__ = ("aliases", "functions", "hidden", "interfaces", "offered", "public", "requests", "structs")
+
+    def __init__(
+        self,
+        requests: tuple[Request, ...] = (),
+        functions: dict[str, Params] | None = None,
+        public: tuple[str, ...] = (),
+        offered: tuple[str, ...] = (),
+        hidden: tuple[str, ...] = (),
+        structs: dict[str, Any] | None = None,
+        aliases: dict[str, Any] | None = None,
+        interfaces: tuple[str, ...] = (),
+    ) -> None:
+        self.requests = requests
+        self.functions = functions or {}
+        self.public = public
+        self.offered = offered
+        self.hidden = hidden
+        self.structs = structs or {}
+        self.aliases = aliases or {}
+        self.interfaces = interfaces
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it exports all its functions, for want of a `pub` one."""
+        return not self.public and not any(pub for _, _, pub, _ in self.requests)
+
+
+def surface_of(source: str) -> Surface:
+    """The surface of a text; one that can't be parsed offers nothing."""
+    kept = cache.load("surface", source)
+    if type(kept) is tuple:
+        return Surface(*kept)
+    from harnpy.syntax.errors import SyntaxFault
+    from harnpy.syntax.parser import parse_cached
+
+    try:
+        program = parse_cached(source)
+    except SyntaxFault:
+        return Surface()
+    fields = _read(program)
+    cache.store("surface", source, fields)
+    return Surface(*fields)
+
+
+def _read(program: ast.Program) -> tuple[Any, ...]:
+    """The fields of a `Surface`, in the order of its parameters."""
+    from harnpy.syntax import ast
+    from harnpy.syntax.pack import pack
+
+    functions = [node for node in program.items if isinstance(node, ast.FnDecl)]
+    structs = [node for node in program.items if isinstance(node, ast.StructDecl) and node.pub]
+    aliases = [node for node in program.items if isinstance(node, ast.TypeDecl) and not node.type_params]
+    others = list(filter(None, map(_other_name, program.items)))
+    return (
+        tuple(_requests(program)),
+        {node.name: _params(node) for node in functions},
+        tuple(node.name for node in functions if node.pub),
+        tuple(name for name, is_offered in others if is_offered),
+        tuple(name for name, is_offered in others if not is_offered),
+        {node.name: pack(node) for node in structs},
+        {node.name: pack(node.type) for node in aliases},
+        tuple(node.name for node in program.items if isinstance(node, ast.InterfaceDecl)),
+    )
+
+
+def _requests(program: ast.Program) -> Iterator[Request]:
+    """The imports at the top level, then those in blocks."""
+    from harnpy.syntax import ast
+    from harnpy.vm.resolve.tree import walk
+
+    top = [node for node in program.items if isinstance(node, ast.Import)]
+    starts = {node.start for node in top}
+    yield from ((node.path, node.names, node.pub, node.start) for node in top)
+    for node in walk(program):
+        if isinstance(node, ast.Import) and node.start not in starts:
+            # A `pub import` in a block is one more statement of the block, and passes on nothing.
+            yield node.path, node.names, False, node.start
+
+
+def _params(node: ast.FnDecl) -> Params:
+    return tuple((param.name, param.default is not None, param.rest) for param in node.params)
+
+
+def _other_name(node: ast.Node) -> tuple[str, bool] | None:
+    """The name that a statement declares, unless it is a function's, and whether it is offered unlisted."""
+    from harnpy.syntax import ast
+
+    match node:
+        case ast.TypeDecl() | ast.InterfaceDecl():
+            return node.name, True
+        case ast.StructDecl() | ast.EnumDecl() | ast.Pipeline() | ast.ToolDecl() | ast.SkillDecl():
+            return node.name, node.pub
+        case ast.Let(target=ast.NamePattern(name=name)):
+            return name, False
+    return None

@@ -1,0 +1,71 @@
+"""The inputs of a REPL: each is a program that sees what the ones before it bound. Spec: reference 09 §5."""
+
+from __future__ import annotations
+
+from harnpy.vm.compile import compile_input
+from harnpy.vm.resolve.scopes import Binding, Known
+from harnpy.vm.run.namespace import namespace
+from harnpy.vm.vm import allow_deep_recursion
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from harnpy.vm.values.objects import Fn
+    from harnpy.vm.vm import Vm
+
+    Value = Any
+
+
+class ReplSession:
+    """Inputs that build on each other: each runs once, and what it binds stays (09 §5)."""
+
+    def __init__(self, vm: Vm) -> None:
+        self.vm = vm
+        vm.file = "<repl>"
+        self.known = Known()
+        self.values: dict[str, Value] = {}
+        self.impls: dict[str, dict[str, Fn]] = {}
+        self.imported: set[str] = set()
+        self.inputs = 0
+        vm.start(lambda: None)
+
+    def run(self, source: str, file: str | None = None) -> Value:
+        """Run one input; the value of its last expression, else nil. A failed input binds nothing new."""
+        allow_deep_recursion()
+        self.inputs += 1
+        known = self.known.copy()
+        imports = self.vm.imports_of(source, None)
+        unit = compile_input(source, file or f"<repl:{self.inputs}>", known, self.vm.builtins, imports)
+        bound = set(self.imported)
+        linker = self.vm.linker(unit, bound) if imports else None
+        space = namespace(self.vm, unit, self.impls, linker)
+        space["m"] = self.values
+        # Functions of earlier inputs look names up in these very dicts: on failure they are put back.
+        values = dict(self.values)
+        impls = {struct: dict(methods) for struct, methods in self.impls.items()}
+        try:
+            value = self.vm.run_unit(unit, space)
+        except BaseException:
+            _restore(self.values, values)
+            _restore(self.impls, impls)
+            raise
+        self.known = known
+        self.imported = bound
+        return value
+
+    def bind(self, name: str, value: Value) -> None:
+        """Bind ``name`` from outside, as a `let` would."""
+        binding = self.known.names[name] = Binding(name, 0, False, "let")
+        binding.python = f"m[{name!r}]"
+        binding.opaque = True
+        self.values[name] = value
+
+    def names(self) -> list[str]:
+        """The names bound so far."""
+        return sorted(self.known.names)
+
+
+def _restore(target: dict[str, Any], content: dict[str, Any]) -> None:
+    target.clear()
+    target.update(content)

@@ -1,0 +1,1 @@
+"""A running program: calls, methods, tasks, and the backtrace of what failed."""

@@ -1,0 +1,148 @@
+"""From a Python traceback to Harn: which line failed, who called whom, what `catch` is told.
+
+Generated functions carry their `Unit` as the global ``UNIT``; a frame's Python line number leads to the
+source offset. Frames of the VM's own call helpers are looked through; any other Python frame between
+two Harn frames is a builtin that called back, which is where an error takes a `` (line N)`` suffix
+(02 §19.2). All of it happens when an error is looked at, none while programs run.
+"""
+
+from __future__ import annotations
+
+from harnpy.vm.errors import OVERFLOW, PlainFault, Thrown, VmError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import FrameType, TracebackType
+    from typing import Any
+
+    from harnpy.vm.compile import Unit
+
+#: Modules whose frames belong to the call they make.
+_TRANSPARENT = frozenset(
+    f"harnpy.vm.{name}"
+    for name in ("run.calls", "modules.links", "modules.loader", "run.tasks.scheduler", "run.tasks.tasks")
+)
+
+#: The function that a task's body runs in: an error that gets here leaves the task (05 §2).
+_TASK = "run_task"
+
+
+class Frame:
+    """One Harn call: where it was. Lines and columns count from 1."""
+
+    __slots__ = ("column", "line", "name", "offset", "unit")
+
+    def __init__(self, name: str, unit: Unit, offset: int) -> None:
+        self.name = name
+        self.unit = unit
+        self.offset = offset
+        self.line, self.column = unit.lines.locate(offset)
+
+    @property
+    def file(self) -> str:
+        return self.unit.file
+
+    def __repr__(self) -> str:
+        return f"{self.name} at {self.file}:{self.line}:{self.column}"
+
+
+def _entries(trace: TracebackType | None) -> Iterator[tuple[FrameType, int]]:
+    """The frames, each where the error came from: one that raised it again is there twice."""
+    while trace is not None:
+        after = trace.tb_next
+        if after is None or after.tb_frame is not trace.tb_frame:
+            yield trace.tb_frame, trace.tb_lineno
+        trace = after
+
+
+def _located(frame: FrameType, lineno: int) -> Frame:
+    unit: Unit = frame.f_globals["UNIT"]
+    name = unit.shown.get(frame.f_code.co_name, "<closure>")
+    return Frame(name, unit, unit.offsets[lineno - 1])
+
+
+def harn_frames(trace: TracebackType | None) -> tuple[Frame, ...]:
+    """The Harn calls of a traceback, innermost first."""
+    found = [_located(f, n) for f, n in _entries(trace) if "UNIT" in f.f_globals]
+    return tuple(reversed(found))
+
+
+def _contexts(trace: TracebackType | None) -> list[int]:
+    """For each execution context of a traceback, outermost first, the line it failed at."""
+    lines: list[int] = []
+    outside = True
+    for frame, lineno in _entries(trace):
+        if "UNIT" in frame.f_globals:
+            line = _located(frame, lineno).line
+            if outside:
+                lines.append(line)
+            else:
+                lines[-1] = line
+            outside = False
+        elif frame.f_globals.get("__name__") not in _TRANSPARENT or frame.f_code.co_name == _TASK:
+            outside = True
+    return lines
+
+
+def describe(error: BaseException, skip: int) -> str:
+    """The error's text with a suffix for each context it has left; ``skip`` outer ones are not left."""
+    if not isinstance(error, VmError):
+        text = "Out of memory" if isinstance(error, MemoryError) else OVERFLOW
+        error = PlainFault(text).with_traceback(error.__traceback__)
+    text = error.text
+    if not error.takes_line:
+        return text
+    left = _contexts(error.__traceback__)[skip:]
+    if left and isinstance(error, PlainFault):
+        text = "Runtime error: " + text
+    suffixes = [f" (line {line})" for line in reversed(left)]
+    return text + "".join(_shortened(suffixes, 4, 1, lambda n: f" … {n} more …"))
+
+
+def caught(error: BaseException) -> Any:
+    """What ``catch (e)`` binds: the thrown value, or the error's text."""
+    return error.value if isinstance(error, Thrown) else describe(error, 1)
+
+
+def finish(error: BaseException) -> VmError:
+    """The error as it leaves the Vm: final text, Harn frames, no Python detail needed."""
+    frames = harn_frames(error.__traceback__)
+    if isinstance(error, Thrown):
+        error.frames = frames
+        return error
+    finished = VmError(describe(error, 0))
+    finished.frames = frames
+    finished.__cause__ = error
+    return finished
+
+
+def render(error: VmError, colour: bool = False) -> str:
+    """The uncaught error as the command line shows it. Spec: 02 §19.7, 09 §1.4."""
+    if not error.frames:
+        return f"error: {error.text}\n"
+    top, *outer = error.frames
+    pad = " " * (len(str(top.line)) + 1)
+    out = [f"error: {error.text}", f"{pad}--> {top.file}:{top.line}:{top.column}"]
+    shown = top.unit.lines.excerpt(top.line, top.column)
+    if shown is not None:
+        text, column = shown
+        carets = "^" * _token_length(text, column - 1)
+        out += [f"{pad} |", f"{top.line:>{len(pad)}} | {text}", f"{pad} | {' ' * (column - 1)}{carets}"]
+    notes = [f"  = note: called from {frame.name} at {frame.file}:{frame.line}" for frame in outer]
+    out += _shortened(notes, 12, 4, lambda n: f"  = note: … {n} more calls …")
+    return "\n".join(out) + "\n"
+
+
+def _shortened(items: list[str], first: int, last: int, between: Callable[[int], str]) -> list[str]:
+    """A long list with its middle said in one item: runaway recursion has hundreds of frames."""
+    left_out = len(items) - first - last
+    return items if left_out < 4 else [*items[:first], between(left_out), *items[-last:]]
+
+
+def _token_length(line: str, start: int) -> int:
+    """Characters of the identifier or number at ``start``; 1 for anything else."""
+    end = start
+    while end < len(line) and (line[end].isalnum() or line[end] == "_"):
+        end += 1
+    return max(end - start, 1)

@@ -1,0 +1,301 @@
+"""What generated code calls by name: calling, tail calls, names found late, results, errors.
+
+Everything here is looked through by backtraces. `Calls` belongs to one Vm; the module functions are pure.
+Spec: reference 02 §7.4, §9, §19.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from harnpy.vm.errors import OVERFLOW, PlainFault, RuntimeFault, Thrown, TypeFault, VmError
+from harnpy.vm.host import Leaving
+from harnpy.vm.values.objects import Builtin, EnumValue, Fn, Generator, Struct, display, type_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from types import FrameType
+    from typing import Any, Never
+
+    from harnpy.vm.vm import Vm
+
+    Value = Any
+
+#: What a program's `catch` catches: its own errors, and what is too deep or too large for the host.
+FAILURES = (VmError, RecursionError, MemoryError)
+
+#: Where a `Late` binding has no value yet, and where an argument was not passed.
+UNSET = Builtin("unset", lambda vm: None, 0)
+MISSING = Builtin("missing", lambda vm: None, 0)
+
+
+class TaskAborted(Leaving):
+    """Unwinds a task that is being aborted: none of the program's own code runs (05 §2)."""
+
+
+class Tail:
+    """A function's answer "now call this instead": a tail call in the making."""
+
+    __slots__ = ("args", "body")
+    body: Callable[..., Value]
+    args: Sequence[Value]
+
+
+class Calls:
+    """The call helpers of one Vm."""
+
+    def __init__(self, vm: Vm) -> None:
+        self.vm = vm
+        self.TAIL = Tail()
+
+    def call(self, callee: Value, depth: int, args: Sequence[Value]) -> Value:
+        """Call any callable value."""
+        if type(callee) is Fn:
+            if callee.arity == len(args):
+                return callee.call(depth, *args)
+            return callee.call(depth, *fit(callee, args))
+        if type(callee) is Builtin:
+            return callee.call(self.vm, *args[: callee.max_args])
+        raise TypeFault(f"Cannot call {display(callee)}")
+
+    def call_builtin(self, builtin: Builtin, args: Sequence[Value]) -> Value:
+        return builtin.call(self.vm, *args[: builtin.max_args])
+
+    def call_named(
+        self, value: Value, name: str, depth: int, args: Sequence[Value], others: Sequence[Value] = ()
+    ) -> Value:
+        """Call what a variable holds, or the first callable that its name means beyond it (02 §7.4)."""
+        for candidate in (value, *others):
+            if type(candidate) is Fn or type(candidate) is Builtin:
+                return self.call(candidate, depth, args)
+        return self.undefined_builtin(name, args)
+
+    call_late = call_named
+
+    def call_dynamic(self, names: dict[str, Value], name: str, depth: int, args: Sequence[Value]) -> Value:
+        return self.call_named(names.get(name), name, depth, args)
+
+    def call_from_frames(self, name: str, depth: int, args: Sequence[Value]) -> Value:
+        """Call a function that is no lexical neighbour, but bound in a calling frame (02 §7.4)."""
+        return self.call_named(in_calling_frames(name), name, depth, args)
+
+    def pipe(self, value: Value, target: Value, depth: int) -> Value:
+        if type(target) is Fn or type(target) is Builtin:
+            return self.call(target, depth, (value,))
+        raise TypeFault(f"cannot pipe into {type_name(target)}")
+
+    # --- tail calls -------------------------------------------------------------------------------
+
+    def tail(self, fn: Fn, args: Sequence[Value]) -> Tail:
+        """Answer a tail call; the nearest `bouncing` function makes it."""
+        self.TAIL.body = fn.body
+        self.TAIL.args = args if fn.arity == len(args) else fit(fn, args)
+        return self.TAIL
+
+    def tail_named(
+        self, value: Value, name: str, depth: int, args: Sequence[Value], others: Sequence[Value]
+    ) -> Value:
+        if type(value) is Fn:
+            return self.tail(value, args)
+        return self.call_named(value, name, depth, args, others)
+
+    def tail_pipe(self, value: Value, depth: int, args: Sequence[Value]) -> Value:
+        return self.tail(value, args) if type(value) is Fn else self.pipe(args[0], value, depth)
+
+    def bouncing(
+        self, name: str | None, params: tuple[str, ...], body: Callable[..., Value], rest: bool
+    ) -> Fn:
+        """A function that may answer a tail call: calling it makes that one too, and so on."""
+        return Fn(name, params, body, rest, self.trampoline(body))
+
+    def trampoline(self, body: Callable[..., Value]) -> Callable[..., Value]:
+        following, signal, poll = self.TAIL, self.vm.signal, self.vm.poll
+
+        def bounce(depth: int, *args: Value) -> Value:
+            result = body(depth, *args)
+            while result is following:
+                if signal.pending:
+                    poll()
+                target, args = following.body, following.args
+                result = target(depth, args[0]) if len(args) == 1 else target(depth, *args)
+            return result
+
+        return bounce
+
+    def generator(self, kind: type[Generator], items: Iterable[Value]) -> Generator:
+        """A generator or stream over what a body yields."""
+        handle = kind(items)
+        handle.wait = self.wait_a_little
+        return handle
+
+    def wait_a_little(self) -> None:
+        self.vm.tasks.sleep(0.001)
+
+    def fill(self, shell: Fn, body: Callable[..., Value], bouncing: bool) -> None:
+        """Give a function that was named before its declaration what it does."""
+        shell.body = body
+        shell.call = self.trampoline(body) if bouncing else body
+
+    def shell(self, name: str, params: tuple[str, ...], rest: bool) -> Fn:
+        """A function whose declaration has not been executed yet."""
+
+        def undeclared(depth: int, *args: Value) -> Value:
+            return self.undefined_builtin(name, args)
+
+        return Fn(name, params, undeclared, rest)
+
+    # --- names that mean nothing ------------------------------------------------------------------
+
+    def undefined_builtin(self, name: str, args: Sequence[Value]) -> Never:
+        text = f"Undefined builtin: {name}"
+        hint = self.vm.suggest(name, self.vm.builtins.names())
+        raise RuntimeFault(f"{text} (did you mean `{hint}`?)") if hint else PlainFault(text)
+
+    def undefined_variable(self, name: str, visible: Sequence[str] = ()) -> Never:
+        candidates = [*visible, *self.vm.global_names(), *self.vm.builtins.names()]
+        hint = self.vm.suggest(name, candidates) if name != "_" else None
+        text = f"Undefined variable: {name}"
+        raise RuntimeFault(f"{text} (did you mean `{hint}`?)") if hint else PlainFault(text)
+
+    def read_late(self, value: Value, name: str) -> Value:
+        """A closure may see only callables that were bound after it was made (02 §7.4)."""
+        if value is not UNSET and (type(value) is Fn or type(value) is Builtin):
+            return value
+        return self.undefined_variable(name)
+
+    def read_dynamic(self, names: dict[str, Value], name: str) -> Value:
+        return self.read_late(names.get(name, UNSET), name)
+
+
+def fit(fn: Fn, args: Sequence[Value]) -> Sequence[Value]:
+    """Arguments as ``fn``'s Python function wants them: no surplus, the rest as a list."""
+    if not fn.rest:
+        return args[: fn.arity]
+    plain = len(fn.params) - 1
+    return [*args[:plain], *[MISSING] * (plain - len(args)), list(args[plain:])]
+
+
+def in_calling_frames(name: str) -> Value:
+    """The callable that the nearest calling Harn function binds to ``name``, or None.
+
+    Generated locals are called after the program's names: ``name_N``, N counting declarations.
+    """
+    from harnpy.vm.resolve.scopes import readable
+
+    wanted, home = readable(name), None
+    for distance, frame in enumerate(_generated_frames(sys._getframe(1))):
+        module = frame.f_globals["UNIT"].module
+        if not distance:
+            home = module
+        # A module sees no functions but its own and what it imports (06 §4).
+        found = _function_in(frame, wanted) if module == home else None
+        if found is not None:
+            return found
+    return None
+
+
+def _generated_frames(frame: FrameType | None) -> Iterator[FrameType]:
+    """The frames of the program's functions, from this one outward."""
+    while frame is not None:
+        if "UNIT" in frame.f_globals:
+            yield frame
+        frame = frame.f_back
+
+
+def _function_in(frame: FrameType, wanted: str) -> Fn | None:
+    """The function that a frame has bound last to a name, which generated code calls ``wanted``."""
+    for variable in reversed(frame.f_locals):
+        head, _, number = variable.rpartition("_")
+        value = frame.f_locals[variable] if head == wanted and number.isdigit() else None
+        if type(value) is Fn:
+            return value
+    return None
+
+
+def overflow() -> Never:
+    raise PlainFault(OVERFLOW)
+
+
+def immutable(name: str) -> Never:
+    raise PlainFault(f"Cannot assign to immutable binding: {name}")
+
+
+def redeclared(name: str) -> Never:
+    hint = "(use 'var' for mutable bindings)"
+    raise RuntimeFault(f"Cannot redeclare immutable variable '{name}' in the same scope {hint}")
+
+
+def unsupported(what: str) -> Never:
+    raise RuntimeFault(f"{what} is not supported by this version of harnpy yet")
+
+
+# --- Results, structs, enums ----------------------------------------------------------------------------
+
+
+def err(value: Value) -> EnumValue:
+    return EnumValue("Result", "Err", (value,))
+
+
+def as_result(value: Value) -> EnumValue:
+    """``Ok(value)``, or the value itself when it is a Result already."""
+    if type(value) is EnumValue and value.enum == "Result":
+        return value
+    return EnumValue("Result", "Ok", (value,))
+
+
+def payload(value: EnumValue) -> Value:
+    return value.fields[0] if value.fields else None
+
+
+def field(value: EnumValue, i: int) -> Value:
+    return value.fields[i] if i < len(value.fields) else None
+
+
+def bad_propagation(value: Value) -> Never:
+    raise TypeFault(f"? operator requires a Result value, got {type_name(value)}")
+
+
+def make_struct(name: str, declared: tuple[str, ...], fields: dict[str, Value]) -> Struct:
+    return Struct(name, {key: fields[key] for key in declared if key in fields})
+
+
+def construct(name: str, declared: tuple[str, ...], given: Value) -> Struct:
+    """``Name(dict)``: a non-dict gives an instance without fields (02 §15.1)."""
+    return make_struct(name, declared, given if type(given) is dict else {})
+
+
+def constructor(name: str, declared: tuple[str, ...]) -> Fn:
+    """The constructor function that a struct's name stands for."""
+    return Fn(name, ("fields",), lambda depth, given=None: construct(name, declared, given))
+
+
+# --- errors and leaving ---------------------------------------------------------------------------------
+
+
+def alive() -> bool:
+    """Whether `finally` and `defer` blocks may run: not in what is being aborted or thrown away."""
+    return not isinstance(sys.exc_info()[1], Leaving | GeneratorExit)
+
+
+def again(error: BaseException) -> Thrown:
+    """The error to throw once more after the last attempt of a `retry` (05 §10)."""
+    from harnpy.vm.run.backtrace import caught
+
+    return error if isinstance(error, Thrown) else Thrown(caught(error))
+
+
+def retry_count(value: Value) -> int:
+    return max(value, 1) if type(value) is int else 1
+
+
+def run_defers(blocks: list[Callable[[], None]]) -> None:
+    """Run deferred blocks, last registered first; an error in one does not stop the others."""
+    failure: BaseException | None = None
+    while blocks:
+        try:
+            blocks.pop()()
+        except FAILURES as error:
+            failure = failure or error
+    if failure:
+        raise failure

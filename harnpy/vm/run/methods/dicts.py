@@ -1,0 +1,95 @@
+"""Methods of dicts; order, where it shows, is that of the keys. Spec: reference 04 §6.
+
+Any other name calls the entry of that name, if it is callable; generated code sees to that.
+"""
+
+from __future__ import annotations
+
+from harnpy.vm.declare.builtin import method
+from harnpy.vm.values.iterators import iterate
+from harnpy.vm.values.objects import Iter, display
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from harnpy.vm.vm import Vm
+
+    Value = Any
+    Dict = dict[str, Value]
+
+
+@method("dict", "keys() -> list")
+def keys(vm: Vm, self: Dict) -> list[str]:
+    """The keys in ascending order."""
+    return sorted(self)
+
+
+@method("dict", "values() -> list")
+def values(vm: Vm, self: Dict) -> list[Value]:
+    """The values in the order of their keys."""
+    return [self[key] for key in sorted(self)]
+
+
+@method("dict", "entries() -> list")
+def entries(vm: Vm, self: Dict) -> list[Value]:
+    """A dict `{key, value}` for each entry, in key order."""
+    return [{"key": key, "value": self[key]} for key in sorted(self)]
+
+
+@method("dict", "count() -> int")
+def count(vm: Vm, self: Dict) -> int:
+    """The number of entries."""
+    return len(self)
+
+
+@method("dict", "has(key: string) -> bool")
+def has(vm: Vm, self: Dict, key: str) -> bool:
+    """Whether there is an entry `key`, be it nil."""
+    return key in self
+
+
+@method("dict", "get(key: string, default = nil) -> any")
+def get(vm: Vm, self: Dict, key: str, default: Value) -> Value:
+    """The value of entry `key`; `default` if there is no such entry."""
+    return self.get(key, default)
+
+
+@method("dict", "merge(other: dict) -> dict")
+def merge(vm: Vm, self: Dict, other: Value) -> Dict:
+    """With the entries of `other` added; on equal keys `other` wins."""
+    return {**self, **other} if type(other) is dict else self
+
+
+@method("dict", "map_values(f: callable) -> dict")
+def map_values(vm: Vm, self: Dict, f: Value) -> Dict | None:
+    """The same keys with `f(value)`."""
+    g = vm.callback(f, 1)
+    return None if g is None else {key: g(0, self[key]) for key in sorted(self)}
+
+
+@method("dict", "map_keys(f: callable) -> dict")
+@method("dict", "rekey(f: callable) -> dict")
+def map_keys(vm: Vm, self: Dict, f: Value) -> Dict | None:
+    """The same values under the display text of `f(key)`; of colliding keys the last one wins."""
+    g = vm.callback(f, 1)
+    return None if g is None else {display(g(0, key)): self[key] for key in sorted(self)}
+
+
+@method("dict", "filter(f: callable) -> dict")
+def filter_(vm: Vm, self: Dict, f: Value) -> Dict | None:
+    """The entries for which `f(value)` is truthy."""
+    g = vm.callback(f, 1)
+    return None if g is None else {key: self[key] for key in sorted(self) if g(0, self[key])}
+
+
+@method("dict", "remove(key: string) -> dict")
+def remove(vm: Vm, self: Dict, key: str) -> Dict:
+    """Without the entry `key`."""
+    return {k: v for k, v in self.items() if k != key}
+
+
+@method("dict", "iter() -> iter")
+def iter_(vm: Vm, self: Dict) -> Iter:
+    """A lazy iterator over a pair (key, value) for each entry, in key order."""
+    return Iter(iterate(self))

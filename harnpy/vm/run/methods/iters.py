@@ -1,0 +1,279 @@
+"""Methods of iterators, generators, streams and channels: combinators and sinks. Spec: 02 §17, 04 §9.
+
+Sinks pull in Python loops (`visit`), never through C: a callback may well run another sink.
+"""
+
+from __future__ import annotations
+
+from harnpy.vm.declare.builtin import method
+from harnpy.vm.errors import TypeFault
+from harnpy.vm.values import iterators
+from harnpy.vm.values.equality import Members, compare
+from harnpy.vm.values.iterators import visit
+from harnpy.vm.values.objects import Generator, Iter, Pair, Set, type_name
+from harnpy.vm.values.operators import add
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from harnpy.vm.values.iterators import Callback, Pull
+    from harnpy.vm.vm import Vm
+
+    Value = Any
+
+
+@method("iter", "map(f: callable) -> iter")
+def map_(vm: Vm, self: Iter, f: Value) -> Iter:
+    """`f(item)` of every item."""
+    return iterators.mapped(self.__next__, _callback(vm, f, "map"))
+
+
+@method("iter", "filter(f: callable) -> iter")
+def filter_(vm: Vm, self: Iter, f: Value) -> Iter:
+    """The items for which `f(item)` is truthy."""
+    return iterators.filtered(self.__next__, _callback(vm, f, "filter"))
+
+
+@method("iter", "flat_map(f: callable) -> iter")
+def flat_map(vm: Vm, self: Iter, f: Value) -> Iter:
+    """The items of `iter(f(item))` for every item."""
+    g = _callback(vm, f, "flat_map")
+    return iterators.flattened(self.__next__, lambda item: vm.iterate(g(0, item)))
+
+
+@method("iter", "take(n: int) -> iter")
+def take(vm: Vm, self: Iter, n: int | None) -> Iter:
+    """The first `n` items."""
+    return iterators.taken(self.__next__, _length(n, "take"))
+
+
+@method("iter", "skip(n: int) -> iter")
+def skip(vm: Vm, self: Iter, n: int | None) -> Iter:
+    """All but the first `n` items."""
+    return iterators.skipped(self.__next__, _length(n, "skip"))
+
+
+@method("iter", "take_while(f: callable) -> iter")
+def take_while(vm: Vm, self: Iter, f: Value) -> Iter:
+    """The items before the first for which `f(item)` is falsy; that one is consumed."""
+    return iterators.taken_while(self.__next__, _callback(vm, f, "take_while"))
+
+
+@method("iter", "skip_while(f: callable) -> iter")
+def skip_while(vm: Vm, self: Iter, f: Value) -> Iter:
+    """The items from the first one on for which `f(item)` is falsy."""
+    return iterators.skipped_while(self.__next__, _callback(vm, f, "skip_while"))
+
+
+@method("iter", "zip(other: any) -> iter")
+def zip_(vm: Vm, self: Iter, other: Value) -> Iter:
+    """Pairs of items of both, until either ends."""
+    return iterators.zipped(self.__next__, _pull(vm, other, "zip"))
+
+
+@method("iter", "enumerate() -> iter")
+def enumerate_(vm: Vm, self: Iter) -> Iter:
+    """Pairs (position, item), from 0."""
+    return iterators.enumerated(self.__next__)
+
+
+@method("iter", "chain(other: any) -> iter")
+def chain(vm: Vm, self: Iter, other: Value) -> Iter:
+    """The items of this, then those of `other`."""
+    return iterators.chained(self.__next__, _pull(vm, other, "chain"))
+
+
+@method("iter", "chunks(n: int) -> iter")
+def chunks(vm: Vm, self: Iter, n: int | None) -> Iter:
+    """Lists of `n` items; the last may be shorter."""
+    if n is None or n < 1:
+        raise TypeFault("iter.chunks: chunk size must be positive")
+    return iterators.chunked(self.__next__, n)
+
+
+@method("iter", "windows(n: int) -> iter")
+def windows(vm: Vm, self: Iter, n: int | None) -> Iter:
+    """Lists of `n` neighbours, each one item further on."""
+    if n is None or n < 1:
+        raise TypeFault("iter.windows: window size must be positive")
+    return iterators.windowed(self.__next__, n)
+
+
+@method("iter", "iter() -> iter")
+def iter_(vm: Vm, self: Iter) -> Iter:
+    """The iterator itself."""
+    return self
+
+
+@method("iter", "to_list() -> list")
+def to_list(vm: Vm, self: Iter) -> list[Value]:
+    """All items."""
+    items: list[Value] = []
+    visit(self.__next__, items.append)
+    return items
+
+
+@method("iter", "to_set() -> set")
+def to_set(vm: Vm, self: Iter) -> Set:
+    """The distinct items in order of their first occurrence."""
+    members = Members()
+    visit(self.__next__, members.add)
+    return Set(members.items)
+
+
+@method("iter", "to_dict() -> dict")
+def to_dict(vm: Vm, self: Iter) -> dict[str, Value]:
+    """The dict of pairs (key, value); later pairs win."""
+    entries: dict[str, Value] = {}
+
+    def enter(pair: Value) -> None:
+        if type(pair) is not Pair:
+            raise TypeFault(f"iter.to_dict: expected pair, got {type_name(pair)}")
+        if type(pair.first) is not str:
+            raise TypeFault(f"iter.to_dict: expected string key, got {type_name(pair.first)}")
+        entries[pair.first] = pair.second
+
+    visit(self.__next__, enter)
+    return entries
+
+
+@method("iter", "count() -> int")
+def count(vm: Vm, self: Iter) -> int:
+    """How many items there were."""
+    return _fold(self, 0, lambda n, _: n + 1)  # type: ignore[no-any-return]
+
+
+@method("iter", "sum() -> int | float")
+def sum_(vm: Vm, self: Iter) -> int | float:
+    """The sum of the items, which must be numbers; 0 for none."""
+
+    def plus(total: Value, item: Value) -> Value:
+        if type(item) is not int and type(item) is not float:
+            raise TypeFault(f"iter.sum: expected number, got {type_name(item)}")
+        return add(total, item)
+
+    return _fold(self, 0, plus)  # type: ignore[no-any-return]
+
+
+@method("iter", "min() -> any")
+def min_(vm: Vm, self: Iter) -> Value:
+    """The least item, the first of several; nil for none."""
+    return _extreme(self, -1)
+
+
+@method("iter", "max() -> any")
+def max_(vm: Vm, self: Iter) -> Value:
+    """The greatest item, the first of several; nil for none."""
+    return _extreme(self, 1)
+
+
+@method("iter", "reduce(...args: any) -> any")
+def reduce(vm: Vm, self: Iter, *args: Value) -> Value:
+    """`reduce(init, f)`: the last `acc = f(acc, item)`, beginning with `init`."""
+    if len(args) < 2:
+        raise TypeFault("iter.reduce: expected (init, fn)")
+    g = vm.callback(args[1], 2)
+    if g is None:
+        raise TypeFault("iter.reduce: second arg must be callable")
+    return _fold(self, args[0], lambda acc, item: g(0, acc, item))
+
+
+@method("iter", "first() -> any")
+def first(vm: Vm, self: Iter) -> Value:
+    """The next item, or nil; the rest stays available."""
+    try:
+        return self.__next__()
+    except StopIteration:
+        return None
+
+
+@method("iter", "last() -> any")
+def last(vm: Vm, self: Iter) -> Value:
+    """The last item, or nil."""
+    return _fold(self, None, lambda _, item: item)
+
+
+@method("iter", "any(f: callable) -> bool")
+def any_(vm: Vm, self: Iter, f: Value) -> bool:
+    """Whether `f(item)` is truthy for some item; stops there."""
+    g = _callback(vm, f, "any")
+    return visit(self.__next__, lambda item: g(0, item))
+
+
+@method("iter", "all(f: callable) -> bool")
+def all_(vm: Vm, self: Iter, f: Value) -> bool:
+    """Whether `f(item)` is truthy for every item; stops at the first where it isn't."""
+    g = _callback(vm, f, "all")
+    return not visit(self.__next__, lambda item: not g(0, item))
+
+
+@method("iter", "find(f: callable) -> any")
+def find(vm: Vm, self: Iter, f: Value) -> Value:
+    """The first item for which `f(item)` is truthy, or nil; the rest stays available."""
+    return first(vm, iterators.filtered(self.__next__, _callback(vm, f, "find")))
+
+
+@method("iter", "for_each(f: callable) -> nil")
+def for_each(vm: Vm, self: Iter, f: Value) -> None:
+    """Calls `f(item)` for every item."""
+    g = _callback(vm, f, "for_each")
+    _fold(self, None, lambda _, item: g(0, item))
+
+
+@method("generator", "next() -> dict")
+@method("stream", "next() -> dict")
+def next_(vm: Vm, self: Generator) -> dict[str, Value]:
+    """`{done: false, value: item}`, and `{done: true, value: nil}` ever after the last."""
+    try:
+        return {"done": False, "value": self.__next__()}
+    except StopIteration:
+        return {"done": True, "value": None}
+
+
+@method("generator", "iter() -> iter")
+@method("stream", "iter() -> iter")
+@method("channel", "iter() -> iter")
+def handle(vm: Vm, self: Iterable[Value]) -> Iter:
+    """An iterator over the items; it shares them with every other consumer."""
+    return Iter(self)
+
+
+def _callback(vm: Vm, f: Value, name: str) -> Callback:
+    g: Callback | None = vm.callback(f, 1)
+    if g is None:
+        raise TypeFault(f"iter.{name}: expected callable")
+    return g
+
+
+def _length(n: int | None, name: str) -> int:
+    if n is None or n < 0:
+        raise TypeFault(f"iter.{name}: expected non-negative int")
+    return n
+
+
+def _pull(vm: Vm, other: Value, name: str) -> Pull:
+    try:
+        pull: Pull = vm.iterate(other).__next__
+    except TypeFault:
+        raise TypeFault(f"iter.{name}: expected iterable argument") from None
+    return pull
+
+
+def _fold(handle: Iter, acc: Value, f: Any) -> Value:
+    """The last ``acc = f(acc, item)``."""
+    pull = handle.__next__
+    try:
+        while True:
+            acc = f(acc, pull())
+    except StopIteration:
+        return acc
+
+
+def _extreme(handle: Iter, sign: int) -> Value:
+    try:
+        best = handle.__next__()
+    except StopIteration:
+        return None
+    return _fold(handle, best, lambda best, item: item if compare(item, best) == sign else best)

@@ -1,0 +1,328 @@
+"""Methods of lists; each returns a new value. Spec: reference 04 §5.
+
+A callback-taking method given no callable answers its neutral result (02 §14.4).
+"""
+
+from __future__ import annotations
+
+from harnpy.vm.declare.builtin import method
+from harnpy.vm.run.methods.ordering import first_extreme, in_order, sum_of
+from harnpy.vm.values.equality import contains_value, equal, structural_key
+from harnpy.vm.values.objects import Iter, display
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+    from typing import Any
+
+    from harnpy.vm.vm import Vm
+
+    Value = Any
+    List = list[Value]
+
+
+@method("list", "count() -> int")
+def count(vm: Vm, self: List) -> int:
+    """The number of items."""
+    return len(self)
+
+
+@method("list", "empty() -> bool")
+def empty(vm: Vm, self: List) -> bool:
+    """Whether there is no item."""
+    return not self
+
+
+@method("list", "map(f: callable) -> list")
+def map_(vm: Vm, self: List, f: Value) -> List | None:
+    """`f(item)` of every item."""
+    g = vm.callback(f, 1)
+    return None if g is None else [g(0, item) for item in self]
+
+
+@method("list", "filter(f: callable) -> list")
+def filter_(vm: Vm, self: List, f: Value) -> List | None:
+    """The items for which `f(item)` is truthy."""
+    g = vm.callback(f, 1)
+    return None if g is None else [item for item in self if g(0, item)]
+
+
+@method("list", "flat_map(f: callable) -> list")
+def flat_map(vm: Vm, self: List, f: Value) -> List | None:
+    """`f(item)` of every item; results that are lists are spliced in, one level deep."""
+    g = vm.callback(f, 1)
+    return None if g is None else _spliced([g(0, item) for item in self])
+
+
+@method("list", "reduce(init, f: callable) -> any")
+def reduce(vm: Vm, self: List, init: Value, f: Value) -> Value:
+    """The last `acc = f(acc, item)`, beginning with `init`."""
+    g = vm.callback(f, 2)
+    if g is None:
+        return None
+    for item in self:
+        init = g(0, init, item)
+    return init
+
+
+@method("list", "find(f: callable) -> any")
+def find(vm: Vm, self: List, f: Value) -> Value:
+    """The first item for which `f(item)` is truthy, or nil."""
+    i = find_index(vm, self, f)
+    return None if i < 0 else self[i]
+
+
+@method("list", "find_index(f: callable) -> int")
+def find_index(vm: Vm, self: List, f: Value) -> int:
+    """The position of the first item for which `f(item)` is truthy, or -1."""
+    g = vm.callback(f, 1)
+    if g is not None:
+        for i, item in enumerate(self):
+            if g(0, item):
+                return i
+    return -1
+
+
+@method("list", "any(f: callable) -> bool")
+def any_(vm: Vm, self: List, f: Value) -> bool:
+    """Whether `f(item)` is truthy for some item."""
+    return find_index(vm, self, f) >= 0
+
+
+@method("list", "all(f: callable) -> bool")
+@method("list", "every(f: callable) -> bool")
+def all_(vm: Vm, self: List, f: Value) -> bool:
+    """Whether `f(item)` is truthy for every item."""
+    g = vm.callback(f, 1)
+    if g is not None:
+        for item in self:
+            if not g(0, item):
+                return False
+    return True
+
+
+@method("list", "none(f: callable) -> bool")
+def none(vm: Vm, self: List, f: Value) -> bool:
+    """Whether `f(item)` is truthy for no item; without a callable, whether the list is empty."""
+    return not self if vm.callback(f, 1) is None else find_index(vm, self, f) < 0
+
+
+@method("list", "sort() -> list")
+def sort(vm: Vm, self: List) -> List:
+    """Ascending and stable; items that have no order keep theirs."""
+    return in_order(self, self)
+
+
+@method("list", "sort_by(f: callable) -> list")
+def sort_by(vm: Vm, self: List, f: Value) -> List | None:
+    """Ascending by `f(item)`, stable."""
+    g = vm.callback(f, 1)
+    return None if g is None else in_order(self, [g(0, item) for item in self])
+
+
+@method("list", "reverse() -> list")
+def reverse(vm: Vm, self: List) -> List:
+    """The items from last to first."""
+    return self[::-1]
+
+
+@method("list", "min() -> any")
+def min_(vm: Vm, self: List) -> Value:
+    """The least item, the first of several; nil for an empty list."""
+    return first_extreme(self, self, -1)
+
+
+@method("list", "max() -> any")
+def max_(vm: Vm, self: List) -> Value:
+    """The greatest item, the first of several; nil for an empty list."""
+    return first_extreme(self, self, 1)
+
+
+@method("list", "min_by(f: callable) -> any")
+def min_by(vm: Vm, self: List, f: Value) -> Value:
+    """The item with the least `f(item)`, the first of several; nil for an empty list."""
+    g = vm.callback(f, 1)
+    return None if g is None else first_extreme(self, [g(0, item) for item in self], -1)
+
+
+@method("list", "max_by(f: callable) -> any")
+def max_by(vm: Vm, self: List, f: Value) -> Value:
+    """The item with the greatest `f(item)`, the first of several; nil for an empty list."""
+    g = vm.callback(f, 1)
+    return None if g is None else first_extreme(self, [g(0, item) for item in self], 1)
+
+
+@method("list", "sum() -> int | float")
+def sum_(vm: Vm, self: List) -> int | float:
+    """The sum of the numbers among the items."""
+    return sum_of([item for item in self if type(item) is int or type(item) is float])
+
+
+@method("list", 'join(sep: string = "") -> string')
+def join(vm: Vm, self: List, sep: str) -> str:
+    """The display text of the items, `sep` in between."""
+    return sep.join([display(item) for item in self])
+
+
+@method("list", "contains(v) -> bool")
+def contains(vm: Vm, self: List, v: Value) -> bool:
+    """Whether an item equals `v`."""
+    return contains_value(self, v)
+
+
+@method("list", "index_of(v) -> int")
+def index_of(vm: Vm, self: List, v: Value) -> int:
+    """The position of the first item that equals `v`, or -1."""
+    for i, item in enumerate(self):
+        if equal(item, v):
+            return i
+    return -1
+
+
+@method("list", "enumerate() -> list")
+def enumerate_(vm: Vm, self: List) -> List:
+    """A dict `{index, value}` for each item."""
+    return [{"index": i, "value": item} for i, item in enumerate(self)]
+
+
+@method("list", "zip(other: list) -> list")
+def zip_(vm: Vm, self: List, other: Value) -> List:
+    """Two-item lists of the items at the same position, as many as the shorter list has."""
+    if type(other) is not list:
+        return []
+    return [[mine, theirs] for mine, theirs in zip(self, other, strict=False)]
+
+
+@method("list", "slice(start: int = 0, end?: int) -> list")
+def slice_(vm: Vm, self: List, start: int, end: int | None) -> List:
+    """From `start` up to, not including, `end`; negative positions count from the end."""
+    return self[start:end]
+
+
+@method("list", "unique() -> list")
+def unique(vm: Vm, self: List) -> List:
+    """The first of equal items; an int and a float are never the same here."""
+    kept: dict[Hashable, Value] = {}
+    for item in self:
+        kept.setdefault(structural_key(item), item)
+    return list(kept.values())
+
+
+@method("list", "take(n: int = 0) -> list")
+def take(vm: Vm, self: List, n: int) -> List:
+    """The first `n` items."""
+    return self[: max(n, 0)]
+
+
+@method("list", "skip(n: int = 0) -> list")
+def skip(vm: Vm, self: List, n: int) -> List:
+    """All but the first `n` items."""
+    return self[max(n, 0) :]
+
+
+@method("list", "first(n?: int) -> any")
+def first(vm: Vm, self: List, n: int | None) -> Value:
+    """The first item or nil; with `n`, the list of the first `n` items."""
+    if n is not None:
+        return self[: max(n, 0)]
+    return self[0] if self else None
+
+
+@method("list", "last(n?: int) -> any")
+def last(vm: Vm, self: List, n: int | None) -> Value:
+    """The last item or nil; with `n`, the list of the last `n` items."""
+    if n is not None:
+        return self[-n:] if n > 0 else []
+    return self[-1] if self else None
+
+
+@method("list", "flatten() -> list")
+def flatten(vm: Vm, self: List) -> List:
+    """With the items of inner lists in their place, one level deep."""
+    return _spliced(self)
+
+
+@method("list", "push(v) -> list")
+def push(vm: Vm, self: List, v: Value) -> List:
+    """With `v` at the end."""
+    return [*self, v]
+
+
+@method("list", "pop() -> list")
+def pop(vm: Vm, self: List) -> List:
+    """Without the last item."""
+    return self[:-1]
+
+
+@method("list", "partition(f: callable) -> list")
+def partition(vm: Vm, self: List, f: Value) -> List | None:
+    """`[matching, rest]`: the items for which `f(item)` is truthy, and the others."""
+    g = vm.callback(f, 1)
+    if g is None:
+        return None
+    matching: List = []
+    rest: List = []
+    for item in self:
+        (matching if g(0, item) else rest).append(item)
+    return [matching, rest]
+
+
+@method("list", "group_by(f: callable) -> dict")
+def group_by(vm: Vm, self: List, f: Value) -> dict[str, List] | None:
+    """Lists of the items with the same display text of `f(item)`, by that text."""
+    g = vm.callback(f, 1)
+    if g is None:
+        return None
+    groups: dict[str, List] = {}
+    for item in self:
+        groups.setdefault(display(g(0, item)), []).append(item)
+    return groups
+
+
+@method("list", "chunk(size: int = 1) -> list")
+@method("list", "each_slice(size: int = 1) -> list")
+def chunk(vm: Vm, self: List, size: int) -> List:
+    """Lists of `size` items each; the last may be shorter."""
+    size = max(size, 1)
+    return [self[i : i + size] for i in range(0, len(self), size)]
+
+
+@method("list", "window(size: int = 2, step: int = 1) -> list")
+@method("list", "each_cons(size: int = 2, step: int = 1) -> list")
+@method("list", "sliding_window(size: int = 2, step: int = 1) -> list")
+def window(vm: Vm, self: List, size: int, step: int) -> List:
+    """Lists of `size` neighbours, each beginning `step` items after the one before."""
+    size, step = max(size, 1), max(step, 1)
+    return [self[i : i + size] for i in range(0, len(self) - size + 1, step)]
+
+
+@method("list", "compact() -> list")
+def compact(vm: Vm, self: List) -> List:
+    """Without the nils."""
+    return [item for item in self if item is not None]
+
+
+@method("list", "tally() -> dict")
+def tally(vm: Vm, self: List) -> dict[str, int]:
+    """How often each display text occurs among the items."""
+    counts: dict[str, int] = {}
+    for item in self:
+        text = display(item)
+        counts[text] = counts.get(text, 0) + 1
+    return counts
+
+
+@method("list", "iter() -> iter")
+def iter_(vm: Vm, self: List) -> Iter:
+    """A lazy iterator over the items."""
+    return Iter(self)
+
+
+def _spliced(items: List) -> List:
+    flat: List = []
+    for item in items:
+        if type(item) is list:
+            flat += item
+        else:
+            flat.append(item)
+    return flat

@@ -1,0 +1,142 @@
+"""Methods of sets. They compare with `==`, so that 1 and 1.0 coincide. Spec: reference 04 §7."""
+
+from __future__ import annotations
+
+from harnpy.vm.declare.builtin import method
+from harnpy.vm.run.methods import lists
+from harnpy.vm.values.equality import Members, contains_value
+from harnpy.vm.values.objects import Iter, Set
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from harnpy.vm.vm import Vm
+
+    Value = Any
+
+
+@method("set", "count() -> int")
+@method("set", "len() -> int")
+def count(vm: Vm, self: Set) -> int:
+    """The number of members."""
+    return len(self.items)
+
+
+@method("set", "empty() -> bool")
+def empty(vm: Vm, self: Set) -> bool:
+    """Whether there is no member."""
+    return not self.items
+
+
+@method("set", "contains(v) -> bool")
+def contains(vm: Vm, self: Set, v: Value) -> bool:
+    """Whether a member equals `v`."""
+    return contains_value(self.items, v)
+
+
+@method("set", "add(v) -> set")
+def add(vm: Vm, self: Set, v: Value) -> Set:
+    """With `v`, unless a member equals it."""
+    return self if contains_value(self.items, v) else Set([*self.items, v])
+
+
+@method("set", "remove(v) -> set")
+@method("set", "delete(v) -> set")
+def remove(vm: Vm, self: Set, v: Value) -> Set:
+    """Without the member that equals `v`."""
+    return _without(self, Members([v]))
+
+
+@method("set", "union(other: set) -> set")
+def union(vm: Vm, self: Set, other: Value) -> Set:
+    """The members of both."""
+    return Set(Members([*self.items, *other.items]).items) if type(other) is Set else self
+
+
+@method("set", "intersect(other: set) -> set")
+@method("set", "intersection(other: set) -> set")
+def intersect(vm: Vm, self: Set, other: Value) -> Set:
+    """The members that `other` has too."""
+    theirs = _members(other)
+    return Set([item for item in self.items if theirs.has(item)])
+
+
+@method("set", "difference(other: set) -> set")
+def difference(vm: Vm, self: Set, other: Value) -> Set:
+    """The members that `other` doesn't have."""
+    return _without(self, _members(other))
+
+
+@method("set", "symmetric_difference(other: set) -> set")
+def symmetric_difference(vm: Vm, self: Set, other: Value) -> Set:
+    """The members of one but not the other, those of this set first."""
+    if type(other) is not Set:
+        return self
+    return Set(difference(vm, self, other).items + difference(vm, other, self).items)
+
+
+@method("set", "is_subset(other: set) -> bool")
+def is_subset(vm: Vm, self: Set, other: Value) -> bool:
+    """Whether `other` has every member."""
+    return type(other) is Set and not difference(vm, self, other).items
+
+
+@method("set", "is_superset(other: set) -> bool")
+def is_superset(vm: Vm, self: Set, other: Value) -> bool:
+    """Whether every member of `other` is a member."""
+    return type(other) is Set and not difference(vm, other, self).items
+
+
+@method("set", "is_disjoint(other: set) -> bool")
+def is_disjoint(vm: Vm, self: Set, other: Value) -> bool:
+    """Whether no member is in `other`."""
+    return not intersect(vm, self, other).items
+
+
+@method("set", "to_list() -> list")
+def to_list(vm: Vm, self: Set) -> list[Value]:
+    """The members in the order they came."""
+    return self.items
+
+
+@method("set", "map(f: callable) -> set")
+def map_(vm: Vm, self: Set, f: Value) -> Set | None:
+    """The distinct `f(member)`."""
+    results = lists.map_(vm, self.items, f)
+    return None if results is None else Set(Members(results).items)
+
+
+@method("set", "filter(f: callable) -> set")
+def filter_(vm: Vm, self: Set, f: Value) -> Set | None:
+    """The members for which `f(member)` is truthy."""
+    kept = lists.filter_(vm, self.items, f)
+    return None if kept is None else Set(kept)
+
+
+@method("set", "any(f: callable) -> bool")
+def any_(vm: Vm, self: Set, f: Value) -> bool:
+    """Whether `f(member)` is truthy for some member."""
+    return lists.any_(vm, self.items, f)
+
+
+@method("set", "all(f: callable) -> bool")
+@method("set", "every(f: callable) -> bool")
+def all_(vm: Vm, self: Set, f: Value) -> bool:
+    """Whether `f(member)` is truthy for every member."""
+    return lists.all_(vm, self.items, f)
+
+
+@method("set", "iter() -> iter")
+def iter_(vm: Vm, self: Set) -> Iter:
+    """A lazy iterator over the members."""
+    return Iter(self.items)
+
+
+def _members(value: Value) -> Members:
+    """The members of a set; what isn't a set has none."""
+    return Members(value.items if type(value) is Set else ())
+
+
+def _without(source: Set, unwanted: Members) -> Set:
+    return Set([item for item in source.items if not unwanted.has(item)])

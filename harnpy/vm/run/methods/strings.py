@@ -1,0 +1,166 @@
+"""Methods of strings; all positions and lengths count Unicode scalars. Spec: reference 04 §4.1."""
+
+from __future__ import annotations
+
+from harnpy.vm.declare.builtin import method
+from harnpy.vm.values.objects import Iter, display
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from harnpy.vm.vm import Vm
+
+#: Unicode's White_Space; Python's own idea of it adds the separators U+001C to U+001F.
+WHITESPACE = (
+    "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+    "\u2028\u2029\u202f\u205f\u3000"
+)
+
+
+@method("string", "count() -> int")
+@method("string", "len() -> int")
+def count(vm: Vm, self: str) -> int:
+    """The number of characters."""
+    return len(self)
+
+
+@method("string", "empty() -> bool")
+def empty(vm: Vm, self: str) -> bool:
+    """Whether there is no character."""
+    return not self
+
+
+@method("string", "contains(s: string) -> bool")
+def contains(vm: Vm, self: str, s: str) -> bool:
+    """Whether `s` is part of the string."""
+    return s in self
+
+
+@method("string", "starts_with(s: string) -> bool")
+def starts_with(vm: Vm, self: str, s: str) -> bool:
+    """Whether the string begins with `s`."""
+    return self.startswith(s)
+
+
+@method("string", "ends_with(s: string) -> bool")
+def ends_with(vm: Vm, self: str, s: str) -> bool:
+    """Whether the string ends with `s`."""
+    return self.endswith(s)
+
+
+@method("string", "replace(...args: any) -> string")
+def replace(vm: Vm, self: str, *args: Any) -> str | None:
+    """`replace(old, new)`: every `old` replaced by `new`; nil with fewer than two arguments.
+
+    An empty `old` puts `new` between all characters and at both ends.
+    """
+    return self.replace(display(args[0]), display(args[1])) if len(args) >= 2 else None
+
+
+@method("string", 'split(sep: string = ",") -> list')
+def split(vm: Vm, self: str, sep: str) -> list[str]:
+    """The pieces between occurrences of `sep`; without `sep` characters, each one between empty ends."""
+    return self.split(sep) if sep else ["", *self, ""]
+
+
+@method("string", "trim() -> string")
+def trim(vm: Vm, self: str) -> str:
+    """Without the white space at both ends."""
+    return self.strip(WHITESPACE)
+
+
+@method("string", "trim_start() -> string")
+def trim_start(vm: Vm, self: str) -> str:
+    """Without the white space in front."""
+    return self.lstrip(WHITESPACE)
+
+
+@method("string", "trim_end() -> string")
+def trim_end(vm: Vm, self: str) -> str:
+    """Without the white space at the end."""
+    return self.rstrip(WHITESPACE)
+
+
+@method("string", "lowercase() -> string")
+@method("string", "lower() -> string")
+@method("string", "to_lower() -> string")
+def lowercase(vm: Vm, self: str) -> str:
+    """In lower case."""
+    return self.lower()
+
+
+@method("string", "uppercase() -> string")
+@method("string", "upper() -> string")
+@method("string", "to_upper() -> string")
+def uppercase(vm: Vm, self: str) -> str:
+    """In upper case."""
+    return self.upper()
+
+
+@method("string", "substring(start: int = 0, end?: int) -> string")
+def substring(vm: Vm, self: str, start: int, end: int | None) -> str:
+    """From `start` up to, not including, `end`; a negative `end` is the end of the string."""
+    return self[max(start, 0) : len(self) if end is None or end < 0 else end]
+
+
+@method("string", "index_of(s: string) -> int")
+def index_of(vm: Vm, self: str, s: str) -> int:
+    """The position of the first `s`, -1 if there is none."""
+    return self.find(s)
+
+
+@method("string", "last_index_of(s: string) -> int")
+def last_index_of(vm: Vm, self: str, s: str) -> int:
+    """The position of the last `s`, -1 if there is none."""
+    return self.rfind(s)
+
+
+@method("string", "chars() -> list")
+def chars(vm: Vm, self: str) -> list[str]:
+    """The characters."""
+    return list(self)
+
+
+@method("string", "char_at(i: int) -> string | nil")
+def char_at(vm: Vm, self: str, i: int | None) -> str | None:
+    """The character at `i`; nil out of range, negative positions included."""
+    return self[i] if i is not None and 0 <= i < len(self) else None
+
+
+@method("string", "lines() -> list")
+def lines(vm: Vm, self: str) -> list[str]:
+    """The lines without their ends, ``\\n`` or ``\\r\\n``."""
+    ended = self.split("\n")
+    rest = ended.pop()
+    return [line.removesuffix("\r") for line in ended] + ([rest] if rest else [])
+
+
+@method("string", "repeat(n: int = 1) -> string")
+def repeat(vm: Vm, self: str, n: int) -> str:
+    """The string `n` times over; empty for `n` below 1."""
+    return self * n
+
+
+@method("string", "reverse() -> string")
+def reverse(vm: Vm, self: str) -> str:
+    """The characters from last to first."""
+    return self[::-1]
+
+
+@method("string", 'pad_left(width: int = 0, ch: string = " ") -> string')
+def pad_left(vm: Vm, self: str, width: int, ch: str) -> str:
+    """Filled in front to `width` characters with the first character of `ch`."""
+    return self.rjust(width, ch[:1] or " ")
+
+
+@method("string", 'pad_right(width: int = 0, ch: string = " ") -> string')
+def pad_right(vm: Vm, self: str, width: int, ch: str) -> str:
+    """Filled at the end to `width` characters with the first character of `ch`."""
+    return self.ljust(width, ch[:1] or " ")
+
+
+@method("string", "iter() -> iter")
+def iter_(vm: Vm, self: str) -> Iter:
+    """A lazy iterator over the characters."""
+    return Iter(self)

@@ -1,0 +1,1 @@
+"""Tasks on one thread: the scheduler, what programs do with tasks, channels, and waiting for asyncio."""

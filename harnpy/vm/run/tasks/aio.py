@@ -1,0 +1,133 @@
+"""Waiting for asyncio: how a Harn task awaits a coroutine, and how a program runs inside a loop.
+
+Loaded when the first coroutine is awaited or `Vm.run_async` is called. Programs stay synchronous: the task
+that awaits is suspended, the others go on, and while all of them wait the asyncio loop runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from greenlet import getcurrent, greenlet
+
+from harnpy.vm.host import Leaving
+from harnpy.vm.run.tasks.scheduler import Closers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from typing import Any
+
+    from harnpy.vm.run.tasks.scheduler import Scheduler, Task
+
+
+class Bridge:
+    """Between one scheduler and one asyncio loop."""
+
+    def __init__(self, scheduler: Scheduler, loop: asyncio.AbstractEventLoop) -> None:
+        self.scheduler = scheduler
+        self.loop = loop
+        self.resting: asyncio.Future[None] | None = None
+
+    def wait_for(self, awaitable: Awaitable[Any]) -> Any:
+        """The result of ``awaitable``; the current task is suspended until it is there."""
+        task = self.scheduler.current
+        future = asyncio.ensure_future(awaitable, loop=self.loop)
+        future.add_done_callback(lambda _: self.arrived(task))
+        self.scheduler.abroad += 1
+        try:
+            while not future.done():
+                self.scheduler.suspend()
+        finally:
+            self.scheduler.abroad -= 1
+            future.cancel()
+        return future.result()
+
+    def arrived(self, task: Task) -> None:
+        self.scheduler.resume(task)
+        self.wake()
+
+    def wake(self) -> None:
+        if self.resting and not self.resting.done():
+            self.resting.set_result(None)
+
+    def rest(self, seconds: float | None) -> asyncio.Future[None]:
+        """Done after ``seconds``, or as soon as a result arrives."""
+        self.resting = self.loop.create_future()
+        if seconds is not None:
+            timer = self.loop.call_later(seconds, self.wake)
+            self.resting.add_done_callback(lambda _: timer.cancel())
+        return self.resting
+
+    def close(self) -> None:
+        """The program has ended; the loop is somebody else's, and `run_inside` closes what is open."""
+
+    async def close_all(self) -> None:
+        """Close what the program left open in the loop."""
+        closers = self.scheduler.vm.state(Closers).coroutines
+        await asyncio.gather(*(close() for close in closers), return_exceptions=True)
+
+
+class OwnLoop(Bridge):
+    """A loop of the scheduler's own, which runs while every task waits, until the program ends."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        super().__init__(scheduler, asyncio.new_event_loop())
+        self.blocking = scheduler.idle
+        scheduler.idle = lambda seconds: self.loop.run_until_complete(self.rest(seconds))
+
+    def close(self) -> None:
+        self.loop.run_until_complete(self.finish())
+        self.loop.close()
+        self.scheduler.idle, self.scheduler.bridge = self.blocking, None
+
+    async def finish(self) -> None:
+        """Cancel what nobody waits for any more."""
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+        await self.close_all()
+        await self.loop.shutdown_asyncgens()
+
+
+def open_loop(scheduler: Scheduler, awaitable: Awaitable[Any]) -> OwnLoop:
+    """A loop to wait for ``awaitable`` in; where one is running already, `run` may not block it."""
+    if asyncio._get_running_loop():
+        if asyncio.iscoroutine(awaitable):
+            awaitable.close()
+        raise RuntimeError("a program that awaits coroutines needs `run_async` inside a running loop")
+    return OwnLoop(scheduler)
+
+
+async def run_inside(scheduler: Scheduler, run: Callable[[], Any]) -> Any:
+    """``run()`` in a greenlet of its own; where it would block, the running loop goes on instead."""
+    outside = getcurrent()
+    before = scheduler.idle, scheduler.bridge
+    bridge = Bridge(scheduler, asyncio.get_running_loop())
+    scheduler.idle, scheduler.bridge = outside.switch, bridge
+    scheduler.new_hub()
+    runner = greenlet(lambda: _outcome(run))
+    try:
+        answer = runner.switch()
+        while not runner.dead:
+            await bridge.rest(answer)
+            answer = runner.switch()
+    finally:
+        if not runner.dead:
+            # The coroutine was cancelled: the program ends where it waits.
+            runner.throw(Leaving())
+        scheduler.idle, scheduler.bridge = before
+        scheduler.new_hub()
+        await bridge.close_all()
+    value, error = answer
+    if error:
+        raise error
+    return value
+
+
+def _outcome(run: Callable[[], Any]) -> tuple[Any, BaseException | None]:
+    try:
+        return run(), None
+    except BaseException as error:
+        return None, error

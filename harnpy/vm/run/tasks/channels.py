@@ -1,0 +1,178 @@
+"""Channels: bounded queues between tasks, first come first served, and waiting for several. Spec: 05 §4, §5.
+
+Each item goes to exactly one receiver. A task that has to wait stands in line, and the item at position n is
+the n-th receiver's: who comes later, or wakes earlier, can't snatch it. Wake-ups are hints: whoever wakes
+looks again.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any
+
+    from harnpy.vm.run.tasks.scheduler import Scheduler, Task
+
+    Value = Any
+
+DEFAULT_CAPACITY = 256
+
+
+class Channel:
+    """``receivers`` and ``senders`` stand in line; ``watchers`` are in a `select` that names the channel.
+
+    Who was ``early`` woke before those ahead of him, and waits for them.
+    """
+
+    __slots__ = ("capacity", "closed", "early", "items", "name", "receivers", "senders", "tasks", "watchers")
+    type_name = "channel"
+
+    def __init__(self, tasks: Scheduler, name: str, capacity: int = DEFAULT_CAPACITY) -> None:
+        self.tasks = tasks
+        self.name = name
+        self.capacity = max(capacity, 1)
+        self.closed = False
+        self.items: deque[Value] = deque()
+        self.receivers: deque[Task] = deque()
+        self.senders: deque[Task] = deque()
+        self.watchers: list[Task] = []
+        self.early: set[Task] = set()
+
+    def display(self) -> str:
+        return f"<channel:{self.name}>"
+
+    # --- looking ----------------------------------------------------------------------------------
+
+    @property
+    def readable(self) -> bool:
+        """Whether an item waits that isn't for somebody in line."""
+        return len(self.items) > len(self.receivers)
+
+    @property
+    def over(self) -> bool:
+        """Closed and drained."""
+        return self.closed and not self.items
+
+    def ready(self) -> bool:
+        """Whether asking for the next item would not wait (see `harnpy.builtins.streams`)."""
+        return self.readable or self.over
+
+    def count(self) -> int:
+        return len(self.items)
+
+    def room(self) -> int:
+        return self.capacity - len(self.items)
+
+    # --- sending and receiving --------------------------------------------------------------------
+
+    def send(self, item: Value) -> bool:
+        """Add an item, waiting while there is no room; False when the channel is closed."""
+        if not self.closed and self.room() <= len(self.senders):
+            self._stand_in(self.senders, self.room, lambda: self.closed)
+        if self.closed:
+            return False
+        self.items.append(item)
+        self._let_next(self.senders)
+        if len(self.items) <= len(self.receivers):
+            self.tasks.resume(self.receivers[len(self.items) - 1])
+        else:
+            self._wake(self.watchers)
+        return True
+
+    def __iter__(self) -> Channel:
+        return self
+
+    def __next__(self) -> Value:
+        """The next item, waited for; StopIteration when the channel is closed and drained."""
+        if self.ready():
+            at = len(self.receivers)
+        else:
+            self._stand_in(self.receivers, self.count, lambda: self.over)
+            at = 0
+        if self.over:
+            raise StopIteration
+        item = self._take(at)
+        self._let_next(self.receivers)
+        return item
+
+    def take(self) -> Value:
+        """The next item of a `readable` channel; those before it are for who stands in line."""
+        return self._take(len(self.receivers))
+
+    def _take(self, at: int) -> Value:
+        item = self.items[at]
+        del self.items[at]
+        room = self.room()
+        if room <= len(self.senders):
+            self.tasks.resume(self.senders[room - 1])
+        if self.over:
+            self._wake_all()
+        return item
+
+    def close(self) -> None:
+        self.closed = True
+        self._wake_all()
+
+    # --- waiting ----------------------------------------------------------------------------------
+
+    def _stand_in(self, line: deque[Task], places: Callable[[], int], hopeless: Callable[[], bool]) -> None:
+        """Wait until there is a place and the current task is first in ``line``, or that is hopeless."""
+        task = self.tasks.current
+        line.append(task)
+        try:
+            while not hopeless() and (line[0] is not task or places() <= 0):
+                if line.index(task) < places():
+                    self.early.add(task)
+                self.tasks.suspend()
+        except BaseException:
+            self._leave(line, task)
+            self._wake_all()  # what would have been this task's is somebody else's
+            raise
+        self._leave(line, task)
+
+    def _leave(self, line: deque[Task], task: Task) -> None:
+        line.remove(task)
+        self.early.discard(task)
+
+    def _let_next(self, line: deque[Task]) -> None:
+        """Wake the first in line, if he has been awake and had to wait for others."""
+        if self.early and line and line[0] in self.early:
+            self.tasks.resume(line[0])
+
+    def _wake_all(self) -> None:
+        for line in (self.receivers, self.senders, self.watchers):
+            self._wake(line)
+
+    def _wake(self, line: Iterable[Task]) -> None:
+        for task in line:
+            self.tasks.resume(task)
+
+
+def select(tasks: Scheduler, sources: Sequence[Value], seconds: float | None) -> tuple[int, Value]:
+    """Position and item of the first of ``sources`` that has one, waited for at most ``seconds``.
+
+    (-1, nil) when the time is up, or when every source is closed and drained, or no channel.
+    """
+    until = None if seconds is None else tasks.vm.host.monotonic() + seconds
+    channels = {id(source): source for source in sources if type(source) is Channel}
+    task = tasks.current
+    for channel in channels.values():
+        channel.watchers.append(task)
+    try:
+        while True:
+            for i, source in enumerate(sources):
+                if type(source) is Channel and source.readable:
+                    return i, source.take()
+            if all(channel.over for channel in channels.values()):
+                return -1, None
+            if until is not None:
+                if tasks.vm.host.monotonic() >= until:
+                    return -1, None
+                tasks.wake_at(task, until)
+            tasks.suspend()
+    finally:
+        for channel in channels.values():
+            channel.watchers.remove(task)

@@ -1,0 +1,102 @@
+"""The one text form of a value, and the name of its type. Spec: reference 02 §1, §5.
+
+`harnpy.vm.values.objects` re-exports both. Plain Python values are shown here; every other value class
+brings `type_name` and `display()` itself (see `harnpy.vm.values.objects`). Nested containers recurse through
+Python functions only, never through `repr`: that costs no C stack, whatever the depth.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    Value = Any
+
+#: Integral floats from here on lose their ".0". Spec: 02 §5.
+_PLAIN_INTEGRAL_LIMIT = 1e15
+_SHOWN_BYTES = 32
+
+
+def display(value: Value) -> str:
+    """The text of ``value``: what `println`, interpolation, `join` and dict keys use."""
+    kind = type(value)
+    if kind is str:
+        return value  # type: ignore[no-any-return]
+    if kind is int:
+        return str(value)
+    show = _SHOW.get(kind)
+    return show(value) if show else value.display()
+
+
+def type_name(value: Value) -> str:
+    """The name `type_of` gives the kind of ``value``."""
+    return TYPE_NAMES.get(type(value)) or value.type_name
+
+
+def display_fields(fields: dict[str, Value]) -> str:
+    """``{key: value, …}`` in ascending key order, as dicts and structs show it."""
+    return "{" + ", ".join([f"{key}: {display(fields[key])}" for key in sorted(fields)]) + "}"
+
+
+def display_items(items: list[Value] | tuple[Value, ...]) -> str:
+    """The items separated by ``, ``."""
+    return ", ".join([display(item) for item in items])
+
+
+def _float(x: float) -> str:
+    """Shortest digits that read back the same, never with an exponent."""
+    if x - x != 0:  # not finite; `math` would cost every start its import
+        return "NaN" if x != x else str(x)
+    text = repr(x)
+    if "e" in text:
+        return _without_exponent(text)
+    return text if abs(x) < _PLAIN_INTEGRAL_LIMIT else text.removesuffix(".0")
+
+
+def _without_exponent(text: str) -> str:
+    """``1.5e-07`` to ``0.00000015``. Only huge (integral) and tiny numbers have an exponent."""
+    mantissa, _, exponent = text.partition("e")
+    sign = "-" if mantissa.startswith("-") else ""
+    whole, _, fraction = mantissa.lstrip("-").partition(".")
+    digits, point = whole + fraction, len(whole) + int(exponent)
+    return sign + (digits.ljust(point, "0") if point > 0 else "0." + "0" * -point + digits)
+
+
+def _bytes(data: bytes) -> str:
+    more = f"...+{len(data) - _SHOWN_BYTES}" if len(data) > _SHOWN_BYTES else ""
+    return f'b"{data[:_SHOWN_BYTES].hex()}{more}"'
+
+
+def _list(items: list[Value]) -> str:
+    return "[" + display_items(items) + "]"
+
+
+def _bool(flag: bool) -> str:
+    return "true" if flag else "false"
+
+
+def _nil(_: None) -> str:
+    return "nil"
+
+
+_SHOW: dict[type, Callable[[Any], str]] = {
+    float: _float,
+    bool: _bool,
+    type(None): _nil,
+    list: _list,
+    dict: display_fields,
+    bytes: _bytes,
+}
+
+TYPE_NAMES: dict[type, str] = {
+    int: "int",
+    float: "float",
+    str: "string",
+    bytes: "bytes",
+    bool: "bool",
+    type(None): "nil",
+    list: "list",
+    dict: "dict",
+}

@@ -1,0 +1,207 @@
+"""Lazy sequences: what can be iterated, and the combinators over a pull. Spec: reference 02 §17.
+
+A *pull* is a Python callable without arguments that returns the next item or raises StopIteration; a
+handle's is `Iter.__next__`. Every combinator is a step function over the pull of its upstream handle,
+so handles share what they read. None is a Python generator: an error in a callback must not end the
+sequence, and pulling through a long chain must not recurse through C.
+"""
+
+from __future__ import annotations
+
+from harnpy.vm.errors import TypeFault
+from harnpy.vm.values.objects import Iter, Pair, Range, Set, Struct, type_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    Value = Any
+    Pull = Callable[[], Value]
+    #: A Harn callable as `vm.callback` makes it: the call depth (0) comes before the arguments.
+    Callback = Callable[..., Value]
+
+
+def iterate(value: Value) -> Iterator[Value]:
+    """The items that ``iter(value)`` runs over; a dict gives a `Pair` per key, in key order."""
+    kind = type(value)
+    if kind is list or kind is str:
+        return iter(value)
+    if kind is Range:
+        return iter(range(value.first, value.stop))
+    if kind is dict:
+        return iter([Pair(key, value[key]) for key in sorted(value)])
+    if kind is Set:
+        return iter(value.items)
+    if hasattr(kind, "__iter__") and kind is not bytes and kind is not Struct:
+        return iter(value)
+    raise TypeFault(f"iter: value of type {type_name(value)} is not iterable")
+
+
+def stepping(step: Pull) -> Iter:
+    """The handle whose items are what ``step`` returns until it raises StopIteration."""
+    handle = Iter(())
+    handle.pull = step
+    return handle
+
+
+def visit(pull: Pull, f: Callable[[Value], Any]) -> bool:
+    """Call ``f`` with each item until it answers something truthy; says whether it did."""
+    try:
+        while True:
+            if f(pull()):
+                return True
+    except StopIteration:
+        return False
+
+
+def mapped(pull: Pull, f: Callback) -> Iter:
+    return stepping(lambda: f(0, pull()))
+
+
+def filtered(pull: Pull, keep: Callback) -> Iter:
+    def step() -> Value:
+        while True:
+            item = pull()
+            if keep(0, item):
+                return item
+
+    return stepping(step)
+
+
+def flattened(pull: Pull, items_of: Callable[[Value], Iterator[Value]]) -> Iter:
+    """The items of ``items_of(x)`` for each item x."""
+    inner: Pull | None = None
+
+    def step() -> Value:
+        nonlocal inner
+        while True:
+            if inner is None:
+                inner = items_of(pull()).__next__
+            try:
+                return inner()
+            except StopIteration:
+                inner = None
+
+    return stepping(step)
+
+
+def taken(pull: Pull, n: int) -> Iter:
+    """The first ``n`` items; never pulls one more."""
+
+    def step() -> Value:
+        nonlocal n
+        if n <= 0:
+            raise StopIteration
+        item = pull()
+        n -= 1
+        return item
+
+    return stepping(step)
+
+
+def skipped(pull: Pull, n: int) -> Iter:
+    """All but the first ``n`` items, which are pulled when the first item is asked for."""
+
+    def step() -> Value:
+        nonlocal n
+        while n > 0:
+            pull()
+            n -= 1
+        return pull()
+
+    return stepping(step)
+
+
+def taken_while(pull: Pull, keep: Callback) -> Iter:
+    """The items before the first that ``keep`` refuses; that one is consumed."""
+
+    def step() -> Value:
+        item = pull()
+        if keep(0, item):
+            return item
+        raise StopIteration
+
+    return stepping(step)
+
+
+def skipped_while(pull: Pull, drop: Callback) -> Iter:
+    dropping = True
+
+    def step() -> Value:
+        nonlocal dropping
+        item = pull()
+        while dropping:
+            if drop(0, item):
+                item = pull()
+            else:
+                dropping = False
+        return item
+
+    return stepping(step)
+
+
+def zipped(left: Pull, right: Pull) -> Iter:
+    """Pairs until either side ends. The left side is pulled first, so its last item may be lost."""
+    return stepping(lambda: Pair(left(), right()))
+
+
+def enumerated(pull: Pull) -> Iter:
+    """Pairs of position and item, from 0."""
+    i = 0
+
+    def step() -> Pair:
+        nonlocal i
+        pair = Pair(i, pull())
+        i += 1
+        return pair
+
+    return stepping(step)
+
+
+def chained(first: Pull, second: Pull) -> Iter:
+    pull = first
+
+    def step() -> Value:
+        nonlocal pull
+        try:
+            return pull()
+        except StopIteration:
+            if pull is second:
+                raise
+            pull = second
+            return pull()
+
+    return stepping(step)
+
+
+def chunked(pull: Pull, size: int) -> Iter:
+    """Lists of ``size`` items; the last may be shorter."""
+    chunk: list[Value] = []
+
+    def step() -> list[Value]:
+        nonlocal chunk
+        try:
+            while len(chunk) < size:
+                chunk.append(pull())
+        except StopIteration:
+            if not chunk:
+                raise
+        full, chunk = chunk, []
+        return full
+
+    return stepping(step)
+
+
+def windowed(pull: Pull, size: int) -> Iter:
+    """Lists of ``size`` neighbours, each one item further on."""
+    window: list[Value] = []
+
+    def step() -> list[Value]:
+        while len(window) < size:
+            window.append(pull())
+        full = window.copy()
+        del window[0]
+        return full
+
+    return stepping(step)

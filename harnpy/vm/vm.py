@@ -1,0 +1,320 @@
+"""The Vm: one interpreter, and everything that belongs to it.
+
+It is handed what lies above it: the builtin catalog, and *services* such as the session store, made on
+first use. Two Vms share nothing. `harnpy.Vm` is this class with harnpy's own builtins and services.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from harnpy.vm.compile import load
+from harnpy.vm.declare.table import BuiltinTable
+from harnpy.vm.host import Host
+from harnpy.vm.run.calls import FAILURES, Calls
+from harnpy.vm.run.namespace import namespace
+from harnpy.vm.values.objects import Builtin, Fn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import Any, TypeVar
+
+    from harnpy.vm.compile import Unit
+    from harnpy.vm.declare.table import Catalog
+    from harnpy.vm.modules.links import Linker
+    from harnpy.vm.modules.offers import Imports
+    from harnpy.vm.repl_session import ReplSession
+    from harnpy.vm.run.tasks.tasks import Tasks
+
+    Value = Any
+    State = TypeVar("State")
+
+#: Python frames are cheap in CPython 3.11 (no C stack), and 512 Harn frames with callbacks need many. Some
+#: calls do take C stack: this many frames are as deep as the usual 8 MiB surely hold.
+RECURSION_LIMIT = 60_000
+
+
+def allow_deep_recursion() -> None:
+    if sys.getrecursionlimit() < RECURSION_LIMIT:
+        sys.setrecursionlimit(RECURSION_LIMIT)
+
+
+class Signal:
+    """``pending`` is what loops look at: true while the running task must look at its clock or flag."""
+
+    __slots__ = ("pending",)
+
+    def __init__(self) -> None:
+        self.pending = False
+
+
+def _big_frame(size: int) -> Callable[..., Any]:
+    """``lambda body: body()`` whose frame claims ``size`` stack slots.
+
+    CPython 3.11 keeps Python frames in chunks of 16 KiB and returns a chunk as soon as its first frame
+    returns; a loop whose callee sits on that edge maps and unmaps memory at every call, 200 times slower.
+    Under a huge frame everything shares one chunk (notes §2.4).
+    """
+
+    def enter(body: Callable[[], Any]) -> Any:
+        return body()
+
+    new: Any = type(enter)
+    big: Callable[..., Any] = new(enter.__code__.replace(co_stacksize=size), {})
+    return big
+
+
+class Vm:
+    """One interpreter.
+
+    ``host``: the effects (default: the real world). ``catalog``: the builtins. ``services``: makers of what
+    hangs off the Vm by name. ``deny``: builtins that fail when called; ``allow``: the only ones that don't.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        host: Host | None = None,
+        services: Mapping[str, Callable[[Vm], Any]] | None = None,
+        deny: Iterable[str] = (),
+        allow: Iterable[str] | None = None,
+    ) -> None:
+        self.host = host or Host()
+        allowed = None if allow is None else frozenset(allow)
+        self.builtins = BuiltinTable(catalog, self, frozenset(deny), allowed)
+        self.signal = Signal()
+        self.write: Callable[[str], object] = self.host.write_out
+        #: Called when a program or a REPL session starts, as the first thing that its root task does.
+        self.on_start: list[Callable[[], object]] = []
+        self.calls = Calls(self)
+        self.services = services or {}
+        self.enter = _big_frame(66_000)
+        self.enter_worker = _big_frame(17_000)
+        self.source_dir: str | None = None
+        #: What messages call the file of the program.
+        self.file: str | None = None
+        self._running = False
+        self._tasks: Tasks | None = None
+        self._given: dict[str, Value] = {"argv": []}
+        self._states: dict[type, Any] = {}
+        self._services: dict[str, Any] = {}
+
+    # --- running ----------------------------------------------------------------------------------
+
+    def run_source(
+        self,
+        source: str,
+        *,
+        file: str = "<script>",
+        directory: str | None = None,
+        args: Sequence[str] = (),
+        entry: str | None = None,
+        checked: bool = True,
+    ) -> Value:
+        """Run a program and answer its value (02 §10.5).
+
+        ``file`` names it in messages; imports and templates are looked for in ``directory``, else where
+        that file is, else in the working directory. ``args`` become `argv`, ``entry`` is the pipeline to
+        run instead of the usual one; ``checked=False`` leaves out the static checks, as user tests do.
+        Raises SourceFault before it starts, VmError when it fails.
+        """
+        self._refuse_when_running()
+        self.file, self.source_dir = file, directory or self._directory_of(file)
+        self._given["argv"] = list(args)
+        # Mocks, colour mode and their like belong to one program (04 §0.9); services to the Vm.
+        self._states.clear()
+        allow_deep_recursion()
+        imports = self.imports_of(source, self.source_dir)
+        unit = load(source, file, entry, self.builtins, checked, imports)
+        unit.directory = self.source_dir
+        linker = self.linker(unit, set()) if imports else None
+        return self.start(_main(unit, namespace(self, unit, {}, linker)))
+
+    def run_file(
+        self, path: str, *, args: Sequence[str] = (), entry: str | None = None, checked: bool = True
+    ) -> Value:
+        """Run the program in the file ``path``. Raises OSError when it can't be read."""
+        with open(path, encoding="utf-8", errors="replace", newline="") as file:
+            source = file.read()
+        return self.run_source(source, file=path, args=args, entry=entry, checked=checked)
+
+    def _directory_of(self, file: str) -> str | None:
+        """The directory of a file, None for what is none, such as ``<stdin>``."""
+        if file.startswith("<"):
+            return None
+        return os.path.dirname(os.path.normpath(os.path.join(self.host.cwd(), file)))
+
+    def imports_of(self, source: str, directory: str | None) -> Imports | None:
+        """What the imports of a text in ``directory`` bring; None for a text without any."""
+        if "import" not in source:
+            return None
+        from harnpy.vm.modules.loader import Modules
+
+        return self.state(Modules).imports_of(self, source, directory or self.host.cwd())
+
+    def linker(self, unit: Unit, bound: set[str]) -> Linker:
+        """What does the imports of ``unit``, a program or an input."""
+        from harnpy.vm.modules.links import Linker
+
+        return Linker(self, unit, bound)
+
+    def run_unit(self, unit: Unit, space: dict[str, Any]) -> Value:
+        """Run what `load` or `compile_input` made, with ``space`` as its global names."""
+        return self._run(_main(unit, space))
+
+    def start(self, body: Callable[[], Value]) -> Value:
+        """Run ``body`` as a program, after what is to be done before any."""
+
+        def started() -> Value:
+            for prepare in self.on_start:
+                prepare()
+            return body()
+
+        return self._run(started)
+
+    def _run(self, body: Callable[[], Value]) -> Value:
+        """Run ``body`` as the root task; errors leave in their final form."""
+        self._begin()
+        try:
+            return self.enter(body)
+        except FAILURES as error:
+            from harnpy.vm.run.backtrace import finish
+
+            raise finish(error) from error.__cause__
+        finally:
+            self._running = False
+            if self._tasks:
+                self._tasks.shut_down()
+
+    async def run_async(
+        self, source: str, *, file: str = "<script>", args: Sequence[str] = (), entry: str | None = None
+    ) -> Value:
+        """Like `run_source`, inside the running asyncio loop: while the program waits, the loop goes on."""
+        from harnpy.vm.run.tasks.aio import run_inside
+
+        return await run_inside(
+            self.tasks, lambda: self.run_source(source, file=file, args=args, entry=entry)
+        )
+
+    @property
+    def tasks(self) -> Tasks:
+        """The scheduler; from its first use on, output goes through the running task."""
+        if self._tasks is None:
+            from harnpy.vm.run.tasks.tasks import Tasks
+
+            self._tasks = Tasks(self)
+            self.write = self._tasks.write
+        return self._tasks
+
+    def poll(self) -> None:
+        """Raise what is due in the running task; called when ``signal.pending``."""
+        self.tasks.poll()
+
+    def _begin(self) -> None:
+        allow_deep_recursion()
+        self._refuse_when_running()
+        self._running = True
+
+    def _refuse_when_running(self) -> None:
+        if self._running:
+            raise RuntimeError("this Vm is running a program already; use another Vm, or `call` a function")
+
+    def repl(self) -> ReplSession:
+        """A session that keeps what its inputs bind."""
+        from harnpy.vm.repl_session import ReplSession
+
+        return ReplSession(self)
+
+    # --- calling ----------------------------------------------------------------------------------
+
+    def call(self, function: Value, *args: Value) -> Value:
+        """Call a callable Harn value. Raises VmError when it fails or is not callable."""
+        if self._running:
+            if self.signal.pending:
+                self.poll()
+            return self.tasks.nested(lambda: self.calls.call(function, 1, args))
+        return self._run(lambda: self.calls.call(function, 1, args))
+
+    def callback(self, function: Value, count: int) -> Callable[..., Value] | None:
+        """``function`` as a Python callable ``g(0, *args)`` for ``count`` arguments; None if it isn't one."""
+        if type(function) is Fn:
+            if function.arity == count and not self.signal.pending:
+                return function.call
+        elif type(function) is not Builtin:
+            return None
+        call, signal, poll = self.calls.call, self.signal, self.poll
+
+        def general(depth: int, *args: Value) -> Value:
+            if signal.pending:
+                poll()
+            return call(function, depth, args)
+
+        return general
+
+    def iterate(self, value: Value) -> Iterator[Value]:
+        """The items of an iterable value. Raises TypeFault for any other."""
+        from harnpy.vm.values.iterators import iterate
+
+        return iterate(value)
+
+    # --- names ------------------------------------------------------------------------------------
+
+    def global_names(self) -> Iterator[str]:
+        """The names of the values that programs are given (02 §22)."""
+        yield from self._given
+        yield from self.builtins.catalog.global_names()
+
+    def global_value(self, name: str) -> Value:
+        return self._given[name] if name in self._given else self.builtins.catalog.global_value(name)
+
+    def set_global(self, name: str, value: Value) -> None:
+        """Give programs a value under ``name``; their own names shadow it."""
+        self._given[name] = value
+
+    def suggest(self, name: str, candidates: Iterable[str]) -> str | None:
+        """The nearest of ``candidates``, for "did you mean" (02 §9.3)."""
+        from harnpy.syntax.spell import nearest_at_run_time
+
+        return nearest_at_run_time(name, candidates)
+
+    # --- what hangs off a Vm ----------------------------------------------------------------------
+
+    def state(self, cls: type[State]) -> State:
+        """The one instance of ``cls`` that belongs to this Vm, made on first use."""
+        found = self._states.get(cls)
+        if found is None:
+            found = self._states[cls] = cls()
+        return found
+
+    def service(self, name: str) -> Any:
+        """A service handed in by the embedder, made on first use."""
+        if name not in self._services:
+            self._services[name] = self.services[name](self)
+        return self._services[name]
+
+    @property
+    def sessions(self) -> Any:
+        """The session store (08 §1)."""
+        return self.service("sessions")
+
+    @property
+    def session_stack(self) -> Any:
+        """The current task's stack of running sessions."""
+        task = self.tasks.current
+        if task.session_stack is None:
+            task.session_stack = self.services["session_stack"](self)
+        return task.session_stack
+
+    @property
+    def running_stack(self) -> Any:
+        """The same, None when the task has none yet."""
+        return None if self._tasks is None else self._tasks.current.session_stack
+
+
+def _main(unit: Unit, space: dict[str, Any]) -> Callable[[], Value]:
+    """What runs a unit, with ``space`` as its global names."""
+    exec(unit.code, space)  # noqa: S102
+    main = space["main"]
+    return lambda: main(1)
