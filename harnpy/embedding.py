@@ -100,7 +100,7 @@ class Vm(BaseVm):
 
 
 def _session_store(vm: BaseVm) -> Any:
-    from harnpy.builtins.sessions.service import make_store
+    from harnpy.builtins.agents.sessions.service import make_store
 
     return make_store(vm)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import sys
 
-from harnpy.builtins.constants import CONSTANTS
+from harnpy.builtins.language.data.constants import CONSTANTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import sys
 from typing import Any
 
 from harnpy.agent.hitl import ESCALATION, QUESTION, HumanCancelled
-from harnpy.builtins.types import parsed_float, parsed_int
+from harnpy.builtins.language.data.types import parsed_float, parsed_int
 from harnpy.llm.structured.schema import canonical, check
 from harnpy.llm.values import Values
 from harnpy.vm.host import Host

@@ -12,7 +12,7 @@ from time import perf_counter
 import click
 
 from harnpy import Vm
-from harnpy.builtins.llm import models_of
+from harnpy.builtins.agents.models.calls import models_of
 from harnpy.cli import faults
 from harnpy.cli.console import FAILED, OK, complain
 from harnpy.cli.sandbox import TestHost

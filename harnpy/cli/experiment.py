@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harnpy import Vm
-from harnpy.builtins.llm import models_of
-from harnpy.builtins.records.evals import eval_metrics
+from harnpy.builtins.agents.models.calls import models_of
+from harnpy.builtins.agents.records.evals import eval_metrics
 from harnpy.cli import faults
 from harnpy.cli.fixtures import replay
 from harnpy.cli.project import bind_project

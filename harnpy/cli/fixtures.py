@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.builtins.json_reader import read
 from harnpy.llm.errors import FixtureError
 from harnpy.llm.fixtures import Recording, read_fixtures
+from harnpy.text.json.reader import read
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from itertools import zip_longest
 
-from harnpy.builtins.regex_syntax import PatternError, compiled
 from harnpy.cli.console import complain
 from harnpy.cli.sandbox import Outcome
 from harnpy.cli.suite import Case
+from harnpy.text.regex.syntax import PatternError, compiled
 
 _TIMER = re.compile(r"\[timer\] (.*): \d+ms")
 

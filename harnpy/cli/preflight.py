@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from harnpy import Vm
-from harnpy.builtins.templates import assets
+from harnpy.builtins.language.text.templates import assets
 from harnpy.project import MANIFEST, project_root
 from harnpy.syntax import ast
 from harnpy.syntax.diagnostic import Diagnostic

@@ -61,7 +61,7 @@ def _install_hooks(vm: Vm, project: str) -> None:
         reason = getattr(error, "strerror", None) or error
         raise ManifestError(f"failed to install manifest hooks: {reason}", path) from None
     if "hooks" in text:
-        from harnpy.builtins.manifest_hooks import install
+        from harnpy.builtins.bridge.manifest_hooks import install
 
         install(vm, path, text)
 

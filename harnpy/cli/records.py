@@ -9,10 +9,10 @@ from typing import Any
 
 import msgspec
 
-from harnpy.builtins.json_reader import read
 from harnpy.cli.console import FAILED, complain, harmless
 from harnpy.llm.errors import MisuseError
 from harnpy.session.effects import Effects
+from harnpy.text.json.reader import read
 from harnpy.workflow.records import files
 
 Dict = dict[str, Any]

@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from harnpy.builtins.json_reader import JsonError, read
 from harnpy.cli.console import complain
 from harnpy.cli.graph_literals import GraphLiteral, graphs_in
 from harnpy.cli.program_chart import program_chart
@@ -16,6 +15,7 @@ from harnpy.llm.errors import MisuseError
 from harnpy.session.effects import Effects
 from harnpy.syntax.errors import SourceFault
 from harnpy.syntax.parser import parse
+from harnpy.text.json.reader import JsonError, read
 from harnpy.workflow.graph.normalise import normalise_graph
 from harnpy.workflow.viz.chart import Chart
 from harnpy.workflow.viz.mermaid import mermaid

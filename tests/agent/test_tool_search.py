@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from harnpy.agent.tools.search import Answer, DeferredTools, searcher
-from harnpy.builtins.regex_syntax import compiled
 from harnpy.llm.tool_search import ToolSearch
+from harnpy.text.regex.syntax import compiled
 
 Entry = dict[str, Any]
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.builtins import sets
+from harnpy.builtins.language.data import sets
 from harnpy.vm.values.equality import equal
 from harnpy.vm.values.objects import Iter, Pair, Range, Set
 

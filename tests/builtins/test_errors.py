@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harnpy.builtins.classify import classify
+from harnpy.builtins.bridge.classify import classify
 from harnpy.llm.categories import CATEGORIES
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.builtins import json_reader
-from harnpy.builtins.json_writer import write
+from harnpy.builtins.language.text.json_writer import write
+from harnpy.text.json import reader
 from harnpy.vm.values.objects import Duration, EnumValue, Fn, Iter, Pair, Range, Set, Struct
 
 BIG = 2**63
@@ -109,7 +109,7 @@ def test_good_json(vm: Any, text: str, value: Any) -> None:
     if value is not None:
         assert found == value
         assert type(found) is type(value)
-    assert found == json_reader._Reader(text).read()
+    assert found == reader._Reader(text).read()
 
 
 def test_parse_takes_the_text_of_anything(vm: Any) -> None:
@@ -169,7 +169,7 @@ VALUES = st.recursive(
 
 @given(VALUES)
 def test_parse_undoes_stringify(value: Any) -> None:
-    assert _loosely(json_reader.read(write(value))) == _loosely(value)
+    assert _loosely(reader.read(write(value))) == _loosely(value)
     assert _loosely(json.loads(write(value))) == _loosely(value)
 
 
@@ -185,7 +185,7 @@ def _loosely(value: Any) -> Any:
 @given(VALUES, st.sampled_from([None, 1]), st.booleans())
 def test_both_readers_agree_on_good_texts(value: Any, indent: int | None, ascii_only: bool) -> None:
     text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
-    assert json_reader.read(text) == json_reader._Reader(text).read() == value
+    assert reader.read(text) == reader._Reader(text).read() == value
 
 
 @given(VALUES, st.data())
@@ -197,11 +197,11 @@ def test_both_readers_agree_on_broken_texts(value: Any, data: st.DataObject) -> 
         + data.draw(st.sampled_from(["", ",", "}", '"', "\\u", "0", "-", "e", "\n"]))
         + text[at + 1 :]
     )
-    assert _outcome(json_reader.read, text) == _outcome(lambda text: json_reader._Reader(text).read(), text)
+    assert _outcome(reader.read, text) == _outcome(lambda text: reader._Reader(text).read(), text)
 
 
 def _outcome(read: Any, text: str) -> str:
     try:
         return repr(read(text))
-    except json_reader.JsonError as error:
+    except reader.JsonError as error:
         return str(error)

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.builtins import math as numbers
-from harnpy.builtins import statistics as ours
+from harnpy.builtins.language.data import math as numbers
+from harnpy.builtins.language.data import statistics as ours
 
 BIG = 2**63
 NAN, INF = math.nan, math.inf

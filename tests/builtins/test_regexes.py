@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.builtins.regex_syntax import PatternError, compiled
+from harnpy.text.regex.syntax import PatternError, compiled
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_missing_arguments(vm: Any) -> None:
 
 
 def test_many_patterns_are_not_all_kept(vm: Any) -> None:
-    from harnpy.builtins.regexes import Patterns
+    from harnpy.builtins.language.text.regexes import Patterns
 
     for i in range(600):
         vm.run("regex_match", f"a{i}", "a")

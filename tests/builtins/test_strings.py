@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.builtins import case, strings, unicode
+from harnpy.builtins.language.text import case, strings, unicode
 
 
 @pytest.mark.parametrize(

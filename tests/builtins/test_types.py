@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.builtins.types import hash_value, to_float, to_int
+from harnpy.builtins.language.data.types import hash_value, to_float, to_int
 from harnpy.vm.values.equality import structural_key
 from harnpy.vm.values.objects import Duration, EnumValue, Fn, Pair, Range, Set, Struct
 

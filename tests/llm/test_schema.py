@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harnpy.builtins.domain_values import HarnValues
+from harnpy.builtins.bridge.domain_values import HarnValues
 from harnpy.llm.structured.schema import SchemaError, canonical, check
 from harnpy.llm.values import Values
 from harnpy.vm.values.objects import Set, Struct

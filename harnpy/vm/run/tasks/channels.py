@@ -57,7 +57,7 @@ class Channel:
         return self.closed and not self.items
 
     def ready(self) -> bool:
-        """Whether asking for the next item would not wait (see `harnpy.builtins.streams`)."""
+        """Whether asking for the next item would not wait (see `harnpy.builtins.language.tasks.streams`)."""
         return self.readable or self.over
 
     def count(self) -> int:

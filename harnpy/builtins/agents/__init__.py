@@ -1,0 +1,1 @@
+"""Models, sessions, agents and workflows: thin adapters to the domain packages."""

@@ -1,0 +1,149 @@
+"""What `std/agent_state` stands on: an agent's durable files. Spec: 06 §19, 07 §14.5."""
+
+from __future__ import annotations
+
+from harnpy.agent import handoffs
+from harnpy.agent.state import HANDOFF_KEY, AgentState, handoff_envelope, read_handle
+from harnpy.builtins.agents.plans import current_run
+from harnpy.builtins.bridge.convert import domain_errors
+from harnpy.builtins.language.text.json_writer import write_pretty
+from harnpy.llm.errors import MisuseError
+from harnpy.session.effects import rfc3339
+from harnpy.vm.declare.builtin import builtin
+from harnpy.vm.errors import RuntimeFault
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeVar
+
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
+
+    T = TypeVar("T")
+
+
+@builtin(
+    "__agent_state_init(root: string, options?: dict) -> dict",
+    family="agent_state",
+    counted=True,
+    guarded=True,
+)
+def init(vm: Vm, root: Value = None, options: Value = None) -> dict[str, Any]:
+    """Make or reopen the directory of a session's state; its handle."""
+    text, current = _text(root, "__agent_state_init", "root"), vm.sessions.current_id()
+    return _done(lambda: _state(vm).init(text, _dict(options), current))
+
+
+@builtin(
+    "__agent_state_resume(root: string, session_id: string, options?: dict) -> dict",
+    family="agent_state",
+    counted=True,
+    guarded=True,
+)
+def resume(vm: Vm, root: Value = None, session_id: Value = None, options: Value = None) -> dict[str, Any]:
+    """The handle of a session's state that is there already."""
+    caller = "__agent_state_resume"
+    text, id = _text(root, caller, "root"), _text(session_id, caller, "session_id")
+    return _done(lambda: _state(vm).resume(text, id, _dict(options)))
+
+
+@builtin(
+    "__agent_state_write(handle: dict, key: string, content: string) -> nil",
+    family="agent_state",
+    counted=True,
+    guarded=True,
+)
+def write(vm: Vm, handle: Value = None, key: Value = None, content: Value = None) -> None:
+    """Replace the text under a key as a whole; its writer is remembered."""
+    if type(content) is not str:
+        raise RuntimeFault("__agent_state_write: `content` must be a string")
+    _done(lambda: _state(vm).write(read_handle(handle, "__agent_state_write"), _key(key), content))
+
+
+@builtin(
+    "__agent_state_read(handle: dict, key: string) -> string | nil",
+    family="agent_state",
+    counted=True,
+    guarded=True,
+)
+def read(vm: Vm, handle: Value = None, key: Value = None) -> str | None:
+    """The text under a key, nil without one."""
+    return _done(lambda: _state(vm).read(read_handle(handle, "__agent_state_read"), _key(key)))
+
+
+@builtin("__agent_state_list(handle: dict) -> list", family="agent_state", counted=True, guarded=True)
+def keys(vm: Vm, handle: Value = None) -> list[str]:
+    """All keys, in order."""
+    return _done(lambda: _state(vm).keys(read_handle(handle, "__agent_state_list")))
+
+
+@builtin(
+    "__agent_state_delete(handle: dict, key: string) -> nil", family="agent_state", counted=True, guarded=True
+)
+def delete(vm: Vm, handle: Value = None, key: Value = None) -> None:
+    """Drop a key; a missing one is fine."""
+    _done(lambda: _state(vm).delete(read_handle(handle, "__agent_state_delete"), _key(key)))
+
+
+@builtin(
+    "__agent_state_handoff(handle: dict, summary: dict) -> nil",
+    family="agent_state",
+    counted=True,
+    guarded=True,
+)
+def hand_off(vm: Vm, handle: Value = None, summary: Value = None) -> None:
+    """Leave a summary, and the handoff that it may be, under the reserved key."""
+    if type(summary) is not dict:
+        raise RuntimeFault("__agent_state_handoff: `summary` must be a JSON object")
+
+    def write_envelope() -> None:
+        target = read_handle(handle, "__agent_state_handoff")
+        envelope = handoff_envelope(target, summary, _handoff(vm, summary), vm.host.now())
+        _state(vm).hand_off(target, write_pretty(envelope))
+
+    _done(write_envelope)
+
+
+@builtin("__agent_state_handoff_key() -> string", family="agent_state")
+def handoff_key(vm: Vm) -> str:
+    """The key that handoffs are left under."""
+    return HANDOFF_KEY
+
+
+def _handoff(vm: Vm, summary: Value) -> dict[str, Any] | None:
+    try:
+        id, now = f"handoff_{vm.host.uuid7()}", rfc3339(vm.host.now())
+        return handoffs.normalise(summary, id, now, current_run(vm))
+    except MisuseError:
+        return None
+
+
+def _state(vm: Vm) -> AgentState:
+    def warn(topic: str, message: str) -> None:
+        vm.host.write_err(f"warning: {topic}: {message}\n")
+
+    return AgentState(vm.host, vm.host.uuid7, warn)
+
+
+def _done(action: Callable[[], T]) -> T:
+    """What ``action`` answers; what fails is a runtime error."""
+    try:
+        with domain_errors:
+            return action()
+    except OSError as error:
+        raise RuntimeFault(f"agent_state: {error.strerror}: {error.filename}") from None
+
+
+def _text(value: Value, caller: str, argument: str) -> str:
+    if type(value) is not str or not value:
+        raise RuntimeFault(f"{caller}: `{argument}` must be a non-empty string")
+    return value
+
+
+def _key(value: Value) -> str:
+    return value if type(value) is str else ""
+
+
+def _dict(value: Value) -> dict[str, Value]:
+    return value if type(value) is dict else {}

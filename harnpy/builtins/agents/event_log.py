@@ -1,0 +1,125 @@
+"""The ``event_log`` namespace: topics that programs write and follow. Spec: 08 §15.1."""
+
+from __future__ import annotations
+
+from harnpy.builtins.language.text.json_writer import write, write_float
+from harnpy.eventlog.topics import LogError, LogEvent
+from harnpy.text.json.reader import read
+from harnpy.vm.declare.builtin import ABSENT, builtin
+from harnpy.vm.errors import RuntimeFault
+from harnpy.vm.values.objects import Stream, type_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from harnpy.eventlog.topics import EventLog
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
+
+_CURSORS = ("from_cursor", "cursor", "from")
+
+
+@builtin(
+    "event_log.emit(topic: string, kind: string, payload?: any, headers?: dict) -> int",
+    family="connectors",
+    counted=True,
+)
+def emit(
+    vm: Vm, topic: Value = ABSENT, kind: Value = ABSENT, payload: Value = None, headers: Value = None
+) -> int:
+    """Append an event to a topic; its id, counted from 1 in each topic."""
+    name, event_kind = _string("emit", "topic", topic), _string("emit", "kind", kind)
+    event = LogEvent(event_kind, as_data(payload), _headers(headers))
+    try:
+        return log_of(vm).append(name, event)
+    except LogError as error:
+        raise RuntimeFault(f"event_log: {error}") from None
+
+
+@builtin("event_log.latest(topic: string) -> int | nil", family="connectors", counted=True)
+def latest(vm: Vm, topic: Value = ABSENT) -> int | None:
+    """The highest id that the topic ever had; nil before its first event."""
+    name = _string("latest", "topic", topic)
+    try:
+        return log_of(vm).latest(name)
+    except LogError as error:
+        raise RuntimeFault(f"event_log: {error}") from None
+
+
+@builtin("event_log.subscribe(topic: any, from_cursor?: int) -> stream", family="connectors", counted=True)
+def subscribe(vm: Vm, topic: Value = ABSENT, from_cursor: Value = None) -> Stream:
+    """A stream of the topic's events behind `from_cursor`: first those there are, then those to come.
+
+    Also with one argument: `{topic, from_cursor}`.
+    """
+    if type(topic) is dict:
+        from_cursor = next((topic[key] for key in _CURSORS if topic.get(key) is not None), None)
+        topic = topic.get("topic", ABSENT)
+    name = _string("subscribe", "topic", topic)
+    if from_cursor is not None and (type(from_cursor) is not int or from_cursor < 0):
+        got = type_name(from_cursor)
+        raise RuntimeFault(f"event_log.subscribe: from_cursor must be a non-negative int or nil, got {got}")
+    try:
+        log_of(vm).latest(name)
+    except LogError as error:
+        raise RuntimeFault(f"event_log: {error}") from None
+    stream = vm.calls.generator(Stream, _following(vm, name, from_cursor or 0))
+    assert isinstance(stream, Stream)
+    return stream
+
+
+def log_of(vm: Vm) -> EventLog:
+    """The Vm's event log."""
+    log: EventLog = vm.service("event_log")
+    return log
+
+
+def as_data(value: Value) -> Any:
+    """A value as JSON has it: what it has no word for is nil."""
+    return read(write(value, lambda x: "null" if x - x != 0 else write_float(x)))
+
+
+def _following(vm: Vm, topic: str, cursor: int) -> Iterator[dict[str, Value]]:
+    log = log_of(vm)
+    while True:
+        for id, event in log.read_range(topic, cursor):
+            cursor = id
+            yield {"id": id, "cursor": id, "topic": topic, **event._asdict()}
+        if log.latest(topic) in (None, cursor):
+            _wait_for_more(vm, log)
+
+
+def _wait_for_more(vm: Vm, log: EventLog) -> None:
+    """Suspend the current task until something is appended."""
+    task = vm.tasks.current
+
+    def wake(_: str) -> None:
+        vm.tasks.resume(task)
+
+    log.listeners.append(wake)
+    try:
+        vm.tasks.suspend()
+    finally:
+        log.listeners.remove(wake)
+
+
+def _string(function: str, what: str, value: Value) -> str:
+    if value is ABSENT or value is None:
+        raise RuntimeFault(f"event_log.{function}: missing {what}")
+    if type(value) is not str:
+        raise RuntimeFault(f"event_log.{function}: {what} must be a string, got {type_name(value)}")
+    return value
+
+
+def _headers(given: Value) -> dict[str, str]:
+    if given is None:
+        return {}
+    if type(given) is not dict:
+        raise RuntimeFault(f"event_log.emit: headers must be a dict, got {type_name(given)}")
+    for key, value in given.items():
+        if type(value) is not str:
+            got = type_name(value)
+            raise RuntimeFault(f"event_log.emit: header '{key}' must be a string, got {got}")
+    return given

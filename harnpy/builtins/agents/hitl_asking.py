@@ -1,0 +1,175 @@
+"""One request to a person, from its first record to its outcome. Spec: 07 §14.6, "Exact rules".
+
+Recorded in the event log; then a mock answers, or the host's `human`, or nobody: then the task waits.
+"""
+
+from __future__ import annotations
+
+from harnpy.agent.hitl import (
+    CANCELLED,
+    KINDS,
+    QUESTION,
+    TIMED_OUT,
+    Cancelled,
+    HumanCancelled,
+    Outcome,
+    Request,
+    TimedOut,
+    approvals,
+    outcome,
+    response_from,
+)
+from harnpy.builtins.agents.event_log import as_data, log_of
+from harnpy.builtins.language.host.host_mocks import HostMocks
+from harnpy.eventlog.topics import LogEvent
+from harnpy.session.effects import rfc3339
+from harnpy.vm.errors import Interrupted, RuntimeFault
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+    from typing import Any
+
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
+
+    Dict = dict[str, Any]
+
+#: Seconds that a request stays open when it doesn't say.
+LONGEST = 24 * 60 * 60.0
+
+
+def ask(vm: Vm, kind: str, payload: Dict, seconds: float | None = LONGEST) -> Value:
+    """Put a request to a person, and wait: the outcome's value. Raises `HitlError`."""
+    request = Request(
+        f"hitl_{kind}_{vm.host.uuid7()}",
+        kind,
+        f"trace_{vm.host.uuid7()}",
+        rfc3339(vm.host.now()),
+        as_data(payload),
+    )
+    return _Inquiry(vm, request, seconds).run()
+
+
+def _of_workflow(vm: Vm, request: Request) -> Dict:
+    """What a request's record says of the workflow run that it is asked in; the run hears of a question."""
+    workflow = vm.session_stack.workflow
+    if workflow is None:
+        return {}
+    if request.kind == QUESTION:
+        workflow.asked(
+            {
+                "request_id": request.id,
+                "prompt": request.prompt,
+                "agent": request.agent,
+                "trace_id": request.trace_id,
+                "asked_at": request.requested_at,
+            }
+        )
+    return {"run_id": workflow.run_id}
+
+
+class _Inquiry:
+    """``seconds`` is how long it may take, None: for ever."""
+
+    def __init__(self, vm: Vm, request: Request, seconds: float | None) -> None:
+        self.vm = vm
+        self.request = request
+        self.is_patient = seconds in (None, LONGEST)
+        self.until = None if seconds is None else vm.host.monotonic() + seconds
+        self.responses: list[Dict] = []
+
+    def run(self) -> Value:
+        record = self.request.record() | _of_workflow(self.vm, self.request)
+        self.record(KINDS[self.request.kind].asked, record)
+        try:
+            ending = self.ending()
+        except TimedOut:
+            self.record(TIMED_OUT, {})
+            raise
+        except BaseException as error:
+            # Also when the task is aborted: nobody would hear the answer any more.
+            self.record(CANCELLED, {})
+            if isinstance(error, HumanCancelled):
+                raise Cancelled(self.request, str(error) or None) from None
+            if isinstance(error, Interrupted) and self.vm.tasks.is_cancelled():
+                raise Cancelled(self.request, None) from error
+            raise
+        if ending.error:
+            raise ending.error
+        return ending.value
+
+    def ending(self) -> Outcome:
+        self.hear_mock()
+        ending = outcome(self.request, self.responses)
+        while ending is None and self.consults():
+            ending = outcome(self.request, self.responses)
+        while ending is None:
+            self.wait()
+        return ending
+
+    # --- who answers ------------------------------------------------------------------------------
+
+    def hear_mock(self) -> None:
+        params = {**self.request.payload, "request_id": self.request.id}
+        mocked = self.vm.state(HostMocks).answer("hitl", self.request.kind, params)
+        if mocked:
+            self.hear(mocked[0], f"mocked HITL {self.request.kind} response")
+
+    def consults(self) -> bool:
+        """Ask the host's person; whether that brought the request forward."""
+        human = self.vm.host.human
+        if human is None:
+            return False
+        before = approvals(self.request, self.responses)
+        approved_by = [response["reviewer"] for response in before]
+        answer = human({**self.request.record(), "approved_by": approved_by})
+        if hasattr(answer, "__await__"):
+            answer = self.vm.tasks.await_coroutine(self.in_time(answer))
+        if answer is None:
+            return False
+        self.hear(answer, f"the host's HITL {self.request.kind} response")
+        ended = outcome(self.request, self.responses) is not None
+        return ended or len(approvals(self.request, self.responses)) > len(before)
+
+    async def in_time(self, answer: Awaitable[Value]) -> Value:
+        import asyncio
+
+        try:
+            return await asyncio.wait_for(answer, self.seconds_left())
+        except TimeoutError:
+            raise TimedOut(self.request) from None
+
+    def hear(self, given: Value, what: str) -> None:
+        """Take responses in: one, or a list of them."""
+        responses = given if type(given) is list else [given]
+        if not all(isinstance(response, dict) for response in responses):
+            raise RuntimeFault(f"{what} must be a dict or list<dict>")
+        for response in responses:
+            taken = response_from(response, rfc3339(self.vm.host.now()))
+            self.responses.append(taken)
+            self.record(KINDS[self.request.kind].answered, taken)
+
+    # --- waiting ----------------------------------------------------------------------------------
+
+    def wait(self) -> None:
+        """Nobody answers: let the task rest until its time is over."""
+        left = self.seconds_left()
+        if left is not None and left <= 0:
+            raise TimedOut(self.request)
+        if left is not None and not self.is_patient:
+            self.vm.tasks.sleep(left)
+            return
+        kind, prompt = self.request.kind, self.request.prompt
+        what = f"{kind} {self.request.id}" + (f' "{prompt}"' if prompt else "")
+        remedy = f'Run with `harnpy run --attended`, or mock the answer: host_mock("hitl", "{kind}", …)'
+        self.vm.tasks.wait_outside(what, remedy, self.until)
+
+    def seconds_left(self) -> float | None:
+        return None if self.until is None else self.until - self.vm.host.monotonic()
+
+    def record(self, name: str, payload: Dict) -> None:
+        request = self.request
+        headers = {"request_id": request.id, "trace_id": request.trace_id}
+        data = as_data({"request_id": request.id, **payload})
+        log_of(self.vm).append(KINDS[request.kind].topic, LogEvent(name, data, headers))

@@ -1,0 +1,92 @@
+"""Agents: `agent_loop`, and configurations with a name. Spec: 07 §6, §10.1."""
+
+from __future__ import annotations
+
+from harnpy.agent.making import run_loop
+from harnpy.agent.subagents import make_sub_agent
+from harnpy.builtins.bridge.agent_functions import with_python_functions
+from harnpy.builtins.bridge.agent_runtime import runtime_of, tools_bound, with_bound_tools
+from harnpy.builtins.bridge.convert import domain_errors
+from harnpy.vm.declare.builtin import ABSENT, builtin
+from harnpy.vm.errors import RuntimeFault, Thrown
+from harnpy.vm.values.objects import display
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
+
+
+@builtin("agent_loop(message: string, system?: string, options?: dict) -> dict", family="llm", guarded=True)
+def agent_loop(vm: Vm, message: str, system: str | None, options: Value) -> dict[str, Any]:
+    """Run an agent until it is done: ask the model, call the tools it asks for, go on as the options say.
+
+    With `session_id` the loop continues that session and writes its transcript back; without one it
+    leaves nothing behind. Answers `{status, text, visible_text, transcript, llm, tools, trace, …}`.
+    """
+    with domain_errors, tools_bound(vm, options):
+        return run_loop(runtime_of(vm), message, system, with_python_functions(vm, options))
+
+
+@builtin("sub_agent_run(task: string, options?: dict) -> dict", family="agents", counted=True, guarded=True)
+def sub_agent_run(vm: Vm, task: Value = ABSENT, options: Value = None) -> dict[str, Any]:
+    """Let a child work on `task` in a session of its own, a fork of the one that runs; its envelope.
+
+    `{ok, summary, data, error, tokens_used, session_id, transcript, …}`, also when the child fails.
+    Options: those of `agent_loop`, `name`, `system`, `allowed_tools`, `returns: {schema}`, `background`.
+    """
+    if task is ABSENT:
+        raise RuntimeFault("sub_agent_run: task is required")
+    given = with_python_functions(vm, with_bound_tools(vm, options))
+    runtime, text = runtime_of(vm), display(task)
+    with domain_errors:
+        if type(given) is dict and given.get("background"):
+            from harnpy.agent.workers.delegation import delegate
+            from harnpy.builtins.bridge.worker_runtime import workers_of
+
+            return delegate(runtime, workers_of(vm), text, given).handle()
+        child = make_sub_agent(runtime, text, given)
+        with tools_bound(vm, given):
+            return child.run()
+
+
+#: What of an agent's config are options of a loop (07 §10.1).
+_LOOP_OPTIONS = (
+    "provider model thinking tools max_iterations tool_format structural_experiment context_callback "
+    "context_filter tool_retries tool_backoff_ms".split()
+)
+
+
+@builtin("agent(name: string, config?: dict) -> dict", family="agents", counted=True)
+def agent(vm: Vm, name: Value = "", config: Value = ABSENT) -> dict[str, Any]:
+    """A named set of loop options: the config with `_type: "agent"` and the name."""
+    given = {} if config is ABSENT else config
+    if type(given) is not dict:
+        raise Thrown("agent: second argument must be a config dict")
+    return {**given, "_type": "agent", "name": display(name)}
+
+
+@builtin("agent_name(agent: dict) -> string", family="agents")
+def agent_name(vm: Vm, agent: Value) -> Value:
+    """The agent's name."""
+    if not _is_agent(agent):
+        raise Thrown("agent_name: argument must be an agent")
+    return agent["name"]
+
+
+@builtin("agent_config(agent: dict, prompt: string) -> dict", family="agents", counted=True)
+def agent_config(vm: Vm, agent: Value = ABSENT, prompt: Value = ABSENT) -> dict[str, Any]:
+    """What `agent_loop` takes to run the agent: `{prompt, system, options}`."""
+    if prompt is ABSENT:
+        raise Thrown("agent_config: requires agent and prompt")
+    if not _is_agent(agent):
+        how = " (created with agent())" if type(agent) is dict else ""
+        raise Thrown(f"agent_config: first argument must be an agent{how}")
+    options = {key: agent[key] for key in _LOOP_OPTIONS if key in agent}
+    return {"prompt": display(prompt), "system": agent.get("system"), "options": options}
+
+
+def _is_agent(value: Value) -> bool:
+    return type(value) is dict and value.get("_type") == "agent"

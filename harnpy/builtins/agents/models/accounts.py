@@ -1,0 +1,63 @@
+"""What model calls cost and take: prices, budgets, usage. Spec: 07 §1.12."""
+
+from __future__ import annotations
+
+from harnpy.builtins.agents.models.calls import models_of
+from harnpy.vm.declare.builtin import builtin
+from harnpy.vm.errors import Thrown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
+
+    Dict = dict[str, Any]
+
+
+@builtin("llm_cost(model: string, input_tokens: int = 0, output_tokens: int = 0) -> float", family="llm")
+def llm_cost(vm: Vm, model: str, input_tokens: int, output_tokens: int) -> float:
+    """What a call would cost in USD; 0.0 for a model without a known price."""
+    return models_of(vm).config.catalogue.price(model).cost(input_tokens, output_tokens)
+
+
+@builtin("llm_session_cost() -> dict", family="llm")
+def llm_session_cost(vm: Vm) -> Dict:
+    """What the program's calls cost so far, as `{total_cost, input_tokens, output_tokens, call_count}`.
+
+    The counters are zero unless the host traces model calls (`harnpy run --trace`).
+    """
+    account = models_of(vm).account
+    usage = account.usage()
+    counters = {key: usage[key] for key in ("input_tokens", "output_tokens", "call_count")}
+    return {"total_cost": account.trace.cost, **counters}
+
+
+@builtin("llm_budget(max_cost: float) -> nil", family="llm")
+def llm_budget(vm: Vm, max_cost: Value) -> None:
+    """Let the program's calls cost at most `max_cost` USD together; one beyond that throws."""
+    if type(max_cost) is not int and type(max_cost) is not float:
+        raise Thrown("llm_budget: requires a numeric argument")
+    models_of(vm).account.limit = float(max_cost)
+
+
+@builtin("llm_budget_remaining() -> float | nil", family="llm")
+def llm_budget_remaining(vm: Vm) -> float | None:
+    """What `llm_budget` leaves to spend, in USD; nil when no budget is set."""
+    return models_of(vm).account.remaining
+
+
+@builtin("llm_info() -> dict", family="tracing")
+def llm_info(vm: Vm) -> Dict:
+    """Who answers calls that name nobody: `{provider, model, api_key_set}`; `model` is "" when unset."""
+    return models_of(vm).info()
+
+
+@builtin("llm_usage() -> dict", family="tracing")
+def llm_usage(vm: Vm) -> Dict:
+    """What the calls took: `{input_tokens, output_tokens, call_count, total_calls, total_duration_ms}`.
+
+    All zero unless the host traces model calls (`harnpy run --trace`).
+    """
+    return models_of(vm).account.usage()

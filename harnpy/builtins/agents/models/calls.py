@@ -1,0 +1,169 @@
+"""Model calls: `llm_call` and the mock model. Spec: 07 §1–2."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from harnpy.agent.record import call_transcript
+from harnpy.builtins.agents.sessions.service import with_callables
+from harnpy.builtins.bridge.convert import domain_errors
+from harnpy.builtins.bridge.domain_values import HarnValues
+from harnpy.llm.call import Models
+from harnpy.llm.errors import CallError
+from harnpy.llm.result import result_dict
+from harnpy.llm.structured.asking import settle
+from harnpy.vm.declare.builtin import builtin
+from harnpy.vm.errors import Thrown
+from harnpy.vm.values.objects import display
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Any
+
+    from harnpy.llm.options import Options
+    from harnpy.llm.reply import Reply
+    from harnpy.llm.request import Request
+    from harnpy.llm.structured.asking import Answer
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
+
+    Dict = dict[str, Any]
+
+
+class _Slot:
+    """Where a Vm keeps its models."""
+
+    models: Models | None = None
+
+
+def models_of(vm: Vm) -> Models:
+    """The Vm's models: its effects are the host's."""
+    slot = vm.state(_Slot)
+    if slot.models is None:
+        host = vm.host
+        slot.models = Models(
+            display,
+            host.env,
+            host.now,
+            host.monotonic,
+            vm.tasks.sleep,
+            partial(host.write_text, append=True),
+            host.read_text,
+            lambda: vm.source_dir or host.cwd(),
+            warn=lambda topic, message: vm.sessions.effects.warn(topic, message),
+            values=HarnValues(vm),
+            wait=vm.tasks.await_coroutine,
+            tracing=vm.service("llm_tracing"),
+            provided=vm.service("providers"),
+        )
+        vm.tasks.at_end(slot.models.connections.aclose)
+        for prepare in getattr(vm, "on_models", ()):
+            prepare(slot.models)
+    return slot.models
+
+
+@builtin("llm_call(prompt: string, system?: string, options?: dict) -> dict", family="llm", guarded=True)
+def llm_call(vm: Vm, prompt: str, system: str | None, options: Value) -> Dict:
+    """Ask a model once, and answer `{text, model, provider, usage, transcript, …}`.
+
+    Throws `{category, kind, reason, message, provider, model}` when the call fails, and a string when
+    the options make no call. Spec: 07 §1.
+    """
+    with domain_errors:
+        return call_result(vm, answer_to(vm, prompt, system, options))
+
+
+def answer_to(vm: Vm, prompt: str, system: str | None, options: Value) -> Answer:
+    """The answer to a call, as valid as its options ask for.
+
+    Raises `OptionError` and `MisuseError` before the call; one that fails throws the error's dict.
+    """
+    models = models_of(vm)
+    request = models.request(prompt, system, options_of(vm, options))
+    with CallErrors(vm, request):
+        return settle(models.answer(request), models.warn)
+
+
+def call_result(vm: Vm, answer: Answer) -> Dict:
+    """The dict that `llm_call` answers with."""
+    reply, request = answer.reply, answer.request
+    note = request.experiment_note
+    transcript = call_transcript(request, reply, vm.sessions.effects, structural_experiment=note)
+    return {**result_dict(reply, request.tools, answer.reading), "transcript": transcript}
+
+
+def options_of(vm: Vm, given: Value) -> Options:
+    """The options of a call as the domain reads them: a function among them is a Python one."""
+    return models_of(vm).options(with_experiment(vm, given))
+
+
+def with_experiment(vm: Vm, options: Value) -> Value:
+    """The options with the function of a structural experiment, if there is one, as a Python one."""
+    options = with_callables(vm, options, "structural_experiment")
+    if type(options) is not dict or type(options.get("structural_experiment")) is not dict:
+        return options
+    experiment = with_callables(vm, options["structural_experiment"], "transform", "handler")
+    return {**options, "structural_experiment": experiment}
+
+
+def ask(vm: Vm, request: Request) -> Reply:
+    """The model's reply; a call that fails throws the error's dict (07 §1.7)."""
+    with CallErrors(vm, request):
+        return models_of(vm).ask(request)
+
+
+class CallErrors:
+    """``with CallErrors(vm, request):`` what a call fails with becomes what `llm_call` throws."""
+
+    def __init__(self, vm: Vm, request: Request) -> None:
+        self.vm = vm
+        self.request = request
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if isinstance(error, CallError):
+            request = self.request
+            thrown = error.as_dict(request.provider, request.model, self.vm.host.now())
+            raise Thrown(thrown) from error
+        domain_errors.__exit__(kind, error, traceback)
+
+
+@builtin("llm_mock(config: dict) -> nil", family="llm")
+def llm_mock(vm: Vm, config: Value) -> None:
+    """Queue an answer of the mock model: `{text?, tool_calls?, match?, error?, …}`.
+
+    Answers without `match` are used once, oldest first; a `match` is a pattern over the messages, with
+    `*` for any text. Spec: 07 §2.2.
+    """
+    with domain_errors:
+        models_of(vm).mock.add(config)
+
+
+@builtin("llm_mock_calls() -> list", family="llm")
+def llm_mock_calls(vm: Vm) -> list[Dict]:
+    """The calls that the mock model got, as `{messages, system, tools, thinking}`."""
+    return models_of(vm).mock.calls()
+
+
+@builtin("llm_mock_clear() -> nil", family="llm")
+def llm_mock_clear(vm: Vm) -> None:
+    """Forget queued answers, the log of calls, saved scopes, and fixtures of the command line."""
+    models_of(vm).clear_mocks()
+
+
+@builtin("llm_mock_push_scope() -> nil", family="llm")
+def llm_mock_push_scope(vm: Vm) -> None:
+    """Set the mock model's queue and log aside, and start with empty ones."""
+    models_of(vm).mock.push_scope()
+
+
+@builtin("llm_mock_pop_scope() -> nil", family="llm")
+def llm_mock_pop_scope(vm: Vm) -> None:
+    """Bring back what `llm_mock_push_scope` set aside."""
+    with domain_errors:
+        models_of(vm).mock.pop_scope()

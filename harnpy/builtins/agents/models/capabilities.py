@@ -1,0 +1,49 @@
+"""What models can do: the matrix, and a program's overrides of it. Spec: 07 §1.15."""
+
+from __future__ import annotations
+
+from harnpy.builtins.agents.models.calls import models_of
+from harnpy.builtins.bridge.convert import domain_errors
+from harnpy.vm.declare.builtin import builtin
+from harnpy.vm.errors import RuntimeFault
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
+
+
+@builtin("provider_capabilities(provider?: string, model: string) -> dict", family="llm_config")
+def provider_capabilities(vm: Vm, provider: str | None, model: str) -> dict[str, Any]:
+    """What a model can do at a provider, as far as is known: `{native_tools, thinking_modes, …}`.
+
+    Of an unknown pair nothing is known: all false, empty or nil.
+    """
+    if provider is None or not provider.strip():
+        raise RuntimeFault("provider_capabilities: provider name is required")
+    with domain_errors:
+        return models_of(vm).config.capabilities.of(provider, model).as_dict(provider, model)
+
+
+@builtin("provider_capabilities_install(toml: any) -> bool", family="llm_config")
+def provider_capabilities_install(vm: Vm, toml: Value) -> bool:
+    """Let the rows of a TOML text go before the built-in ones, in place of any earlier overrides.
+
+    `[[provider.<name>]]` tables have a `model_match` and what the model can do; what one leaves out, it
+    denies. `[provider_family]` says whose rows come after a provider's own.
+    """
+    if type(toml) is not str or not toml.strip():
+        raise RuntimeFault("provider_capabilities_install: TOML source string required")
+    with domain_errors:
+        models_of(vm).config.capabilities.install(toml)
+    return True
+
+
+@builtin("provider_capabilities_clear() -> bool", family="llm_config")
+def provider_capabilities_clear(vm: Vm) -> bool:
+    """Forget what `provider_capabilities_install` installed."""
+    with domain_errors:
+        models_of(vm).config.capabilities.clear()
+    return True

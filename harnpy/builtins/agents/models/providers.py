@@ -1,0 +1,87 @@
+"""The providers: which there are, how they are configured, whether they could be called. Spec: 07 §1.14."""
+
+from __future__ import annotations
+
+from harnpy.builtins.agents.models.calls import models_of
+from harnpy.builtins.bridge.convert import domain_errors
+from harnpy.vm.declare.builtin import builtin
+from harnpy.vm.errors import RuntimeFault
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
+
+    Dict = dict[str, Any]
+
+
+@builtin("llm_providers() -> list", family="llm_config")
+def llm_providers(vm: Vm) -> list[str]:
+    """The names of the providers that are configured or registered, sorted."""
+    with domain_errors:
+        return models_of(vm).config.providers.names()
+
+
+@builtin("llm_available_providers() -> list", family="llm_config")
+def llm_available_providers(vm: Vm) -> list[str]:
+    """The names of the providers whose credentials are there, or that need none."""
+    with domain_errors:
+        return models_of(vm).config.providers.available_names()
+
+
+@builtin("llm_config(provider?: string) -> any", family="llm_config")
+def llm_config(vm: Vm, provider: str | None) -> Dict | None:
+    """How a provider is configured, nil for an unknown one; without a name, all by their names.
+
+    `{base_url, auth_style, auth_envs, auth_available, chat_endpoint, …}`. Keys never show.
+    """
+    with domain_errors:
+        providers = models_of(vm).config.providers
+        return providers.describe_all() if provider is None else providers.describe(provider)
+
+
+@builtin("llm_provider_catalog() -> dict", family="llm_config")
+def llm_provider_catalog(vm: Vm) -> Dict:
+    """All that is configured.
+
+    `{providers, known_model_names, available_providers, aliases, models, qc_defaults}`.
+    """
+    with domain_errors:
+        config = models_of(vm).config
+        return {
+            "providers": config.providers.describe_all(),
+            "known_model_names": config.catalogue.alias_names(),
+            "available_providers": config.providers.available_names(),
+            "aliases": config.catalogue.aliases(),
+            "models": config.catalogue.entries(),
+            "qc_defaults": config.catalogue.qc_defaults(),
+        }
+
+
+@builtin("provider_register(name: string) -> bool", family="llm_config")
+def provider_register(vm: Vm, name: str) -> bool:
+    """Let a provider be known by name; what a call of it needs comes from the configuration."""
+    if not name.strip():
+        raise RuntimeFault("provider_register: provider name is required")
+    with domain_errors:
+        models_of(vm).config.providers.register(name)
+    return True
+
+
+@builtin("llm_healthcheck(provider?: any, options?: dict) -> dict", family="llm_config", guarded=True)
+async def llm_healthcheck(vm: Vm, provider: Value, options: Value) -> Dict:
+    """Whether a provider can be called: `{provider, valid, status, message, metadata}`.
+
+    A provider that is known and has its key is asked for its models. `provider` may be
+    `{provider, api_key, model}`; `options`: `{api_key, model, warm, timeout}`. Never shows a key.
+    """
+    from harnpy.llm.configuration.health import healthcheck
+
+    models = models_of(vm)
+    given = {"provider": provider} if type(provider) is not dict else provider
+    read = models.options({**given, **(options if type(options) is dict else {})})
+    with domain_errors:
+        name = models.router.provider(read.string("provider"), read.string("model"))
+        return await healthcheck(models.config.providers, name, read)

@@ -1,0 +1,61 @@
+"""Requests per minute. Spec: 07 §1.13, 05 §10."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from harnpy.builtins.agents.models.calls import models_of
+from harnpy.builtins.language.data.errors import category_of
+from harnpy.vm.declare.builtin import builtin
+from harnpy.vm.errors import CategorizedFault, Interrupted, Thrown, VmError
+from harnpy.vm.run.backtrace import caught
+from harnpy.vm.values.objects import Builtin, Fn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
+
+
+@builtin("llm_rate_limit(provider?: string, options?: dict) -> int | bool | nil", family="llm_config")
+def llm_rate_limit(vm: Vm, provider: str | None, options: Value) -> int | bool | None:
+    """A provider's requests per minute, nil for any number; with `{rpm: n}` set them (0: no limit).
+
+    A model call that finds the minute full waits. Spec: 07 §1.13.
+    """
+    name = _provider("llm_rate_limit", provider)
+    limits = models_of(vm).rates
+    if options is None:
+        return limits.rpm(name)
+    rpm = options.get("rpm") if type(options) is dict else None
+    if type(rpm) is not int:
+        raise Thrown("llm_rate_limit: options must include 'rpm' (integer)")
+    limits.set(name, rpm)
+    return True
+
+
+@builtin("with_rate_limit(provider?: string, fn: callable, options?: dict) -> any", family="llm")
+def with_rate_limit(vm: Vm, provider: str | None, fn: Value, options: Value) -> Value:
+    """`fn()` within a provider's requests per minute, and again after an error that may pass.
+
+    `options`: `max_retries` (5) and `backoff_ms` (1000), which doubles up to 30 s. Spec: 07 §1.13.
+    """
+    name = _provider("with_rate_limit", provider)
+    if type(fn) is not Fn and type(fn) is not Builtin:
+        raise Thrown("with_rate_limit: second argument must be a closure")
+    given = models_of(vm).options(options)
+    retries, backoff_ms = given.count("max_retries", 5), max(given.count("backoff_ms", 1000), 1)
+    return models_of(vm).rates.run(name, partial(vm.call, fn), _category, retries, backoff_ms)
+
+
+def _provider(caller: str, name: str | None) -> str:
+    if not name or not name.strip():
+        raise Thrown(f"{caller}: provider name is required")
+    return name
+
+
+def _category(error: Exception) -> str | None:
+    """The category of what a function failed with; None when it must end at once."""
+    if isinstance(error, Interrupted) or not isinstance(error, VmError):
+        return None
+    return error.category if isinstance(error, CategorizedFault) else category_of(caught(error))

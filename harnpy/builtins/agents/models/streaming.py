@@ -1,0 +1,62 @@
+"""Replies as they come, and text between two others. Spec: 07 §1.11."""
+
+from __future__ import annotations
+
+from harnpy.builtins.agents.models.calls import CallErrors, models_of, options_of
+from harnpy.builtins.bridge.convert import domain_errors
+from harnpy.llm.errors import LlmError
+from harnpy.llm.result import result_dict
+from harnpy.llm.streaming import complete, infill_prompt, stream_into
+from harnpy.vm.declare.builtin import builtin
+from harnpy.vm.run.tasks.channels import Channel
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
+
+
+@builtin("llm_stream(prompt: string, system?: string, options?: dict) -> channel", family="llm", guarded=True)
+def llm_stream(vm: Vm, prompt: str, system: str | None, options: Value) -> Channel:
+    """A channel of the pieces of a model's reply, closed after the last: `for piece in llm_stream(…)`.
+
+    A call that fails sends `error: <message>` as its last piece. Spec: 07 §1.11.
+    """
+    models = models_of(vm)
+    with domain_errors:
+        request = models.request(prompt, system, options_of(vm, options))
+    with CallErrors(vm, request):
+        models.account.check(request)
+    channel = Channel(vm.tasks, "llm_stream")
+
+    def produce(depth: int) -> None:
+        try:
+            stream_into(channel.send, models, request)
+        except LlmError as error:
+            channel.send(f"error: {error.message}")
+        finally:
+            channel.close()
+
+    vm.tasks.detach(produce)
+    return channel
+
+
+@builtin(
+    "llm_completion(prefix: string, suffix?: string, system?: string, options?: dict) -> dict",
+    family="llm",
+    guarded=True,
+)
+def llm_completion(
+    vm: Vm, prefix: str, suffix: str | None, system: str | None, options: Value
+) -> dict[str, Any]:
+    """The text that a model puts between `prefix` and `suffix`.
+
+    Answers what `llm_call` does, without `transcript`. Spec: 07 §1.11.
+    """
+    models = models_of(vm)
+    with domain_errors:
+        request = models.request(infill_prompt(prefix, suffix or ""), system, options_of(vm, options))
+    with CallErrors(vm, request):
+        return result_dict(complete(models, request, prefix, suffix or ""))

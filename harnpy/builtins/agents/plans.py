@@ -1,0 +1,51 @@
+"""Plans and handoffs in their normal forms. Spec: 07 §14.2–14.3, 08 §12."""
+
+from __future__ import annotations
+
+from harnpy.agent import handoffs, plans
+from harnpy.builtins.bridge.convert import domain_errors
+from harnpy.session.effects import rfc3339
+from harnpy.vm.declare.builtin import builtin
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
+
+
+@builtin("plan_artifact(plan: any) -> dict", family="tools")
+def plan_artifact(vm: Vm, plan: Value) -> dict[str, Any]:
+    """Anything plan-like as `{_type: "plan_artifact", id, title, summary, steps, approval, …}`."""
+    return plans.plan_artifact(plan)
+
+
+@builtin("plan_entries(plan: any) -> list", family="tools")
+def plan_entries(vm: Vm, plan: Value) -> list[dict[str, Any]]:
+    """The steps of a plan as `{content, status, priority?}`; its summary when it has none."""
+    return plans.plan_entries(plan)
+
+
+@builtin("handoff(payload: dict) -> dict", family="records")
+def handoff(vm: Vm, payload: Value) -> dict[str, Any]:
+    """The normal form of a handoff: from whom, to whom, which task, why, with what."""
+    return _normal(vm, payload, "handoff")
+
+
+@builtin("handoff_context(payload: dict) -> string", family="records")
+def handoff_context(vm: Vm, payload: Value) -> str:
+    """A handoff as tagged text for the model that takes over."""
+    return handoffs.handoff_context(_normal(vm, payload, "handoff_context"))
+
+
+def _normal(vm: Vm, payload: Value, caller: str) -> dict[str, Any]:
+    with domain_errors:
+        id, now, run_id = f"handoff_{vm.host.uuid7()}", rfc3339(vm.host.now()), current_run(vm)
+        return handoffs.normalise(payload, id, now, run_id, caller)
+
+
+def current_run(vm: Vm) -> str | None:
+    """The workflow run that the running task works for, by its mutation session."""
+    workflow = vm.session_stack.workflow
+    return None if workflow is None else workflow.mutation["run_id"]

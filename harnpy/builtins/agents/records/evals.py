@@ -1,0 +1,91 @@
+"""Whether runs came to what they should. Spec: 08 §8.2–8.3."""
+
+from __future__ import annotations
+
+from harnpy.builtins.agents.records.runs import record_of
+from harnpy.builtins.agents.sessions.service import callables_within, store_of
+from harnpy.builtins.bridge.convert import domain_errors
+from harnpy.vm.declare.builtin import ABSENT, builtin
+from harnpy.vm.errors import RuntimeFault
+from harnpy.vm.values.objects import display
+from harnpy.workflow.records import suite
+from harnpy.workflow.records.fixture import evaluate, fixture_of, read_fixture
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
+
+    Dict = dict[str, Any]
+
+
+class _Metrics:
+    """What a program has measured."""
+
+    def __init__(self) -> None:
+        self.all: list[Dict] = []
+
+
+@builtin("run_record_fixture(run: dict) -> dict", family="records", counted=True)
+def run_record_fixture(vm: Vm, run: Value = ABSENT) -> Dict:
+    """The replay fixture that a run passes: its status, and how the last stage of each node ended."""
+    return fixture_of(record_of(vm, run, "run_record_fixture: missing payload"), store_of(vm).effects)
+
+
+@builtin("run_record_eval(run: dict, fixture?: dict) -> dict", family="records", counted=True)
+def run_record_eval(vm: Vm, run: Value = ABSENT, fixture: Value = None) -> Dict:
+    """Whether a run is as a fixture expects: `{pass, failures, stage_count}`; its own one always fits."""
+    record = record_of(vm, run, "run_record_eval: missing payload")
+    with domain_errors:
+        if fixture is None:
+            return evaluate(record, fixture_of(record, store_of(vm).effects))
+        return evaluate(record, read_fixture(fixture, "run_record_eval"))
+
+
+@builtin("run_record_eval_suite(cases: list) -> dict", family="records", counted=True)
+def run_record_eval_suite(vm: Vm, cases: Value = ABSENT) -> Dict:
+    """The report of many runs: records, or `{run, fixture?, path?}`."""
+    if type(cases) is not list:
+        raise RuntimeFault("run_record_eval_suite: missing list")
+    with domain_errors:
+        return suite.evaluate_suite(callables_within(vm, cases), store_of(vm).effects)
+
+
+@builtin("eval_suite_manifest(manifest: dict) -> dict", family="records", counted=True)
+def eval_suite_manifest(vm: Vm, manifest: Value = ABSENT) -> Dict:
+    """The manifest of a suite with every key: `{id, name, base_dir, cases}`."""
+    return _manifest(vm, "eval_suite_manifest", manifest)
+
+
+@builtin("eval_suite_run(manifest: dict) -> dict", family="records", counted=True)
+def eval_suite_run(vm: Vm, manifest: Value = ABSENT) -> Dict:
+    """The report of a manifest's cases, whose records, fixtures and baselines are files below `base_dir`."""
+    read = _manifest(vm, "eval_suite_run", manifest)
+    with domain_errors:
+        return suite.run_manifest(read, store_of(vm).effects)
+
+
+@builtin("eval_metric(name: string, value: any, metadata?: any) -> nil", family="records", counted=True)
+def eval_metric(vm: Vm, name: Value = ABSENT, value: Value = ABSENT, metadata: Value = None) -> None:
+    """Note what was measured, for `eval_metrics` and for whoever runs the program."""
+    if name is ABSENT or name is None:
+        raise RuntimeFault("eval_metric: missing name")
+    if value is ABSENT or value is None:
+        raise RuntimeFault("eval_metric: missing value")
+    noted = {"name": display(name), "value": value}
+    vm.state(_Metrics).all.append(noted if metadata is None else {**noted, "metadata": metadata})
+
+
+@builtin("eval_metrics() -> list", family="records")
+def eval_metrics(vm: Vm) -> list[Dict]:
+    """What the program has measured so far, in order: `{name, value, metadata?}`."""
+    return list(vm.state(_Metrics).all)
+
+
+def _manifest(vm: Vm, caller: str, given: Value) -> Dict:
+    if given is ABSENT or given is None:
+        raise RuntimeFault(f"{caller}: missing manifest payload")
+    with domain_errors:
+        return suite.read_manifest(given, caller, store_of(vm).effects)

@@ -1,0 +1,86 @@
+"""Run records: made of dicts, saved, loaded, compared. Spec: 08 §8.2."""
+
+from __future__ import annotations
+
+from harnpy.agent.hitl import KINDS, QUESTION, questions
+from harnpy.builtins.agents.event_log import log_of
+from harnpy.builtins.agents.sessions.service import callables_within, store_of
+from harnpy.builtins.bridge.convert import domain_errors
+from harnpy.builtins.bridge.worker_runtime import require
+from harnpy.vm.declare.builtin import ABSENT, builtin
+from harnpy.vm.errors import RuntimeFault
+from harnpy.vm.values.objects import display
+from harnpy.workflow.records import files
+from harnpy.workflow.records.diff import diff
+from harnpy.workflow.records.record import normalised
+from harnpy.workflow.records.tree import load_tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
+
+    Dict = dict[str, Any]
+
+
+@builtin("run_record(run: dict) -> dict", family="records", counted=True)
+def run_record(vm: Vm, run: Value = ABSENT) -> Dict:
+    """The record of a run with every key: ids and times are made up, what the rest tells is filled in."""
+    return record_of(vm, run, "run_record: missing payload")
+
+
+@builtin("run_record_save(run: dict, path?: string) -> dict", family="records", counted=True)
+def run_record_save(vm: Vm, run: Value = ABSENT, path: Value = None) -> Dict:
+    """Write a record to `path`, or to `<id>.json` where records lie; `{path, run}`.
+
+    The file is written as a whole or not at all.
+    """
+    given = _given(vm, run, "run_record_save: missing payload")
+    target = None if path is None else display(path)
+    with domain_errors:
+        saved = files.save(given, store_of(vm).effects, target, lambda id: asked_by(vm, id))
+    return {"path": saved["persisted_path"], "run": saved}
+
+
+@builtin("run_record_load(path: string) -> dict", family="records", counted=True)
+def run_record_load(vm: Vm, path: Value = ABSENT) -> Dict:
+    """The record in a file."""
+    require("run_record_load: missing path", path)
+    with domain_errors:
+        return files.load(display(path), store_of(vm).effects)
+
+
+@builtin("load_run_tree(path: string) -> dict", family="records", counted=True)
+def load_run_tree(vm: Vm, path: Value = ABSENT) -> Dict:
+    """The record in a file with those of its workers' runs: `{run, children}`, and so on downward."""
+    require("load_run_tree: missing path", path)
+    with domain_errors:
+        return load_tree(display(path), store_of(vm).effects)
+
+
+@builtin("run_record_diff(left: dict, right: dict) -> dict", family="records", counted=True)
+def run_record_diff(vm: Vm, left: Value = ABSENT, right: Value = ABSENT) -> Dict:
+    """What changes from one run to another; `identical` when that is nothing."""
+    before = record_of(vm, left, "run_record_diff: missing left run")
+    after = record_of(vm, right, "run_record_diff: missing right run")
+    return diff(before, after, store_of(vm).effects)
+
+
+def record_of(vm: Vm, run: Value, missing: str) -> Dict:
+    """The record in a value; ``missing`` is the error when there is none."""
+    with domain_errors:
+        return normalised(_given(vm, run, missing), store_of(vm).effects, lambda id: asked_by(vm, id))
+
+
+def asked_by(vm: Vm, run_id: str) -> list[Dict]:
+    """The questions that a run has asked people."""
+    events = log_of(vm).read_range(KINDS[QUESTION].topic)
+    return questions(((event.kind, event.payload) for _, event in events), run_id)
+
+
+def _given(vm: Vm, run: Value, missing: str) -> Value:
+    if run is ABSENT or run is None:
+        raise RuntimeFault(missing)
+    return callables_within(vm, run)

@@ -1,0 +1,101 @@
+"""Live clients of a session. Spec: 08 §1.10.
+
+`client_id` is looked at by the store, for it may be blank; the rest of the arguments by the binder.
+"""
+
+from __future__ import annotations
+
+from harnpy.builtins.agents.sessions.service import store_of
+from harnpy.builtins.bridge.convert import domain_errors
+from harnpy.vm.declare.builtin import builtin
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
+
+    Dict = dict[str, Any]
+
+
+@builtin(
+    "agent_session_attach(id: string, client_id: string, opts?: dict) -> dict",
+    family="agent_sessions",
+    strict=True,
+)
+def agent_session_attach(vm: Vm, id: str, client_id: str, opts: Dict | None) -> Dict:
+    """Attach a client to a session, or change what it is.
+
+    `opts`: `mode` (`observer`, or `controller`: one a session), `takeover`, `metadata`,
+    `can_inject_prompt`, `can_route_permission`. Spec: 08 §1.10.
+    """
+    with domain_errors:
+        return store_of(vm).attach(id, client_id, opts)
+
+
+@builtin(
+    "agent_session_takeover(id: string, client_id: string, opts?: dict) -> dict",
+    family="agent_sessions",
+    strict=True,
+)
+def agent_session_takeover(vm: Vm, id: str, client_id: str, opts: Dict | None) -> Dict:
+    """Attach a client as the controller; the one before it becomes an observer."""
+    with domain_errors:
+        return store_of(vm).takeover(id, client_id, opts)
+
+
+@builtin(
+    "agent_session_detach(id: string, client_id: string, opts?: dict) -> dict",
+    family="agent_sessions",
+    strict=True,
+)
+def agent_session_detach(vm: Vm, id: str, client_id: str, opts: Dict | None) -> Dict:
+    """Detach a client; nobody takes a controller's place. `opts`: `reason`, `metadata`."""
+    with domain_errors:
+        return store_of(vm).detach(id, client_id, opts)
+
+
+@builtin(
+    "agent_session_heartbeat(id: string, client_id: string, opts?: dict) -> dict",
+    family="agent_sessions",
+    strict=True,
+)
+def agent_session_heartbeat(vm: Vm, id: str, client_id: str, opts: Dict | None) -> Dict:
+    """Note that a client is still there. `opts`: `metadata`, merged over what is known of it."""
+    with domain_errors:
+        return store_of(vm).heartbeat(id, client_id, opts)
+
+
+@builtin("agent_session_live_clients(id: string) -> list", family="agent_sessions", strict=True)
+def agent_session_live_clients(vm: Vm, id: str) -> list[Dict]:
+    """The attached clients, in the order in which they came."""
+    with domain_errors:
+        return store_of(vm).live_clients(id)
+
+
+@builtin(
+    "agent_session_client_inject_prompt(id: string, client_id: string, content: any, opts?: dict) -> nil",
+    family="agent_sessions",
+    strict=True,
+)
+def agent_session_client_inject_prompt(
+    vm: Vm, id: str, client_id: str, content: Value, opts: Dict | None
+) -> None:
+    """Append a user message on behalf of the controller. `content`: text, or a list of blocks.
+
+    Throws for any other client, and for a controller without prompt-injection rights. Spec: 08 §1.10.
+    """
+    with domain_errors:
+        store_of(vm).client_inject_prompt(id, client_id, content, opts)
+
+
+@builtin(
+    "agent_session_route_permission(id: string, client_id: string, request: dict, opts?: dict) -> dict",
+    family="agent_sessions",
+    strict=True,
+)
+def agent_session_route_permission(vm: Vm, id: str, client_id: str, request: Dict, opts: Dict | None) -> Dict:
+    """Record that the controller sees to a permission request: `{ok, client_id, request, routed_at, …}`."""
+    with domain_errors:
+        return store_of(vm).route_permission(id, client_id, request, opts)

@@ -1,0 +1,128 @@
+"""The verbs of a session's life. Spec: 08 §1.2–1.6."""
+
+from __future__ import annotations
+
+from harnpy.builtins.agents.sessions.service import store_of
+from harnpy.builtins.bridge.convert import domain_errors
+from harnpy.vm.declare.builtin import builtin
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
+
+    Dict = dict[str, Any]
+
+
+@builtin("agent_session_open(id?: string, opts?: dict) -> string", family="agent_sessions", strict=True)
+def agent_session_open(vm: Vm, id: str | None, opts: Dict | None) -> str:
+    """Open a session, or create it, and answer its id; without `id` a new one is minted.
+
+    `opts`: `workspace_anchor`, `workspace_policy`. Throws for a blank id and unknown options.
+    Spec: 08 §1.2, §1.8.
+    """
+    with domain_errors:
+        return store_of(vm).open(id, opts)
+
+
+@builtin("agent_session_exists(id: string) -> bool", family="agent_sessions", strict=True)
+def agent_session_exists(vm: Vm, id: str) -> bool:
+    """Whether a session of that id is open."""
+    return store_of(vm).exists(id)
+
+
+@builtin("agent_session_current_id() -> string | nil", family="agent_sessions", strict=True)
+def agent_session_current_id(vm: Vm) -> str | None:
+    """The id of the session whose loop is running, innermost first; nil outside any loop."""
+    return store_of(vm).current_id()
+
+
+@builtin("agent_session_length(id: string) -> int", family="agent_sessions", strict=True)
+def agent_session_length(vm: Vm, id: str) -> int:
+    """The number of messages in a session. Throws when there is no such session."""
+    with domain_errors:
+        return store_of(vm).length(id)
+
+
+@builtin("agent_session_history(id: string, opts?: dict) -> list", family="agent_sessions", strict=True)
+def agent_session_history(vm: Vm, id: str, opts: Dict | None) -> list[Dict]:
+    """The messages behind a session's window, oldest first, those too that compaction or trim put away.
+
+    They begin with the last reset, or with the session given `{include_reset: true}`. Throws for unknown
+    ids and options. An extension of harnpy: docs/sessions.md.
+    """
+    with domain_errors:
+        return store_of(vm).history_value(id, opts)
+
+
+@builtin("agent_session_snapshot(id: string) -> dict | nil", family="agent_sessions", strict=True)
+def agent_session_snapshot(vm: Vm, id: str) -> Dict | None:
+    """The transcript and the state of a session as it stands; nil when there is no such session.
+
+    Spec: 08 §1.3.
+    """
+    return store_of(vm).snapshot_value(id)
+
+
+@builtin("agent_session_ancestry(id: string) -> dict | nil", family="agent_sessions", strict=True)
+def agent_session_ancestry(vm: Vm, id: str) -> Dict | None:
+    """`{parent_id, child_ids, root_id}` of a session; nil when there is no such session."""
+    return store_of(vm).ancestry(id)
+
+
+@builtin("agent_session_reset(id: string) -> nil", family="agent_sessions", strict=True)
+def agent_session_reset(vm: Vm, id: str) -> None:
+    """Start a session's transcript afresh; its id, subscribers and lineage stay."""
+    with domain_errors:
+        store_of(vm).reset(id)
+
+
+@builtin("agent_session_fork(src: string, dst?: string) -> string", family="agent_sessions", strict=True)
+def agent_session_fork(vm: Vm, src: str, dst: str | None) -> str:
+    """Copy a session's transcript under a new id, and answer that. Subscribers stay behind.
+
+    Throws when `src` is unknown or `dst` equals it. An existing `dst` gets the transcript and a new
+    parent. Spec: 08 §1.4.
+    """
+    with domain_errors:
+        return store_of(vm).fork(src, dst)
+
+
+@builtin(
+    "agent_session_fork_at(src: string, keep_first: int, dst?: string) -> string",
+    family="agent_sessions",
+    strict=True,
+)
+def agent_session_fork_at(vm: Vm, src: str, keep_first: int, dst: str | None) -> str:
+    """Fork a session, keeping only its first messages on the fork. Spec: 08 §1.4."""
+    with domain_errors:
+        return store_of(vm).fork_at(src, keep_first, dst)
+
+
+@builtin("agent_session_trim(id: string, keep_last: int) -> int", family="agent_sessions", strict=True)
+def agent_session_trim(vm: Vm, id: str, keep_last: int) -> int:
+    """Keep a session's newest messages, and answer how many there are now."""
+    with domain_errors:
+        return store_of(vm).trim(id, keep_last)
+
+
+@builtin("agent_session_inject(id: string, message: any) -> nil", family="agent_sessions", strict=True)
+def agent_session_inject(vm: Vm, id: str, message: Value) -> None:
+    """Append a message, a dict with a string `role`, to a session. Spec: 08 §1.5.
+
+    A loop that is running on the session takes it in before its next model call.
+    """
+    with domain_errors:
+        store_of(vm).adopt(id, message)
+
+
+@builtin("agent_session_close(id: string, status?: any) -> nil", family="agent_sessions", strict=True)
+def agent_session_close(vm: Vm, id: str, status: Value) -> None:
+    """Remove a session. `status`, a string or a dict with `reason`, tells its subscribers why.
+
+    Spec: 08 §1.6.
+    """
+    with domain_errors:
+        store_of(vm).close(id, status)

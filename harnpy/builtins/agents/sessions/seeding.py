@@ -1,0 +1,31 @@
+"""A session out of a recorded conversation. Spec: 08 §3.4."""
+
+from __future__ import annotations
+
+from harnpy.builtins.agents.sessions.service import store_of
+from harnpy.builtins.bridge.convert import domain_errors
+from harnpy.vm.declare.builtin import builtin
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from harnpy.vm.vm import Vm
+
+    Dict = dict[str, Any]
+
+
+@builtin(
+    "agent_session_seed_from_jsonl(jsonl_path: string, opts?: dict) -> dict",
+    family="agent_sessions",
+    strict=True,
+    guarded=True,
+)
+def agent_session_seed_from_jsonl(vm: Vm, jsonl_path: str, opts: Dict | None) -> Dict:
+    """Make a session of the messages in an `llm_transcript.jsonl`: `{ok, session_id?, …, error?}`.
+
+    `opts`: `truncate_to_last`, `drop_tool_calls`, `rename_session`, `validate`, `provider`, `model`.
+    What is wrong with the file is answered, not thrown. Spec: 08 §3.4.
+    """
+    with domain_errors:
+        return store_of(vm).seed_from_jsonl(jsonl_path, opts)

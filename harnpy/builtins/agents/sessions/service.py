@@ -1,0 +1,108 @@
+"""The Vm's session store, and how builtins reach it."""
+
+from __future__ import annotations
+
+from harnpy.builtins.language.text.json_writer import write, write_pretty
+from harnpy.session.effects import Effects
+from harnpy.session.errors import Interruption
+from harnpy.session.store import SessionStore
+from harnpy.text.json.reader import read
+from harnpy.vm.errors import Interrupted
+from harnpy.vm.values.objects import Builtin, Fn, display, type_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
+
+
+def make_store(vm: Vm) -> SessionStore:
+    """The session store of a Vm: its effects are the host's, its stack the running task's."""
+    host = vm.host
+
+    def warn(topic: str, message: str) -> None:
+        host.write_err(f"warning: {topic}: {message}\n")
+
+    effects = Effects(
+        now=host.now,
+        new_id=host.uuid7,
+        show=display,
+        warn=warn,
+        cwd=host.cwd,
+        env=host.env,
+        to_json=_to_json,
+        parse_json=read,
+        read_text=host.read_text,
+        write_text=host.write_text,
+        make_directory=host.make_directory,
+        rename=host.rename,
+        exists=host.exists,
+        as_data=_as_data,
+    )
+    return SessionStore(effects=effects, stack=lambda: vm.session_stack)
+
+
+def store_of(vm: Vm) -> SessionStore:
+    store: SessionStore = vm.sessions
+    return store
+
+
+def with_callables(vm: Vm, options: Value, *keys: str) -> Value:
+    """The options with the functions under ``keys`` as Python ones; what is no function stays."""
+    if type(options) is not dict:
+        return options
+    return {**options, **{key: _callable(vm, options[key]) for key in keys if key in options}}
+
+
+def callables_within(vm: Vm, value: Value) -> Value:
+    """``value`` with Python functions for the functions anywhere in its dicts and lists."""
+    if type(value) is dict:
+        return {key: callables_within(vm, item) for key, item in value.items()}
+    if type(value) is list:
+        return [callables_within(vm, item) for item in value]
+    return _callable(vm, value)
+
+
+def _callable(vm: Vm, value: Value) -> Any:
+    return python_function(vm, value) if type(value) in (Fn, Builtin) else value
+
+
+class _PythonFunction:
+    """A function of Harn that Python can call. It is shown as what it is: options may want its text."""
+
+    __slots__ = ("_function", "_vm")
+
+    def __init__(self, vm: Vm, function: Value) -> None:
+        self._vm = vm
+        self._function = function
+
+    def __call__(self, *args: Value) -> Value:
+        try:
+            return self._vm.call(self._function, *args)
+        except Interrupted as error:
+            raise Interruption(str(error)) from error
+
+    @property
+    def type_name(self) -> str:
+        return type_name(self._function)
+
+    def display(self) -> str:
+        return display(self._function)
+
+
+def python_function(vm: Vm, function: Value) -> Callable[..., Any]:
+    """A function of Harn for a domain package to call."""
+    return _PythonFunction(vm, function)
+
+
+def _as_data(value: Value) -> Any:
+    from harnpy.builtins.agents.event_log import as_data
+
+    return as_data(value)
+
+
+def _to_json(value: Value, pretty: bool = False) -> str:
+    return write_pretty(value) if pretty else write(value)

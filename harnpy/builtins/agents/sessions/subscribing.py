@@ -1,0 +1,43 @@
+"""Who hears of a session's agent events, and notes to its loops. Spec: 08 §1.7."""
+
+from __future__ import annotations
+
+from harnpy.builtins.agents.sessions.service import python_function, store_of
+from harnpy.builtins.bridge.convert import domain_errors
+from harnpy.vm.declare.builtin import builtin
+from harnpy.vm.errors import RuntimeFault
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
+
+
+@builtin("agent_subscribe(session_id: any, callback: any) -> nil", family="llm")
+def agent_subscribe(vm: Vm, session_id: Value, callback: Value) -> None:
+    """Call `callback` with each agent event of a session, which is opened if need be.
+
+    What the callback raises is a warning. Spec: 08 §1.7.
+    """
+    call = "agent_subscribe(session_id, callback)"
+    _require_string(call, "session_id", session_id)
+    if callback is None:
+        raise RuntimeFault(f"{call}: callback closure required")
+    if vm.callback(callback, 1) is None:
+        raise RuntimeFault(f"{call}: callback must be a closure")
+    with domain_errors:
+        store_of(vm).subscribe(session_id, python_function(vm, callback))
+
+
+@builtin("agent_inject_feedback(session_id: any, kind: any, content: any) -> nil", family="llm")
+def agent_inject_feedback(vm: Vm, session_id: Value, kind: Value, content: Value) -> None:
+    """Queue a note for the loop that runs on a session now or next. Spec: 07 §7.2."""
+    call = "agent_inject_feedback(session_id, kind, content)"
+    for name, value in (("session_id", session_id), ("kind", kind), ("content", content)):
+        _require_string(call, name, value)
+    store_of(vm).inject_feedback(session_id, kind, content)
+
+
+def _require_string(call: str, name: str, value: Value) -> None:
+    if type(value) is not str:
+        raise RuntimeFault(f"{call}: {name} must be a string")

@@ -1,0 +1,55 @@
+"""The model calls of compaction: who is asked, and with which prompt. Spec: 08 §4.4."""
+
+from __future__ import annotations
+
+import os
+
+from harnpy.builtins.agents.models.calls import ask, models_of
+from harnpy.builtins.language.text.templates import assets
+from harnpy.builtins.language.text.templates.functions import module_directory, rendered
+from harnpy.vm.errors import RuntimeFault, Thrown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
+
+#: Options of a call that say nothing about how to sum up.
+_NOT_FOR_SUMMARIES = frozenset(
+    "messages system prefill tools tool_choice tool_format tool_search response_format output_format "
+    "output_schema json_schema schema session_id".split()
+)
+
+
+def summarizer(vm: Vm, options: Value = None) -> Callable[[str], str]:
+    """A function that asks the model of ``options``, else the default one, and answers its text."""
+
+    def summarize(prompt: str) -> str:
+        given = options if type(options) is dict else {}
+        chosen = {key: value for key, value in given.items() if key not in _NOT_FOR_SUMMARIES}
+        chosen["structural_experiment"] = False  # not the environment's either
+        models = models_of(vm)
+        return ask(vm, models.request(prompt, None, models.options(chosen))).text
+
+    return summarize
+
+
+def prompt_from(vm: Vm, path: str) -> Callable[[str, int], str]:
+    """A function that renders the template ``path`` with the archived messages."""
+
+    def prompt(lines: str, count: int) -> str:
+        target = path
+        try:
+            target = assets.resolve(vm.host, path, module_directory(vm))
+            source = assets.read(vm.host, target)
+        except assets.AssetError as error:
+            raise RuntimeFault(f"failed to read compaction summarize_prompt {target}: {error}") from None
+        bindings = {"formatted_messages": lines, "archived_count": count}
+        try:
+            return rendered(vm, source, os.path.dirname(target), target, bindings).text
+        except Thrown as error:
+            raise RuntimeFault(f"compaction summarize_prompt render error: {error.value}") from None
+
+    return prompt

@@ -1,0 +1,68 @@
+"""The bound registry: the one that names of tools are looked up in. Spec: 07 §4.1.
+
+Each task has its own, or else its parent's: loops that run at once don't bind over one another.
+"""
+
+from __future__ import annotations
+
+from weakref import WeakKeyDictionary
+
+from harnpy.agent.tools.registry import bound_entry, entries_of, without_handler
+from harnpy.builtins.bridge.convert import domain_errors
+from harnpy.vm.declare.builtin import builtin
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from harnpy.vm.run.tasks.scheduler import Task
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
+
+    Dict = dict[str, Any]
+
+
+class _Bindings:
+    def __init__(self) -> None:
+        self.by_task: WeakKeyDictionary[Task, Dict | None] = WeakKeyDictionary()
+
+
+def bound_registry(vm: Vm) -> Dict | None:
+    """The registry that is bound for the running task."""
+    by_task = vm.state(_Bindings).by_task
+    task: Task | None = vm.tasks.current
+    while task is not None:
+        if task in by_task:
+            return by_task[task]
+        task = task.parent
+    return None
+
+
+def bind(vm: Vm, registry: Dict | None) -> None:
+    """Bind a registry for the running task, or none. A caller that must put things back keeps the old one."""
+    vm.state(_Bindings).by_task[vm.tasks.current] = registry
+
+
+@builtin("tool_bind(registry?: dict) -> dict | nil", family="tools")
+def tool_bind(vm: Vm, registry: Value) -> Value:
+    """Make a registry the one of `tool_ref` and `tool_def`; nil makes it none. Answers its argument."""
+    if registry is not None:
+        with domain_errors:
+            entries_of(registry, "tool_bind", "argument must be a tool registry or nil")
+    bind(vm, registry)
+    return registry
+
+
+@builtin("tool_ref(name: any) -> string", family="tools")
+def tool_ref(vm: Vm, name: Value) -> str:
+    """The name, if the bound registry has such a tool; throws if not."""
+    with domain_errors:
+        found: str = bound_entry(bound_registry(vm), "tool_ref", name)["name"]
+    return found
+
+
+@builtin("tool_def(name: any) -> dict", family="tools")
+def tool_def(vm: Vm, name: Value) -> Dict:
+    """The tool of that name in the bound registry, without its handler; throws if there is none."""
+    with domain_errors:
+        return without_handler(bound_entry(bound_registry(vm), "tool_def", name))

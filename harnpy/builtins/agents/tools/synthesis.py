@@ -1,0 +1,56 @@
+"""Synthesized tools: made of a description, run dry. Spec: 07 §4.8."""
+
+from __future__ import annotations
+
+from harnpy.agent.tools.synthesis import Synthesis, check_arguments, dry_run
+from harnpy.builtins.bridge.convert import domain_errors
+from harnpy.builtins.language.host.host import host_tool_call
+from harnpy.llm.errors import MisuseError
+from harnpy.vm.declare.builtin import builtin
+from harnpy.vm.values.objects import Fn, display
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
+
+    Dict = dict[str, Any]
+
+
+@builtin("tool_synthesize(spec: dict) -> closure", family="tools")
+def tool_synthesize(vm: Vm, spec: Value) -> Fn:
+    """A closure for a tool that has no code: it checks its arguments and tells what it would do.
+
+    `spec`: `{description, name?, parameters?, return_type?, capabilities?, executor?, …}`. Spec: 07 §4.8.
+    """
+    with domain_errors:
+        made = vm.state(Synthesis).add(spec, display)
+    id = made["id"]
+    return Fn(made["name"], ("args",), lambda depth, args=None: tool_synth_invoke(vm, id, args))
+
+
+@builtin("tool_synth_invoke(id: string, args?: dict) -> any", family="tools")
+def tool_synth_invoke(vm: Vm, id: str, args: Value) -> Value:
+    """Call a synthesized tool by its id; throws for one that isn't known any more."""
+    with domain_errors:
+        spec = vm.state(Synthesis).find(id)
+        check_arguments(spec, args)
+        if spec["executor"] == "host_bridge":
+            return host_tool_call(vm, spec.get("host_tool") or spec["name"], args)
+        if spec["executor"] == "mcp_server":
+            raise MisuseError(f"{spec['name']}: MCP is not supported by this version of harnpy yet")
+    return dry_run(spec, args)
+
+
+@builtin("tool_synthesis_cache() -> list", family="tools")
+def tool_synthesis_cache(vm: Vm) -> list[Dict]:
+    """What was synthesized, as `{id, name, description, parameters, executor, …}`, in that order."""
+    return vm.state(Synthesis).specs()
+
+
+@builtin("tool_synthesis_clear() -> nil", family="tools")
+def tool_synthesis_clear(vm: Vm) -> None:
+    """Forget the synthesized tools: closures made of them throw from now on."""
+    vm.state(Synthesis).clear()

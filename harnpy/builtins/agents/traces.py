@@ -1,0 +1,26 @@
+"""What the calls and loops of the program did so far. Spec: 07 §9.4."""
+
+from __future__ import annotations
+
+from harnpy.builtins.agents.models.calls import models_of
+from harnpy.vm.declare.builtin import builtin
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from harnpy.vm.vm import Vm
+
+    Dict = dict[str, Any]
+
+
+@builtin("agent_trace() -> list", family="llm")
+def agent_trace(vm: Vm) -> list[Dict]:
+    """Every model call, retry, tool run and loop of the program so far, as dicts with a `type`."""
+    return list(models_of(vm).trace.events)
+
+
+@builtin("agent_trace_summary() -> dict", family="llm")
+def agent_trace_summary(vm: Vm) -> Dict:
+    """What the events of `agent_trace` add up to; `status` and `iterations` are the last loop's."""
+    return models_of(vm).trace.summary()

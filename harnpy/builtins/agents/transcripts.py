@@ -1,0 +1,255 @@
+"""Transcripts as values: making, reading and changing them. Spec: 08 §2.4."""
+
+from __future__ import annotations
+
+from harnpy.builtins.agents.sessions.service import store_of
+from harnpy.builtins.agents.sessions.summarizing import summarizer
+from harnpy.builtins.bridge.convert import domain_errors
+from harnpy.builtins.language.text.json_writer import write_pretty
+from harnpy.session import transcripts
+from harnpy.session.summaries import conversation_lines
+from harnpy.session.transcripts import Transcripts, is_transcript
+from harnpy.text.json.reader import JsonError, read
+from harnpy.vm.declare.builtin import ABSENT, builtin
+from harnpy.vm.errors import RuntimeFault, Thrown
+from harnpy.vm.values.objects import display
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
+
+    Dict = dict[str, Any]
+
+_KEEP_LAST = 6
+_SUMMARY_PROMPT = (
+    "Write a summary of this conversation that lets another agent take over: keep what was asked, the limits "
+    "that apply, what was decided, open questions and the next steps. Short, with nothing needed left out."
+)
+
+
+@builtin("transcript(metadata?: any) -> dict", family="transcripts", counted=True)
+def transcript(vm: Vm, metadata: Value = ABSENT) -> Dict:
+    """An empty transcript."""
+    made = _maker(vm).new()
+    return made if metadata is ABSENT else {**made, "metadata": metadata}
+
+
+@builtin("conversation() -> list", family="transcripts")
+def conversation(vm: Vm) -> list[Value]:
+    """An empty message list."""
+    return []
+
+
+@builtin("transcript_from_messages(messages: any) -> dict", family="transcripts")
+def transcript_from_messages(vm: Vm, messages: Value) -> Dict:
+    """A new transcript with the messages of a list or of another transcript."""
+    with domain_errors:
+        if is_transcript(messages):
+            messages = transcripts.messages_of(messages)
+        elif type(messages) is not list:
+            raise Thrown("transcript_from_messages: argument must be a message list or transcript")
+    return _maker(vm).new(messages)
+
+
+@builtin("transcript_messages(t: dict) -> list", family="transcripts")
+def transcript_messages(vm: Vm, t: Value) -> list[Value]:
+    """The messages of a transcript."""
+    with domain_errors:
+        return transcripts.messages_of(_transcript("transcript_messages", t))
+
+
+@builtin("transcript_events(t: dict) -> list", family="transcripts")
+def transcript_events(vm: Vm, t: Value) -> list[Value]:
+    """The events of a transcript, messages and all else that happened."""
+    events = _transcript("transcript_events", t).get("events")
+    return events if type(events) is list else []
+
+
+@builtin("transcript_assets(t: dict) -> list", family="transcripts")
+def transcript_assets(vm: Vm, t: Value) -> list[Value]:
+    """The assets of a transcript."""
+    with domain_errors:
+        return transcripts.assets_of(_transcript("transcript_assets", t))
+
+
+@builtin("transcript_summary(t: dict) -> string | nil", family="transcripts")
+def transcript_summary(vm: Vm, t: Value) -> Value:
+    """The summary of a transcript; nil when it has none."""
+    return _transcript("transcript_summary", t).get("summary")
+
+
+@builtin("transcript_id(t: dict) -> string", family="transcripts")
+def transcript_id(vm: Vm, t: Value) -> str:
+    """The id of a transcript; `""` when it has none."""
+    id = _transcript("transcript_id", t).get("id")
+    return "" if id is None else display(id)
+
+
+@builtin("transcript_add_asset(t: dict, asset: any) -> dict", family="transcripts")
+def transcript_add_asset(vm: Vm, t: Value, asset: Value) -> Dict:
+    """A transcript with one asset more; one of the same id is replaced. Spec: 08 §2.4."""
+    former = _transcript("transcript_add_asset", t)
+    if asset is None:
+        raise Thrown("transcript_add_asset: missing asset")
+    with domain_errors:
+        return _maker(vm).with_asset(former, asset)
+
+
+@builtin("transcript_render_visible(t: dict) -> string", family="transcripts")
+def transcript_render_visible(vm: Vm, t: Value) -> str:
+    """`ROLE: TEXT`, a line for each public event that has text."""
+    return transcripts.rendered(_transcript("transcript_render_visible", t), display)
+
+
+@builtin("transcript_render_full(t: dict) -> string", family="transcripts")
+def transcript_render_full(vm: Vm, t: Value) -> str:
+    """`[VISIBILITY] ROLE: TEXT`, a line for each event."""
+    return transcripts.rendered_in_full(_transcript("transcript_render_full", t), display)
+
+
+@builtin("transcript_export(t: dict) -> string", family="transcripts")
+def transcript_export(vm: Vm, t: Value) -> str:
+    """A transcript as JSON, two spaces to a level."""
+    return write_pretty(_transcript("transcript_export", t))
+
+
+@builtin("transcript_import(text: string) -> any", family="transcripts")
+def transcript_import(vm: Vm, text: str) -> Value:
+    """The value of a JSON text; whether it is a transcript isn't looked at."""
+    try:
+        return read(text)
+    except JsonError as error:
+        raise RuntimeFault(f"transcript_import: {error}") from None
+
+
+@builtin("transcript_fork(t: dict, opts?: dict) -> dict", family="transcripts")
+def transcript_fork(vm: Vm, t: Value, opts: Value) -> Dict:
+    """A transcript in state `forked`, under its id. `opts`: `retain_messages`, `retain_summary` (true)."""
+    former = _transcript("transcript_fork", t)
+    options = opts if type(opts) is dict else {}
+    retain = [bool(options.get(key, True)) for key in ("retain_messages", "retain_summary")]
+    with domain_errors:
+        return _maker(vm).forked(former, *retain)
+
+
+@builtin("transcript_reset(opts?: dict) -> dict", family="transcripts")
+def transcript_reset(vm: Vm, opts: Value) -> Dict:
+    """A new, empty, active transcript with an event that says so. `opts`: `metadata`."""
+    return _maker(vm).reset(opts if type(opts) is dict else {})
+
+
+@builtin("transcript_archive(t: dict) -> dict", family="transcripts")
+def transcript_archive(vm: Vm, t: Value) -> Dict:
+    """A transcript in state `archived`."""
+    return _moved(vm, "archive", t, "archived")
+
+
+@builtin("transcript_abandon(t: dict) -> dict", family="transcripts")
+def transcript_abandon(vm: Vm, t: Value) -> Dict:
+    """A transcript in state `abandoned`."""
+    return _moved(vm, "abandon", t, "abandoned")
+
+
+@builtin("transcript_resume(t: dict) -> dict", family="transcripts")
+def transcript_resume(vm: Vm, t: Value) -> Dict:
+    """A transcript in state `active` again."""
+    return _moved(vm, "resume", t, "active")
+
+
+@builtin("transcript_summarize(t: dict, opts?: dict) -> dict", family="transcripts")
+def transcript_summarize(vm: Vm, t: Value, opts: Value) -> Dict:
+    """A transcript with its last messages and a summary that a model wrote of all.
+
+    `opts`: `keep_last` (6), `prompt`, and what `llm_call` takes. Spec: 08 §2.4.
+    """
+    former = _transcript("transcript_summarize", t)
+    options = opts if type(opts) is dict else {}
+    keep_last, prompt = options.get("keep_last"), options.get("prompt")
+    question = _SUMMARY_PROMPT if prompt is None else display(prompt)
+    with domain_errors:
+        lines = conversation_lines(transcripts.messages_of(former), display)
+        reply = summarizer(vm, options)(f"{question}\n\nConversation:\n{lines}")
+        kept = max(0, keep_last) if type(keep_last) is int else _KEEP_LAST
+        return _maker(vm).summarised(former, kept, reply)
+
+
+@builtin("transcript_stats(t: any) -> dict", family="transcripts")
+def transcript_stats(vm: Vm, t: Value) -> Dict:
+    """How many messages and events of each sort there are; all zero for what is no dict."""
+    return transcripts.statistics(t)
+
+
+@builtin("transcript_events_by_kind(t: any, kind: string) -> list", family="transcripts")
+def transcript_events_by_kind(vm: Vm, t: Value, kind: str) -> list[Dict]:
+    """The events of one kind; none for what is no transcript."""
+    return [event for event in transcripts.events_of(t) if event.get("kind") == kind]
+
+
+@builtin("add_message(c: any, role: string, content: any) -> any", family="transcripts", counted=True)
+def add_message(vm: Vm, c: Value = None, role: Value = "", content: Value = ABSENT) -> Value:
+    """A message list, or a transcript, with one message more."""
+    return _with_message(vm, "add_message", c, {"role": display(role), "content": _content(content)})
+
+
+@builtin("add_user(c: any, content: any) -> any", family="transcripts", counted=True)
+def add_user(vm: Vm, c: Value = None, content: Value = ABSENT) -> Value:
+    """A message list, or a transcript, with one user message more. A transcript loses its other events."""
+    return _said(vm, "user", c, content)
+
+
+@builtin("add_assistant(c: any, content: any) -> any", family="transcripts", counted=True)
+def add_assistant(vm: Vm, c: Value = None, content: Value = ABSENT) -> Value:
+    """A message list, or a transcript, with one assistant message more, as `add_user`."""
+    return _said(vm, "assistant", c, content)
+
+
+@builtin("add_system(c: any, content: any) -> any", family="transcripts", counted=True)
+def add_system(vm: Vm, c: Value = None, content: Value = ABSENT) -> Value:
+    """A message list, or a transcript, with one system message more, as `add_user`."""
+    return _said(vm, "system", c, content)
+
+
+@builtin("add_tool_result(c: any, tool_use_id: string, content: string) -> any", family="transcripts")
+def add_tool_result(vm: Vm, c: Value, tool_use_id: str, content: str) -> Value:
+    """A message list, or a transcript, with the result of a tool call more."""
+    message = {"role": "tool_result", "tool_use_id": tool_use_id, "content": content}
+    return _with_message(vm, "add_tool_result", c, message)
+
+
+def _maker(vm: Vm) -> Transcripts:
+    return Transcripts(store_of(vm).effects)
+
+
+def _transcript(verb: str, value: Value) -> Dict:
+    if not is_transcript(value):
+        raise Thrown(f"{verb}: argument must be a transcript")
+    found: Dict = value
+    return found
+
+
+def _moved(vm: Vm, verb: str, value: Value, state: str) -> Dict:
+    former = _transcript(f"transcript_{verb}", value)
+    with domain_errors:
+        return _maker(vm).moved(former, verb, state)
+
+
+def _content(given: Value) -> Value:
+    return "" if given is ABSENT else given
+
+
+def _said(vm: Vm, role: str, given: Value, content: Value) -> Value:
+    message = {"role": role, "content": _content(content)}
+    return _with_message(vm, f"add_{role}", given, message, keep_events=False)
+
+
+def _with_message(vm: Vm, verb: str, given: Value, message: Dict, keep_events: bool = True) -> Value:
+    if type(given) is list:
+        return [*given, message]
+    if not is_transcript(given):
+        raise Thrown(f"{verb}: first argument must be a message list or transcript")
+    with domain_errors:
+        messages = [*transcripts.messages_of(given), message]
+        return _maker(vm).with_messages(given, messages, keep_events=keep_events)

@@ -1,0 +1,109 @@
+"""Workers: agents that work beside the program, task after task. Spec: 07 §11, 08 §13.1."""
+
+from __future__ import annotations
+
+from harnpy.builtins.agents.sessions.service import callables_within
+from harnpy.builtins.bridge.agent_functions import graph_with_python_functions, node_with_python_functions
+from harnpy.builtins.bridge.agent_runtime import runtime_of
+from harnpy.builtins.bridge.convert import domain_errors
+from harnpy.builtins.bridge.worker_runtime import require, workers_of
+from harnpy.builtins.language.text.json_writer import write
+from harnpy.vm.declare.builtin import ABSENT, builtin
+from harnpy.vm.values.objects import display
+from harnpy.workflow.workers.spawning import spawn_agent as spawn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
+
+    Dict = dict[str, Any]
+
+
+@builtin("spawn_agent(config: dict) -> dict", family="agents", counted=True, guarded=True)
+def spawn_agent(vm: Vm, config: Value = ABSENT) -> Dict:
+    """Let a worker begin with `{task, node or graph, name?, tools?, policy?, carry?, …}`; its handle.
+
+    It comes at once, with `wait: true` when the work is done. Spec: 07 §11.2.
+    """
+    require("spawn_agent: missing config", config)
+    workers = workers_of(vm)
+    with domain_errors:
+        worker = spawn(runtime_of(vm), workers, _with_python_functions(vm, config))
+        if config.get("wait"):
+            workers.wait(worker, cycle=True)
+        return worker.handle()
+
+
+@builtin("wait_agent(handle: any) -> dict | list", family="agents", counted=True)
+def wait_agent(vm: Vm, handle: Value = ABSENT) -> Value:
+    """Wait until a worker, or each of a list, is done; what became of it. Raises what made its run fail."""
+    require("wait_agent: missing worker handle", handle)
+    if type(handle) is list:
+        return [_waited(vm, each) for each in handle]
+    return _waited(vm, handle)
+
+
+@builtin("send_input(handle: any, text: string) -> dict", family="agents", counted=True)
+def send_input(vm: Vm, handle: Value = ABSENT, text: Value = ABSENT) -> Dict:
+    """Give a worker that isn't running another task; its conversation goes on as its `carry` says."""
+    require("send_input: requires worker handle and task text", handle, text)
+    with domain_errors:
+        worker = workers_of(vm).find(handle)
+        workers_of(vm).send(worker, display(text))
+        return worker.handle()
+
+
+@builtin("worker_trigger(handle: any, payload: any) -> dict", family="agents", counted=True)
+def worker_trigger(vm: Vm, handle: Value = ABSENT, payload: Value = ABSENT) -> Dict:
+    """Start the next cycle of a retriggerable worker with `payload` as its task; a value as JSON."""
+    require("worker_trigger: requires worker handle and payload", handle, payload)
+    with domain_errors:
+        worker = workers_of(vm).find(handle)
+        workers_of(vm).trigger(worker, payload if type(payload) is str else write(payload))
+        return worker.handle()
+
+
+@builtin("resume_agent(id_or_path: string) -> dict", family="agents", counted=True)
+def resume_agent(vm: Vm, id_or_path: Value = ABSENT) -> Dict:
+    """The worker as its snapshot has it: an id, or the path of the file. It rests until `send_input`."""
+    require("resume_agent: missing worker id or snapshot path", id_or_path)
+    name = id_or_path.get("id") if type(id_or_path) is dict else id_or_path
+    with domain_errors:
+        return workers_of(vm).resume(display(name)).handle()
+
+
+@builtin("close_agent(handle: any) -> dict", family="agents", counted=True)
+def close_agent(vm: Vm, handle: Value = ABSENT) -> Dict:
+    """End a worker, whatever it does; its status is `cancelled` then."""
+    require("close_agent: missing worker handle", handle)
+    with domain_errors:
+        worker = workers_of(vm).find(handle)
+        workers_of(vm).close(worker)
+        return worker.handle()
+
+
+@builtin("list_agents() -> list", family="agents")
+def list_agents(vm: Vm) -> list[Dict]:
+    """All workers of this run, the oldest first."""
+    return [worker.handle() for worker in workers_of(vm).all()]
+
+
+def _waited(vm: Vm, handle: Value) -> Dict:
+    workers = workers_of(vm)
+    with domain_errors:
+        worker = workers.find(handle)
+        workers.wait(worker)
+        return worker.handle()
+
+
+def _with_python_functions(vm: Vm, config: Value) -> Value:
+    if type(config) is not dict:
+        return config
+    work = {
+        "node": node_with_python_functions(vm, config.get("node")),
+        "graph": graph_with_python_functions(vm, config.get("graph")),
+    }
+    return {**callables_within(vm, {key: config[key] for key in config if key not in work}), **work}

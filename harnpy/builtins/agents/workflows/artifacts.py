@@ -1,0 +1,87 @@
+"""Artifacts, and which of them a model gets to see. Spec: 08 §5."""
+
+from __future__ import annotations
+
+from harnpy.builtins.agents.plans import current_run
+from harnpy.builtins.agents.sessions.service import store_of, with_callables
+from harnpy.builtins.bridge.convert import domain_errors
+from harnpy.llm.errors import MisuseError
+from harnpy.vm.declare.builtin import builtin
+from harnpy.workflow.artifacts import making, selection
+from harnpy.workflow.artifacts.artifact import HANDOFF, normalised, read_artifacts
+from harnpy.workflow.artifacts.assembly import assemble
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
+
+    Dict = dict[str, Any]
+
+
+@builtin("artifact(payload: dict) -> dict", family="records", counted=True)
+def artifact(vm: Vm, payload: Value = None) -> Dict:
+    """An artifact with every key: `{_type, id, kind, title, text, data, source, priority, lineage, …}`."""
+    with domain_errors:
+        if payload is None:
+            raise MisuseError("artifact: missing artifact payload")
+        return _announced(vm, normalised(payload, store_of(vm).effects, run_id=current_run(vm)))
+
+
+@builtin("artifact_derive(parent: dict, kind?: string, extra?: dict) -> dict", family="records", counted=True)
+def artifact_derive(vm: Vm, parent: Value = None, kind: Value = None, extra: Value = None) -> Dict:
+    """A copy of an artifact of another kind, descended from it; `extra.text` is its text."""
+    with domain_errors:
+        if parent is None:
+            raise MisuseError("artifact_derive: missing parent")
+        return _announced(vm, making.derived(parent, kind, extra, store_of(vm).effects))
+
+
+@builtin("artifact_select(artifacts: list, policy?: dict) -> list", family="records", counted=True)
+def artifact_select(vm: Vm, artifacts: Value = None, policy: Value = None) -> list[Dict]:
+    """The artifacts that a context policy lets through, the most important first. Spec: 08 §5.3."""
+    with domain_errors:
+        return selection.select(*_read(vm, artifacts, policy))
+
+
+@builtin(
+    "select_artifacts_adaptive(artifacts: list, policy?: dict) -> list", family="workflows", counted=True
+)
+def select_artifacts_adaptive(vm: Vm, artifacts: Value = None, policy: Value = None) -> list[Dict]:
+    """`artifact_select` without what is outdated or repeated, and with what is too long made shorter."""
+    with domain_errors:
+        return selection.select_adaptive(*_read(vm, artifacts, policy))
+
+
+@builtin("artifact_context(artifacts: list, policy?: dict) -> string", family="records", counted=True)
+def artifact_context(vm: Vm, artifacts: Value = None, policy: Value = None) -> str:
+    """The selected artifacts as tagged text for a model, or with `render: "json"` as JSON. Spec: 08 §5.4."""
+    with domain_errors:
+        given, read = _read(vm, artifacts, policy)
+        return selection.render(selection.select(given, read), read["render"], store_of(vm).effects.to_json)
+
+
+@builtin("assemble_context(options: dict) -> dict", family="workflows", counted=True)
+def assemble_context(vm: Vm, options: Value = None) -> Dict:
+    """The best chunks of `{artifacts, budget_tokens?, query?, strategy?, dedup?, …}` that a budget holds.
+
+    `{chunks, included, dropped, reasons, total_tokens, budget_tokens, strategy, dedup}`. Spec: 08 §5.5.
+    """
+    with domain_errors:
+        return assemble(with_callables(vm, options, "ranker_callback"), store_of(vm).effects)
+
+
+def _read(vm: Vm, artifacts: Value, policy: Value) -> tuple[list[Dict], Dict]:
+    return read_artifacts(artifacts, store_of(vm).effects), selection.read_context_policy(policy)
+
+
+def _announced(vm: Vm, made: Dict) -> Dict:
+    """The artifact; the current session hears of a handoff."""
+    sessions = store_of(vm)
+    id = sessions.current_id()
+    if made["kind"] == HANDOFF and id is not None:
+        event = {"type": "handoff", "session_id": id, "artifact_id": made["id"], "handoff": made["data"]}
+        sessions.emit(id, event)
+    return made

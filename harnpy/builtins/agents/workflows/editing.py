@@ -1,0 +1,135 @@
+"""Workflow graphs made from others; the ones given stay as they are. Spec: 08 §6.5."""
+
+from __future__ import annotations
+
+from harnpy.builtins.bridge.convert import domain_errors
+from harnpy.vm.declare.builtin import builtin
+from harnpy.vm.errors import RuntimeFault
+from harnpy.vm.values.objects import display
+from harnpy.workflow.graph import editing
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
+
+    Dict = dict[str, Any]
+
+_POLICY_UPDATE = "workflow policy update"
+
+
+@builtin("workflow_clone(graph: dict) -> dict", family="workflows")
+def workflow_clone(vm: Vm, graph: Value) -> Dict:
+    """The same graph with `_clone` after its id, a version later."""
+    with domain_errors:
+        return editing.clone(graph, vm.sessions.effects)
+
+
+@builtin(
+    "workflow_insert_node(graph: dict, node: dict, edge?: dict) -> dict",
+    family="workflows",
+    counted=True,
+)
+def workflow_insert_node(vm: Vm, graph: Value = None, node: Value = None, edge: Value = None) -> Dict:
+    """The graph with a node more, and an edge if one is given; a node of the same id is replaced."""
+    _require("workflow_insert_node", workflow=graph, node=node)
+    with domain_errors:
+        return editing.insert_node(graph, node, edge, vm.sessions.effects)
+
+
+@builtin(
+    "workflow_replace_node(graph: dict, id: string, node: dict) -> dict",
+    family="workflows",
+    counted=True,
+)
+def workflow_replace_node(vm: Vm, graph: Value = None, id: Value = None, node: Value = None) -> Dict:
+    """The graph with another node under an id; an unknown id is added."""
+    _require("workflow_replace_node", workflow=graph, node_id=id, node=node)
+    with domain_errors:
+        return editing.replace_node(graph, display(id), node, vm.sessions.effects)
+
+
+@builtin(
+    "workflow_rewire(graph: dict, from_id: string, to_id: string, branch?: string) -> dict",
+    family="workflows",
+    counted=True,
+)
+def workflow_rewire(
+    vm: Vm, graph: Value = None, from_id: Value = None, to_id: Value = None, branch: Value = None
+) -> Dict:
+    """The graph with one edge instead of all that leave `from_id` on that branch; nil is no branch."""
+    _require("workflow_rewire", workflow=graph, **{"from": from_id, "to": to_id})
+    with domain_errors:
+        return editing.rewire(graph, display(from_id), display(to_id), _text(branch), vm.sessions.effects)
+
+
+@builtin(
+    "workflow_set_model_policy(graph: dict, id: string, policy: dict) -> dict",
+    family="workflows",
+    counted=True,
+)
+def workflow_set_model_policy(vm: Vm, graph: Value = None, id: Value = None, policy: Value = None) -> Dict:
+    """The graph with another `model_policy` of a node: nothing of the former one stays."""
+    return _set_policy(vm, "model_policy", graph, id, policy)
+
+
+@builtin(
+    "workflow_set_context_policy(graph: dict, id: string, policy: dict) -> dict",
+    family="workflows",
+    counted=True,
+)
+def workflow_set_context_policy(vm: Vm, graph: Value = None, id: Value = None, policy: Value = None) -> Dict:
+    """The graph with another `context_policy` of a node: nothing of the former one stays."""
+    return _set_policy(vm, "context_policy", graph, id, policy)
+
+
+@builtin(
+    "workflow_set_auto_compact(graph: dict, id: string, policy: dict) -> dict",
+    family="workflows",
+    counted=True,
+)
+def workflow_set_auto_compact(vm: Vm, graph: Value = None, id: Value = None, policy: Value = None) -> Dict:
+    """The graph with another `auto_compact` of a node: nothing of the former one stays."""
+    return _set_policy(vm, "auto_compact", graph, id, policy)
+
+
+@builtin(
+    "workflow_set_output_visibility(graph: dict, id: string, value: string) -> dict",
+    family="workflows",
+    counted=True,
+)
+def workflow_set_output_visibility(
+    vm: Vm, graph: Value = None, id: Value = None, value: Value = None
+) -> Dict:
+    """The graph with a node that shows only messages of a visibility in its transcript; nil shows all."""
+    _require(_POLICY_UPDATE, workflow=graph, node_id=id)
+    if value is not None and type(value) is not str:
+        raise RuntimeFault("workflow_set_output_visibility: value must be a string or nil")
+    with domain_errors:
+        return editing.set_output_visibility(graph, display(id), value, vm.sessions.effects)
+
+
+@builtin("workflow_commit(graph: dict, reason?: string) -> dict", family="workflows")
+def workflow_commit(vm: Vm, graph: Value, reason: str | None) -> Dict:
+    """The graph with a note that it was committed, if it is valid."""
+    with domain_errors:
+        return editing.commit(graph, reason, vm.sessions.effects)
+
+
+def _set_policy(vm: Vm, field: str, graph: Value, id: Value, policy: Value) -> Dict:
+    _require(_POLICY_UPDATE, workflow=graph, node_id=id, policy=policy)
+    with domain_errors:
+        return editing.set_policy(graph, display(id), field, policy, vm.sessions.effects)
+
+
+def _require(caller: str, **arguments: Value) -> None:
+    """Raise when one of the arguments is nil or was not written."""
+    for name, value in arguments.items():
+        if value is None:
+            raise RuntimeFault(f"{caller}: missing {name.replace('_', ' ')}")
+
+
+def _text(value: Value) -> str | None:
+    return None if value is None else display(value)

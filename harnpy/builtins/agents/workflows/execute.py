@@ -1,0 +1,40 @@
+"""Running a workflow. Spec: 08 §7."""
+
+from __future__ import annotations
+
+from harnpy.builtins.agents.sessions.service import callables_within
+from harnpy.builtins.bridge.agent_functions import graph_with_python_functions
+from harnpy.builtins.bridge.agent_runtime import runtime_of
+from harnpy.builtins.bridge.convert import domain_errors
+from harnpy.vm.declare.builtin import builtin
+from harnpy.vm.values.objects import display
+from harnpy.workflow.execution.execute import execute
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
+
+    Dict = dict[str, Any]
+
+
+@builtin(
+    "workflow_execute(task: string, graph: dict, artifacts?: list, options?: dict) -> dict",
+    family="workflows",
+    counted=True,
+)
+def workflow_execute(
+    vm: Vm, task: Value = None, graph: Value = None, artifacts: Value = None, options: Value = None
+) -> Dict:
+    """Run a graph's nodes, from its entry along its edges: `{status, run, artifacts, transcript, path}`.
+
+    The status is `completed`, or `paused` when `max_steps` were not enough; `resume_path` goes on then. A
+    stage that fails takes the edges of its branch and ends nothing.
+    """
+    runtime = runtime_of(vm)
+    given = runtime.models.options(callables_within(vm, options))
+    text = "" if task is None else display(task)
+    with domain_errors:
+        return execute(runtime, text, graph_with_python_functions(vm, graph), artifacts, given)

@@ -1,0 +1,78 @@
+"""Workflow graphs: making and looking at them. Spec: 08 §6."""
+
+from __future__ import annotations
+
+from harnpy.builtins.bridge.convert import domain_errors
+from harnpy.vm.declare.builtin import builtin
+from harnpy.vm.errors import RuntimeFault
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
+
+    Dict = dict[str, Any]
+
+
+@builtin("workflow_graph(graph?: dict) -> dict", family="workflows")
+def workflow_graph(vm: Vm, graph: Value) -> Dict:
+    """The normal form of a graph: every key of it, its nodes and edges, with the defaults.
+
+    `act`, `verify` and `repair` stand for nodes where there are no `nodes`. Spec: 08 §6.2.
+    """
+    with domain_errors:
+        return _normal(vm, graph)
+
+
+@builtin("workflow_validate(graph: dict, ceiling?: dict) -> dict", family="workflows")
+def workflow_validate(vm: Vm, graph: Value, ceiling: Value) -> Dict:
+    """What is wrong with a graph: `{valid, errors, warnings, reachable_nodes}`.
+
+    `ceiling` is the capability policy that the graph must stay below. Spec: 08 §6.3.
+    """
+    from harnpy.workflow.graph.policies import read_ceiling
+    from harnpy.workflow.graph.validate import validate
+
+    with domain_errors:
+        return validate(_normal(vm, graph), read_ceiling(ceiling))
+
+
+@builtin("workflow_inspect(graph: dict, ceiling?: dict) -> dict", family="workflows")
+def workflow_inspect(vm: Vm, graph: Value, ceiling: Value) -> Dict:
+    """A graph with what is to be said of it: `{graph, validation, node_count, edge_count}`."""
+    from harnpy.workflow.graph.reports import inspect
+
+    with domain_errors:
+        return inspect(_normal(vm, graph), ceiling)
+
+
+@builtin("workflow_policy_report(graph: dict, ceiling?: dict) -> dict", family="workflows")
+def workflow_policy_report(vm: Vm, graph: Value, ceiling: Value) -> Dict:
+    """What a graph and its nodes may do: `{workflow_policy, ceiling, validation, nodes}`.
+
+    Of each node: `{node_id, policy, tools}`.
+    """
+    from harnpy.workflow.graph.reports import policy_report
+
+    with domain_errors:
+        return policy_report(_normal(vm, graph), ceiling)
+
+
+@builtin("workflow_diff(left: dict, right: dict) -> dict", family="workflows")
+def workflow_diff(vm: Vm, left: Value, right: Value) -> Dict:
+    """Whether two graphs differ as data, with their normal forms: `{changed, left, right}`."""
+    from harnpy.workflow.graph.reports import diff
+
+    for side, graph in (("left", left), ("right", right)):
+        if graph is None:
+            raise RuntimeFault(f"workflow_diff: missing {side} workflow")
+    with domain_errors:
+        return diff(_normal(vm, left), _normal(vm, right), vm.sessions.effects)
+
+
+def _normal(vm: Vm, graph: Value) -> Dict:
+    from harnpy.workflow.graph.normalise import normalise_graph
+
+    return normalise_graph(graph, vm.sessions.effects)

@@ -1,0 +1,141 @@
+"""The ``workflow`` namespace: messages to workflows, and from them. Spec: 08 §10."""
+
+from __future__ import annotations
+
+import os.path
+
+from harnpy.builtins.bridge.convert import domain_errors
+from harnpy.builtins.bridge.places import runtime_root
+from harnpy.builtins.language.text.json_writer import write_stored
+from harnpy.llm.options import Options
+from harnpy.project import STATE_VARIABLE, state_directory
+from harnpy.text.json.reader import read
+from harnpy.vm.declare.builtin import builtin
+from harnpy.vm.errors import RuntimeFault
+from harnpy.vm.values.objects import display
+from harnpy.workflow.messages.mailbox import Mailbox
+from harnpy.workflow.messages.state import World
+from harnpy.workflow.messages.targets import read_target
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
+
+    Dict = dict[str, Any]
+
+_UPDATE_MS = 30_000
+
+
+@builtin(
+    "workflow.signal(target: any, name: string, payload?: any) -> dict", family="workflows", counted=True
+)
+def signal(vm: Vm, target: Value = None, name: Value = None, payload: Value = None) -> Dict:
+    """Put a message into a workflow's mailbox: `{workflow_id, message, status}`."""
+    with domain_errors:
+        return _mailbox(vm, "signal", target).signal(_name("signal", name), _data(payload))
+
+
+@builtin("workflow.query(target: any, name: string) -> any", family="workflows", counted=True)
+def query(vm: Vm, target: Value = None, name: Value = None) -> Value:
+    """What a workflow published last under a name; nil without it."""
+    with domain_errors:
+        return _mailbox(vm, "query", target).query(_name("query", name))
+
+
+@builtin(
+    "workflow.publish_query(target: any, name: string, value?: any) -> dict",
+    family="workflows",
+    counted=True,
+)
+def publish_query(vm: Vm, target: Value = None, name: Value = None, value: Value = None) -> Dict:
+    """Let `workflow.query` answer `value` for a name; the mailbox's status."""
+    with domain_errors:
+        return _mailbox(vm, "publish_query", target).publish_query(_name("publish_query", name), _data(value))
+
+
+@builtin(
+    "workflow.update(target: any, name: string, payload?: any, options?: dict) -> any",
+    family="workflows",
+    counted=True,
+)
+def update(
+    vm: Vm, target: Value = None, name: Value = None, payload: Value = None, options: Value = None
+) -> Value:
+    """Put a request into a workflow's mailbox and wait for the response, at most `{timeout_ms = 30000}`."""
+    timeout = Options(options, display).count("timeout_ms", _UPDATE_MS)
+    with domain_errors:
+        return _mailbox(vm, "update", target).update(_name("update", name), _data(payload), timeout / 1000)
+
+
+@builtin("workflow.receive(target: any) -> dict | nil", family="workflows", counted=True)
+def receive(vm: Vm, target: Value = None) -> Dict | None:
+    """Take the oldest message out of a mailbox: `{workflow_id, seq, kind, name, request_id, payload, …}`."""
+    with domain_errors:
+        return _mailbox(vm, "receive", target).receive()
+
+
+@builtin(
+    "workflow.respond_update(target: any, request_id: string, value: any, name?: string) -> dict",
+    family="workflows",
+    counted=True,
+)
+def respond_update(
+    vm: Vm, target: Value = None, request_id: Value = None, value: Value = None, name: Value = None
+) -> Dict:
+    """Answer the request of a `workflow.update`; the mailbox's status."""
+    with domain_errors:
+        mailbox = _mailbox(vm, "respond_update", target)
+        if request_id is None or request_id == "":
+            raise RuntimeFault("workflow.respond_update: missing request id")
+        return mailbox.respond(display(request_id), _data(value), None if name is None else display(name))
+
+
+@builtin("workflow.pause(target: any) -> dict", family="workflows", counted=True)
+def pause(vm: Vm, target: Value = None) -> Dict:
+    """Tell a workflow to pause, which it does when it looks; the mailbox's status."""
+    with domain_errors:
+        return _mailbox(vm, "pause", target).pause(True)
+
+
+@builtin("workflow.resume(target: any) -> dict", family="workflows", counted=True)
+def resume(vm: Vm, target: Value = None) -> Dict:
+    """Tell a workflow to go on; the mailbox's status."""
+    with domain_errors:
+        return _mailbox(vm, "resume", target).pause(False)
+
+
+@builtin("workflow.status(target: any) -> dict", family="workflows", counted=True)
+def status(vm: Vm, target: Value = None) -> Dict:
+    """How a mailbox stands: `{generation, paused, pending_count, query_count, response_count, …}`."""
+    with domain_errors:
+        return _mailbox(vm, "status", target).status()
+
+
+@builtin("workflow.continue_as_new(target: any) -> dict", family="workflows", counted=True)
+@builtin("continue_as_new(target: any) -> dict", family="workflows", counted=True)
+def continue_as_new(vm: Vm, target: Value = None) -> Dict:
+    """Begin a workflow's next generation: responses are dropped, messages and queries stay; the status."""
+    with domain_errors:
+        return _mailbox(vm, "continue_as_new", target).continue_as_new()
+
+
+def _mailbox(vm: Vm, verb: str, given: Value) -> Mailbox:
+    host = vm.host
+    target = read_target(given, f"workflow.{verb}", runtime_root(vm), host.cwd())
+    state = state_directory(target.base_dir, host.env(STATE_VARIABLE))
+    world = World(host, read, host.now, host.monotonic, lambda s: vm.tasks.sleep(s), host.uuid7)
+    return Mailbox(target, os.path.join(state, "workflows", target.workflow_id), world)
+
+
+def _data(value: Value) -> Any:
+    """The value as it will be read from the file."""
+    return read(write_stored(value))
+
+
+def _name(verb: str, given: Value) -> str:
+    if given is None or given == "":
+        raise RuntimeFault(f"workflow.{verb}: missing name")
+    return display(given)

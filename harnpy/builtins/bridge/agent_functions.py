@@ -1,0 +1,122 @@
+"""Harn functions in the options, nodes and graphs of agents, as Python ones: agents know no others."""
+
+from __future__ import annotations
+
+from harnpy.agent.errors import ToolFailure
+from harnpy.builtins.agents.models.calls import with_experiment
+from harnpy.builtins.agents.sessions.service import callables_within, with_callables
+from harnpy.builtins.agents.sessions.summarizing import prompt_from
+from harnpy.session.errors import Interruption
+from harnpy.vm.errors import CategorizedFault, Interrupted, Thrown, VmError
+from harnpy.vm.run.backtrace import describe
+from harnpy.vm.values.objects import Builtin, Fn, display
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
+
+    Dict = dict[str, Any]
+
+#: Options of loops that are functions.
+_CALLBACKS = ("compact_callback", "mask_callback", "compress_callback", "post_turn_callback")
+
+
+class _Warned:
+    """Tools of a program that a warning has named."""
+
+    def __init__(self) -> None:
+        self.tools: set[str] = set()
+
+
+def with_python_functions(vm: Vm, options: Value) -> Value:
+    """A loop's options for the agents' room: callbacks, tool handlers and prompts as Python callables."""
+    if type(options) is not dict:
+        return options
+    given = with_experiment(vm, with_callables(vm, options, *_CALLBACKS))
+    if given.get("summarize_prompt") is not None:
+        given["summarize_prompt"] = prompt_from(vm, display(given["summarize_prompt"]))
+    for key in ("permissions", "skills"):
+        if given.get(key) is not None:
+            given[key] = callables_within(vm, given[key])
+    if given.get("tools") is not None:
+        given["tools"] = _tools(vm, given["tools"])
+    return given
+
+
+def node_with_python_functions(vm: Vm, node: Value) -> Value:
+    """The same for a node of a workflow; what isn't a dict stays as it is."""
+    if type(node) is not dict:
+        return node
+    given = callables_within(vm, {key: value for key, value in node.items() if key != "tools"})
+    compaction = given.get("auto_compact")
+    if type(compaction) is dict and compaction.get("summarize_prompt") is not None:
+        prompt = prompt_from(vm, display(compaction["summarize_prompt"]))
+        given["auto_compact"] = {**compaction, "summarize_prompt": prompt}
+    return {**given, "tools": _tools(vm, node["tools"])} if "tools" in node else given
+
+
+def graph_with_python_functions(vm: Vm, graph: Value) -> Value:
+    """The same for a whole workflow, its shorthand nodes included."""
+    if type(graph) is not dict:
+        return graph
+    given = {key: node_with_python_functions(vm, value) for key, value in graph.items()}
+    nodes = given.get("nodes")
+    if type(nodes) is dict:
+        given["nodes"] = {id: node_with_python_functions(vm, node) for id, node in graph["nodes"].items()}
+    return given
+
+
+def _tools(vm: Vm, tools: Value) -> Value:
+    """A registry or a list of entries, with handlers that Python can call."""
+    if type(tools) is dict and type(tools.get("tools")) is list:
+        return {**tools, "tools": _tools(vm, tools["tools"])}
+    if type(tools) is not list:
+        return tools
+    return [_entry(vm, entry) for entry in tools]
+
+
+def _entry(vm: Vm, entry: Value) -> Value:
+    if type(entry) is not dict or type(entry.get("handler")) not in (Fn, Builtin):
+        return entry
+    handler = entry["handler"]
+    if type(handler) is Fn and len(handler.params) > 1:
+        _warn_of_parameters(vm, display(entry.get("name")), handler)
+    return {**entry, "handler": _handler(vm, handler)}
+
+
+def _warn_of_parameters(vm: Vm, name: str, handler: Fn) -> None:
+    """Say, once for each tool, that its function will not get its arguments one by one (07 §4.3)."""
+    warned = vm.state(_Warned).tools
+    if name not in warned:
+        warned.add(name)
+        vm.sessions.effects.warn(
+            "agent.tools",
+            f"tool '{name}' takes ({', '.join(handler.params)}), but a loop calls it with one dict of its "
+            "arguments: let it be { args -> … }",
+        )
+
+
+def _handler(vm: Vm, function: Value) -> Callable[[Dict], Value]:
+    """A tool's function: what it raises is a `ToolFailure`, in the words that a model gets to read."""
+
+    def call(arguments: Dict) -> Value:
+        try:
+            return vm.call(function, arguments)
+        except Interrupted as error:
+            raise Interruption(str(error)) from error
+        except Thrown as error:
+            raise ToolFailure(error.text, _category(error.value)) from error
+        except CategorizedFault as error:
+            raise ToolFailure(error.text, error.category) from error
+        except VmError as error:
+            raise ToolFailure(describe(error, 0)) from error
+
+    return call
+
+
+def _category(thrown: Value) -> str | None:
+    return display(thrown["category"]) if type(thrown) is dict and "category" in thrown else None

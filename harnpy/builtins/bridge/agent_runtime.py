@@ -1,0 +1,124 @@
+"""What agents get of a Vm: its models, sessions, files, tasks, hooks and people."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+from harnpy.agent.runtime import Runtime, failed_by_itself
+from harnpy.builtins.agents.hooks import hooks_of
+from harnpy.builtins.agents.models.calls import models_of
+from harnpy.builtins.agents.tools.binding import bind, bound_registry
+from harnpy.builtins.bridge.agent_tasks import as_they_end, together
+from harnpy.builtins.bridge.agent_world import AgentFiles, run_program
+from harnpy.llm.tools import is_registry
+from harnpy.vm.errors import Interrupted, VmError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from harnpy.agent.rules.gate import Ask
+    from harnpy.agent.workers.registry import Workers
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
+
+    Dict = dict[str, Any]
+
+
+class _Slot:
+    """Where a Vm keeps its agents' runtime."""
+
+    def __init__(self) -> None:
+        self.runtime: Runtime | None = None
+
+
+def runtime_of(vm: Vm) -> Runtime:
+    slot = vm.state(_Slot)
+    if slot.runtime is None:
+        slot.runtime = Runtime(
+            models=models_of(vm),
+            sessions=vm.sessions,
+            files=AgentFiles(vm),
+            together=lambda calls: together(vm, calls),
+            as_they_end=lambda calls, limit: as_they_end(vm, calls, limit),
+            hooks=hooks_of(vm),
+            host_tool=_host_tool(vm),
+            ambient=lambda: vm.session_stack,
+            ask=_asker(vm),
+            pattern=lambda text: _pattern(vm, text),
+            run_program=lambda argv, cwd, env: run_program(vm, argv, cwd, env),
+            workers=lambda: _workers(vm),
+            found_skills=getattr(vm, "found_skills", None) or (),
+            tools_bound=lambda options: tools_bound(vm, options),
+            is_failure=_is_failure,
+            when_idle=lambda act: vm.tasks.chores.append(act),
+        )
+    return slot.runtime
+
+
+def _is_failure(error: BaseException) -> bool:
+    """Whether an error is a program's or one that says what it did wrong, and ends no more than its work."""
+    return failed_by_itself(error) or (isinstance(error, VmError) and not isinstance(error, Interrupted))
+
+
+def _workers(vm: Vm) -> Workers:
+    from harnpy.builtins.bridge.worker_runtime import workers_of
+
+    return workers_of(vm)
+
+
+def _host_tool(vm: Vm) -> Callable[[Dict, Dict], Value] | None:
+    """Tools that the host runs; None without a host that does."""
+    bridge = vm.host.bridge
+    if bridge is None:
+        return None
+    return lambda entry, arguments: vm.tasks.awaited(bridge.call(entry["name"], arguments))
+
+
+def _asker(vm: Vm) -> Ask | None:
+    """Approval of tool calls by the host's person: a function that answers why not; None without one."""
+    if vm.host.human is None:
+        return None
+    from harnpy.agent.hitl import APPROVAL, HitlError
+    from harnpy.builtins.agents.hitl_asking import ask
+
+    def approve(tool: str, arguments: Dict) -> str | None:
+        payload = {"action": f"call tool {tool}", "args": arguments, "quorum": 1, "reviewers": []}
+        try:
+            ask(vm, APPROVAL, payload)
+        except HitlError as error:
+            return str(error)
+        return None
+
+    return approve
+
+
+def _pattern(vm: Vm, text: str) -> Any:
+    """A compiled regular expression; raises ValueError."""
+    from harnpy.builtins.language.text.regexes import compiled_pattern
+
+    return compiled_pattern(vm, text)
+
+
+@contextmanager
+def tools_bound(vm: Vm, options: Value) -> Iterator[None]:
+    """Let the registry of a loop's options be the bound one inside the block."""
+    registry = options.get("tools") if type(options) is dict else None
+    if not is_registry(registry):
+        yield
+        return
+    outer = bound_registry(vm)
+    bind(vm, registry)
+    try:
+        yield
+    finally:
+        bind(vm, outer)
+
+
+def with_bound_tools(vm: Vm, options: Value) -> Value:
+    """The options with the caller's bound registry, if they name no tools."""
+    given = {} if options is None else options
+    if type(given) is not dict or given.get("tools") is not None:
+        return options
+    return {**given, "tools": bound_registry(vm)}

@@ -1,0 +1,49 @@
+"""Harn's values for domain packages that must look into them. Spec: 04 §12."""
+
+from __future__ import annotations
+
+from harnpy.llm.values import PatternProblem, Values
+from harnpy.text.json.reader import read
+from harnpy.vm.values.equality import equal
+from harnpy.vm.values.objects import Set, Struct, display, type_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
+
+
+class HarnValues(Values):
+    def __init__(self, vm: Vm) -> None:
+        self._vm = vm
+
+    def type_of(self, value: Value) -> str:
+        return type_name(value)
+
+    def show(self, value: Value) -> str:
+        return display(value)
+
+    def equal(self, a: Value, b: Value) -> bool:
+        return equal(a, b)
+
+    def items(self, value: Value) -> list[Any] | None:
+        return value.items if type(value) is Set else super().items(value)
+
+    def rebuilt(self, value: Value, parts: Any) -> Value:
+        if type(value) is Struct:
+            return Struct(value.type, parts)
+        return Set(parts) if type(value) is Set else parts
+
+    def search(self, pattern: str, text: str) -> bool:
+        from harnpy.builtins.language.text.regexes import compiled_pattern
+        from harnpy.text.regex.syntax import PatternError
+
+        try:
+            return compiled_pattern(self._vm, pattern).search(text) is not None
+        except PatternError as error:
+            raise PatternProblem(str(error)) from error
+
+    def read_json(self, text: str) -> Value:
+        return read(text)

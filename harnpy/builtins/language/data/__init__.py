@@ -1,0 +1,1 @@
+"""Values: collections, numbers, schemas, results, errors, assertions."""

@@ -1,0 +1,122 @@
+"""Asking the host: `host_call`, its mocks, its tools. Spec: 04 §24, 02 §27."""
+
+from __future__ import annotations
+
+from harnpy.builtins.language.host import host_operations
+from harnpy.builtins.language.host.host_mocks import HostMocks, Mock
+from harnpy.vm.declare.builtin import builtin
+from harnpy.vm.errors import CategorizedFault, Thrown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
+
+
+@builtin("host_call(name: string, params?: dict) -> any", family="host")
+def host_call(vm: Vm, name: str, params: Value) -> Value:
+    """Ask for `"capability.operation"`: the latest mock that matches answers, else the host."""
+    capability, dot, operation = name.partition(".")
+    if not (capability and dot and operation):
+        raise Thrown(f"host_call: unsupported operation name '{name}'")
+    given = params if type(params) is dict else {}
+    mocked = vm.state(HostMocks).answer(capability, operation, given)
+    if mocked:
+        return mocked[0]
+    reason = vm.session_stack.refuses_host_call(capability, operation)
+    if reason is not None:
+        raise CategorizedFault("tool_rejected", reason)
+    perform = vm.host.operations.get(name)
+    if perform:
+        return vm.tasks.awaited(perform(given))
+    found = host_operations.OPERATIONS.get(name)
+    if found is None:
+        raise Thrown(f"host_call: unsupported operation {name}")
+    return vm.tasks.awaited(found(vm, given))
+
+
+@builtin(
+    "host_mock(capability: string, operation: string, result?: any, params?: dict) -> nil", family="host"
+)
+def host_mock(vm: Vm, capability: str, operation: str, result: Value, params: Value) -> None:
+    """Let `host_call` answer `result`, or as `{result?, error?, params?}` says.
+
+    With `params` only calls that have these entries are answered.
+    """
+    if not capability or not operation:
+        raise Thrown("host_mock: capability and operation are required")
+    vm.state(HostMocks).mocks.append(Mock(capability, operation, result, params))
+
+
+@builtin("host_mock_calls() -> list", family="host")
+def host_mock_calls(vm: Vm) -> list[dict[str, Any]]:
+    """The calls that mocks answered, as `{capability, operation, params}`."""
+    return vm.state(HostMocks).calls
+
+
+@builtin("host_mock_clear() -> nil", family="host")
+def host_mock_clear(vm: Vm) -> None:
+    """Forget mocks, calls and saved scopes."""
+    vm.state(HostMocks).clear()
+
+
+@builtin("host_mock_push_scope() -> nil", family="host")
+def host_mock_push_scope(vm: Vm) -> None:
+    """Set mocks and calls aside, and start without any."""
+    vm.state(HostMocks).push_scope()
+
+
+@builtin("host_mock_pop_scope() -> nil", family="host")
+def host_mock_pop_scope(vm: Vm) -> None:
+    """Bring back what `host_mock_push_scope` set aside."""
+    vm.state(HostMocks).pop_scope()
+
+
+@builtin("host_capabilities() -> dict", family="host")
+def host_capabilities(vm: Vm) -> dict[str, Any]:
+    """What can be asked for: `{capability: {description, ops, operations}}`, mocks included."""
+    return _manifest(vm)
+
+
+@builtin("host_has(capability: string, operation?: string) -> bool", family="host")
+def host_has(vm: Vm, capability: str, operation: str | None) -> bool:
+    """Whether there is such a capability, with that operation if one is named."""
+    found = _manifest(vm).get(capability)
+    return found is not None and (operation is None or operation in found["operations"])
+
+
+@builtin("host_tool_list() -> list", family="host")
+def host_tool_list(vm: Vm) -> list[dict[str, Any]]:
+    """The tools that the host runs; none without a host."""
+    return vm.host.bridge.list() if vm.host.bridge else []
+
+
+@builtin("host_tool_call(name: string, args?: dict) -> any", family="host", guarded=True)
+def host_tool_call(vm: Vm, name: str, args: Value) -> Value:
+    """Let the host run one of its tools."""
+    if not name:
+        raise Thrown("host_tool_call: tool name is required")
+    if vm.host.bridge is None:
+        raise Thrown("host_tool_call: no host bridge is attached")
+    return vm.tasks.awaited(vm.host.bridge.call(name, args if type(args) is dict else {}))
+
+
+def _manifest(vm: Vm) -> dict[str, Any]:
+    described = {name: dict(operations) for name, operations in host_operations.DESCRIPTIONS.items()}
+    for name, perform in vm.host.operations.items():
+        capability, _, operation = name.partition(".")
+        text = (perform.__doc__ or "").strip().partition("\n")[0]
+        described.setdefault(capability, {})[operation] = text or "Answered by the host."
+    for mock in vm.state(HostMocks).mocks:
+        described.setdefault(mock.capability, {}).setdefault(mock.operation, "Answered by a mock.")
+    return {name: _capability(name, operations) for name, operations in described.items()}
+
+
+def _capability(name: str, operations: dict[str, str]) -> dict[str, Any]:
+    return {
+        "description": host_operations.CAPABILITIES.get(name, f"Operations of {name}."),
+        "ops": list(operations),
+        "operations": {operation: {"description": text} for operation, text in operations.items()},
+    }

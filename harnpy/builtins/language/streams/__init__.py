@@ -1,0 +1,1 @@
+"""Standard input, output and error, and what is written to them."""

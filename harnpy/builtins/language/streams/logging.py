@@ -1,0 +1,92 @@
+"""Structured log lines: one compact JSON object each, on standard output. Spec: 04 §1."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+
+from harnpy.builtins.language.text.json_writer import quote, write_float
+from harnpy.vm.declare.builtin import builtin
+from harnpy.vm.errors import Thrown
+from harnpy.vm.values.objects import display
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
+
+_LEVELS = ("debug", "info", "warn", "error")
+
+
+class LogLevel:
+    """``lowest`` is the index in the levels from which lines are written."""
+
+    def __init__(self) -> None:
+        self.lowest = 0
+
+
+@builtin("log_debug(msg: string, fields?: dict) -> nil", family="io")
+def log_debug(vm: Vm, msg: str, fields: Value) -> None:
+    """Log `msg` and the entries of `fields` at level `debug`."""
+    _log(vm, "debug", msg, fields)
+
+
+@builtin("log_info(msg: string, fields?: dict) -> nil", family="io")
+def log_info(vm: Vm, msg: str, fields: Value) -> None:
+    """Log `msg` and the entries of `fields` at level `info`."""
+    _log(vm, "info", msg, fields)
+
+
+@builtin("log_warn(msg: string, fields?: dict) -> nil", family="io")
+def log_warn(vm: Vm, msg: str, fields: Value) -> None:
+    """Log `msg` and the entries of `fields` at level `warn`."""
+    _log(vm, "warn", msg, fields)
+
+
+@builtin("log_error(msg: string, fields?: dict) -> nil", family="io")
+def log_error(vm: Vm, msg: str, fields: Value) -> None:
+    """Log `msg` and the entries of `fields` at level `error`."""
+    _log(vm, "error", msg, fields)
+
+
+@builtin("log_json(key: string, value: any) -> nil", family="io")
+def log_json(vm: Vm, key: str, value: Value) -> None:
+    """Log one value under `key`, whatever the level."""
+    _write(vm, {"key": key, "value": value})
+
+
+@builtin("log_set_level(level: string) -> nil", family="io")
+def log_set_level(vm: Vm, level: str) -> None:
+    """Drop log lines below `level`: `debug` (the default), `info`, `warn` or `error`."""
+    if level not in _LEVELS:
+        raise Thrown(f"log_set_level: invalid level '{level}'. Expected debug, info, warn, or error")
+    vm.state(LogLevel).lowest = _LEVELS.index(level)
+
+
+def _log(vm: Vm, level: str, msg: str, fields: Value) -> None:
+    if _LEVELS.index(level) < vm.state(LogLevel).lowest:
+        return
+    extra = fields if type(fields) is dict else {}
+    _write(vm, {"level": level, "msg": msg}, extra)
+
+
+def _write(vm: Vm, head: dict[str, Value], fields: dict[str, Value] | None = None) -> None:
+    """One line: the time, `head` as it stands, then `fields` in key order."""
+    entries = [("ts", _now(vm)), *head.items(), *sorted((fields or {}).items())]
+    vm.write("{" + ",".join([f"{quote(key)}:{_encode(value)}" for key, value in entries]) + "}\n")
+
+
+def _now(vm: Vm) -> str:
+    """RFC 3339, UTC, milliseconds."""
+    return datetime.fromtimestamp(vm.host.now(), UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+
+
+def _encode(value: Value) -> str:
+    """Scalars as JSON, a float that JSON lacks as null, the rest as their text."""
+    if type(value) is float:
+        return write_float(value) if math.isfinite(value) else "null"
+    if value is None:
+        return "null"
+    if type(value) is int or type(value) is bool:
+        return display(value)
+    return quote(display(value))

@@ -1,0 +1,1 @@
+"""Text: strings, regular expressions, JSON, templates, ids."""

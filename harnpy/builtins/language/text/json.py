@@ -1,0 +1,56 @@
+"""JSON text to values and back. Spec: 04 §11.1."""
+
+from __future__ import annotations
+
+from harnpy.builtins.language.text.json_writer import write
+from harnpy.llm.structured.extract import json_part
+from harnpy.text.json.reader import JsonError, read
+from harnpy.vm.declare.builtin import ABSENT, builtin
+from harnpy.vm.errors import Thrown
+from harnpy.vm.values.objects import display
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
+
+
+@builtin("json_parse(text: string) -> any", family="json_schema")
+def json_parse(vm: Vm, text: str) -> Value:
+    """The value of a JSON text.
+
+    Integers that fit 64 bits are ints, other numbers floats; of equal keys the last wins; nesting ends
+    before level 128. Throws `JSON parse error: <detail> at line L column C`.
+    """
+    try:
+        return read(text)
+    except JsonError as error:
+        raise Thrown(f"JSON parse error: {error}") from None
+
+
+@builtin("json_extract(text: string, key?: string) -> any", family="json_schema", counted=True)
+def json_extract(vm: Vm, text: Value = ABSENT, key: Value = ABSENT) -> Value:
+    """The JSON value inside `text`, which a model may have wrapped in prose or a code fence; or its `key`.
+
+    A fenced text counts first, then the first object, then the first array, then the whole text.
+    """
+    if text is ABSENT:
+        raise Thrown("json_extract requires at least 1 argument: text")
+    try:
+        value = read(json_part(display(text)))
+    except JsonError as error:
+        raise Thrown(f"json_extract: failed to parse JSON: {error}") from None
+    if key is ABSENT:
+        return value
+    if type(value) is not dict:
+        raise Thrown("json_extract: parsed value is not a dict, cannot extract key")
+    name = display(key)
+    if name not in value:
+        raise Thrown(f"json_extract: key '{name}' not found")
+    return value[name]
+
+
+@builtin("json_stringify(value: any) -> string", family="json_schema")
+def json_stringify(vm: Vm, value: Value) -> str:
+    """Compact JSON with keys in ascending order; closures, enums, durations, pairs and handles are null."""
+    return write(value)

@@ -1,0 +1,235 @@
+"""The expressions of templates: text to a function of the scope. Spec: 04 §23.4.
+
+Raises `TemplateFault`, when parsing or when the function runs.
+"""
+
+from __future__ import annotations
+
+import re
+
+from harnpy.builtins.language.text.templates.errors import TemplateFault
+from harnpy.builtins.language.text.templates.filters import apply, truthy
+from harnpy.vm.values import operators
+from harnpy.vm.values.equality import equal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from harnpy.vm.values.objects import Value
+
+    Scope = Mapping[str, Value]
+    Expression = Callable[[Scope], Value]
+    Token = tuple[str, str]
+
+NAME = re.compile(r"[^\W\d]\w*")
+_TOKEN = re.compile(
+    r"""\s*(?:(?P<string>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
+      |(?P<float>-?[0-9]+\.[0-9]+)|(?P<int>-?[0-9]+)|(?P<name>[^\W\d]\w*)
+      |(?P<sign>\|\||&&|[=!<>]=|[|!<>()\[\]{}.,:]))""",
+    re.DOTALL | re.VERBOSE,
+)
+_ESCAPE = re.compile(r"\\([ntr\\\"'])")
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
+_WORDS = {"true": True, "false": False, "nil": None}
+_RESERVED = frozenset({"and", "or", "not"})
+_END = ("end", "")
+
+
+class ExpressionParser:
+    """Reads one directive's text token by token; ``at`` is the next."""
+
+    def __init__(self, text: str) -> None:
+        self.tokens = _tokens(text)
+        self.at = 0
+
+    # --- tokens -----------------------------------------------------------------------------------
+
+    def peek(self) -> Token:
+        return self.tokens[self.at]
+
+    def next(self) -> Token:
+        token = self.tokens[self.at]
+        self.at += token is not _END
+        return token
+
+    def take(self, *texts: str) -> bool:
+        """Step over a sign or word that is one of ``texts``."""
+        kind, text = self.peek()
+        found = kind in ("sign", "name") and text in texts
+        self.at += found
+        return found
+
+    def expect(self, sign: str, message: str) -> None:
+        if not self.take(sign):
+            raise TemplateFault(message)
+
+    def finish(self) -> None:
+        if self.peek() is not _END:
+            raise TemplateFault(f"unexpected `{self.peek()[1]}` in expression")
+
+    # --- grammar, loosest first -------------------------------------------------------------------
+
+    def filtered(self) -> Expression:
+        expression = self.either()
+        while self.take("|"):
+            kind, name = self.next()
+            if kind != "name":
+                raise TemplateFault("expected filter name after `|`")
+            arguments = []
+            if self.take(":"):
+                arguments.append(self.either())
+                while self.take(","):
+                    arguments.append(self.either())
+            expression = _filtering(expression, name, arguments)
+        return expression
+
+    def either(self) -> Expression:
+        expression = self.both()
+        while self.take("or", "||"):
+            expression = _deciding(expression, self.both(), True)
+        return expression
+
+    def both(self) -> Expression:
+        expression = self.negated()
+        while self.take("and", "&&"):
+            expression = _deciding(expression, self.negated(), False)
+        return expression
+
+    def negated(self) -> Expression:
+        if not self.take("not", "!"):
+            return self.compared()
+        operand = self.negated()
+        return lambda scope: not truthy(operand(scope))
+
+    def compared(self) -> Expression:
+        left = self.primary()
+        sign = self.peek()[1]
+        if self.peek()[0] == "sign" and self.take("==", "!=", "<", "<=", ">", ">="):
+            return _comparing(left, sign, self.primary())
+        return left
+
+    def primary(self) -> Expression:
+        kind, text = self.peek()
+        if kind == "name" and text not in _RESERVED:
+            self.at += 1
+            return _constant(_WORDS[text]) if text in _WORDS else self.path(text)
+        if kind in ("string", "int", "float"):
+            self.at += 1
+            return _constant(_LITERALS[kind](text))
+        if self.take("("):
+            inside = self.either()
+            self.expect(")", "expected `)`")
+            return inside
+        raise TemplateFault("expected expression")
+
+    def path(self, root: str) -> Expression:
+        steps: list[str | int] = []
+        while True:
+            if self.take("."):
+                kind, text = self.next()
+                if kind != "name":
+                    raise TemplateFault("expected identifier after `.`")
+                steps.append(text)
+            elif self.take("["):
+                kind, text = self.next()
+                if kind not in ("string", "int"):
+                    raise TemplateFault("expected integer or string inside `[...]`")
+                steps.append(_string(text) if kind == "string" else _int(text))
+                self.expect("]", "expected `]`")
+            else:
+                return _following(root, steps)
+
+
+def expression(text: str) -> Expression:
+    """The function that a whole directive text stands for."""
+    parser = ExpressionParser(text)
+    result = parser.filtered()
+    parser.finish()
+    return result
+
+
+def _tokens(text: str) -> list[Token]:
+    tokens, at = [], 0
+    end = len(text.rstrip())
+    while at < end:
+        match = _TOKEN.match(text, at)
+        if match is None:
+            raise TemplateFault(_stray(text[at:].lstrip()[0]))
+        tokens.append((match.lastgroup or "", match[match.lastgroup or 0]))
+        at = match.end()
+    return [*tokens, _END]
+
+
+def _stray(character: str) -> str:
+    if character in "\"'":
+        return "unterminated string literal"
+    if character == "=":
+        return "unexpected `=` (use `==`)"
+    return "unexpected `&`" if character == "&" else f"unexpected character `{character}` in expression"
+
+
+def _string(text: str) -> str:
+    return _ESCAPE.sub(lambda found: _ESCAPES.get(found[1], found[1]), text[1:-1])
+
+
+def _int(text: str) -> int:
+    if len(text) > 20 or not -(2**63) <= int(text) < 2**63:
+        raise TemplateFault(f"invalid integer `{text}`")
+    return int(text)
+
+
+_LITERALS: dict[str, Callable[[str], Value]] = {"string": _string, "int": _int, "float": float}
+
+
+def _constant(value: Value) -> Expression:
+    return lambda scope: value
+
+
+def _filtering(operand: Expression, name: str, arguments: list[Expression]) -> Expression:
+    return lambda scope: apply(name, operand(scope), [argument(scope) for argument in arguments])
+
+
+def _deciding(left: Expression, right: Expression, decisive: bool) -> Expression:
+    """`or` when ``decisive``, else `and`: the operand that decides is the value."""
+
+    def decide(scope: Scope) -> Value:
+        value = left(scope)
+        return value if truthy(value) == decisive else right(scope)
+
+    return decide
+
+
+def _comparing(left: Expression, sign: str, right: Expression) -> Expression:
+    if sign in ("==", "!="):
+        return lambda scope: equal(left(scope), right(scope)) == (sign == "==")
+    compare = {"<": operators.lt, "<=": operators.le, ">": operators.gt, ">=": operators.ge}[sign]
+
+    def ordered(scope: Scope) -> bool:
+        a, b = left(scope), right(scope)
+        return _have_order(a, b) and compare(a, b)
+
+    return ordered
+
+
+def _have_order(a: Value, b: Value) -> bool:
+    numbers = (int, float)
+    return (type(a) in numbers and type(b) in numbers) or type(a) is type(b) is str
+
+
+def _following(root: str, steps: list[str | int]) -> Expression:
+    def follow(scope: Scope) -> Value:
+        value = scope.get(root)
+        for step in steps:
+            value = _step(value, step)
+        return value
+
+    return follow
+
+
+def _step(value: Value, step: str | int) -> Value:
+    if type(value) is dict:
+        return value.get(str(step))
+    if type(step) is int and (type(value) is list or type(value) is str):
+        return value[step] if -len(value) <= step < len(value) else None
+    return None

@@ -1,0 +1,99 @@
+"""What programs call to render templates. Spec: 04 §23.1."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from harnpy.builtins.language.text.templates import assets
+from harnpy.builtins.language.text.templates.errors import TemplateError
+from harnpy.builtins.language.text.templates.nodes import render_all
+from harnpy.builtins.language.text.templates.parser import parse
+from harnpy.builtins.language.text.templates.rendering import Rendering
+from harnpy.vm.declare.builtin import builtin
+from harnpy.vm.errors import Thrown, TypeFault
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
+
+
+class Prompts:
+    """How many prompts were rendered with provenance, and how often each was marked as used."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.marked: dict[str, int] = {}
+
+
+@builtin("render(path: string, bindings?: dict) -> string", family="strings")
+@builtin("render_prompt(path: string, bindings?: dict) -> string", family="strings")
+def render(vm: Vm, path: str, bindings: Value) -> str:
+    """The text of a template file with `bindings` in its holes.
+
+    The path is absolute, relative to the executing module, or `@/…` from the project root.
+    """
+    return _rendered_file(vm, path, bindings)[1].text
+
+
+@builtin("render_string(template: string, bindings?: dict) -> string", family="strings")
+def render_string(vm: Vm, template: str, bindings: Value) -> str:
+    """The text of a template given as a string; its includes are relative to the executing module."""
+    return rendered(vm, template, module_directory(vm), None, bindings).text
+
+
+@builtin("render_with_provenance(path: string, bindings?: dict) -> dict", family="strings")
+def render_with_provenance(vm: Vm, path: str, bindings: Value) -> dict[str, Value]:
+    """`{text, template_uri, prompt_id, spans}`: a rendered file, and which directive gave which bytes."""
+    target, run = _rendered_file(vm, path, bindings, records=True)
+    prompts = vm.state(Prompts)
+    prompts.count += 1
+    return {
+        "text": run.text,
+        "template_uri": target,
+        "prompt_id": f"prompt-{prompts.count}",
+        "spans": run.spans,
+    }
+
+
+@builtin("prompt_mark_rendered(prompt_id: any) -> int", family="strings")
+def prompt_mark_rendered(vm: Vm, prompt_id: Value) -> int:
+    """Count a use of the prompt; how many there were so far."""
+    if type(prompt_id) is not str:
+        raise TypeFault("prompt_mark_rendered: prompt_id must be a string")
+    marked = vm.state(Prompts).marked
+    marked[prompt_id] = marked.get(prompt_id, 0) + 1
+    return marked[prompt_id]
+
+
+def _rendered_file(vm: Vm, path: str, bindings: Value, records: bool = False) -> tuple[str, Rendering]:
+    try:
+        target = assets.resolve(vm.host, path, module_directory(vm))
+    except assets.AssetError as error:
+        raise Thrown(str(error)) from None
+    try:
+        source = assets.read(vm.host, target)
+    except assets.AssetError as error:
+        raise Thrown(f"Failed to read template {target}: {error}") from None
+    return target, rendered(vm, source, os.path.dirname(target), target, bindings, records)
+
+
+def rendered(
+    vm: Vm, source: str, directory: str, path: str | None, bindings: Value, records: bool = False
+) -> Rendering:
+    run = Rendering(vm.host, directory, parse, records)
+    try:
+        render_all(parse(source, directory), run, bindings if type(bindings) is dict else {})
+    except TemplateError as error:
+        raise Thrown(error.text(path)) from None
+    return run
+
+
+def module_directory(vm: Vm) -> str:
+    """The directory of the module whose code is executing; the working directory if it is no file."""
+    frame = sys._getframe(1)
+    while "UNIT" not in frame.f_globals and frame.f_back is not None:
+        frame = frame.f_back
+    unit = frame.f_globals.get("UNIT")
+    return (unit and unit.directory) or vm.host.cwd()

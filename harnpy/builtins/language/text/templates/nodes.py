@@ -1,0 +1,235 @@
+"""What the parts of a template do when rendered. Spec: 04 §23.3, §23.5.
+
+A node knows its position, for errors and provenance. A scope is a dict that nobody changes: a body that
+binds names gets one of its own.
+"""
+
+from __future__ import annotations
+
+import os
+
+from harnpy.builtins.language.text.templates import assets
+from harnpy.builtins.language.text.templates.errors import TemplateError, TemplateFault
+from harnpy.builtins.language.text.templates.filters import text_of, truthy
+from harnpy.vm.values.objects import Range, Set, type_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from harnpy.builtins.language.text.templates.expressions import Expression
+    from harnpy.builtins.language.text.templates.rendering import Position, Rendering
+    from harnpy.vm.values.objects import Value
+
+    Scope = dict[str, Value]
+
+_DEPTH_LIMIT = 32
+
+
+class Node:
+    __slots__ = ("at",)
+
+    def __init__(self, at: Position) -> None:
+        self.at = at
+
+    def render(self, run: Rendering, scope: Scope) -> None:
+        raise NotImplementedError
+
+    def fail(self, message: str) -> TemplateError:
+        return TemplateError(message, self.at)
+
+
+def _value(expression: Expression, scope: Scope, at: Position) -> Value:
+    try:
+        return expression(scope)
+    except TemplateFault as fault:
+        raise TemplateError(str(fault), at) from None
+
+
+def render_all(nodes: Sequence[Node], run: Rendering, scope: Scope) -> None:
+    for node in nodes:
+        node.render(run, scope)
+
+
+class Text(Node):
+    __slots__ = ("text",)
+
+    def __init__(self, at: Position, text: str) -> None:
+        super().__init__(at)
+        self.text = text
+
+    def render(self, run: Rendering, scope: Scope) -> None:
+        run.piece("text", self.at, self.text)
+
+
+class Bare(Node):
+    """`{{ name }}`: stays as written when the name is unbound."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, at: Position, name: str) -> None:
+        super().__init__(at)
+        self.name = name
+
+    def render(self, run: Rendering, scope: Scope) -> None:
+        if self.name in scope:
+            text = text_of(scope[self.name])
+            run.piece("legacy_bare", self.at, text, text)
+        else:
+            run.piece("legacy_bare", self.at, "{{" + self.name + "}}")
+
+
+class Hole(Node):
+    """`{{ expression }}`"""
+
+    __slots__ = ("expression",)
+
+    def __init__(self, at: Position, expression: Expression) -> None:
+        super().__init__(at)
+        self.expression = expression
+
+    def render(self, run: Rendering, scope: Scope) -> None:
+        text = text_of(_value(self.expression, scope, self.at))
+        run.piece("expr", self.at, text, text)
+
+
+class If(Node):
+    """``branches`` are conditions, where they stand, and bodies; ``otherwise`` is the body of `else`."""
+
+    __slots__ = ("branches", "otherwise")
+
+    def __init__(
+        self,
+        at: Position,
+        branches: Sequence[tuple[Expression, Position, Sequence[Node]]],
+        otherwise: Sequence[Node],
+    ) -> None:
+        super().__init__(at)
+        self.branches = branches
+        self.otherwise = otherwise
+
+    def render(self, run: Rendering, scope: Scope) -> None:
+        span = run.begin("if", self.at)
+        render_all(self._chosen(scope), run, scope)
+        run.end(span)
+
+    def _chosen(self, scope: Scope) -> Sequence[Node]:
+        for condition, at, body in self.branches:
+            if truthy(_value(condition, scope, at)):
+                return body
+        return self.otherwise
+
+
+class For(Node):
+    """``key`` is None in the form with one variable."""
+
+    __slots__ = ("body", "key", "otherwise", "source", "variable")
+
+    def __init__(
+        self,
+        at: Position,
+        key: str | None,
+        variable: str,
+        source: Expression,
+        body: Sequence[Node],
+        otherwise: Sequence[Node],
+    ) -> None:
+        super().__init__(at)
+        self.key = key
+        self.variable = variable
+        self.source = source
+        self.body = body
+        self.otherwise = otherwise
+
+    def render(self, run: Rendering, scope: Scope) -> None:
+        source = _value(self.source, scope, self.at)
+        length = self._length(source)
+        for i, (key, item) in enumerate(_entries(source)):
+            inner = {**scope, self.variable: item, "loop": _loop(i, length)}
+            if self.key is not None:
+                inner[self.key] = key
+            span = run.begin("for_iteration", self.at)
+            render_all(self.body, run, inner)
+            run.end(span)
+        if length == 0:
+            render_all(self.otherwise, run, scope)
+
+    def _length(self, source: Value) -> int:
+        if source is None:
+            return 0
+        if type(source) is list or type(source) is dict:
+            return len(source)
+        if type(source) is Set:
+            return len(source.items)
+        if type(source) is Range:
+            return source.size
+        raise self.fail(f"cannot iterate over {type_name(source)} — expected list, dict, set, or range")
+
+
+def _entries(source: Value) -> Iterator[tuple[Value, Value]]:
+    if source is None:
+        return iter(())
+    if type(source) is dict:
+        return iter([(key, source[key]) for key in sorted(source)])
+    if type(source) is Range:
+        return enumerate(range(source.first, source.stop))
+    return enumerate(source.items if type(source) is Set else source)
+
+
+def _loop(i: int, length: int) -> Scope:
+    return {"index": i + 1, "index0": i, "first": i == 0, "last": i == length - 1, "length": length}
+
+
+class Include(Node):
+    """``directory`` is that of the template it stands in."""
+
+    __slots__ = ("bindings", "directory", "path")
+
+    def __init__(
+        self, at: Position, path: Expression, bindings: list[tuple[str, Expression]], directory: str
+    ) -> None:
+        super().__init__(at)
+        self.path = path
+        self.bindings = bindings
+        self.directory = directory
+
+    def render(self, run: Rendering, scope: Scope) -> None:
+        path = _value(self.path, scope, self.at)
+        if type(path) is not str:
+            raise self.fail(f"include path must be a string (got {type_name(path)})")
+        target = self._target(path, run)
+        inner = {**scope, **{name: _value(bound, scope, self.at) for name, bound in self.bindings}}
+        nodes = self._nodes(target, run)
+        run.including.append(target)
+        span = run.begin("include", self.at)
+        render_all(nodes, run, inner)
+        run.end(span)
+        run.including.pop()
+
+    def _target(self, path: str, run: Rendering) -> str:
+        try:
+            target = assets.resolve(run.host, path, self.directory)
+        except assets.AssetError as error:
+            raise self.fail(str(error)) from None
+        if not assets.is_anchored(path) and not _is_below(target, run.root):
+            raise self.fail(f"include path {path} escapes template root {run.root}")
+        if target in run.including:
+            circle = [*run.including[run.including.index(target) :], target]
+            raise self.fail(f"circular include detected: {' → '.join(circle)}")
+        if len(run.including) >= _DEPTH_LIMIT:
+            raise self.fail(f"include depth exceeded ({_DEPTH_LIMIT} levels)")
+        return target
+
+    def _nodes(self, target: str, run: Rendering) -> Sequence[Node]:
+        try:
+            source = assets.read(run.host, target)
+        except assets.AssetError as error:
+            raise self.fail(f"failed to read included template {target}: {error}") from None
+        try:
+            return run.parse(source, os.path.dirname(target))
+        except TemplateError as error:
+            raise TemplateError(error.message, error.at, target) from None
+
+
+def _is_below(path: str, root: str) -> bool:
+    return os.path.commonpath([path, root]) == root

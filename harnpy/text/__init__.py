@@ -1,0 +1,1 @@
+"""Text formats that know no values of the language."""

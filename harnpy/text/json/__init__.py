@@ -1,0 +1,1 @@
+"""JSON text, read with exact error positions."""

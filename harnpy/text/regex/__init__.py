@@ -1,0 +1,1 @@
+"""The regular expressions of Harn, rewritten for the `regex` library."""
