@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from harnpy.cli.conformance import run_case
-from harnpy.cli.suite import Case, case_of
+from harnpy.cli.testing.conformance import run_case
+from harnpy.cli.testing.suite import Case, case_of
 
 ROOT = Path(__file__).parent.parent / "conformance"
 TIMEOUT_MS = 10_000

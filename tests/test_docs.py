@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from harnpy.cli.highlight import is_unfinished
-from harnpy.cli.sandbox import run_program
-from harnpy.cli.shell import Shell
+from harnpy.cli.repl.highlight import is_unfinished
+from harnpy.cli.repl.shell import Shell
+from harnpy.cli.testing.sandbox import run_program
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from harnpy.cli.sandbox import run_program
+from harnpy.cli.testing.sandbox import run_program
 
 OUTPUTS = Path(__file__).parent / "examples"
 EXAMPLES = sorted((Path(__file__).parent.parent / "examples").rglob("*.harn"))

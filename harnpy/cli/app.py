@@ -9,22 +9,23 @@ from importlib import import_module
 import click
 
 from harnpy import __version__
-from harnpy.cli import faults, run
+from harnpy.cli.commands import run
 from harnpy.cli.console import FAILED, INTERRUPTED, USAGE, complain, usage_error
+from harnpy.cli.show import failures
 
 #: Command name to the module whose `command` it is.
 _MODULES = {
-    "test": "harnpy.cli.test",
-    "repl": "harnpy.cli.repl",
-    "check": "harnpy.cli.check",
-    "viz": "harnpy.cli.viz",
-    "bench": "harnpy.cli.bench",
-    "runs": "harnpy.cli.runs",
-    "replay": "harnpy.cli.replay",
-    "eval": "harnpy.cli.evaluate",
-    "session": "harnpy.cli.session_bundles",
-    "builtins": "harnpy.cli.builtins_cmd",
-    "version": "harnpy.cli.banner",
+    "test": "harnpy.cli.commands.test",
+    "repl": "harnpy.cli.commands.repl",
+    "check": "harnpy.cli.commands.check",
+    "viz": "harnpy.cli.commands.viz",
+    "bench": "harnpy.cli.commands.bench",
+    "runs": "harnpy.cli.commands.runs",
+    "replay": "harnpy.cli.commands.replay",
+    "eval": "harnpy.cli.commands.eval",
+    "session": "harnpy.cli.commands.session",
+    "builtins": "harnpy.cli.commands.builtins",
+    "version": "harnpy.cli.commands.version",
 }
 
 
@@ -71,7 +72,7 @@ def main(argv: Sequence[str]) -> int:
     except BrokenPipeError:
         raise
     except OSError as error:
-        complain(f"error: {faults.text(error)}")
+        complain(f"error: {failures.text(error)}")
         return FAILED
     except (click.Abort, KeyboardInterrupt):
         sys.stdout.flush()

@@ -46,7 +46,7 @@ def main(argv: Sequence[str]) -> int:
     if len(argv) == 1 and argv[0].endswith(".harn"):
         argv = ("run", *argv)
     if argv and argv[0] == "run":
-        from harnpy.cli import run
+        from harnpy.cli.commands import run
 
         return run.main(argv[1:])
     from harnpy.cli import app

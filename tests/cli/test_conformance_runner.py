@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from harnpy.cli.judge import error_matches, normalise
-from harnpy.cli.suite import SelectionError, find_cases, name_filter
+from harnpy.cli.testing.judge import error_matches, normalise
+from harnpy.cli.testing.suite import SelectionError, find_cases, name_filter
 from tests.support import Command
 
 

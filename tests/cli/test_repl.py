@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harnpy.cli.highlight import is_unfinished, pieces
-from harnpy.cli.shell import is_expression
+from harnpy.cli.repl.highlight import is_unfinished, pieces
+from harnpy.cli.repl.shell import is_expression
 from tests.support import Command
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from harnpy.cli import user_tests
-from harnpy.cli.sandbox import Outcome, TestHost
+from harnpy.cli.testing import user_tests
+from harnpy.cli.testing.sandbox import Outcome, TestHost
 from tests.support import ROOT, Command
 
 

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from harnpy.cli.program_chart import program_chart
+from harnpy.cli.show.program_chart import program_chart
 from harnpy.syntax.parser import parse
 from harnpy.workflow.viz.svg import svg
 from tests.support import ROOT, Command

@@ -16,8 +16,8 @@ import pytest
 from rich.console import Console
 
 from harnpy import Vm
-from harnpy.cli.agent_board import Board, name_of
-from harnpy.cli.watch import table, watched
+from harnpy.cli.show.agent_board import Board, name_of
+from harnpy.cli.show.watch import table, watched
 from harnpy.vm.host import Host
 from tests.support import ROOT, Command
 

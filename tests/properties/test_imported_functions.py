@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harnpy import Vm
-from harnpy.cli.sandbox import Outcome, run_program
+from harnpy.cli.testing.sandbox import Outcome, run_program
 from harnpy.syntax import ast
 from harnpy.syntax.errors import SourceFault
 from harnpy.syntax.parser import parse_cached

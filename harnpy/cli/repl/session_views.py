@@ -9,9 +9,9 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 from rich.tree import Tree
 
-from harnpy.cli import tables
 from harnpy.cli.console import harmless, one_line
-from harnpy.cli.tables import cell
+from harnpy.cli.show import tables
+from harnpy.cli.show.tables import cell
 from harnpy.session.transcript import MESSAGE_KINDS
 
 if TYPE_CHECKING:

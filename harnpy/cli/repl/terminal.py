@@ -14,8 +14,8 @@ from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.output import ColorDepth
 
-from harnpy.cli.highlight import is_unfinished, prompt_lexer
-from harnpy.cli.shell import Shell
+from harnpy.cli.repl.highlight import is_unfinished, prompt_lexer
+from harnpy.cli.repl.shell import Shell
 
 _PROMPT, _CONTINUATION = "harn〉", "::: "
 _HISTORY_ENTRIES = 1000

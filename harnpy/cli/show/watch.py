@@ -16,7 +16,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from harnpy.cli.agent_board import ACTING, ASKING, Agent, Board
+from harnpy.cli.show.agent_board import ACTING, ASKING, Agent, Board
 
 if TYPE_CHECKING:
     from harnpy import Vm

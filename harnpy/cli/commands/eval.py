@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harnpy.cli import eval_report, records
+from harnpy.cli import records
 from harnpy.cli.console import FAILED, OK, complain
-from harnpy.cli.html import html_option, write_page
-from harnpy.cli.report import say
+from harnpy.cli.show import eval_report
+from harnpy.cli.show.html import html_option, write_page
+from harnpy.cli.testing.report import say
 from harnpy.llm.errors import MisuseError
 from harnpy.workflow.evals import files as packs
 from harnpy.workflow.evals.run import run_pack
@@ -63,7 +64,7 @@ def command(
     if kind == "program":
         if spec is None:
             raise click.UsageError("a program is evaluated with `--structural-experiment SPEC`", context)
-        from harnpy.cli.experiment import paired
+        from harnpy.cli.commands.experiment import paired
 
         return shown(paired(path, spec, llm_mock, args), page)
     try:

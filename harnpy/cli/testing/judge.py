@@ -6,8 +6,8 @@ import re
 from itertools import zip_longest
 
 from harnpy.cli.console import complain
-from harnpy.cli.sandbox import Outcome
-from harnpy.cli.suite import Case
+from harnpy.cli.testing.sandbox import Outcome
+from harnpy.cli.testing.suite import Case
 from harnpy.text.regex.syntax import PatternError, compiled
 
 _TIMER = re.compile(r"\[timer\] (.*): \d+ms")

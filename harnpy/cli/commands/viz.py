@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from harnpy.cli.console import complain
-from harnpy.cli.graph_literals import GraphLiteral, graphs_in
-from harnpy.cli.program_chart import program_chart
+from harnpy.cli.show.graph_literals import GraphLiteral, graphs_in
+from harnpy.cli.show.program_chart import program_chart
 from harnpy.llm.errors import MisuseError
 from harnpy.session.effects import Effects
 from harnpy.syntax.errors import SourceFault

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harnpy.cli.report import say
+from harnpy.cli.testing.report import say
 from harnpy.vm.host import Host
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
+from harnpy.cli.commands.eval import judged, shown
 from harnpy.cli.console import FAILED, OK
-from harnpy.cli.evaluate import judged, shown
 from harnpy.cli.records import refused
-from harnpy.cli.report import say
+from harnpy.cli.testing.report import say
 from harnpy.llm.errors import MisuseError
 from harnpy.project import MANIFEST, project_root
 from harnpy.workflow.fields import read_toml

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
+from harnpy.cli.commands.later import later
 from harnpy.cli.console import not_yet
-from harnpy.cli.later import later
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s)?")
 
@@ -80,7 +80,7 @@ def command(context: click.Context, /, target: str | None, **options: Any) -> in
 
 
 def _conformance(context: click.Context, options: dict[str, Any]) -> int:
-    from harnpy.cli import conformance
+    from harnpy.cli.testing import conformance
 
     _reject(context, options, ("parallel", "watch"), "harnpy test conformance")
     return conformance.run(
@@ -105,13 +105,13 @@ def _package(context: click.Context, options: dict[str, Any]) -> int:
     _reject_selection(context, options)
     others = ("filter", "parallel", "watch", "verbose", "timing", "junit", "json", "jobs", "root")
     _reject(context, options, others, "harnpy test package")
-    from harnpy.cli import package_evals
+    from harnpy.cli.testing import package_evals
 
     return package_evals.run()
 
 
 def _user_tests(context: click.Context, target: str | None, options: dict[str, Any]) -> int:
-    from harnpy.cli import user_tests
+    from harnpy.cli.testing import user_tests
 
     _reject_selection(context, options)
     _reject(context, options, ("verbose", "timing", "junit", "json", "jobs", "root"), "user tests")

@@ -12,12 +12,12 @@ from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from harnpy.cli import report
 from harnpy.cli.console import FAILED, OK, complain
-from harnpy.cli.judge import normalise, verdict
-from harnpy.cli.results import Result, junit, tally
-from harnpy.cli.sandbox import Outcome, run_program
-from harnpy.cli.suite import Case, SelectionError, find_cases
+from harnpy.cli.testing import report
+from harnpy.cli.testing.judge import normalise, verdict
+from harnpy.cli.testing.results import Result, junit, tally
+from harnpy.cli.testing.sandbox import Outcome, run_program
+from harnpy.cli.testing.suite import Case, SelectionError, find_cases
 
 Mapper = Callable[[Callable[[Case], Result], Iterable[Case]], Iterable[Result]]
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harnpy.cli import records, run_report, tables
+from harnpy.cli import records
 from harnpy.cli.console import OK, one_line
-from harnpy.cli.html import html_option, write_page
-from harnpy.cli.report import say
+from harnpy.cli.show import run_report, tables
+from harnpy.cli.show.html import html_option, write_page
+from harnpy.cli.testing.report import say
 from harnpy.llm.errors import MisuseError
 from harnpy.workflow.records.diff import diff
 from harnpy.workflow.records.files import run_directory

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
-from harnpy.cli import records, run_report
+from harnpy.cli import records
 from harnpy.cli.console import OK
-from harnpy.cli.html import html_option, write_page
-from harnpy.cli.report import say
+from harnpy.cli.show import run_report
+from harnpy.cli.show.html import html_option, write_page
+from harnpy.cli.testing.report import say
 from harnpy.llm.errors import MisuseError
 from harnpy.workflow.report import html_report
 

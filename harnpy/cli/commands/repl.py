@@ -8,10 +8,10 @@ from contextlib import suppress
 import click
 
 from harnpy import __version__
-from harnpy.cli import faults
 from harnpy.cli.console import FAILED
-from harnpy.cli.highlight import is_unfinished
-from harnpy.cli.shell import Shell
+from harnpy.cli.repl.highlight import is_unfinished
+from harnpy.cli.repl.shell import Shell
+from harnpy.cli.show import failures
 from harnpy.project import ManifestError
 from harnpy.vm.host import ExitRequest
 
@@ -31,13 +31,13 @@ def command() -> int:
     except ExitRequest as request:
         return request.code
     except ManifestError as error:
-        sys.stderr.write(faults.render(error, sys.stderr))
+        sys.stderr.write(failures.render(error, sys.stderr))
         return FAILED
     return 0
 
 
 def _converse(shell: Shell) -> None:
-    from harnpy.cli.terminal import prompter
+    from harnpy.cli.repl.terminal import prompter
 
     print(f"Harn REPL v{__version__}")
     print("Type expressions or statements. Ctrl+C or Ctrl+D to exit.")

@@ -14,10 +14,11 @@ from pathlib import Path
 from time import perf_counter, sleep
 from typing import NoReturn
 
-from harnpy.cli import faults, report
 from harnpy.cli.console import FAILED, OK, complain, paint
-from harnpy.cli.results import Result, Tally, tally
-from harnpy.cli.sandbox import Outcome, run_program
+from harnpy.cli.show import failures
+from harnpy.cli.testing import report
+from harnpy.cli.testing.results import Result, Tally, tally
+from harnpy.cli.testing.sandbox import Outcome, run_program
 from harnpy.syntax import ast
 from harnpy.syntax.errors import SyntaxFault
 from harnpy.syntax.parser import parse
@@ -110,7 +111,7 @@ def _test_file(path: Path, filter: str) -> TestFile:
     try:
         program = parse(path.read_text(encoding="utf-8", errors="replace"), file=str(path))
     except (OSError, SyntaxFault) as error:
-        return TestFile(path, (), faults.render(error).rstrip("\n"))
+        return TestFile(path, (), failures.render(error).rstrip("\n"))
     names = [item.name for item in program.items if isinstance(item, ast.Pipeline) and _is_test(item)]
     return TestFile(path, tuple(name for name in names if filter in name))
 

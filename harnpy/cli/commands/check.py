@@ -10,9 +10,10 @@ from pathlib import Path
 import click
 
 from harnpy import Vm
-from harnpy.cli import faults, preflight
+from harnpy.cli.commands import preflight
+from harnpy.cli.commands.later import later
 from harnpy.cli.console import FAILED, OK, complain, has_colour
-from harnpy.cli.later import later
+from harnpy.cli.show import failures
 from harnpy.syntax.errors import SourceFault, SyntaxFault
 from harnpy.syntax.span import Lines
 from harnpy.vm.compile import compile_program, parsed
@@ -48,7 +49,7 @@ def command(context: click.Context, targets: tuple[Path, ...], severity: str | N
         try:
             clean = _check(file, severity)
         except (OSError, SourceFault) as error:
-            sys.stderr.write(faults.render(error, sys.stderr))
+            sys.stderr.write(failures.render(error, sys.stderr))
             status = FAILED
             if isinstance(error, SyntaxFault):
                 break

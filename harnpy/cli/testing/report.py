@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from harnpy.cli.console import has_colour, paint
-from harnpy.cli.results import Result, Tally, tally
+from harnpy.cli.testing.results import Result, Tally, tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable

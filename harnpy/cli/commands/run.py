@@ -204,7 +204,7 @@ def _execute(options: Options) -> int:
     try:
         value = run(vm, options)
         if options.trace:
-            from harnpy.cli import trace
+            from harnpy.cli.show import trace
 
             sys.stdout.flush()
             trace.show(vm)
@@ -233,7 +233,7 @@ def _instrumented(options: Options, host: Host) -> Callable[[Vm, Options], Any]:
     """How the program is run: as it is, or watched, with model calls replayed or recorded."""
     run = _run
     if options.watch_agents:
-        from harnpy.cli.watch import watched
+        from harnpy.cli.show.watch import watched
 
         run = watched(run, host)
     if options.llm_mock is not None:
@@ -293,9 +293,9 @@ def exit_status(value: Any) -> int:
 
 
 def _failed(error: Exception, options: Options) -> int:
-    from harnpy.cli import faults
+    from harnpy.cli.show import failures
 
-    sys.stderr.write(faults.render(error, sys.stderr))
+    sys.stderr.write(failures.render(error, sys.stderr))
     if options.debug:
         import traceback
 

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harnpy import Vm
-from harnpy.cli import faults
 from harnpy.cli.console import complain
-from harnpy.cli.highlight import pieces
 from harnpy.cli.project import bind_hooks
+from harnpy.cli.repl.highlight import pieces
+from harnpy.cli.show import failures
 from harnpy.project import project_root
 from harnpy.vm.values.objects import display, type_name
 
@@ -108,7 +108,7 @@ class Shell:
             complain("Error: interrupted")
         except Exception as error:
             sys.stdout.flush()
-            sys.stderr.write(faults.render_for_repl(error))
+            sys.stderr.write(failures.render_for_repl(error))
 
     def _run(self, source: str) -> None:
         if not is_expression(source):
@@ -138,14 +138,14 @@ class Shell:
         return ids
 
     def _sessions(self, argument: str) -> None:
-        from harnpy.cli.session_views import table
-        from harnpy.cli.tables import show
+        from harnpy.cli.repl.session_views import table
+        from harnpy.cli.show.tables import show
 
         show(table(self.session.vm.sessions))
 
     def _session(self, argument: str) -> None:
-        from harnpy.cli.session_views import transcript
-        from harnpy.cli.tables import show
+        from harnpy.cli.repl.session_views import transcript
+        from harnpy.cli.show.tables import show
 
         ids = self.session_ids()
         found = [id for id in ids if id == argument] or [id for id in ids if id.startswith(argument)]
@@ -157,13 +157,13 @@ class Shell:
             complain(f"Error: unknown session id '{argument}' (try `:sessions`)")
 
     def _tree(self, argument: str) -> None:
-        from harnpy.cli.session_views import tree
-        from harnpy.cli.tables import show
+        from harnpy.cli.repl.session_views import tree
+        from harnpy.cli.show.tables import show
 
         show(tree(self.session.vm.sessions))
 
     def _doc(self, name: str) -> None:
-        from harnpy.cli.builtins_cmd import explain
+        from harnpy.cli.commands.builtins import explain
 
         try:
             _say(explain(name))

@@ -9,10 +9,10 @@ import click
 from harnpy import Vm
 from harnpy.builtins.agents.models.calls import models_of
 from harnpy.builtins.agents.records.evals import eval_metrics
-from harnpy.cli import faults
+from harnpy.cli.commands.run import exit_status
 from harnpy.cli.fixtures import replay
 from harnpy.cli.project import bind_project
-from harnpy.cli.run import exit_status
+from harnpy.cli.show import failures
 from harnpy.llm.errors import OptionError
 from harnpy.llm.experiments import VARIABLE, read_experiment
 from harnpy.vm.host import ExitRequest, Host
@@ -57,7 +57,7 @@ def _run(path: str, spec: str | None, llm_mock: str | None, args: Sequence[str])
     except ExitRequest as request:
         status = request.code
     except Exception as error:
-        status, failure = 1, faults.text(error)
+        status, failure = 1, failures.text(error)
     trace = models_of(vm).trace
     return {
         "pass": status == 0,

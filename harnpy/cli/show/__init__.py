@@ -1,0 +1,1 @@
+"""What people see: tables, boards, reports, charts and failures as text."""

@@ -1,0 +1,1 @@
+"""Running tests: discovery, sandboxes, verdicts, results. For `harnpy test`."""
