@@ -106,7 +106,7 @@ def _session_store(vm: BaseVm) -> Any:
 
 
 def _session_stack(vm: BaseVm) -> Any:
-    from harnpy.agent.rules.ambient import Ambient
+    from harnpy.agent.context import Ambient
 
     return Ambient()
 

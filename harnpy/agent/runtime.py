@@ -6,8 +6,8 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from harnpy.agent.context import Ambient
 from harnpy.agent.errors import ToolFailure
-from harnpy.agent.rules.ambient import Ambient
 from harnpy.agent.rules.hooks import Hooks
 from harnpy.agent.tools.search_index import no_patterns
 from harnpy.llm.errors import LlmError, MisuseError
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from harnpy.agent.rules.gate import Ask
     from harnpy.agent.skills.library import FoundSkill
     from harnpy.agent.tools.search_index import Compile
-    from harnpy.agent.workers.registry import Workers
+    from harnpy.agent.workers.workers import Workers
     from harnpy.llm.call import Models
     from harnpy.session.binding import Conversation
     from harnpy.session.store import SessionStore

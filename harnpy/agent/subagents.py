@@ -10,8 +10,8 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from harnpy.agent.dispatch import PERMISSION_DENIED
-from harnpy.agent.making import make_loop
+from harnpy.agent.loop.dispatch import PERMISSION_DENIED
+from harnpy.agent.loop.make_loop import make_loop
 from harnpy.agent.rules.annotations import strings
 from harnpy.agent.rules.globs import first_match
 from harnpy.llm.errors import MisuseError
@@ -24,7 +24,7 @@ from harnpy.session.transcript import lifecycle_event
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harnpy.agent.loop import Loop
+    from harnpy.agent.loop.loop import Loop
     from harnpy.agent.runtime import Runtime
     from harnpy.llm.options import Options
 

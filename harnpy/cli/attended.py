@@ -11,7 +11,7 @@ import json
 import sys
 from typing import Any
 
-from harnpy.agent.hitl import ESCALATION, QUESTION, HumanCancelled
+from harnpy.agent.people.requests import ESCALATION, QUESTION, HumanCancelled
 from harnpy.builtins.language.data.types import parsed_float, parsed_int
 from harnpy.llm.structured.schema import canonical, check
 from harnpy.llm.values import Values

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harnpy import Vm
-from harnpy.agent.rules.ambient import NO_RULES, Ambient, Rules
+from harnpy.agent.context import NO_RULES, Ambient, Rules
 from harnpy.agent.rules.ceilings import CEILINGS
 from harnpy.agent.rules.gate import Decision, Gate
 from harnpy.agent.rules.hooks import Hooks

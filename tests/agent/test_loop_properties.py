@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harnpy.agent.errors import ToolFailure
-from harnpy.agent.making import run_loop
+from harnpy.agent.loop.make_loop import run_loop
 from harnpy.agent.runtime import Runtime
 from harnpy.llm.call import Models
 from harnpy.llm.errors import CallError

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from harnpy.agent.errors import ToolFailure
-from harnpy.agent.making import run_loop
+from harnpy.agent.loop.make_loop import run_loop
 from harnpy.agent.runtime import Runtime
 from harnpy.llm.call import Models
 from harnpy.llm.errors import CallError

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harnpy import Vm, VmError
-from harnpy.agent.rules.ambient import Rules
+from harnpy.agent.context import Rules
 from harnpy.agent.rules.policy import read_policy
 from harnpy.vm.host import Host
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harnpy import Vm, VmError
-from harnpy.agent.hitl import HumanCancelled
+from harnpy.agent.people.requests import HumanCancelled
 from harnpy.vm.host import Host
 
 Dict = dict[str, Any]
@@ -154,7 +154,7 @@ def test_a_bridge_lists_and_runs_tools() -> None:
 
 
 def test_an_active_policy_limits_host_calls_but_not_mocks() -> None:
-    from harnpy.agent.rules.ambient import Rules
+    from harnpy.agent.context import Rules
     from harnpy.agent.rules.policy import read_policy
 
     vm = Vm()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from harnpy.agent.runtime import Runtime
-from harnpy.agent.workers.registry import Workers
 from harnpy.agent.workers.worker import DELEGATED_STAGE
+from harnpy.agent.workers.workers import Workers
 from harnpy.llm.call import Models
 from harnpy.session import SessionStore
 from harnpy.session.effects import Effects

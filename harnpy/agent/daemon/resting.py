@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from harnpy.agent.daemon.options import DaemonOptions
     from harnpy.agent.daemon.owner import Owner
-    from harnpy.agent.loop import Loop
+    from harnpy.agent.loop.loop import Loop
 
     Dict = dict[str, Any]
 

@@ -16,7 +16,7 @@ from harnpy.session.transcript import lifecycle_event
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harnpy.agent.rules.ambient import Rules
+    from harnpy.agent.context import Rules
     from harnpy.agent.rules.annotations import Annotations
     from harnpy.agent.rules.hooks import Hooks
 

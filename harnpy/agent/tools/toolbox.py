@@ -12,7 +12,7 @@ from harnpy.llm.errors import MisuseError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harnpy.agent.rules.ambient import Rules
+    from harnpy.agent.context import Rules
     from harnpy.agent.rules.policy import Policy
 
     Dict = dict[str, Any]

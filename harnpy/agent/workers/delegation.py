@@ -11,8 +11,8 @@ from harnpy.agent.workers.worker import SUB_AGENT, Outcome, read_execution, read
 if TYPE_CHECKING:
     from harnpy.agent.runtime import Runtime
     from harnpy.agent.subagents import SubAgent
-    from harnpy.agent.workers.registry import Workers
     from harnpy.agent.workers.worker import Worker
+    from harnpy.agent.workers.workers import Workers
 
     Dict = dict[str, Any]
 

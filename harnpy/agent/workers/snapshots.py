@@ -14,7 +14,7 @@ from harnpy.agent.workers.worker import INTERRUPTED, RUNNING, STATUSES, Worker
 from harnpy.llm.errors import MisuseError
 
 if TYPE_CHECKING:
-    from harnpy.agent.rules.ambient import Ambient
+    from harnpy.agent.context import Ambient
     from harnpy.agent.workers.worker import Bell
     from harnpy.session.effects import Effects
 

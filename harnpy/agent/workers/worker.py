@@ -9,7 +9,7 @@ from harnpy.agent.workers.worktrees import read_worktree
 from harnpy.llm.errors import MisuseError
 
 if TYPE_CHECKING:
-    from harnpy.agent.rules.ambient import Ambient
+    from harnpy.agent.context import Ambient
     from harnpy.agent.workers.carry import Carry
 
     Dict = dict[str, Any]

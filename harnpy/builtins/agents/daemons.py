@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harnpy.agent.daemon.registry import Daemons
+from harnpy.agent.daemon.daemons import Daemons
 from harnpy.builtins.bridge.agent_functions import with_python_functions
 from harnpy.builtins.bridge.agent_runtime import runtime_of, tools_bound, with_bound_tools
 from harnpy.builtins.bridge.convert import domain_errors

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harnpy.agent.hitl import (
+from harnpy.agent.people.requests import (
     APPROVAL,
     DUAL_CONTROL,
     ESCALATION,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any
 
-    from harnpy.agent.hitl import Request
+    from harnpy.agent.people.requests import Request
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
 

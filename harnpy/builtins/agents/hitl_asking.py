@@ -5,7 +5,7 @@ Recorded in the event log; then a mock answers, or the host's `human`, or nobody
 
 from __future__ import annotations
 
-from harnpy.agent.hitl import (
+from harnpy.agent.people.requests import (
     CANCELLED,
     KINDS,
     QUESTION,

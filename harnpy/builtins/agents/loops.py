@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harnpy.agent.making import run_loop
+from harnpy.agent.loop.make_loop import run_loop
 from harnpy.agent.subagents import make_sub_agent
 from harnpy.builtins.bridge.agent_functions import with_python_functions
 from harnpy.builtins.bridge.agent_runtime import runtime_of, tools_bound, with_bound_tools

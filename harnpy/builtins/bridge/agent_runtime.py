@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from harnpy.agent.rules.gate import Ask
-    from harnpy.agent.workers.registry import Workers
+    from harnpy.agent.workers.workers import Workers
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
 
@@ -80,7 +80,7 @@ def _asker(vm: Vm) -> Ask | None:
     """Approval of tool calls by the host's person: a function that answers why not; None without one."""
     if vm.host.human is None:
         return None
-    from harnpy.agent.hitl import APPROVAL, HitlError
+    from harnpy.agent.people.requests import APPROVAL, HitlError
     from harnpy.builtins.agents.hitl_asking import ask
 
     def approve(tool: str, arguments: Dict) -> str | None:

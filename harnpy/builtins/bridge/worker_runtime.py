@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from harnpy.agent.workers.delegation import SubAgentJob
-from harnpy.agent.workers.registry import Workers
 from harnpy.agent.workers.worker import DELEGATED_STAGE, STAGE, SUB_AGENT, WORKFLOW
+from harnpy.agent.workers.workers import Workers
 from harnpy.builtins.bridge.agent_runtime import runtime_of, tools_bound
 from harnpy.vm.declare.builtin import ABSENT
 from harnpy.vm.errors import RuntimeFault
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from harnpy.agent.rules.ambient import Ambient
+    from harnpy.agent.context import Ambient
     from harnpy.agent.workers.worker import Job, Outcome, Worker
     from harnpy.vm.run.tasks.scheduler import Task
     from harnpy.vm.run.tasks.tasks import Tasks

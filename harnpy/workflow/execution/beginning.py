@@ -16,7 +16,7 @@ from harnpy.workflow.records.record import RUNNING, new_run, normalised
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harnpy.agent.rules.ambient import Ambient
+    from harnpy.agent.context import Ambient
     from harnpy.session.effects import Effects
 
     Dict = dict[str, Any]

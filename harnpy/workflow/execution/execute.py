@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from harnpy.agent.rules.ambient import place_of
+from harnpy.agent.context import place_of
 from harnpy.agent.workflow_scope import WorkflowScope
 from harnpy.llm.errors import MisuseError
 from harnpy.workflow.artifacts.artifact import read_artifacts
@@ -34,7 +34,7 @@ from harnpy.workflow.stages.work import Work
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from harnpy.agent.rules.ambient import Rules
+    from harnpy.agent.context import Rules
     from harnpy.agent.rules.policy import Policy
     from harnpy.agent.runtime import Runtime
     from harnpy.llm.options import Options

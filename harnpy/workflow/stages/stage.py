@@ -10,8 +10,8 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harnpy.agent.making import make_loop
-from harnpy.agent.record import assistant_message, reply_events
+from harnpy.agent.loop.make_loop import make_loop
+from harnpy.agent.loop.transcript_entries import assistant_message, reply_events
 from harnpy.llm.messages import request_message
 from harnpy.llm.result import result_dict
 from harnpy.llm.tools import native_style, tool_entries

@@ -15,8 +15,8 @@ from harnpy.workflow.stages.stage import read_stage_node
 
 if TYPE_CHECKING:
     from harnpy.agent.runtime import Runtime
-    from harnpy.agent.workers.registry import Workers
     from harnpy.agent.workers.worker import Worker
+    from harnpy.agent.workers.workers import Workers
 
     Dict = dict[str, Any]
 

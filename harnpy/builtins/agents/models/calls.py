@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from harnpy.agent.record import call_transcript
+from harnpy.agent.loop.transcript_entries import call_transcript
 from harnpy.builtins.agents.sessions.service import with_callables
 from harnpy.builtins.bridge.convert import domain_errors
 from harnpy.builtins.bridge.domain_values import HarnValues

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harnpy.agent.hitl import KINDS, QUESTION, questions
+from harnpy.agent.people.requests import KINDS, QUESTION, questions
 from harnpy.builtins.agents.event_log import log_of
 from harnpy.builtins.agents.sessions.service import callables_within, store_of
 from harnpy.builtins.bridge.convert import domain_errors

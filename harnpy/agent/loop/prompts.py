@@ -6,8 +6,8 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from harnpy.agent.ledger import Deliverable
-    from harnpy.agent.options import LoopOptions
+    from harnpy.agent.loop.ledger import Deliverable
+    from harnpy.agent.loop.options import LoopOptions
 
 #: How messages of the runtime begin.
 FEEDBACK = "<runtime_feedback "

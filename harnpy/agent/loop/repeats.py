@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from harnpy.llm.messages import compact_json
 
 if TYPE_CHECKING:
-    from harnpy.agent.options import LoopOptions
+    from harnpy.agent.loop.options import LoopOptions
 
     Dict = dict[str, Any]
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from harnpy.agent.daemon.events import EventQueue
     from harnpy.agent.daemon.resting import Daemon
     from harnpy.agent.daemon.snapshot import Shape, Snapshot, StateFiles
-    from harnpy.agent.loop import Loop
+    from harnpy.agent.loop.loop import Loop
     from harnpy.agent.workers.worker import Activity, Bell
 
     Dict = dict[str, Any]

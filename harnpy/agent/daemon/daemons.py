@@ -11,10 +11,10 @@ from __future__ import annotations
 import os.path
 from typing import TYPE_CHECKING, Any
 
+from harnpy.agent.daemon.background import META, SHAPE, KeptDaemon, meta_path
 from harnpy.agent.daemon.events import CAPACITY, EventQueue
-from harnpy.agent.daemon.kept import META, SHAPE, KeptDaemon, meta_path
 from harnpy.agent.daemon.snapshot import StateFiles
-from harnpy.agent.making import make_loop
+from harnpy.agent.loop.make_loop import make_loop
 from harnpy.agent.workers.worker import COMPLETED, FAILED
 from harnpy.llm.errors import MisuseError
 from harnpy.session.errors import Interruption
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
-    from harnpy.agent.loop import Loop
+    from harnpy.agent.loop.loop import Loop
     from harnpy.agent.runtime import Runtime
     from harnpy.agent.workers.worker import Beside
 

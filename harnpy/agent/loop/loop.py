@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from harnpy.agent import prompts
 from harnpy.agent.daemon.resting import Daemon
-from harnpy.agent.record import reply_events
+from harnpy.agent.loop import prompts
+from harnpy.agent.loop.transcript_entries import reply_events
 from harnpy.agent.rules.hooks import PRE_AGENT_TURN
 from harnpy.llm.budget import project
 from harnpy.llm.errors import BudgetExceeded
@@ -26,17 +26,17 @@ from harnpy.session.events import STEP_COMPLETED
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from harnpy.agent.context import Rules
     from harnpy.agent.daemon.options import DaemonOptions
-    from harnpy.agent.dialogue import Dialogue
-    from harnpy.agent.dispatch import Dispatcher
-    from harnpy.agent.ledger import Ledger
-    from harnpy.agent.offering import Offer
-    from harnpy.agent.options import LoopOptions
-    from harnpy.agent.rules.ambient import Rules
+    from harnpy.agent.loop.dispatch import Dispatcher
+    from harnpy.agent.loop.ledger import Ledger
+    from harnpy.agent.loop.model_input import Dialogue
+    from harnpy.agent.loop.offer import Offer
+    from harnpy.agent.loop.options import LoopOptions
+    from harnpy.agent.loop.turns import Turns
     from harnpy.agent.runtime import Runtime
     from harnpy.agent.skills.active import ActiveSkills
     from harnpy.agent.tools.toolbox import Toolbox
-    from harnpy.agent.turns import Turns
     from harnpy.llm.reply import Reply
     from harnpy.llm.request import Request
     from harnpy.session.binding import Conversation

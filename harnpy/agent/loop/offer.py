@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.agent import prompts
+from harnpy.agent.loop import prompts
 from harnpy.agent.skills.loading import ENTRY as LOAD_SKILL_ENTRY
 from harnpy.agent.skills.loading import LOAD_SKILL
 from harnpy.agent.skills.loading import native_tool as load_skill_tool
@@ -16,7 +16,7 @@ from harnpy.agent.tools.contract import native_contract, text_contract
 from harnpy.llm.tools import native_tools
 
 if TYPE_CHECKING:
-    from harnpy.agent.options import LoopOptions
+    from harnpy.agent.loop.options import LoopOptions
     from harnpy.agent.skills.active import ActiveSkills
     from harnpy.agent.tools.search import DeferredTools
     from harnpy.llm.request import Request

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.agent.context import WorkerName, place_of
 from harnpy.agent.errors import reason
-from harnpy.agent.rules.ambient import WorkerName, place_of
 from harnpy.agent.rules.policy import PolicyError, read_policy
 from harnpy.agent.workers import worktrees
 from harnpy.agent.workers.carry import COMPACT, compacted
@@ -36,7 +36,7 @@ from harnpy.session.errors import Interruption
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from harnpy.agent.rules.ambient import Ambient, Rules
+    from harnpy.agent.context import Ambient, Rules
     from harnpy.agent.rules.policy import Policy
     from harnpy.agent.runtime import Runtime
     from harnpy.agent.workers.carry import Carry

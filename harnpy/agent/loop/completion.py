@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from harnpy.agent import prompts
+from harnpy.agent.loop import prompts
 
 if TYPE_CHECKING:
-    from harnpy.agent.ledger import Ledger
-    from harnpy.agent.options import LoopOptions
+    from harnpy.agent.loop.ledger import Ledger
+    from harnpy.agent.loop.options import LoopOptions
     from harnpy.llm.text_format.blocks import Parsed
 
 _NEXT_PHASE = re.compile(r"^[ \t]*next_phase:[ \t]*(\S+)", re.MULTILINE)

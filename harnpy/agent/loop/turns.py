@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from harnpy.agent import completion, prompts
 from harnpy.agent.daemon.resting import WATCHDOG
-from harnpy.agent.dispatch import OK, REJECTED
-from harnpy.agent.ledger import NAME as LEDGER
-from harnpy.agent.ledger import UNAVAILABLE as NO_LEDGER
-from harnpy.agent.ledger import LedgerError
-from harnpy.agent.record import calls_message, result_message
+from harnpy.agent.loop import completion, prompts
+from harnpy.agent.loop.dispatch import OK, REJECTED
+from harnpy.agent.loop.ledger import NAME as LEDGER
+from harnpy.agent.loop.ledger import UNAVAILABLE as NO_LEDGER
+from harnpy.agent.loop.ledger import LedgerError
+from harnpy.agent.loop.transcript_entries import calls_message, result_message
 from harnpy.agent.rules.hooks import POST_AGENT_TURN
 from harnpy.llm.text_format.blocks import TAGS, Parsed, parse_reply
 from harnpy.session.transcript import lifecycle_event
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from harnpy.agent.daemon.resting import Daemon
-    from harnpy.agent.dialogue import Dialogue
-    from harnpy.agent.dispatch import Dispatcher, Result
-    from harnpy.agent.ledger import Ledger
-    from harnpy.agent.offering import Offer
-    from harnpy.agent.options import LoopOptions
+    from harnpy.agent.loop.dispatch import Dispatcher, Result
+    from harnpy.agent.loop.ledger import Ledger
+    from harnpy.agent.loop.model_input import Dialogue
+    from harnpy.agent.loop.offer import Offer
+    from harnpy.agent.loop.options import LoopOptions
     from harnpy.agent.rules.hooks import Hooks
     from harnpy.llm.reply import Reply
     from harnpy.llm.trace import Trace

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.agent.prompts import FEEDBACK, feedback
+from harnpy.agent.loop.prompts import FEEDBACK, feedback
 from harnpy.llm.messages import prompt_text, request_message
 from harnpy.session.compaction import compacted_event, note_of
 from harnpy.session.resize import compact, content_bytes, message_bytes
@@ -18,7 +18,7 @@ from harnpy.session.summaries import byte_length
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from harnpy.agent.compaction import LoopCompaction
+    from harnpy.agent.loop.compaction import LoopCompaction
     from harnpy.agent.runtime import Runtime
     from harnpy.llm.request import Request
     from harnpy.llm.transcript_log import Segment

@@ -5,28 +5,28 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
-from harnpy.agent.compaction import read_compaction
 from harnpy.agent.daemon.options import read_daemon
-from harnpy.agent.dialogue import Dialogue
-from harnpy.agent.dispatch import Dispatcher
-from harnpy.agent.ledger import read_ledger
-from harnpy.agent.loop import Loop, Parts
-from harnpy.agent.offering import Offer
-from harnpy.agent.options import LLM_BACKOFF_MS, profile_of, read_loop_options
+from harnpy.agent.loop.compaction import read_compaction
+from harnpy.agent.loop.dispatch import Dispatcher
+from harnpy.agent.loop.ledger import read_ledger
+from harnpy.agent.loop.loop import Loop, Parts
+from harnpy.agent.loop.model_input import Dialogue
+from harnpy.agent.loop.offer import Offer
+from harnpy.agent.loop.options import LLM_BACKOFF_MS, profile_of, read_loop_options
+from harnpy.agent.loop.turns import Turns
 from harnpy.agent.rules.gate import Gate
 from harnpy.agent.skills.active import ActiveSkills, read_matching, read_skills
 from harnpy.agent.skills.loading import LOAD_SKILL
 from harnpy.agent.tools.search import DeferredTools, searcher
 from harnpy.agent.tools.toolbox import Toolbox, refuse_unbacked, validate_surface
-from harnpy.agent.turns import Turns
 from harnpy.llm.tools import native_style, tool_entries
 from harnpy.session.binding import Binding, Conversation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harnpy.agent.options import LoopOptions
-    from harnpy.agent.rules.ambient import Rules
+    from harnpy.agent.context import Rules
+    from harnpy.agent.loop.options import LoopOptions
     from harnpy.agent.runtime import Runtime
     from harnpy.llm.options import Options
     from harnpy.llm.request import Request

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harnpy.agent.arguments import PARSE_ERROR, missing, normalised
 from harnpy.agent.errors import ToolFailure
+from harnpy.agent.loop.arguments import PARSE_ERROR, missing, normalised
+from harnpy.agent.loop.repeats import Repeats
 from harnpy.agent.plans import plan_result
-from harnpy.agent.repeats import Repeats
 from harnpy.agent.tools.served import FILE_TOOLS, PLAN_TOOLS, file_tool
 from harnpy.agent.workflow_scope import ToolCall
 from harnpy.llm.messages import compact_json
@@ -24,7 +24,7 @@ from harnpy.session.transcript import lifecycle_event
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from harnpy.agent.options import LoopOptions
+    from harnpy.agent.loop.options import LoopOptions
     from harnpy.agent.rules.gate import Gate
     from harnpy.agent.runtime import Runtime
     from harnpy.agent.tools.toolbox import Internal, Toolbox
