@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from harnpy.agent.tools.search_index import Compile
     from harnpy.agent.workers.workers import Workers
     from harnpy.llm.call import Models
-    from harnpy.session.binding import Conversation
+    from harnpy.session.loop_conversation import Conversation
     from harnpy.session.store import SessionStore
 
     Dict = dict[str, Any]

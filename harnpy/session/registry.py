@@ -23,7 +23,7 @@ from harnpy.storage.memory import MemoryBackend
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from harnpy.session.binding import Binding
+    from harnpy.session.loop_conversation import Binding
 
     Dict = dict[str, Any]
     Subscriber = Callable[[Dict], Any]

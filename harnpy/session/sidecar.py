@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harnpy.session.pairs import Pairs
+from harnpy.session.resize.pairs import Pairs
 from harnpy.session.transcript import RESULT_ROLES
 
 if TYPE_CHECKING:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from harnpy.session.clients import LiveClients
-from harnpy.session.compaction import Compacting
-from harnpy.session.driving import Driving
-from harnpy.session.scratchpad import Scratchpads
-from harnpy.session.seeding import Seeding
-from harnpy.session.workspace import Workspaces
+from harnpy.session.verbs.clients import LiveClients
+from harnpy.session.verbs.compaction import Compacting
+from harnpy.session.verbs.loop_access import Driving
+from harnpy.session.verbs.scratchpad import Scratchpads
+from harnpy.session.verbs.seeding import Seeding
+from harnpy.session.verbs.workspace import Workspaces
 
 
 class SessionStore(LiveClients, Workspaces, Scratchpads, Compacting, Seeding, Driving):

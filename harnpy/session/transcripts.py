@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.session import resize
-from harnpy.session.compaction import note_of
 from harnpy.session.errors import InvalidTranscript
-from harnpy.session.resize import merged_summary
+from harnpy.session.resize import engine
+from harnpy.session.resize.engine import merged_summary
 from harnpy.session.transcript import (
     MESSAGE_KINDS,
     RESULT_ROLES,
@@ -19,12 +18,13 @@ from harnpy.session.transcript import (
     message_event,
     transcript,
 )
+from harnpy.session.verbs.compaction import note_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harnpy.session.effects import Effects
-    from harnpy.session.resize import ResizePolicy
+    from harnpy.session.resize.engine import ResizePolicy
     from harnpy.session.transcript import Show
 
     Dict = dict[str, Any]
@@ -109,9 +109,9 @@ class Transcripts:
         """
         messages = [message for message in messages_of(former) if isinstance(message, dict)]
         target_tokens = policy.hard_limit_tokens
-        if target_tokens is not None and resize.estimate_tokens(messages) <= target_tokens:
+        if target_tokens is not None and engine.estimate_tokens(messages) <= target_tokens:
             return None
-        compaction = resize.compact(messages, policy)
+        compaction = engine.compact(messages, policy)
         if compaction is None:
             return None
         report = compaction.report()

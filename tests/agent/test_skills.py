@@ -15,8 +15,8 @@ from harnpy.agent.skills.registry import registry_of
 from harnpy.llm.errors import MisuseError
 from harnpy.llm.options import Options
 from harnpy.session import SessionStore
-from harnpy.session.binding import Binding, Conversation
 from harnpy.session.effects import Effects
+from harnpy.session.loop_conversation import Binding, Conversation
 
 REVIEW = {
     "name": "review",

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harnpy.session import SessionError, SessionStore
-from harnpy.session.binding import Binding, Conversation
 from harnpy.session.effects import Effects
+from harnpy.session.loop_conversation import Binding, Conversation
 from harnpy.session.transcript import lifecycle_event
 from harnpy.session.views import replay
 

@@ -18,7 +18,7 @@ from harnpy.agent.plans import plan_result
 from harnpy.agent.tools.served import FILE_TOOLS, PLAN_TOOLS, file_tool
 from harnpy.agent.workflow_scope import ToolCall
 from harnpy.llm.messages import compact_json
-from harnpy.session.microcompact import microcompact
+from harnpy.session.resize.microcompact import microcompact
 from harnpy.session.transcript import lifecycle_event
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from harnpy.agent.rules.gate import Gate
     from harnpy.agent.runtime import Runtime
     from harnpy.agent.tools.toolbox import Internal, Toolbox
-    from harnpy.session.binding import Conversation
+    from harnpy.session.loop_conversation import Conversation
 
     Dict = dict[str, Any]
     Call = dict[str, Any]

@@ -20,8 +20,8 @@ from harnpy.llm.experiments import rewritten
 from harnpy.llm.structured.asking import read_answer, record_retry
 from harnpy.llm.structured.nudge import nudge_text
 from harnpy.llm.visible import visible_text
-from harnpy.session.binding import AGENT
 from harnpy.session.events import STEP_COMPLETED
+from harnpy.session.loop_conversation import AGENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from harnpy.agent.tools.toolbox import Toolbox
     from harnpy.llm.reply import Reply
     from harnpy.llm.request import Request
-    from harnpy.session.binding import Conversation
+    from harnpy.session.loop_conversation import Conversation
 
     Dict = dict[str, Any]
 

@@ -20,7 +20,7 @@ from harnpy.agent.skills.loading import LOAD_SKILL
 from harnpy.agent.tools.search import DeferredTools, searcher
 from harnpy.agent.tools.toolbox import Toolbox, refuse_unbacked, validate_surface
 from harnpy.llm.tools import native_style, tool_entries
-from harnpy.session.binding import Binding, Conversation
+from harnpy.session.loop_conversation import Binding, Conversation
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.loop.prompts import FEEDBACK, feedback
 from harnpy.llm.messages import prompt_text, request_message
-from harnpy.session.compaction import compacted_event, note_of
-from harnpy.session.resize import compact, content_bytes, message_bytes
-from harnpy.session.summaries import byte_length
+from harnpy.session.resize.engine import compact, content_bytes, message_bytes
+from harnpy.session.resize.summaries import byte_length
+from harnpy.session.verbs.compaction import compacted_event, note_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from harnpy.agent.runtime import Runtime
     from harnpy.llm.request import Request
     from harnpy.llm.transcript_log import Segment
-    from harnpy.session.binding import Conversation
-    from harnpy.session.resize import Compaction
+    from harnpy.session.loop_conversation import Conversation
+    from harnpy.session.resize.engine import Compaction
 
     Dict = dict[str, Any]
 

@@ -13,7 +13,7 @@ from harnpy.agent.rules.globs import matches
 from harnpy.agent.values import type_word
 from harnpy.llm.errors import MisuseError
 from harnpy.llm.messages import compact_json
-from harnpy.session.microcompact import microcompact
+from harnpy.session.resize.microcompact import microcompact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.skills.registry import described, id_of, skill_lines
-from harnpy.session.summaries import byte_length
+from harnpy.session.resize.summaries import byte_length
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

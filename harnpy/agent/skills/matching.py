@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.agent.skills.registry import described
-from harnpy.session.summaries import byte_length
+from harnpy.session.resize.summaries import byte_length
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from harnpy.agent.workers.requested import requested_policies
 from harnpy.llm.errors import MisuseError
 from harnpy.llm.messages import compact_json
-from harnpy.session import summaries
-from harnpy.session.pairs import Pairs
-from harnpy.session.resize import ResizePolicy, merged_summary
+from harnpy.session.resize import summaries
+from harnpy.session.resize.engine import ResizePolicy, merged_summary
+from harnpy.session.resize.pairs import Pairs
 from harnpy.session.transcripts import Transcripts
 
 if TYPE_CHECKING:

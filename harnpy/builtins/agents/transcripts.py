@@ -7,7 +7,7 @@ from harnpy.builtins.agents.sessions.summarizing import summarizer
 from harnpy.builtins.bridge.convert import domain_errors
 from harnpy.builtins.language.text.json_writer import write_pretty
 from harnpy.session import transcripts
-from harnpy.session.summaries import conversation_lines
+from harnpy.session.resize.summaries import conversation_lines
 from harnpy.session.transcripts import Transcripts, is_transcript
 from harnpy.text.json.reader import JsonError, read
 from harnpy.vm.declare.builtin import ABSENT, builtin

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from harnpy.agent.handoffs import handoff_context, name_of, normalise
 from harnpy.llm.errors import MisuseError
 from harnpy.session.effects import rfc3339
-from harnpy.session.summaries import byte_length
+from harnpy.session.resize.summaries import byte_length
 from harnpy.workflow.fields import read_fields
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import hashlib
 import re
 from typing import TYPE_CHECKING, Any
 
-from harnpy.session.summaries import byte_length
+from harnpy.session.resize.summaries import byte_length
 from harnpy.workflow.artifacts.artifact import BYTES_PER_TOKEN, tokens_of
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.values import type_word
 from harnpy.llm.errors import MisuseError
-from harnpy.session.summaries import byte_length
+from harnpy.session.resize.summaries import byte_length
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.session.microcompact import microcompact
-from harnpy.session.summaries import byte_length
+from harnpy.session.resize.microcompact import microcompact
+from harnpy.session.resize.summaries import byte_length
 from harnpy.workflow.artifacts.artifact import BYTES_PER_TOKEN
 from harnpy.workflow.artifacts.tags import rendered_artifact
 from harnpy.workflow.fields import read_fields, reading

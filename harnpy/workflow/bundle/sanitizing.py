@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.session.microcompact import microcompact
+from harnpy.session.resize.microcompact import microcompact
 from harnpy.workflow.bundle.manifest import step
 from harnpy.workflow.bundle.redaction import SECRETS, TextRule
 

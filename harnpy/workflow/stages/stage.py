@@ -15,8 +15,8 @@ from harnpy.agent.loop.transcript_entries import assistant_message, reply_events
 from harnpy.llm.messages import request_message
 from harnpy.llm.result import result_dict
 from harnpy.llm.tools import native_style, tool_entries
-from harnpy.session.binding import AGENT, Binding, Conversation
 from harnpy.session.events import STEP_COMPLETED
+from harnpy.session.loop_conversation import AGENT, Binding, Conversation
 from harnpy.workflow.graph.normalise import normalise_node
 from harnpy.workflow.stages.briefing import brief, result_artifact
 from harnpy.workflow.stages.options import call_options, loop_options, tool_format

@@ -7,12 +7,12 @@ from harnpy.builtins.agents.sessions.summarizing import prompt_from, summarizer
 from harnpy.builtins.bridge.convert import domain_errors
 from harnpy.builtins.language.text.json_writer import write_pretty
 from harnpy.llm.options import Options
-from harnpy.session import resize
-from harnpy.session.compaction import compacted_event
 from harnpy.session.errors import ResizeError
-from harnpy.session.microcompact import microcompact as shortened
-from harnpy.session.resize import ResizePolicy
+from harnpy.session.resize import engine
+from harnpy.session.resize.engine import ResizePolicy
+from harnpy.session.resize.microcompact import microcompact as shortened
 from harnpy.session.transcripts import Transcripts, is_transcript
+from harnpy.session.verbs.compaction import compacted_event
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import RuntimeFault
 from harnpy.vm.values.objects import display
@@ -84,7 +84,7 @@ def transcript_auto_compact(vm: Vm, messages: Value, opts: Value) -> list[Value]
         strategy = "observation_mask" if callback is None else "custom"
     keep_last = options.get("keep_last")
     policy = ResizePolicy(
-        keep_last=max(0, keep_last) if type(keep_last) is int else resize.KEEP_LAST,
+        keep_last=max(0, keep_last) if type(keep_last) is int else engine.KEEP_LAST,
         strategy=display(strategy),
         custom_compactor=callback,
         summarize=summarizer(vm, options),
@@ -92,14 +92,14 @@ def transcript_auto_compact(vm: Vm, messages: Value, opts: Value) -> list[Value]
         pretty=write_pretty,
     )
     with domain_errors:
-        compaction = resize.compact(dicts, policy)
+        compaction = engine.compact(dicts, policy)
     return messages if compaction is None else compaction.applied(dicts)
 
 
 @builtin("estimate_tokens(messages: any) -> int", family="workflows")
 def estimate_tokens(vm: Vm, messages: Value) -> int:
     """About how many tokens a message list has: a quarter of the bytes of its text contents."""
-    return resize.estimate_tokens(messages) if type(messages) is list else 0
+    return engine.estimate_tokens(messages) if type(messages) is list else 0
 
 
 @builtin("microcompact(text: string, max_chars: int = 20000) -> string", family="workflows")
@@ -125,7 +125,7 @@ def _transcript_policy(vm: Vm, options: Dict) -> ResizePolicy:
     if prompt is not None and strategy != "llm":
         raise ResizeError("transcript_compact: summarize_prompt is only supported with strategy 'llm'")
     return ResizePolicy(
-        keep_last=resize.KEEP_LAST if keep_last is None else keep_last,
+        keep_last=engine.KEEP_LAST if keep_last is None else keep_last,
         strategy=strategy,
         hard_limit_tokens=target,
         hard_limit_strategy=strategy,

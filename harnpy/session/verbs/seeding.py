@@ -12,9 +12,9 @@ from harnpy.session import sidecar
 from harnpy.session.effects import system_reason
 from harnpy.session.events import EventDraft
 from harnpy.session.log import Session
-from harnpy.session.options import boolean, check, count, not_blank, read_options, string
 from harnpy.session.registry import Registry
 from harnpy.session.sidecar import SidecarError
+from harnpy.session.verbs.options import boolean, check, count, not_blank, read_options, string
 
 if TYPE_CHECKING:
     from harnpy.session.sidecar import Source

@@ -8,8 +8,8 @@ from harnpy.session.registry import Registry
 from harnpy.session.values import detached
 
 if TYPE_CHECKING:
-    from harnpy.session.binding import Binding
     from harnpy.session.log import Session
+    from harnpy.session.loop_conversation import Binding
 
     Dict = dict[str, Any]
 

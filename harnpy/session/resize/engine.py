@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harnpy.session import summaries
 from harnpy.session.errors import ResizeError
-from harnpy.session.pairs import Pairs
+from harnpy.session.resize import summaries
+from harnpy.session.resize.pairs import Pairs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""`compact`: the engine of `harnpy.session.resize` at work on a session. Spec: 08 §4.6.
+"""`compact`: the engine of `harnpy.session.resize.engine` at work on a session. Spec: 08 §4.6.
 
 Nothing is lost: the archived messages leave the window, and stay in the log and in `history`.
 """
@@ -8,20 +8,20 @@ from __future__ import annotations
 from operator import is_not
 from typing import TYPE_CHECKING, Any
 
-from harnpy.session import resize
 from harnpy.session.errors import InvalidArgument, SessionNotFound
-from harnpy.session.options import closure, count, read_options, string
 from harnpy.session.registry import Registry
-from harnpy.session.resize import ResizePolicy
+from harnpy.session.resize import engine
+from harnpy.session.resize.engine import ResizePolicy
 from harnpy.session.transcript import lifecycle_event
 from harnpy.session.values import detached
+from harnpy.session.verbs.options import closure, count, read_options, string
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from harnpy.session.events import Event
     from harnpy.session.registry import Resident
-    from harnpy.session.resize import Compaction
+    from harnpy.session.resize.engine import Compaction
 
     Dict = dict[str, Any]
     Summarize = Callable[[str], str]
@@ -56,9 +56,9 @@ class Compacting(Registry):
         policy.check()
         window = resident.session.view.window
         messages, entries = list(window.messages()), list(window.entries.items())
-        if threshold is None or resize.estimate_tokens(messages) > threshold:
+        if threshold is None or engine.estimate_tokens(messages) > threshold:
             with self._kept(id):
-                compaction = resize.compact(messages, policy)
+                compaction = engine.compact(messages, policy)
             if compaction is not None:
                 self._apply(resident, entries, compaction, policy.keep_last)
         self.touch(id)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.session import events as kinds
 from harnpy.session.events import Event, EventDraft, Summary
-from harnpy.session.resize import merged_summary
+from harnpy.session.resize.engine import merged_summary
 from harnpy.session.transcript import message_event, plain_message, transcript
 from harnpy.session.views import lifecycle_value
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from harnpy.session.effects import Effects
     from harnpy.session.log import Session
-    from harnpy.session.resize import Compaction
+    from harnpy.session.resize.engine import Compaction
     from harnpy.session.store import SessionStore
     from harnpy.session.views import Window
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from harnpy.session import events as kinds
 from harnpy.session.errors import InvalidArgument, SessionNotFound
-from harnpy.session.options import boolean, check, count, not_blank, read_options
 from harnpy.session.registry import Registry
 from harnpy.session.snapshot import Snapshot, snapshot_value
 from harnpy.session.values import detached
+from harnpy.session.verbs.options import boolean, check, count, not_blank, read_options
 from harnpy.session.views import Window
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from harnpy.session import events as kinds
 from harnpy.session.effects import rfc3339
 from harnpy.session.errors import InvalidArgument
 from harnpy.session.events import LIVE_CLIENTS, EventDraft
-from harnpy.session.lifecycle import Lifecycle
-from harnpy.session.options import boolean, check, mapping, not_blank, read_options, string
 from harnpy.session.transcript import lifecycle_event
 from harnpy.session.values import detached
+from harnpy.session.verbs.lifecycle import Lifecycle
+from harnpy.session.verbs.options import boolean, check, mapping, not_blank, read_options, string
 
 if TYPE_CHECKING:
     from harnpy.session.log import Session

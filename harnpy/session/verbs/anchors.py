@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.session.effects import rfc3339
 from harnpy.session.errors import InvalidArgument
-from harnpy.session.options import check, known_keys, mapping, timestamp
+from harnpy.session.verbs.options import check, known_keys, mapping, timestamp
 
 if TYPE_CHECKING:
     from harnpy.session.effects import Effects

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from harnpy.session import events as kinds
 from harnpy.session.errors import InvalidArgument
 from harnpy.session.events import EventDraft
-from harnpy.session.options import check, mapping, read_options, string
 from harnpy.session.registry import Registry
 from harnpy.session.transcript import lifecycle_event
 from harnpy.session.values import detached
+from harnpy.session.verbs.options import check, mapping, read_options, string
 
 if TYPE_CHECKING:
     from harnpy.session.log import Session
