@@ -21,7 +21,12 @@ from harnpy.cli.repl.shell import Shell
 from harnpy.cli.testing.sandbox import run_program
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+SPEC = ROOT / "docs" / "spec"
+#: Every page, without the specification, whose blocks are fragments.
+PAGES = [
+    ROOT / "README.md",
+    *(page for page in sorted((ROOT / "docs").rglob("*.md")) if SPEC not in page.parents),
+]
 
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$(?:\s*^```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 

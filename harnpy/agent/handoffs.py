@@ -12,7 +12,8 @@ from harnpy.llm.errors import MisuseError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
 
 HANDOFF, RUN_RECEIPT = "handoff_artifact", "run_receipt"
 

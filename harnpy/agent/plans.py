@@ -15,7 +15,8 @@ from harnpy.session.transcript import lifecycle_event
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
 
 EMIT_PLAN = "emit_plan"
 

@@ -22,10 +22,9 @@ if TYPE_CHECKING:
     from harnpy.agent.tools.search_index import Compile
     from harnpy.agent.workers.workers import Workers
     from harnpy.llm.call import Models
+    from harnpy.reading.dicts import Dict
     from harnpy.session.loop_conversation import Conversation
     from harnpy.session.store import SessionStore
-
-    Dict = dict[str, Any]
 
 
 class Files(Protocol):

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from harnpy.agent.loop.loop import Loop
     from harnpy.agent.runtime import Runtime
     from harnpy.llm.options import Options
+    from harnpy.reading.dicts import Dict
 
-    Dict = dict[str, Any]
 
 CALLER = "sub_agent_run"
 NAME = "sub-agent"

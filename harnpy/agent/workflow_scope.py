@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
 
 
 class ToolCall(NamedTuple):

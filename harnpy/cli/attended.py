@@ -15,9 +15,8 @@ from harnpy.agent.people.requests import ESCALATION, QUESTION, HumanCancelled
 from harnpy.builtins.language.data.types import parsed_float, parsed_int
 from harnpy.llm.structured.schema import canonical, check
 from harnpy.llm.values import Values
+from harnpy.reading.dicts import Dict
 from harnpy.vm.host import Host
-
-Dict = dict[str, Any]
 
 _YES_NO = {"y": True, "yes": True, "n": False, "no": False}
 _BOOLS = {"true": True, "false": False, **_YES_NO}

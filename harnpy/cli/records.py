@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from harnpy.cli.console import FAILED, complain, harmless
 from harnpy.llm.errors import MisuseError
+from harnpy.reading.dicts import Dict
 from harnpy.session.effects import Effects
 from harnpy.text.json.reader import read
 from harnpy.workflow.records import files
-
-Dict = dict[str, Any]
 
 _PASSED = ("complete", "completed", "success", "verified")
 _FAILED = ("failed", "error", "cancelled")

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from harnpy.llm.request import Request
+    from harnpy.reading.dicts import Dict
 
-    Dict = dict[str, Any]
     Transform = Callable[[Dict], Any]
 
 VARIABLE = "HARN_STRUCTURAL_EXPERIMENT"

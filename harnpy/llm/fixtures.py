@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from harnpy.llm.reply import Reply
     from harnpy.llm.request import Request
+    from harnpy.reading.dicts import Dict
 
-    Dict = dict[str, Any]
 
 _STRINGS = ("match", "text", "thinking", "thinking_summary", "stop_reason", "model", "provider")
 _INTEGERS = (

@@ -18,13 +18,12 @@ from harnpy.session.views import lifecycle_value
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
     from harnpy.session.log import Session
     from harnpy.session.resize.engine import Compaction
     from harnpy.session.store import SessionStore
     from harnpy.session.views import Window
-
-    Dict = dict[str, Any]
 
 
 #: What the log calls a loop that has no name.

@@ -23,9 +23,9 @@ from harnpy.storage.memory import MemoryBackend
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from harnpy.reading.dicts import Dict
     from harnpy.session.loop_conversation import Binding
 
-    Dict = dict[str, Any]
     Subscriber = Callable[[Dict], Any]
 
 

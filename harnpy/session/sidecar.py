@@ -13,7 +13,8 @@ from harnpy.session.transcript import RESULT_ROLES
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
 
 MESSAGE_EVENTS = "message_events"
 REQUEST_SNAPSHOTS = "request_snapshots"

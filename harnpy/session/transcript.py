@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from harnpy.reading.dicts import Dict
+
     Show = Callable[[Any], str]
-    Dict = dict[str, Any]
 
 
 #: Roles of messages that answer a tool call.

@@ -23,11 +23,10 @@ from harnpy.session.verbs.compaction import note_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
     from harnpy.session.resize.engine import ResizePolicy
     from harnpy.session.transcript import Show
-
-    Dict = dict[str, Any]
 
 
 class Transcripts:

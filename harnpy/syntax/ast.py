@@ -1,4 +1,4 @@
-"""The typed syntax tree: one small immutable class a construct. Spec: reference 01 §6.
+"""The typed syntax tree: one small immutable class a construct. Spec: 01 §6.
 
 Every node carries ``start`` and ``end``, offsets (in characters) into the source text; all else is
 in ``__slots__``, in source order. A field that holds several things is a tuple. Two nodes are equal

@@ -1,4 +1,4 @@
-"""A finding about a source text, and the one way to print it. Spec: reference 09 §1.4, 01 §9.3."""
+"""A finding about a source text, and the one way to print it. Spec: 09 §1.4, 01 §9.3."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a text can fail to be a program. Spec: reference 01 §9, §10."""
+"""How a text can fail to be a program. Spec: 01 §9, §10."""
 
 from __future__ import annotations
 

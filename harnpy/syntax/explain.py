@@ -1,4 +1,4 @@
-"""A parser failure in the writer's words: expected X, got T. Spec: reference 01 §9.
+"""A parser failure in the writer's words: expected X, got T. Spec: 01 §9.
 
 X is read off the automaton: what the parser could have taken instead, and for a name the rule it would
 have been in. Nothing here runs for a program that parses.

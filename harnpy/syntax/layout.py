@@ -1,4 +1,4 @@
-"""Which line breaks count, and what ``{ < ?`` and the contextual words are. Spec: reference 01 §3, §8.
+"""Which line breaks count, and what ``{ < ?`` and the contextual words are. Spec: 01 §3, §8.
 
 One pass over the tokens, deciding from neighbours and the stack of open brackets. It makes the grammar
 LALR(1); the parser sees only what is left.

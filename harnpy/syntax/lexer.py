@@ -1,4 +1,4 @@
-"""Characters to tokens. Spec: reference 01 §1, §2, §4.
+"""Characters to tokens. Spec: 01 §1, §2, §4.
 
 A token is a kind, a value and two offsets. The kind is what the grammar calls it: a reserved word or
 punctuation mark stands for itself, everything else is a class (`IDENT`, `STRING`, …). A contextual word

@@ -1,4 +1,4 @@
-"""The inside of string literals: where they end, what they mean. Spec: reference 01 §4.3-§4.7.
+"""The inside of string literals: where they end, what they mean. Spec: 01 §4.3-§4.7.
 
 The pieces of an interpolated string are its texts and, for each ``${…}``, the offsets (start, end) of
 the source between the braces.

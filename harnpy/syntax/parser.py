@@ -1,4 +1,4 @@
-"""Tokens to AST: an LALR loop over the shipped table. Spec: reference 01 §6-§9.
+"""Tokens to AST: an LALR loop over the shipped table. Spec: 01 §6-§9.
 
 The loop calls the node builders directly. What goes wrong is worded by `harnpy.syntax.explain`; after
 an error the parser goes on with the next top-level item, to report the others.

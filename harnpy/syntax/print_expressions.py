@@ -1,4 +1,4 @@
-"""Expressions as canonical text, parentheses only where the tree needs them. Spec: reference 01 §5, §12."""
+"""Expressions as canonical text, parentheses only where the tree needs them. Spec: 01 §5, §12."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Literals and keys as source text. Spec: reference 01 §4, §12."""
+"""Literals and keys as source text. Spec: 01 §4, §12."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Types and parameters as source text. Spec: reference 01 §7.9, §12."""
+"""Types and parameters as source text. Spec: 01 §7.9, §12."""
 
 from __future__ import annotations
 

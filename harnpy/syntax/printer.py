@@ -1,4 +1,4 @@
-"""A tree as canonical text: ``parse(print_program(tree)) == tree``. Spec: reference 01 §12.
+"""A tree as canonical text: ``parse(print_program(tree)) == tree``. Spec: 01 §12.
 
 Every method gives the text of one kind of node, at the left margin; whoever holds it indents it. Strings
 never contain a line break of their own, so indenting changes no value. Widths count from the beginning

@@ -1,4 +1,4 @@
-"""Offsets to lines and columns: the only code that counts. Spec: reference 01 §1.
+"""Offsets to lines and columns: the only code that counts. Spec: 01 §1.
 
 Offsets, lines and columns count characters (Unicode scalars); lines and columns start at 1.
 """

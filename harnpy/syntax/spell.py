@@ -1,4 +1,4 @@
-"""The nearest name, for every "did you mean". Spec: reference 02 §9.3 (run time), 03 §9 (static)."""
+"""The nearest name, for every "did you mean". Spec: 02 §9.3 (run time), 03 §9 (static)."""
 
 from __future__ import annotations
 

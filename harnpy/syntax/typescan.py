@@ -1,4 +1,4 @@
-"""Do type arguments and a call follow this ``<``? Spec: reference 01 §8.3.
+"""Do type arguments and a call follow this ``<``? Spec: 01 §8.3.
 
 A look-ahead over undecided tokens. Deeply nested arguments are given up as a comparison, which bounds
 the work when thousands of ``<`` stand in a row.

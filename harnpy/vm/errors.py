@@ -1,4 +1,4 @@
-"""What a Harn program can fail with, and the text that ``catch`` sees. Spec: reference 02 §19.
+"""What a Harn program can fail with, and the text that ``catch`` sees. Spec: 02 §19.
 
     VmError                     base; ``text`` is what `catch` binds for everything but a throw
     ├─ Thrown(value)            `throw value` and every builtin that throws a plain value

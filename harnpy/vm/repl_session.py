@@ -1,4 +1,4 @@
-"""The inputs of a REPL: each is a program that sees what the ones before it bound. Spec: reference 09 §5."""
+"""The inputs of a REPL: each is a program that sees what the ones before it bound. Spec: 09 §5."""
 
 from __future__ import annotations
 

@@ -12,9 +12,8 @@ from harnpy.session.effects import system_reason
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
-
-    Dict = dict[str, Any]
 
 
 def read_document(path: str, what: str, effects: Effects, parse: Callable[[str], Any] | None = None) -> Any:

@@ -12,7 +12,8 @@ from harnpy.llm.messages import compact_json
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
 
 _EXCERPT = 600  # bytes
 

@@ -1,7 +1,7 @@
 """Generated code against a 64-bit model: whatever fuses, infers or guards, the answer is the model's.
 
 Random expressions over ints at the edges, floats, strings, bools and nil are computed by a small model
-written from reference 02 §2–4, and by programs that hold the same operands in literals, in locals, in
+written from 02 §2–4, and by programs that hold the same operands in literals, in locals, in
 parameters without and with annotations, so that every path of the emitter is taken.
 """
 

@@ -1,6 +1,6 @@
 """What sessions mean, in the plainest words: the model that `test_model` holds a `SessionStore` against.
 
-Written from reference 08 §1 and §4 alone; it knows neither harnpy nor logs nor views. A session is a list
+Written from 08 §1 and §4 alone; it knows neither harnpy nor logs nor views. A session is a list
 of entries, messages and lifecycle notes, in the order in which its transcript shows them. A verb that the
 reference refuses raises `Refused` with the text, before it has changed anything.
 """

@@ -1,4 +1,4 @@
-"""Syntax errors: wording, position, rendering, recovery. Spec: reference 01 §9, 09 §1.4."""
+"""Syntax errors: wording, position, rendering, recovery. Spec: 01 §9, 09 §1.4."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The token pass: line breaks, brace classes, contextual words. Spec: reference 01 §3, §8."""
+"""The token pass: line breaks, brace classes, contextual words. Spec: 01 §3, §8."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Literals, comments and blank space. Spec: reference 01 §1, §2, §4."""
+"""Literals, comments and blank space. Spec: 01 §1, §2, §4."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trees: what each construct becomes, where it stands. Spec: reference 01 §5-§7."""
+"""Trees: what each construct becomes, where it stands. Spec: 01 §5-§7."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Canonical text, row by row. Spec: reference 01 §12."""
+"""Canonical text, row by row. Spec: 01 §12."""
 
 from __future__ import annotations
 

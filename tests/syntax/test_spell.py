@@ -1,4 +1,4 @@
-"""Did you mean. Spec: reference 02 §9.3, 03 §9."""
+"""Did you mean. Spec: 02 §9.3, 03 §9."""
 
 from __future__ import annotations
 

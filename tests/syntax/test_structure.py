@@ -1,4 +1,4 @@
-"""Structure errors. Spec: reference 01 §10, 03 §1."""
+"""Structure errors. Spec: 01 §10, 03 §1."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Methods of strings, lists, dicts, sets, ranges and iterators. Spec: reference 02 §14.4, §16–18; 04 §4–9."""
+"""Methods of strings, lists, dicts, sets, ranges and iterators. Spec: 02 §14.4, §16–18; 04 §4–9."""
 
 from __future__ import annotations
 

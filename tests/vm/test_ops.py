@@ -1,4 +1,4 @@
-"""Operators, subscripts, properties and assignments. Spec: reference 02 §2–4, §8, §13, §14, §16."""
+"""Operators, subscripts, properties and assignments. Spec: 02 §2–4, §8, §13, §14, §16."""
 
 from __future__ import annotations
 

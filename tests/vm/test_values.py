@@ -1,4 +1,4 @@
-"""Display, type names, equality, order and structural keys. Spec: reference 02 §1, §3, §5."""
+"""Display, type names, equality, order and structural keys. Spec: 02 §1, §3, §5."""
 
 from __future__ import annotations
 

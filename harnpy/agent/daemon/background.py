@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from harnpy.agent.daemon.snapshot import Shape, Snapshot, StateFiles
     from harnpy.agent.loop.loop import Loop
     from harnpy.agent.workers.worker import Activity, Bell
+    from harnpy.reading.dicts import Dict
 
-    Dict = dict[str, Any]
 
 META = "daemon_meta"
 SHAPE: Shape = {

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from harnpy.agent.loop.loop import Loop
     from harnpy.agent.runtime import Runtime
     from harnpy.agent.workers.worker import Beside
+    from harnpy.reading.dicts import Dict
 
-    Dict = dict[str, Any]
 
 STOPPED = "stopped"
 SPAWN, RESUME = "daemon_spawn", "daemon_resume"

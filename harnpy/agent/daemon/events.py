@@ -13,7 +13,8 @@ from harnpy.llm.errors import MisuseError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
 
 CAPACITY = 1024
 

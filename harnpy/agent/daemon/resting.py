@@ -10,7 +10,7 @@ the times of the watched files; functions it brings itself.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from harnpy.agent.daemon.owner import Nobody
 from harnpy.agent.daemon.snapshot import Snapshot, StateFiles
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from harnpy.agent.daemon.options import DaemonOptions
     from harnpy.agent.daemon.owner import Owner
     from harnpy.agent.loop.loop import Loop
+    from harnpy.reading.dicts import Dict
 
-    Dict = dict[str, Any]
 
 IDLE, WATCHDOG = "idle", "watchdog"
 _WOKEN, _HOST_INPUT = "daemon_wake", "host_input"

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from harnpy.agent.runtime import Files
+    from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
 
-    Dict = dict[str, Any]
     #: What the value under each key must be.
     Shape = Mapping[str, Callable[[Any], bool]]
 

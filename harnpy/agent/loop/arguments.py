@@ -6,11 +6,11 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.tools import parameters_of
+from harnpy.reading.dicts import Dict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-Dict = dict[str, Any]
 
 _WHOLE = re.compile(r"[ \t]*[+-]?\d{1,18}[ \t]*")
 _COUNTS = frozenset(

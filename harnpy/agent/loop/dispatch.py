@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from harnpy.agent.rules.gate import Gate
     from harnpy.agent.runtime import Runtime
     from harnpy.agent.tools.toolbox import Internal, Toolbox
+    from harnpy.reading.dicts import Dict
     from harnpy.session.loop_conversation import Conversation
 
-    Dict = dict[str, Any]
     Call = dict[str, Any]
 
 OK, ERROR, REJECTED = "ok", "error", "rejected"

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from harnpy.llm.options import Options
 
 if TYPE_CHECKING:
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
 
 NAME = "ledger"
 UNAVAILABLE = "ledger unavailable: no task ledger is active in this turn"

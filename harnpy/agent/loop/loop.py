@@ -39,9 +39,8 @@ if TYPE_CHECKING:
     from harnpy.agent.tools.toolbox import Toolbox
     from harnpy.llm.reply import Reply
     from harnpy.llm.request import Request
+    from harnpy.reading.dicts import Dict
     from harnpy.session.loop_conversation import Conversation
-
-    Dict = dict[str, Any]
 
 
 def opening_messages(given: list[Any]) -> Iterator[Dict]:

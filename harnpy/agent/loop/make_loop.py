@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from harnpy.agent.runtime import Runtime
     from harnpy.llm.options import Options
     from harnpy.llm.request import Request
-
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
 
 
 def run_loop(runtime: Runtime, message: str, system: str | None, given: Any) -> dict[str, Any]:

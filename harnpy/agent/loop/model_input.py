@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from harnpy.agent.runtime import Runtime
     from harnpy.llm.request import Request
     from harnpy.llm.transcript_log import Segment
+    from harnpy.reading.dicts import Dict
     from harnpy.session.loop_conversation import Conversation
     from harnpy.session.resize.engine import Compaction
 
-    Dict = dict[str, Any]
 
 #: What the transcript says of a compaction, by when it happened.
 _NOTES = {

@@ -6,7 +6,7 @@ provider beside it. Either is written anew only when the tools in view change.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harnpy.agent.loop import prompts
 from harnpy.agent.skills.loading import ENTRY as LOAD_SKILL_ENTRY
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from harnpy.agent.tools.search import DeferredTools
     from harnpy.llm.request import Request
     from harnpy.llm.tool_search import Search
-
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
 
 
 class Offer:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from harnpy.llm.messages import compact_json
 
 if TYPE_CHECKING:
     from harnpy.agent.loop.options import LoopOptions
-
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
 
 
 class Intervention(NamedTuple):

@@ -13,9 +13,8 @@ if TYPE_CHECKING:
 
     from harnpy.llm.reply import Reply
     from harnpy.llm.request import Request
+    from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
-
-    Dict = dict[str, Any]
 
 
 def reply_events(reply: Reply, **payload: Any) -> list[Dict]:

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from harnpy.agent.rules.hooks import Hooks
     from harnpy.llm.reply import Reply
     from harnpy.llm.trace import Trace
-
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
 
 
 @dataclass(slots=True)

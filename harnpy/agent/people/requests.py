@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
 
 QUESTION, APPROVAL, DUAL_CONTROL, ESCALATION = "question", "approval", "dual_control", "escalation"
 

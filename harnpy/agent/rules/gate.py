@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from harnpy.agent.context import Rules
     from harnpy.agent.rules.annotations import Annotations
     from harnpy.agent.rules.hooks import Hooks
+    from harnpy.reading.dicts import Dict
 
-    Dict = dict[str, Any]
     #: Asks a human: ``(tool, arguments) ->`` the reason why not, or None.
     Ask = Callable[[str, Dict], str | None]
 

@@ -18,7 +18,8 @@ from harnpy.session.resize.microcompact import microcompact
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
     Handler = Callable[[Dict], Any]
     Test = Callable[[Dict], bool]
 

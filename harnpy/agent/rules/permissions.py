@@ -18,7 +18,8 @@ from harnpy.session.transcript import lifecycle_event
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
     Matcher = Callable[[Dict], bool]
 
 _ONCE, _SESSION = "once", "session"

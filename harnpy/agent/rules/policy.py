@@ -18,7 +18,7 @@ from harnpy.llm.errors import MisuseError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
 
 
 class PolicyError(MisuseError):

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from harnpy.agent.skills.library import FoundSkill
+    from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
 
-    Dict = dict[str, Any]
 
 METADATA = "metadata"
 _STRATEGIES = (METADATA, "host", "embedding")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harnpy.agent.skills.registry import described, id_of, skill_lines
 from harnpy.session.resize.summaries import byte_length
@@ -10,7 +10,8 @@ from harnpy.session.resize.summaries import byte_length
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
 
 BUDGET = 2000
 

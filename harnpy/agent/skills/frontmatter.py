@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
 
 _STRINGS = tuple(
     "name short description when_to_use context agent model effort shell argument_hint".split(),

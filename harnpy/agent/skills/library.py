@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from harnpy.agent.skills.registry import id_of, registry_of
 from harnpy.agent.skills.rendering import substituted, variables
@@ -10,7 +10,8 @@ from harnpy.agent.skills.rendering import substituted, variables
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
 
 NO_NAME = "load_skill: requires a non-empty skill name"
 NO_REGISTRY = (

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from harnpy.agent.skills.library import Library
+    from harnpy.reading.dicts import Dict
 
-    Dict = dict[str, Any]
 
 LOAD_SKILL = "load_skill"
 SIGNED_ONLY = "HARN_REQUIRE_SIGNED_SKILLS"

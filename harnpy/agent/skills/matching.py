@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from harnpy.agent.skills.registry import described
 from harnpy.session.resize.summaries import byte_length
@@ -11,7 +11,8 @@ from harnpy.session.resize.summaries import byte_length
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
 
 _TOKEN = re.compile(r"[^\W_]+")
 _SHORTEST = 3

@@ -12,7 +12,8 @@ from harnpy.llm.errors import OptionError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
 
 REGISTRY = "skill_registry"
 

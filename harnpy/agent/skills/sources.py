@@ -16,7 +16,8 @@ from harnpy.project import MANIFEST
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
 
 #: Highest first.
 LAYERS = ("cli", "env", "project", "manifest", "user", "package", "system", "host")

@@ -9,7 +9,8 @@ from harnpy.llm.tools import json_type, parameters_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
     Show = Callable[[Any], str]
 
 SCHEMA_VERSION = "harn-tools/1.0"

@@ -9,7 +9,8 @@ from harnpy.llm.errors import OptionError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
 
 #: Names that the runtime answers itself: they need no handler (07 §6.7).
 RUNTIME_SERVED = frozenset({"read_file", "list_directory", "emit_plan", "update_plan"})

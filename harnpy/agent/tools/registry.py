@@ -14,7 +14,8 @@ from harnpy.llm.tools import REGISTRY, is_registry
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
 
 #: Keys of a config that the entry has under another name, or in a form of its own.
 _TAKEN = frozenset({"name", "description", "handler", "parameters", "executor", "returns"})

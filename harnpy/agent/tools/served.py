@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from harnpy.agent.runtime import Files
+    from harnpy.reading.dicts import Dict
 
-    Dict = dict[str, Any]
 
 FILE_TOOLS = ("read_file", "list_directory")
 PLAN_TOOLS = ("emit_plan", "update_plan")

@@ -6,7 +6,7 @@ it be called.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harnpy.agent.rules.annotations import rank
 from harnpy.agent.rules.globs import matches
@@ -17,7 +17,8 @@ from harnpy.llm.tools import tool_entries
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
 
 _READERS = ("read", "search")
 _APPROVAL_LISTS = ("auto_approve", "auto_deny", "require_approval")

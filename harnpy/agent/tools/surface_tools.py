@@ -10,7 +10,7 @@ from harnpy.llm.tools import native_name, parameters_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
 
 
 class SurfaceTool:

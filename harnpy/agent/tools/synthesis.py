@@ -11,7 +11,8 @@ from harnpy.llm.messages import compact_json
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
 
 _NAME = re.compile(r"[A-Za-z0-9_]+")
 #: Beginnings of capabilities, and the side effects that they bring: the strongest first.

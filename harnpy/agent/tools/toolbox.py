@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harnpy.agent.rules.annotations import Annotations
 from harnpy.agent.tools import surface
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from harnpy.agent.context import Rules
     from harnpy.agent.rules.policy import Policy
+    from harnpy.reading.dicts import Dict
 
-    Dict = dict[str, Any]
     #: Answers a call itself: the text, and whether it went well.
     Internal = Callable[[Dict], tuple[str, bool]]
 

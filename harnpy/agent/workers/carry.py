@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harnpy.agent.rules.policy import Policy
+    from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
 
-    Dict = dict[str, Any]
 
 INHERIT, FORK, RESET, COMPACT, NONE = "inherit", "fork", "reset", "compact", "none"
 TRANSCRIPT_MODES = (INHERIT, FORK, RESET, COMPACT)

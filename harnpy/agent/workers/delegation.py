@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from harnpy.agent.workers.worker import Worker
     from harnpy.agent.workers.workers import Workers
 
-    Dict = dict[str, Any]
-
 
 def delegate(runtime: Runtime, workers: Workers, task: str, given: Any) -> Worker:
     """A worker that does what `sub_agent_run` with the options ``given`` would.

@@ -8,7 +8,7 @@ from harnpy.agent.rules.policy import Policy, parse_policy
 from harnpy.llm.errors import MisuseError
 
 if TYPE_CHECKING:
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
 
 
 def requested_policies(policy: Any, tools: Any, caller: str) -> list[Policy]:

@@ -16,9 +16,9 @@ from harnpy.llm.errors import MisuseError
 if TYPE_CHECKING:
     from harnpy.agent.context import Ambient
     from harnpy.agent.workers.worker import Bell
+    from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
 
-    Dict = dict[str, Any]
 
 TYPE = "worker_snapshot"
 VARIABLE = "HARN_WORKER_STATE_DIR"

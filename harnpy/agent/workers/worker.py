@@ -11,8 +11,8 @@ from harnpy.llm.errors import MisuseError
 if TYPE_CHECKING:
     from harnpy.agent.context import Ambient
     from harnpy.agent.workers.carry import Carry
+    from harnpy.reading.dicts import Dict
 
-    Dict = dict[str, Any]
 
 RUNNING, COMPLETED, AWAITING = "running", "completed", "awaiting"
 FAILED, CANCELLED, INTERRUPTED = "failed", "cancelled", "interrupted"

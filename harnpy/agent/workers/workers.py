@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from harnpy.agent.runtime import Runtime
     from harnpy.agent.workers.carry import Carry
     from harnpy.agent.workers.worker import Beside, Job, Outcome
+    from harnpy.reading.dicts import Dict
 
-    Dict = dict[str, Any]
 
 #: What the host and the hooks hear a worker's status called, by the event.
 _TOLD = {

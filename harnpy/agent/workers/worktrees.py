@@ -13,8 +13,8 @@ from harnpy.llm.errors import MisuseError
 
 if TYPE_CHECKING:
     from harnpy.agent.runtime import Finished, Runtime
+    from harnpy.reading.dicts import Dict
 
-    Dict = dict[str, Any]
 
 ADAPTER = "worktree"
 KEEP, REMOVE = "keep", "remove"

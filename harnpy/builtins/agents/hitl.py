@@ -26,13 +26,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
-    from typing import Any
 
     from harnpy.agent.people.requests import Request
+    from harnpy.reading.dicts import Dict
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
 
-    Dict = dict[str, Any]
 
 _DEFAULT_LIMIT, _MAX_LIMIT = 500, 5000
 #: What an approval's request says as it was given.

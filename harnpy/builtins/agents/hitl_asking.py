@@ -28,12 +28,11 @@ from harnpy.vm.errors import Interrupted, RuntimeFault
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Awaitable
-    from typing import Any
 
+    from harnpy.reading.dicts import Dict
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
 
-    Dict = dict[str, Any]
 
 #: Seconds that a request stays open when it doesn't say.
 LONGEST = 24 * 60 * 60.0

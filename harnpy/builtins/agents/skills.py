@@ -12,12 +12,9 @@ from harnpy.vm.values.objects import Builtin, Fn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
+    from harnpy.reading.dicts import Dict
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
-
-    Dict = dict[str, Any]
 
 
 def library_of(vm: Vm) -> Library | None:

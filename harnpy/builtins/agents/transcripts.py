@@ -16,12 +16,10 @@ from harnpy.vm.values.objects import display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
+    from harnpy.reading.dicts import Dict
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
 
-    Dict = dict[str, Any]
 
 _KEEP_LAST = 6
 _SUMMARY_PROMPT = (

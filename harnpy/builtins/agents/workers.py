@@ -14,12 +14,9 @@ from harnpy.workflow.workers.spawning import spawn_agent as spawn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
+    from harnpy.reading.dicts import Dict
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
-
-    Dict = dict[str, Any]
 
 
 @builtin("spawn_agent(config: dict) -> dict", family="agents", counted=True, guarded=True)

@@ -14,12 +14,11 @@ from harnpy.vm.values.objects import Builtin, Fn, display
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
+    from harnpy.reading.dicts import Dict
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
 
-    Dict = dict[str, Any]
 
 #: Options of loops that are functions.
 _CALLBACKS = ("compact_callback", "mask_callback", "compress_callback", "post_turn_callback")

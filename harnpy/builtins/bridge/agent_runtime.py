@@ -20,10 +20,9 @@ if TYPE_CHECKING:
 
     from harnpy.agent.rules.gate import Ask
     from harnpy.agent.workers.workers import Workers
+    from harnpy.reading.dicts import Dict
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
-
-    Dict = dict[str, Any]
 
 
 class _Slot:

@@ -26,7 +26,8 @@ from harnpy.workflow.report import html_evaluation
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
 
 #: What each option is for.
 _APPLIES_TO = {"--compare": "record"} | dict.fromkeys(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -22,7 +22,7 @@ from harnpy.workflow.artifacts.diff import unified
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
 
 
 def paired(path: str, spec: str, llm_mock: str | None, args: Sequence[str]) -> Dict:

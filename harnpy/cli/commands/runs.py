@@ -21,12 +21,11 @@ from harnpy.workflow.records.files import run_directory
 from harnpy.workflow.report import html_diff, html_report
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from rich.table import Table
     from rich.text import Text
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
 
 _WIDTHS = {"id": 40, "workflow": 32}
 

@@ -21,9 +21,9 @@ from harnpy.workflow.bundle import BundleError, export_run, import_bundle, valid
 from harnpy.workflow.records.observability import sidecar_path
 
 if TYPE_CHECKING:
+    from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
 
-    Dict = dict[str, Any]
 
 _MODES = ("sanitized", "local", "replay-only")
 _SURROGATE = re.compile("[\ud800-\udfff]")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -15,9 +15,9 @@ from harnpy.cli.show.tables import cell
 from harnpy.session.transcript import MESSAGE_KINDS
 
 if TYPE_CHECKING:
+    from harnpy.reading.dicts import Dict
     from harnpy.session import SessionStore
 
-    Dict = dict[str, Any]
 
 _LAST_EVENT_WIDTH = 48
 _ROLE_STYLES = {"user": "bold cyan", "assistant": "bold green", "system": "bold yellow"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harnpy.cli.console import harmless, one_line, paint
 from harnpy.cli.show.run_report import difference
@@ -11,7 +11,8 @@ from harnpy.cli.show.run_report import difference
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
 
 _COUNTS = {"llm_calls": "LLM calls", "input_tokens": "Input tokens", "output_tokens": "Output tokens"}
 

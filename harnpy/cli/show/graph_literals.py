@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from harnpy.reading.dicts import Dict
 from harnpy.syntax import ast
 from harnpy.syntax.ast import Node
-
-Dict = dict[str, Any]
 
 _MAKERS = ("workflow_graph", "workflow")
 _COMPUTED: Any = object()

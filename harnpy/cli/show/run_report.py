@@ -12,7 +12,7 @@ from harnpy.llm.messages import compact_json
 from harnpy.workflow.records.fixture import evaluate
 
 if TYPE_CHECKING:
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
 
 
 def inspection(run: Dict) -> Iterator[str]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harnpy.llm.reply import Reply
 from harnpy.llm.structured.nudge import joined
 
 if TYPE_CHECKING:
     from harnpy.llm.structured.asking import Answer
+    from harnpy.reading.dicts import Dict
 
-    Dict = dict[str, Any]
 
 _REPAIR = (
     "The text below should have been JSON for the configured schema, but it did not validate. Correct it and "

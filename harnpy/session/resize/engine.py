@@ -16,7 +16,8 @@ from harnpy.session.resize.pairs import Pairs
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
     Message = dict[str, Any]
 
 STRATEGIES = ("llm", "truncate", "custom", "observation_mask")

@@ -14,9 +14,9 @@ from harnpy.session.errors import InvalidArgument
 from harnpy.session.verbs.options import check, known_keys, mapping, timestamp
 
 if TYPE_CHECKING:
+    from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
 
-    Dict = dict[str, Any]
 
 MOUNT_MODES = ("read_only", "read_write")
 DEFAULT_POLICY = {"default_mount_mode": "read_only"}

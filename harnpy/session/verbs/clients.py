@@ -18,10 +18,10 @@ from harnpy.session.verbs.lifecycle import Lifecycle
 from harnpy.session.verbs.options import boolean, check, mapping, not_blank, read_options, string
 
 if TYPE_CHECKING:
+    from harnpy.reading.dicts import Dict
     from harnpy.session.log import Session
     from harnpy.session.views import View
 
-    Dict = dict[str, Any]
 
 OBSERVER, CONTROLLER = "observer", "controller"
 

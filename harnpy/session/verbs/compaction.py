@@ -19,11 +19,11 @@ from harnpy.session.verbs.options import closure, count, read_options, string
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from harnpy.reading.dicts import Dict
     from harnpy.session.events import Event
     from harnpy.session.registry import Resident
     from harnpy.session.resize.engine import Compaction
 
-    Dict = dict[str, Any]
     Summarize = Callable[[str], str]
 
 _VERB = "agent_session_compact"

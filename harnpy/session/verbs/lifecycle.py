@@ -18,11 +18,10 @@ from harnpy.session.verbs.options import boolean, check, count, not_blank, read_
 from harnpy.session.views import Window
 
 if TYPE_CHECKING:
+    from harnpy.reading.dicts import Dict
     from harnpy.session.log import Session
     from harnpy.session.registry import Resident, Subscriber
     from harnpy.session.views import View
-
-    Dict = dict[str, Any]
 
 
 class Lifecycle(Registry):

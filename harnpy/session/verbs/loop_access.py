@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harnpy.session.registry import Registry
 from harnpy.session.values import detached
 
 if TYPE_CHECKING:
+    from harnpy.reading.dicts import Dict
     from harnpy.session.log import Session
     from harnpy.session.loop_conversation import Binding
-
-    Dict = dict[str, Any]
 
 
 class Driving(Registry):

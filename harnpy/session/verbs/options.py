@@ -14,7 +14,8 @@ from harnpy.session.values import detached
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
     Kind = Callable[[Any], str | None]
 
 

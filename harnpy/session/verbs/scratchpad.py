@@ -13,9 +13,9 @@ from harnpy.session.values import detached
 from harnpy.session.verbs.options import check, mapping, read_options, string
 
 if TYPE_CHECKING:
+    from harnpy.reading.dicts import Dict
     from harnpy.session.log import Session
 
-    Dict = dict[str, Any]
 
 #: Bytes of compact JSON.
 SIZE_LIMIT = 65536

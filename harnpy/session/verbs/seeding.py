@@ -5,7 +5,7 @@ What is wrong with the call raises; what is wrong with the file is answered, and
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harnpy.session import events as kinds
 from harnpy.session import sidecar
@@ -17,9 +17,9 @@ from harnpy.session.sidecar import SidecarError
 from harnpy.session.verbs.options import boolean, check, count, not_blank, read_options, string
 
 if TYPE_CHECKING:
+    from harnpy.reading.dicts import Dict
     from harnpy.session.sidecar import Source
 
-    Dict = dict[str, Any]
 
 _VERB = "agent_session_seed_from_jsonl"
 _OPTIONS = {

@@ -23,9 +23,9 @@ from harnpy.session.verbs.anchors import (
 from harnpy.session.verbs.options import anything, check, mapping, not_blank, read_options
 
 if TYPE_CHECKING:
+    from harnpy.reading.dicts import Dict
     from harnpy.session.log import Session
 
-    Dict = dict[str, Any]
 
 _OPEN = dict.fromkeys(("store", "workspace_anchor", "workspace_policy"), anything)
 _ANCHOR, _POLICY = "settings.workspace_anchor", "settings.workspace_policy"

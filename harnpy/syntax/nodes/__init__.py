@@ -1,4 +1,4 @@
-"""What each production of the grammar builds. Spec: reference 01 §6, §7.
+"""What each production of the grammar builds. Spec: 01 §6, §7.
 
 A builder gets the offsets of its production and the values of its parts, in the order of the grammar.
 Productions whose parts are just the fields of a node have none: `builder` finds the class. Rules of

@@ -1,4 +1,4 @@
-"""Imports, attributes, declarations, parameters. Spec: reference 01 §7.2, §7.4, §7.8."""
+"""Imports, attributes, declarations, parameters. Spec: 01 §7.2, §7.4, §7.8."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expressions and literals. Spec: reference 01 §5, §7.7."""
+"""Expressions and literals. Spec: 01 §5, §7.7."""
 
 from __future__ import annotations
 

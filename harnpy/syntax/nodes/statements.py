@@ -1,4 +1,4 @@
-"""Statements and the patterns of `let`, `var` and `for`. Spec: reference 01 §7.5, §7.6."""
+"""Statements and the patterns of `let`, `var` and `for`. Spec: 01 §7.5, §7.6."""
 
 from __future__ import annotations
 

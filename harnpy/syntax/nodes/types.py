@@ -1,4 +1,4 @@
-"""Types. Spec: reference 01 §7.9."""
+"""Types. Spec: 01 §7.9."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading names, properties, elements and slices. Spec: reference 02 §7.4, §14."""
+"""Reading names, properties, elements and slices. Spec: 02 §7.4, §14."""
 
 from __future__ import annotations
 

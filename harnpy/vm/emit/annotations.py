@@ -1,4 +1,4 @@
-"""Type expressions to what is checked when a function is entered. Spec: reference 02 §20, 03 §12.
+"""Type expressions to what is checked when a function is entered. Spec: 02 §20, 03 §12.
 
 What cannot be checked (struct and alias names, type parameters, `any` …) has no spec.
 """

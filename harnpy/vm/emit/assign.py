@@ -1,4 +1,4 @@
-"""`let`, `var`, patterns and assignment. Spec: reference 02 §8, §13.
+"""`let`, `var`, patterns and assignment. Spec: 02 §8, §13.
 
 Values never change for the program; a variable that is the only holder of a list or dict is updated in
 place instead of copied (`SOLE`: what `getrefcount` answers then, see `harnpy.vm.values.in_place`).

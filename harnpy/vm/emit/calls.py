@@ -1,7 +1,7 @@
 """Calls: functions known at compile time, values found callable, builtins, methods, pipes.
 
 A known `fn` is called through its Python function with exactly its parameters; surplus arguments are
-evaluated and dropped here, missing ones are Python defaults. Spec: reference 02 §7.4, §9, §14.4.
+evaluated and dropped here, missing ones are Python defaults. Spec: 02 §7.4, §9, §14.4.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Branches, `try` in its forms, `?`, `retry`, `deadline`. Spec: reference 02 §11, §19."""
+"""Branches, `try` in its forms, `?`, `retry`, `deadline`. Spec: 02 §11, §19."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`for`, `while`, `break`, `continue`. Spec: reference 02 §11.2.
+"""`for`, `while`, `break`, `continue`. Spec: 02 §11.2.
 
 Every turn of a loop looks at one flag: that is how deadlines and cancellation reach code that never
 waits (05 §9, §11).

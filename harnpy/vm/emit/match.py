@@ -1,4 +1,4 @@
-"""`match`: arms in order, the first that fits runs. Spec: reference 02 §12.
+"""`match`: arms in order, the first that fits runs. Spec: 02 §12.
 
 A pattern is walked once, left to right: each part is compared, or bound for the parts after it, only while
 all before it fitted. So an expression in a pattern sees the names to its left, and is not evaluated in vain.

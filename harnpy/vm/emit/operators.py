@@ -1,4 +1,4 @@
-"""Arithmetic, comparison, logic. Spec: reference 02 §2–4.
+"""Arithmetic, comparison, logic. Spec: 02 §2–4.
 
 `+ - *` modulo 2^64 is a ring, so a tree of them is computed in Python ints and wrapped once; a test on
 2^30 comes first because CPython compares small ints faster (notes §1.3). When a guard fails, the tree

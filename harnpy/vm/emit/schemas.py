@@ -1,6 +1,6 @@
 """Type expressions to schemas: to those that a `tool` declares, and to those that a type's name stands for.
 
-Spec: reference 07 §4.3, 03 §12.
+Spec: 07 §4.3, 03 §12.
 """
 
 from __future__ import annotations

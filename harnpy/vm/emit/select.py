@@ -1,4 +1,4 @@
-"""`select`: the arm of the first channel that has an item. Spec: reference 05 §5."""
+"""`select`: the arm of the first channel that has an item. Spec: 05 §5."""
 
 from __future__ import annotations
 

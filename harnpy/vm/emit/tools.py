@@ -1,4 +1,4 @@
-"""`tool` declarations: the name is a registry of one tool, made by `tool_define`. Spec: reference 07 §4.3."""
+"""`tool` declarations: the name is a registry of one tool, made by `tool_define`. Spec: 07 §4.3."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every name bound once: local, captured, builtin, host value or undefined. Spec: reference 02 §7.
+"""Every name bound once: local, captured, builtin, host value or undefined. Spec: 02 §7.
 
 The walk follows the order of execution, so a name is visible after its declaration and not before.
 Two looks at each name: first at what is declared by now, here and outwards; then, from inside a

@@ -1,7 +1,7 @@
 """What generated code calls by name: calling, tail calls, names found late, results, errors.
 
 Everything here is looked through by backtraces. `Calls` belongs to one Vm; the module functions are pure.
-Spec: reference 02 §7.4, §9, §19.
+Spec: 02 §7.4, §9, §19.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Run-time checks of annotated parameters. Spec: reference 02 §20.
+"""Run-time checks of annotated parameters. Spec: 02 §20.
 
 `harnpy.vm.emit.annotations` turns a type expression into a *spec*, nested tuples that generated code
 writes out:

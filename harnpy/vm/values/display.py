@@ -1,4 +1,4 @@
-"""The one text form of a value, and the name of its type. Spec: reference 02 §1, §5.
+"""The one text form of a value, and the name of its type. Spec: 02 §1, §5.
 
 `harnpy.vm.values.objects` re-exports both. Plain Python values are shown here; every other value class
 brings `type_name` and `display()` itself (see `harnpy.vm.values.objects`). Nested containers recurse through

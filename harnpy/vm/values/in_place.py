@@ -1,4 +1,4 @@
-"""Copy-on-write that copies only when somebody else can see. Spec: reference 02 §8.
+"""Copy-on-write that copies only when somebody else can see. Spec: 02 §8.
 
 Harn's lists and dicts are values: assigning to a part of one rebinds the variable to an updated copy.
 When the variable is the only holder the copy would be garbage at once, so the object itself is

@@ -1,4 +1,4 @@
-"""Lazy sequences: what can be iterated, and the combinators over a pull. Spec: reference 02 §17.
+"""Lazy sequences: what can be iterated, and the combinators over a pull. Spec: 02 §17.
 
 A *pull* is a Python callable without arguments that returns the next item or raises StopIteration; a
 handle's is `Iter.__next__`. Every combinator is a step function over the pull of its upstream handle,

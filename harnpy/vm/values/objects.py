@@ -1,4 +1,4 @@
-"""What a Harn value is, as a Python object. Spec: reference 02 §1.
+"""What a Harn value is, as a Python object. Spec: 02 §1.
 
 Plain Python values stand for themselves: `int`, `float`, `str`, `bytes`, `bool`, `None` (nil),
 `list`, and `dict` with `str` keys in any order (sorted whenever the order shows). The classes below

@@ -11,9 +11,9 @@ from harnpy.session.resize.summaries import byte_length
 from harnpy.workflow.fields import read_fields
 
 if TYPE_CHECKING:
+    from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
 
-    Dict = dict[str, Any]
 
 KIND, HANDOFF = "artifact", "handoff"
 BYTES_PER_TOKEN = 4

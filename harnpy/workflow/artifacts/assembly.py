@@ -18,10 +18,10 @@ from harnpy.workflow.artifacts.tags import lines_of, rendered_artifact, tagged
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
     from harnpy.workflow.artifacts.ranking import Ranker
 
-    Dict = dict[str, Any]
 
 _BUDGET, _THRESHOLD, _OVERLAP = 8000, 2000, 0.85
 _DEDUPS = ("none", CHUNKED, SEMANTIC)

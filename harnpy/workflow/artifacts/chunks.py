@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harnpy.session.resize.summaries import byte_length
 from harnpy.workflow.artifacts.artifact import BYTES_PER_TOKEN, tokens_of
@@ -15,7 +15,8 @@ from harnpy.workflow.artifacts.artifact import BYTES_PER_TOKEN, tokens_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
 
 CHUNKED, SEMANTIC = "chunked", "semantic"
 

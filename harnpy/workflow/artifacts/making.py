@@ -9,9 +9,9 @@ from harnpy.llm.errors import MisuseError
 from harnpy.workflow.artifacts.artifact import KIND, normalised
 
 if TYPE_CHECKING:
+    from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
 
-    Dict = dict[str, Any]
 
 _OPTIONS = (
     "id", "title", "text", "source", "stage", "freshness", "priority", "relevance", "estimated_tokens",

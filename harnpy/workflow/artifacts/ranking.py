@@ -13,7 +13,8 @@ from harnpy.session.resize.summaries import byte_length
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
     #: ``ranker(query, chunks)`` answers a list of scores.
     Ranker = Callable[[str, list[Dict]], Any]
 

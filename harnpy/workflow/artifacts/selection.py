@@ -13,7 +13,8 @@ from harnpy.workflow.fields import read_fields, reading
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
 
 _FIELDS = {
     "max_artifacts": "int", "max_tokens": "int", "reserve_tokens": "int",

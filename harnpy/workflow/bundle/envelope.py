@@ -6,13 +6,14 @@ Spec: 08 §17.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harnpy.llm.messages import compact_json
 from harnpy.workflow.bundle.manifest import digest
 
 if TYPE_CHECKING:
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
 
 TYPE = "harn_session_bundle"
 VERSION = 1

@@ -32,7 +32,8 @@ from harnpy.workflow.records.shapes import RUN, read
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
 
 _PLACES = ("cwd", "source_dir", "repo_path", "worktree_path")
 

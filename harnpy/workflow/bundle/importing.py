@@ -26,7 +26,7 @@ from harnpy.workflow.untyped import as_text, events_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
 
 
 class BundleError(ValueError):

@@ -14,7 +14,8 @@ from harnpy.workflow.bundle.manifest import step
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
 
 _SHA256 = re.compile("[0-9a-f]{64}")
 

@@ -11,7 +11,8 @@ from harnpy.llm.messages import compact_json
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
 
 REASONS = ("secret", "path", "reasoning", "env", "payload", "oversize", "replay_only")
 ACTIONS = ("masked", "removed", "hashed", "truncated")

@@ -15,7 +15,8 @@ from harnpy.workflow.bundle.secrets import MASK, is_secret_header, is_secret_nam
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
     Shapes = Callable[[Dict, str, Manifest], Dict]
 
 _ROUNDS = 5

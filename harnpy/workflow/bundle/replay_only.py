@@ -13,9 +13,9 @@ from harnpy.workflow.untyped import events_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from harnpy.reading.dicts import Dict
     from harnpy.workflow.bundle.manifest import Manifest
 
-    Dict = dict[str, Any]
     #: ``reduce(value, pointer, manifest)`` answers the value as it stays.
     Reducer = Callable[[Dict, str, Manifest], Dict]
 

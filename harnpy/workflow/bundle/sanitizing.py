@@ -15,11 +15,11 @@ from harnpy.workflow.bundle.redaction import SECRETS, TextRule
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from harnpy.reading.dicts import Dict
     from harnpy.workflow.bundle.environment import Environment
     from harnpy.workflow.bundle.manifest import Manifest
     from harnpy.workflow.bundle.places import Places
 
-    Dict = dict[str, Any]
 
 _MOST_BYTES = 32 * 1024
 #: microcompact adds a line that says what it left out: what it made must not be long enough to be cut again.

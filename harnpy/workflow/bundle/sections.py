@@ -16,9 +16,9 @@ from harnpy.workflow.untyped import as_dict, events_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from harnpy.reading.dicts import Dict
     from harnpy.workflow.records.shapes import Shape
 
-    Dict = dict[str, Any]
 
 IDENTITY = (
     "id",

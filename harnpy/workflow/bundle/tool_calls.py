@@ -16,7 +16,7 @@ from harnpy.workflow.untyped import events_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
 
 
 def tool_calls(run: Dict) -> list[Dict]:

@@ -15,7 +15,8 @@ from harnpy.workflow.bundle.sections import IDENTITY, outcomes_of, record_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
 
 _LISTS = ("transcripts", "tool_calls", "permissions", "hitl", "trace_spans", "child_runs")
 _CALL_KEYS = ("tool_name", "tool_use_id", "args_hash", "is_rejected", "stage_id")

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os.path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harnpy.workflow.documents import names_its_file, read_document
 from harnpy.workflow.evals.manifest import normalised
 from harnpy.workflow.fields import read_toml
 
 if TYPE_CHECKING:
+    from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
-
-    Dict = dict[str, Any]
 
 
 @names_its_file

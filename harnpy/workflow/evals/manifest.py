@@ -8,10 +8,10 @@ from harnpy.workflow.fields import reading
 from harnpy.workflow.records.shapes import Field, read
 
 if TYPE_CHECKING:
+    from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
     from harnpy.workflow.records.shapes import Shape
 
-    Dict = dict[str, Any]
 
 _TEXT, _TEXTS, _NUMBER, _INT = Field("string"), Field("list of strings", []), Field("number"), Field("int")
 _DICT, _MAYBE_DICT, _ANY = Field("dict", {}), Field("dict"), Field("any")

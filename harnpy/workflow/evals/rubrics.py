@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from harnpy.workflow.evals import thresholds
 from harnpy.workflow.evals.thresholds import BLOCKING
@@ -10,7 +10,8 @@ from harnpy.workflow.evals.thresholds import BLOCKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
 
 _LOCAL = ("", "deterministic", "replay", "budget", "hitl", "side-effect")
 _JUDGED = ("llm-judge", "llm-as-judge", "judge")

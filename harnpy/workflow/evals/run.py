@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harnpy.llm.errors import MisuseError
 from harnpy.workflow.evals import rubrics, thresholds
@@ -14,9 +14,8 @@ from harnpy.workflow.records.fixture import evaluate
 from harnpy.workflow.records.suite import own_fixture
 
 if TYPE_CHECKING:
+    from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
-
-    Dict = dict[str, Any]
 
 
 def run_pack(pack: Dict, effects: Effects) -> Dict:

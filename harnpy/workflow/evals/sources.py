@@ -14,9 +14,8 @@ from harnpy.workflow.records.record import derive, read_run
 from harnpy.workflow.records.suite import load_fixture
 
 if TYPE_CHECKING:
+    from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
-
-    Dict = dict[str, Any]
 
 
 class Sources:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
 
 BLOCKING, WARNING, INFORMATIONAL = "blocking", "warning", "informational"
 _SEVERITIES = {"warn": WARNING, WARNING: WARNING, "info": INFORMATIONAL, INFORMATIONAL: INFORMATIONAL}

@@ -38,10 +38,9 @@ if TYPE_CHECKING:
     from harnpy.agent.rules.policy import Policy
     from harnpy.agent.runtime import Runtime
     from harnpy.llm.options import Options
+    from harnpy.reading.dicts import Dict
     from harnpy.workflow.execution.options import RunOptions
     from harnpy.workflow.execution.replay import Replay
-
-    Dict = dict[str, Any]
 
 
 def execute(runtime: Runtime, task: str, graph: Any, artifacts: Any, options: Options) -> Dict:

@@ -14,9 +14,9 @@ from harnpy.workflow.fields import read_fields, reading
 if TYPE_CHECKING:
     from harnpy.agent.rules.approval import ApprovalPolicy
     from harnpy.llm.options import Options
+    from harnpy.reading.dicts import Dict
     from harnpy.workflow.execution.replay import Replay
 
-    Dict = dict[str, Any]
 
 CALLER = "workflow_execute"
 DETERMINISTIC = "deterministic"

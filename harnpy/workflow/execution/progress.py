@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harnpy.session.effects import rfc3339
 from harnpy.workflow.execution.stage_records import ERROR
@@ -13,12 +13,12 @@ from harnpy.workflow.records.record import FINALIZE, STAGE_COMPLETE, START, new_
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
     from harnpy.workflow.execution.ready import Ready
     from harnpy.workflow.execution.recorder import RunRecorder
     from harnpy.workflow.records.writer import RunWriter
 
-    Dict = dict[str, Any]
 
 COMPLETED, PAUSED = "completed", "paused"
 

@@ -6,12 +6,13 @@ Pure: it knows nodes by their ids and stages by the branches that they ended on.
 from __future__ import annotations
 
 from collections import Counter, deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
 
 JOIN = "join"
 

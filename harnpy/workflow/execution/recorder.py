@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harnpy.session.effects import rfc3339
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from harnpy.agent.runtime import Runtime
     from harnpy.agent.workflow_scope import ToolCall
     from harnpy.llm.reply import Reply
+    from harnpy.reading.dicts import Dict
 
-    Dict = dict[str, Any]
 
 _HASH_DIGITS, _SPAN_DIGITS = 16, 8
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harnpy.llm.errors import MisuseError
 
 if TYPE_CHECKING:
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
 
 
 class Replay:

@@ -11,8 +11,8 @@ from harnpy.workflow.stages.work import Ended
 
 if TYPE_CHECKING:
     from harnpy.agent.rules.policy import Policy
+    from harnpy.reading.dicts import Dict
 
-    Dict = dict[str, Any]
 
 COMPLETED, FAILED, ERROR = "completed", "failed", "error"
 _NOT_VERIFIED = "verification failed"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from harnpy.reading.dicts import Dict
     from harnpy.session.store import SessionStore
 
-    Dict = dict[str, Any]
 
 _MAP_BRANCH = re.compile(r"_map_\d+\Z")
 

@@ -11,7 +11,8 @@ from harnpy.session.effects import is_rfc3339
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
 
 _TEXTS = ("id", "provider", "kind", "dedupe_key", "trace_id")
 _OPTIONAL = {"tenant_id": str, "batch": list, "raw_body": str}

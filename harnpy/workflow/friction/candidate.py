@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harnpy.workflow.friction.pack import normalised
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
 
 _ASKING = ("repeated_query", "missing_context")
 _DETERMINISTIC = "expensive_model_used_for_deterministic_step"

@@ -10,9 +10,9 @@ from harnpy.workflow.fields import read_fields
 from harnpy.workflow.friction.redaction import redacted, redacted_metadata
 
 if TYPE_CHECKING:
+    from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
 
-    Dict = dict[str, Any]
 
 KINDS = (
     "repeated_query",

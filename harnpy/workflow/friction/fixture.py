@@ -11,9 +11,9 @@ from harnpy.workflow.friction.suggestions import suggestions
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
 
-    Dict = dict[str, Any]
 
 _FIELDS = {"options": "dict", "expected_suggestions": "list"}
 _EXPECTATION = {

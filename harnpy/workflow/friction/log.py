@@ -10,9 +10,9 @@ from harnpy.workflow.fields import read_fields
 from harnpy.workflow.friction.event import normalised
 
 if TYPE_CHECKING:
+    from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
 
-    Dict = dict[str, Any]
 
 VARIABLE = "HARN_FRICTION_LOG"
 _OPTIONS = {"enabled": "bool", "log_path": "string", "path": "string"}

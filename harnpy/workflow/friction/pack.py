@@ -12,7 +12,8 @@ from harnpy.workflow.friction.redaction import is_secret
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
 
 CONTEXT_PACK = "context_pack"
 _WHAT = "context_pack_manifest"

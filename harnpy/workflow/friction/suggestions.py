@@ -13,9 +13,9 @@ from harnpy.workflow.friction.pack import CONTEXT_PACK
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
 
-    Dict = dict[str, Any]
     Key = tuple[str, ...]
 
 _OPTIONS = {"min_occurrences": "int", "owner": "string"}

@@ -13,9 +13,8 @@ from harnpy.workflow.graph.normalise import node_policy, normalise_edge, normali
 from harnpy.workflow.graph.validate import validate
 
 if TYPE_CHECKING:
+    from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
-
-    Dict = dict[str, Any]
 
 
 def clone(given: Any, effects: Effects) -> Dict:

@@ -16,10 +16,10 @@ from harnpy.workflow.graph import shapes
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
     from harnpy.workflow.graph.shapes import Shape
 
-    Dict = dict[str, Any]
 
 STAGE, VERIFY = "stage", "verify"
 _SHORTHANDS = ("act", "verify", "repair")

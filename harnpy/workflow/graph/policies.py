@@ -16,7 +16,8 @@ from harnpy.workflow.graph.normalise import capability_policy, given_policy
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
 
 #: The ceiling where the host gives none.
 BUILT_IN = Policy(side_effect_level=NETWORK, recursion_limit=8)

@@ -10,9 +10,8 @@ from harnpy.workflow.graph.policies import read_ceiling
 from harnpy.workflow.graph.validate import validate
 
 if TYPE_CHECKING:
+    from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
-
-    Dict = dict[str, Any]
 
 
 def inspect(graph: Dict, ceiling: Any) -> Dict:

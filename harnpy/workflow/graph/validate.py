@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harnpy.agent.rules.policy import PolicyError, read_policy
 from harnpy.agent.tools import surface
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harnpy.agent.rules.policy import Policy
+    from harnpy.reading.dicts import Dict
 
-    Dict = dict[str, Any]
 
 _BRANCHES = ("true", "false")
 

@@ -9,10 +9,10 @@ from harnpy.session.effects import rfc3339
 from harnpy.workflow.messages.state import MailboxState
 
 if TYPE_CHECKING:
+    from harnpy.reading.dicts import Dict
     from harnpy.workflow.messages.state import World
     from harnpy.workflow.messages.targets import Target
 
-    Dict = dict[str, Any]
 
 SIGNAL, UPDATE, CONTROL = "signal", "update", "control"
 

@@ -16,7 +16,8 @@ from harnpy.llm.messages import compact_json
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
 
 _TYPE = "workflow_mailbox"
 _LOCK_POLL = 0.002

@@ -10,7 +10,6 @@ from harnpy.llm.errors import MisuseError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    Dict = dict[str, Any]
 
 _UNNAMED = "workflow"
 _RUNS = ".harn-runs"

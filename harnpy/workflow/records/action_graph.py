@@ -11,7 +11,8 @@ from harnpy.workflow.untyped import as_dict, as_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
 
 CONDITION = "condition"
 _BLANK = dict.fromkeys(("status", "outcome", "stage_id", "node_id", "worker_id", "run_id", "run_path"), None)

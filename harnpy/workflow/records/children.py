@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harnpy.workflow.records import shapes
 from harnpy.workflow.untyped import as_dict, as_text
@@ -10,7 +10,7 @@ from harnpy.workflow.untyped import as_dict, as_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
 
 
 def completed(known: Iterable[Dict], stages: Sequence[Dict]) -> list[Dict]:

@@ -6,14 +6,15 @@ Questions are compared by their words: lower case, letters and digits only.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harnpy.workflow.records import shapes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
 
 _WORD = re.compile(r"[^\W_]+")
 

@@ -15,9 +15,9 @@ from harnpy.workflow.untyped import as_dicts
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
 
-    Dict = dict[str, Any]
 
 _MISSING = {"left": "stage missing from left run", "right": "stage missing from right run"}
 

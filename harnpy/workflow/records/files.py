@@ -16,10 +16,10 @@ from harnpy.workflow.records.record import derive, no_questions, normalised, rea
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
     from harnpy.workflow.records.record import QuestionsOf
 
-    Dict = dict[str, Any]
 
 VARIABLE = "HARN_RUN_DIR"
 _DIRECTORY = ".harn-runs"

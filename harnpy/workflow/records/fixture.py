@@ -11,9 +11,9 @@ from harnpy.workflow.records import clarifying, shapes
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
 
-    Dict = dict[str, Any]
 
 REPLAY, CLARIFYING = "replay", "clarifying_question"
 _SNIPPET = 80

@@ -5,12 +5,13 @@ A part is never changed in place (see `writer`), so it is known by its identity.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
 
 T = TypeVar("T")
 

@@ -17,9 +17,9 @@ from harnpy.workflow.untyped import as_dict, as_dicts, events_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
 
-    Dict = dict[str, Any]
 
 VERSION = 4
 LLM_TRANSCRIPT = "run:llm_transcript"

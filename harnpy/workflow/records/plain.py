@@ -13,7 +13,6 @@ from harnpy.llm.errors import MisuseError
 if TYPE_CHECKING:
     from harnpy.session.effects import Effects
 
-    Dict = dict[str, Any]
 
 #: What a value is whose text could not be read again.
 TOO_DEEP = "recursion limit exceeded"

@@ -9,9 +9,9 @@ from harnpy.session.effects import rfc3339
 from harnpy.workflow.artifacts import artifact
 
 if TYPE_CHECKING:
+    from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
 
-    Dict = dict[str, Any]
 
 _RECEIPT = "run_receipt"
 _PRIORITY = 85

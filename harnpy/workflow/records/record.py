@@ -20,9 +20,9 @@ from harnpy.workflow.records.plain import plain
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
 
-    Dict = dict[str, Any]
     #: From the id of a run to the questions that it has asked people: dicts as in `hitl_questions`.
     QuestionsOf = Callable[[str], list[Dict]]
 

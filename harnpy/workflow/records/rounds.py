@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from harnpy.workflow.untyped import as_dict
 
 if TYPE_CHECKING:
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
 
 #: The counts of a round, by what the trace of an agent's result calls them.
 _COUNTS = {

@@ -12,7 +12,8 @@ from harnpy.workflow.fields import read_fields
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
     Shape = Mapping[str, "Field"]
 
 

@@ -17,9 +17,9 @@ from harnpy.workflow.records.shapes import Field, read
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
 
-    Dict = dict[str, Any]
 
 MANIFEST = "eval_suite_manifest"
 _CASE = {

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os.path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harnpy.workflow.records.files import load
 
 if TYPE_CHECKING:
+    from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
-
-    Dict = dict[str, Any]
 
 
 def load_tree(path: str, effects: Effects, above: tuple[str, ...] = ()) -> Dict:

@@ -23,9 +23,9 @@ from harnpy.workflow.records.record import derive
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
 
-    Dict = dict[str, Any]
     WhenIdle = Callable[[Callable[[], None]], None]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harnpy.workflow.bundle.redaction import without_secrets
 from harnpy.workflow.report import parts
@@ -14,7 +14,7 @@ from harnpy.workflow.report.run import figures_of, known, name_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
 
 
 def html_diff(left: Dict, right: Dict, diff: Dict) -> str:

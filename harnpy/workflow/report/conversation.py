@@ -14,7 +14,8 @@ from harnpy.workflow.untyped import as_dicts, events_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
 
 _TEXTS = ("text", "output_text", "input_text")
 _THOUGHTS = ("reasoning", "thinking", "redacted_thinking")

@@ -14,7 +14,8 @@ from harnpy.workflow.report.page import page
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
 
 _COUNTS = (
     "total",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harnpy.workflow.report import parts
 from harnpy.workflow.report.figures import count, money
@@ -11,7 +11,7 @@ from harnpy.workflow.report.html import Markup, element, joined
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
 
 
 def experiment(report: Dict) -> Markup:

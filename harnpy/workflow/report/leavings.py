@@ -12,7 +12,8 @@ from harnpy.workflow.untyped import as_dicts
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
 
 #: What of an agent's result stands with its stage already.
 _ELSEWHERE = frozenset(

@@ -25,7 +25,7 @@ from harnpy.workflow.viz.svg import svg
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
 
 
 def html_report(run: Dict) -> str:

@@ -15,7 +15,8 @@ from harnpy.workflow.untyped import as_dict, as_dicts
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
 
 #: What of a stage's metadata has a place of its own on the card.
 _PROMPTS = {

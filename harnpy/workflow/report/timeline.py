@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harnpy.workflow.report.figures import duration, elapsed, moment
 from harnpy.workflow.report.html import Markup, element
 from harnpy.workflow.report.parts import pill
 
 if TYPE_CHECKING:
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
 
 _LEAST_PERCENT = 0.6
 

@@ -11,7 +11,7 @@ from harnpy.workflow.report.html import Markup, element, joined
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
 
 
 def tool_calls(calls: Sequence[Dict]) -> Markup:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from harnpy.agent.runtime import Files
+    from harnpy.reading.dicts import Dict
 
-    Dict = dict[str, Any]
 
 LOCAL_ONLY = "local_only"
 

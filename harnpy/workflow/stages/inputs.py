@@ -16,9 +16,9 @@ from harnpy.workflow.fields import read_fields
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
 
-    Dict = dict[str, Any]
 
 _INPUT = {
     "input_kinds": "list of strings", "min_inputs": "int", "max_inputs": "int", "require_transcript": "bool"

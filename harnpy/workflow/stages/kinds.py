@@ -14,7 +14,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harnpy.workflow.stages import inputs
 from harnpy.workflow.stages.map import run_map
@@ -26,9 +26,9 @@ from harnpy.workflow.stages.work import Ended
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from harnpy.reading.dicts import Dict
     from harnpy.workflow.stages.work import Work
 
-    Dict = dict[str, Any]
 
 _SEPARATOR = "\n\n"
 _REASON = "manual review required"

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
     from harnpy.agent.runtime import Attempt
+    from harnpy.reading.dicts import Dict
     from harnpy.workflow.stages.work import Work
 
-    Dict = dict[str, Any]
 
 ALL, FIRST, QUORUM = "all", "first", "quorum"
 COMPLETED, PARTIAL, FAILED = "completed", "partial", "failed"

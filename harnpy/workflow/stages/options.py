@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harnpy.workflow.graph.normalise import given_policy
 
@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harnpy.agent.runtime import Runtime
+    from harnpy.reading.dicts import Dict
 
-    Dict = dict[str, Any]
 
 FORMAT_VARIABLE = "HARN_AGENT_TOOL_FORMAT"
 

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     from harnpy.agent.runtime import Runtime
     from harnpy.llm.reply import Reply
+    from harnpy.reading.dicts import Dict
     from harnpy.workflow.stages.work import Work
 
-    Dict = dict[str, Any]
 
 SUCCESS, FAILED = "success", "failed"
 _SUCCEEDED = ("done", "completed")

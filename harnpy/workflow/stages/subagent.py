@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harnpy.agent.workers.carry import Carry
 from harnpy.agent.workers.worker import DELEGATED_STAGE, RUNNING, read_request
@@ -14,9 +14,9 @@ from harnpy.workflow.stages.work import Ended
 
 if TYPE_CHECKING:
     from harnpy.agent.workers.worker import Worker
+    from harnpy.reading.dicts import Dict
     from harnpy.workflow.stages.work import Work
 
-    Dict = dict[str, Any]
 
 KIND = "worker_result"
 _PRIORITY = 95

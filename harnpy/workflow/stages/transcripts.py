@@ -9,7 +9,7 @@ from harnpy.session.transcript import message_event
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
 
 
 def visible(transcript: Dict, visibility: str | None, show: Callable[[Any], str]) -> Dict:

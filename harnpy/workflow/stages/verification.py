@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
 
 
 def verified(node: Dict, result: Dict) -> Dict:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harnpy.llm.errors import MisuseError
 from harnpy.session.effects import system_reason
@@ -13,9 +13,8 @@ from harnpy.workflow.stages.work import Ended
 
 if TYPE_CHECKING:
     from harnpy.agent.runtime import Finished
+    from harnpy.reading.dicts import Dict
     from harnpy.workflow.stages.work import Work
-
-    Dict = dict[str, Any]
 
 
 def run_verify(work: Work) -> Ended:

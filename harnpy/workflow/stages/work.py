@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harnpy.agent.runtime import Runtime
-
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from harnpy.workflow.viz.chart import Chart, Shape, Tone
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    Dict = dict[str, Any]
+    from harnpy.reading.dicts import Dict
+
 
 _LONGEST = 44
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harnpy.agent.workers.carry import FORK, INHERIT, RESET, forked
 from harnpy.workflow.artifacts.selection import read_context_policy, select
 
 if TYPE_CHECKING:
     from harnpy.agent.workers.worker import Worker
+    from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
-
-    Dict = dict[str, Any]
 
 
 def carried_artifacts(worker: Worker) -> list[Dict]:

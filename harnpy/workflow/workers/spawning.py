@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from harnpy.agent.runtime import Runtime
     from harnpy.agent.workers.worker import Worker
     from harnpy.agent.workers.workers import Workers
+    from harnpy.reading.dicts import Dict
 
-    Dict = dict[str, Any]
 
 CALLER = "spawn_agent"
 NODE = "stage"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harnpy.agent.workers.carry import RESET
 from harnpy.agent.workers.worker import Outcome
@@ -12,8 +12,8 @@ from harnpy.workflow.workers.carried import carried_artifacts, carried_transcrip
 if TYPE_CHECKING:
     from harnpy.agent.runtime import Runtime
     from harnpy.agent.workers.worker import Worker
+    from harnpy.reading.dicts import Dict
 
-    Dict = dict[str, Any]
 
 _SESSION = "worker_session_id"
 

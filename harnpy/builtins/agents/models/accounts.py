@@ -8,12 +8,9 @@ from harnpy.vm.errors import Thrown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
+    from harnpy.reading.dicts import Dict
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
-
-    Dict = dict[str, Any]
 
 
 @builtin("llm_cost(model: string, input_tokens: int = 0, output_tokens: int = 0) -> float", family="llm")

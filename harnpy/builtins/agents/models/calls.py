@@ -19,16 +19,14 @@ from harnpy.vm.values.objects import display
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
-    from typing import Any
 
     from harnpy.llm.options import Options
     from harnpy.llm.reply import Reply
     from harnpy.llm.request import Request
     from harnpy.llm.structured.asking import Answer
+    from harnpy.reading.dicts import Dict
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
-
-    Dict = dict[str, Any]
 
 
 class _Slot:

@@ -9,12 +9,9 @@ from harnpy.vm.errors import RuntimeFault
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
+    from harnpy.reading.dicts import Dict
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
-
-    Dict = dict[str, Any]
 
 
 @builtin("llm_providers() -> list", family="llm_config")

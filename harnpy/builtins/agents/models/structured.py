@@ -22,13 +22,11 @@ from harnpy.vm.values.objects import display, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from harnpy.llm.request import Request
+    from harnpy.reading.dicts import Dict
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
 
-    Dict = dict[str, Any]
 
 _RETRIES = 3
 _NO_SCHEMA = "llm_call_structured: missing required `schema` argument (expected (prompt, schema, options?))"

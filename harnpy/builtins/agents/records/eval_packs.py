@@ -11,12 +11,9 @@ from harnpy.workflow.evals.run import run_pack
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
+    from harnpy.reading.dicts import Dict
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
-
-    Dict = dict[str, Any]
 
 
 @builtin("eval_pack_manifest(manifest: dict) -> dict", family="records")

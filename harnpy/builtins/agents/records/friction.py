@@ -13,12 +13,9 @@ from harnpy.workflow.friction.suggestions import suggestions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
+    from harnpy.reading.dicts import Dict
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
-
-    Dict = dict[str, Any]
 
 
 @builtin("friction_event(payload: dict) -> dict", family="records")

@@ -17,12 +17,9 @@ from harnpy.workflow.records.tree import load_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
+    from harnpy.reading.dicts import Dict
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
-
-    Dict = dict[str, Any]
 
 
 @builtin("run_record(run: dict) -> dict", family="records", counted=True)

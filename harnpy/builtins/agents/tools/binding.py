@@ -13,13 +13,10 @@ from harnpy.vm.declare.builtin import builtin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
+    from harnpy.reading.dicts import Dict
     from harnpy.vm.run.tasks.scheduler import Task
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
-
-    Dict = dict[str, Any]
 
 
 class _Bindings:

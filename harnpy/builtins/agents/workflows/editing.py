@@ -10,12 +10,10 @@ from harnpy.workflow.graph import editing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
+    from harnpy.reading.dicts import Dict
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
 
-    Dict = dict[str, Any]
 
 _POLICY_UPDATE = "workflow policy update"
 

@@ -10,9 +10,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from harnpy.reading.dicts import Dict
     from harnpy.vm.values.objects import Value
 
-    Dict = dict[str, Value]
 
 _CONFIG_KEYS = ("result", "error", "params")
 

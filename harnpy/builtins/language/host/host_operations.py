@@ -18,11 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
+    from harnpy.reading.dicts import Dict
     from harnpy.vm.host import Ended
-    from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
 
-    Dict = dict[str, Value]
 
 _EXEC = "host_call process.exec"
 

@@ -1,4 +1,4 @@
-"""Channels between tasks. Spec: reference 05 §4, §5."""
+"""Channels between tasks. Spec: 05 §4, §5."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sleeping, racing, leaving. Spec: reference 05 §3.7, §13; 02 §10.5."""
+"""Sleeping, racing, leaving. Spec: 05 §3.7, §13; 02 §10.5."""
 
 from __future__ import annotations
 

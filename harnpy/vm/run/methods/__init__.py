@@ -1,7 +1,7 @@
 """Methods of values: one module a receiver, loaded when a program first calls one of its methods.
 
 The modules hold nothing but `@method` functions and their helpers. A receiver without a method of the
-asked name has none: calling it answers nil (02 §14.4). Spec: reference 04 §4–9.
+asked name has none: calling it answers nil (02 §14.4). Spec: 04 §4–9.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Methods of dicts; order, where it shows, is that of the keys. Spec: reference 04 §6.
+"""Methods of dicts; order, where it shows, is that of the keys. Spec: 04 §6.
 
 Any other name calls the entry of that name, if it is callable; generated code sees to that.
 """
@@ -13,10 +13,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from harnpy.reading.dicts import Dict
     from harnpy.vm.vm import Vm
 
     Value = Any
-    Dict = dict[str, Value]
 
 
 @method("dict", "keys() -> list")

@@ -1,4 +1,4 @@
-"""Methods of lists; each returns a new value. Spec: reference 04 §5.
+"""Methods of lists; each returns a new value. Spec: 04 §5.
 
 A callback-taking method given no callable answers its neutral result (02 §14.4).
 """

@@ -1,4 +1,4 @@
-"""Sorting, extremes and sums over Harn values. Spec: reference 02 §3.2, 04 §0.6."""
+"""Sorting, extremes and sums over Harn values. Spec: 02 §3.2, 04 §0.6."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Methods of sets. They compare with `==`, so that 1 and 1.0 coincide. Spec: reference 04 §7."""
+"""Methods of sets. They compare with `==`, so that 1 and 1.0 coincide. Spec: 04 §7."""
 
 from __future__ import annotations
 

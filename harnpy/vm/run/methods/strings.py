@@ -1,4 +1,4 @@
-"""Methods of strings; all positions and lengths count Unicode scalars. Spec: reference 04 §4.1."""
+"""Methods of strings; all positions and lengths count Unicode scalars. Spec: 04 §4.1."""
 
 from __future__ import annotations
 

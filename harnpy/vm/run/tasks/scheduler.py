@@ -1,4 +1,4 @@
-"""Tasks: greenlets on one thread that give way only where the language says so. Spec: reference 05 §1–3, §9.
+"""Tasks: greenlets on one thread that give way only where the language says so. Spec: 05 §1–3, §9.
 
 The root task runs where `Vm.run` was called and is also the hub: while it waits, it runs the others. A
 child runs in a pooled greenlet and switches back to the hub to wait. So a program without tasks never
