@@ -9,10 +9,10 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from harnpy.embedding import Vm as Vm
+    from harnpy.version import __version__ as __version__
     from harnpy.vm.errors import Thrown as Thrown
     from harnpy.vm.errors import VmError as VmError
 
-__version__ = "0.1.0"
 __all__ = ["Thrown", "Vm", "VmError", "__version__"]
 
 
@@ -21,6 +21,10 @@ def __getattr__(name: str) -> object:
         from harnpy.embedding import Vm
 
         return Vm
+    if name == "__version__":
+        from harnpy.version import __version__
+
+        return __version__
     if name in ("VmError", "Thrown"):
         from harnpy.vm import errors
 

@@ -8,10 +8,10 @@ from importlib import import_module
 
 import click
 
-from harnpy import __version__
 from harnpy.cli.commands import run
 from harnpy.cli.console import FAILED, INTERRUPTED, USAGE, complain, usage_error
 from harnpy.cli.show import failures
+from harnpy.version import __version__
 
 #: Command name to the module whose `command` it is.
 _MODULES = {

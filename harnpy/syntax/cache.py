@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MAX_ENTRIES = 1024
 _SEED = 0x6861726E
 #: The folders whose code decides what a cached value is.
-_COMPILING = ("syntax", "syntax/nodes", "vm", "vm/emit")
+_COMPILING = ("syntax", "syntax/nodes", "vm", "vm/resolve", "vm/modules", "vm/emit", "vm/declare")
 _CHECKSUM_SIZE = 8
 
 
@@ -91,7 +91,7 @@ def _stamp() -> str:
 
 
 def _read_stamp() -> str:
-    import harnpy
+    from harnpy.version import __version__
 
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     latest = 0
@@ -99,7 +99,7 @@ def _read_stamp() -> str:
         for entry in os.scandir(os.path.join(package, part)):
             if entry.name.endswith(".py"):
                 latest = max(latest, entry.stat().st_mtime_ns)
-    return f"{harnpy.__version__} {latest:x}"
+    return f"{__version__} {latest:x}"
 
 
 def _prune(directory: str) -> None:

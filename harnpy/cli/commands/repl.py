@@ -7,12 +7,12 @@ from contextlib import suppress
 
 import click
 
-from harnpy import __version__
 from harnpy.cli.console import FAILED
 from harnpy.cli.repl.highlight import is_unfinished
 from harnpy.cli.repl.shell import Shell
 from harnpy.cli.show import failures
 from harnpy.project import ManifestError
+from harnpy.version import __version__
 from harnpy.vm.host import ExitRequest
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from harnpy import __version__
+from harnpy.version import __version__
 
 
 @click.command("version", short_help="Show the version, decorated.")

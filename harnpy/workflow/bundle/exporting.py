@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy import __version__
 from harnpy.session.effects import Effects, rfc3339
+from harnpy.version import __version__
 from harnpy.workflow.artifacts.artifact import normal_kind
 from harnpy.workflow.bundle import sanitizing
 from harnpy.workflow.bundle.envelope import (
