@@ -13,7 +13,7 @@ from harnpy.llm.errors import MisuseError
 from harnpy.reading.dicts import Dict
 from harnpy.session.effects import Effects
 from harnpy.text.json.reader import read
-from harnpy.workflow.records import files
+from harnpy.workflow.records import record_files
 
 _PASSED = ("complete", "completed", "success", "verified")
 _FAILED = ("failed", "error", "cancelled")
@@ -26,12 +26,12 @@ def effects() -> Effects:
 
 def load(name: str) -> Dict:
     """The record in a file, or of the run with that id. Raises `MisuseError`; `unreadable` tells it."""
-    return files.load(_file(name), effects())
+    return record_files.load(_file(name), effects())
 
 
 def _file(name: str) -> str:
     """The path of a record: the first column of a list says ids."""
-    of_id = files.default_path(name, effects())
+    of_id = record_files.default_path(name, effects())
     bare = "/" not in name and "." not in name
     return of_id if bare and not Path(name).exists() and Path(of_id).exists() else name
 

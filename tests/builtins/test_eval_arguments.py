@@ -16,7 +16,7 @@ import harnpy
 from harnpy.builtins import catalog
 from harnpy.vm.errors import VmError
 from harnpy.vm.host import Host
-from harnpy.workflow.friction.event import KINDS
+from harnpy.workflow.friction.friction_event import KINDS
 from tests.builtins.any_values import AnyValues, few
 
 NAMES = [name for name in catalog.names() if name.startswith(("eval_pack_", "friction_", "context_pack_"))]

@@ -13,10 +13,10 @@ import pytest
 from harnpy.llm.errors import MisuseError
 from harnpy.session.effects import Effects
 from harnpy.workflow.bundle import BundleError, export_run, import_bundle, validate_bundle, without_secrets
-from harnpy.workflow.bundle.envelope import sealed
-from harnpy.workflow.bundle.environment import Environment
-from harnpy.workflow.bundle.places import Places
-from harnpy.workflow.bundle.secrets import is_secret_name, mask_secrets
+from harnpy.workflow.bundle.bundle_format import sealed
+from harnpy.workflow.bundle.environment_masking import Environment
+from harnpy.workflow.bundle.path_masking import Places
+from harnpy.workflow.bundle.secret_patterns import is_secret_name, mask_secrets
 
 Dict = dict[str, Any]
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from harnpy.session.effects import Effects
 from harnpy.workflow.artifacts.artifact import normal_kind
 from harnpy.workflow.bundle import export_run, import_bundle, validate_bundle
-from harnpy.workflow.bundle.secrets import mask_secrets
+from harnpy.workflow.bundle.secret_patterns import mask_secrets
 from harnpy.workflow.bundle.sections import SECTIONS, sections
-from harnpy.workflow.records.plain import plain
-from harnpy.workflow.records.shapes import RUN, read
+from harnpy.workflow.records.plain_json import plain
+from harnpy.workflow.records.record_shapes import RUN, read
 from tests.workflow.run_records import RUNS, SIDECARS, differences, planted, strings
 
 Dict = dict[str, Any]

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from harnpy.session.effects import Effects
 from harnpy.workflow.graph.normalise import normalise_graph
 from harnpy.workflow.viz.chart import Arrow, Chart, Shape
+from harnpy.workflow.viz.chart_layout import lay_out
 from harnpy.workflow.viz.grid import Size
-from harnpy.workflow.viz.layout import lay_out
 from harnpy.workflow.viz.mermaid import mermaid
 from harnpy.workflow.viz.pictures import graph_chart, run_chart
 from harnpy.workflow.viz.svg import svg

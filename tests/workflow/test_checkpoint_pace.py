@@ -13,7 +13,7 @@ from harnpy import Vm
 from harnpy.llm.errors import MisuseError
 from harnpy.session.effects import Effects
 from harnpy.workflow.records import record
-from harnpy.workflow.records.writer import RunWriter
+from harnpy.workflow.records.record_writer import RunWriter
 
 Dict = dict[str, Any]
 

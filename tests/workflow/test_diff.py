@@ -7,7 +7,7 @@ from time import perf_counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.workflow.artifacts.diff import lines_of, matches, unified
+from harnpy.workflow.artifacts.text_diff import lines_of, matches, unified
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "é", ""]), max_size=9)
 TEXTS = LINES.map("\n".join) | st.text(st.sampled_from("ab\n\r\f"), max_size=12)

@@ -10,8 +10,8 @@ import pytest
 
 from harnpy.llm.errors import MisuseError
 from harnpy.session.effects import Effects
-from harnpy.workflow.evals.files import load
-from harnpy.workflow.evals.run import run_pack
+from harnpy.workflow.evals.pack_manifest import load
+from harnpy.workflow.evals.run_pack import run_pack
 
 Dict = dict[str, Any]
 

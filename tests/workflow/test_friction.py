@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from harnpy.llm.errors import MisuseError
 from harnpy.session.effects import Effects
-from harnpy.workflow.friction.event import normalised
-from harnpy.workflow.friction.log import FrictionLog
-from harnpy.workflow.friction.redaction import redacted
+from harnpy.workflow.friction.event_redaction import redacted
+from harnpy.workflow.friction.friction_event import normalised
+from harnpy.workflow.friction.friction_log import FrictionLog
 
 Dict = dict[str, Any]
 

@@ -14,7 +14,7 @@ from harnpy.agent.rules.approval import ApprovalPolicy
 from harnpy.agent.rules.policy import Policy, PolicyError
 from harnpy.llm.errors import MisuseError
 from harnpy.session.effects import Effects
-from harnpy.workflow.graph import editing, shapes
+from harnpy.workflow.graph import editing, graph_shapes
 from harnpy.workflow.graph.normalise import normalise_graph
 from harnpy.workflow.graph.policies import BUILT_IN, stage_approval, stage_policy, with_granted_tools
 from harnpy.workflow.graph.validate import validate
@@ -33,10 +33,10 @@ def test_the_normal_form_is_its_own(graph: Dict) -> None:
 @given(GRAPHS)
 def test_every_key_is_there(graph: Dict) -> None:
     normal = normalise_graph(graph, EFFECTS)
-    assert set(normal) == set(shapes.GRAPH.types)
+    assert set(normal) == set(graph_shapes.GRAPH.types)
     for node in normal["nodes"].values():
-        assert set(node) >= set(shapes.NODE.types)
-        for field, shape in shapes.POLICIES.items():
+        assert set(node) >= set(graph_shapes.NODE.types)
+        for field, shape in graph_shapes.POLICIES.items():
             assert set(node[field]) >= set(shape.types)
 
 

@@ -13,8 +13,8 @@ from harnpy.session import SessionStore
 from harnpy.session.effects import Effects
 from harnpy.workflow.artifacts.artifact import normalised
 from harnpy.workflow.graph.normalise import normalise_node
-from harnpy.workflow.stages.kinds import run
-from harnpy.workflow.stages.options import loop_options
+from harnpy.workflow.stages.loop_options import loop_options
+from harnpy.workflow.stages.stage_kinds import run
 from harnpy.workflow.stages.work import Ended, Work
 
 Dict = dict[str, Any]

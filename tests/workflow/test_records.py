@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from harnpy.llm.errors import MisuseError
 from harnpy.session.effects import Effects
 from harnpy.workflow.artifacts.artifact import normalised as artifact
-from harnpy.workflow.records import files, record, writer
-from harnpy.workflow.records.diff import diff
-from harnpy.workflow.records.plain import plain, pretty
-from harnpy.workflow.records.writer import RunWriter
+from harnpy.workflow.records import record, record_files, record_writer
+from harnpy.workflow.records.plain_json import plain, pretty
+from harnpy.workflow.records.record_diff import diff
+from harnpy.workflow.records.record_writer import RunWriter
 
 Dict = dict[str, Any]
 REFUSED = "failed to parse run record: run_record parse error"
@@ -66,12 +66,12 @@ def test_the_writers_text_is_that_of_the_record_and_of_saving_it(effects: Effect
         out.save()
         text = (tmp_path / "runs/r.json").read_text(encoding="utf-8")
         assert text == pretty(run)
-        assert files.load("runs/r.json", effects) == run
+        assert record_files.load("runs/r.json", effects) == run
     run["status"], run["finished_at"] = "completed", "later"
     run["replay_fixture"] = record.fixture_of(run, effects)
     out.save()
     text = (tmp_path / "runs/r.json").read_text(encoding="utf-8")
-    files.save(files.load("runs/r.json", effects), effects, "runs/r.json")
+    record_files.save(record_files.load("runs/r.json", effects), effects, "runs/r.json")
     assert (tmp_path / "runs/r.json").read_text(encoding="utf-8") == text
 
 
@@ -80,8 +80,8 @@ def test_memory_file_and_copy_are_identical(effects: Effects) -> None:
     out = RunWriter(run, "r.json", effects)
     add_stage(run, 1, effects, worker={"id": "w", "child_run_path": "c.json"})
     out.save()
-    loaded = files.load("r.json", effects)
-    copied = files.save(loaded, effects, "else/where.json")
+    loaded = record_files.load("r.json", effects)
+    copied = record_files.save(loaded, effects, "else/where.json")
     for left, right in ((run, loaded), (loaded, copied), (run, copied)):
         assert diff(left, right, effects)["identical"]
 
@@ -96,7 +96,7 @@ def test_a_save_makes_the_texts_of_what_is_new_only(
         made[-1] += len(text)
         return text
 
-    monkeypatch.setattr(writer, "pretty", counted)
+    monkeypatch.setattr(record_writer, "pretty", counted)
     run = new_run(effects)
     out = RunWriter(run, "r.json", effects)
     for number in range(100, 300):
@@ -114,7 +114,7 @@ def test_functions_and_what_json_has_no_word_for_are_left_out(effects: Effects) 
     )
     out.save()
     assert run["stages"][0]["metadata"] == {"model_policy": {"nan": None}, "list": [1]}
-    assert files.load("r.json", effects) == run
+    assert record_files.load("r.json", effects) == run
 
 
 def test_lists_keep_their_identity_so_that_an_executor_may_hold_them(effects: Effects) -> None:
@@ -153,8 +153,8 @@ RUNS = st.fixed_dictionaries(
 @given(RUNS)
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_record_comes_back_from_its_file_as_it_was(effects: Effects, run: Dict) -> None:
-    saved = files.save(run, effects, "r.json")
-    loaded = files.load("r.json", effects)
+    saved = record_files.save(run, effects, "r.json")
+    loaded = record_files.load("r.json", effects)
     assert loaded == saved
     assert record.normalised(saved, effects) == saved
     assert diff(saved, loaded, effects)["identical"]
@@ -171,24 +171,24 @@ def test_what_is_plain_already_stays_the_same_object(value: Any) -> None:
 CRASH = """
 import os, signal, sys
 from harnpy.session.effects import Effects
-from harnpy.workflow.records import files
+from harnpy.workflow.records import record_files
 
 def crash(old, new):
     os.kill(os.getpid(), signal.SIGKILL)
 
-files.save({"id": "new", "task": "x" * 100_000}, Effects(rename=crash), sys.argv[1])
+record_files.save({"id": "new", "task": "x" * 100_000}, Effects(rename=crash), sys.argv[1])
 """
 
 
 def test_a_crash_before_the_rename_leaves_the_former_file(effects: Effects, tmp_path: Path) -> None:
     path = tmp_path / "r.json"
-    files.save({"id": "old"}, effects, str(path))
+    record_files.save({"id": "old"}, effects, str(path))
     done = subprocess.run([sys.executable, "-c", CRASH, str(path)], check=False)
     assert done.returncode == -signal.SIGKILL
     assert (tmp_path / "r.json.tmp").exists()
-    assert files.load(str(path), effects)["id"] == "old"
-    files.save({"id": "newest"}, effects, str(path))
-    assert files.load(str(path), effects)["id"] == "newest"
+    assert record_files.load(str(path), effects)["id"] == "old"
+    record_files.save({"id": "newest"}, effects, str(path))
+    assert record_files.load(str(path), effects)["id"] == "newest"
     assert not (tmp_path / "r.json.tmp").exists()
 
 
@@ -199,7 +199,7 @@ def test_what_was_saved_is_on_the_disk(tmp_path: Path) -> None:
         written.append(durable)
         Path(path).write_text(text, encoding="utf-8")
 
-    files.save({}, Effects(cwd=lambda: str(tmp_path), write_text=write_text), "r.json")
+    record_files.save({}, Effects(cwd=lambda: str(tmp_path), write_text=write_text), "r.json")
     assert written == [True]
 
 
@@ -214,18 +214,18 @@ def test_the_temporary_file_lies_beside_the_record(path: str, temporary: str, tm
         renamed.append((old, new))
         os.replace(old, new)
 
-    files.save({}, Effects(cwd=lambda: str(tmp_path), rename=rename), path)
+    record_files.save({}, Effects(cwd=lambda: str(tmp_path), rename=rename), path)
     assert renamed == [(str(tmp_path / temporary), str(tmp_path / path))]
 
 
 def test_a_record_that_was_cut_off_anywhere_is_refused(effects: Effects, tmp_path: Path) -> None:
     run = new_run(effects)
     add_stage(run, 1, effects)
-    text = pretty(files.save(run, effects, "r.json")).encode()
+    text = pretty(record_files.save(run, effects, "r.json")).encode()
     for length in range(0, len(text), 37):
         (tmp_path / "r.json").write_bytes(text[:length])
         with pytest.raises(MisuseError, match=r"^failed to (parse|read) run record: "):
-            files.load("r.json", effects)
+            record_files.load("r.json", effects)
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,7 @@ def test_a_record_that_was_cut_off_anywhere_is_refused(effects: Effects, tmp_pat
 def test_a_corrupt_file_is_refused(content: bytes, message: str, effects: Effects, tmp_path: Path) -> None:
     (tmp_path / "r.json").write_bytes(content)
     with pytest.raises(MisuseError) as refused:
-        files.load("r.json", effects)
+        record_files.load("r.json", effects)
     assert refused.value.message == message
 
 
@@ -248,11 +248,13 @@ def test_a_corrupt_file_is_refused(content: bytes, message: str, effects: Effect
     [({}, ".harn-runs"), ({"HARN_RUN_DIR": " "}, ".harn-runs"), ({"HARN_RUN_DIR": "my/runs"}, "my/runs")],
 )
 def test_the_run_directory_is_below_the_working_directory(env: Dict, directory: str) -> None:
-    assert files.run_directory(Effects(cwd=lambda: "/here", env=env.get)) == f"/here/{directory}"
+    assert record_files.run_directory(Effects(cwd=lambda: "/here", env=env.get)) == f"/here/{directory}"
 
 
 def test_an_absolute_run_directory_is_taken_as_it_is() -> None:
-    assert files.run_directory(Effects(cwd=lambda: "/here", env={"HARN_RUN_DIR": "/runs"}.get)) == "/runs"
+    assert (
+        record_files.run_directory(Effects(cwd=lambda: "/here", env={"HARN_RUN_DIR": "/runs"}.get)) == "/runs"
+    )
 
 
 @pytest.mark.parametrize("make", [record.new_stage, record.new_attempt])

@@ -16,11 +16,11 @@ from harnpy.cli.show import eval_report
 from harnpy.cli.show.html import html_option, write_page
 from harnpy.cli.testing.report import say
 from harnpy.llm.errors import MisuseError
-from harnpy.workflow.evals import files as packs
-from harnpy.workflow.evals.run import run_pack
-from harnpy.workflow.records import suite
-from harnpy.workflow.records.diff import diff
-from harnpy.workflow.records.fixture import evaluate
+from harnpy.workflow.evals import pack_manifest as packs
+from harnpy.workflow.evals.run_pack import run_pack
+from harnpy.workflow.records import eval_suite
+from harnpy.workflow.records.record_diff import diff
+from harnpy.workflow.records.replay_fixture import evaluate
 from harnpy.workflow.report import html_evaluation
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _kind(path: str) -> str:
         return "record"  # reading it as one says what is wrong
     if not isinstance(given, dict):
         return "record"
-    if given.get("_type") == suite.MANIFEST:
+    if given.get("_type") == eval_suite.MANIFEST:
         return "suite"
     return "record" if "cases" not in given else "pack" if "version" in given else "suite"
 
@@ -116,7 +116,7 @@ def _given(path: str) -> Any:
 def _record(path: str, compare: str | None) -> Dict:
     effects, run = records.effects(), records.load(path)
     comparison = None if compare is None else diff(records.load(compare), run, effects)
-    judged = evaluate(run, suite.own_fixture(run, effects))
+    judged = evaluate(run, eval_suite.own_fixture(run, effects))
     about = {"run_id": run["id"], "workflow_id": run["workflow_id"], "comparison": comparison}
     return {**judged, **about}
 
@@ -125,20 +125,20 @@ def _directory(path: str) -> Dict:
     names = sorted(name for name in os.listdir(path) if name.endswith(".json"))
     if not names:
         complain(f"warning: no run records in {path}")
-    return suite.report([_case(os.path.join(path, name)) for name in names])
+    return eval_suite.report([_case(os.path.join(path, name)) for name in names])
 
 
 def _case(path: str) -> Dict:
     run = records.load(path)
-    return suite.case_report(run, suite.own_fixture(run, records.effects()), None, path)
+    return eval_suite.case_report(run, eval_suite.own_fixture(run, records.effects()), None, path)
 
 
 def _suite(path: str) -> Dict:
     """A suite in a file, whose folder is where its paths begin."""
     effects = records.effects()
-    manifest = suite.read_manifest(_given(path), suite.MANIFEST, effects)
+    manifest = eval_suite.read_manifest(_given(path), eval_suite.MANIFEST, effects)
     base = os.path.join(os.path.dirname(path), manifest["base_dir"] or "")
-    return suite.run_manifest({**manifest, "base_dir": base}, effects)
+    return eval_suite.run_manifest({**manifest, "base_dir": base}, effects)
 
 
 def _pack(path: str) -> Dict:

@@ -17,7 +17,7 @@ from harnpy.llm.errors import OptionError
 from harnpy.llm.experiments import VARIABLE, read_experiment
 from harnpy.vm.host import ExitRequest, Host
 from harnpy.vm.values.objects import display
-from harnpy.workflow.artifacts.diff import unified
+from harnpy.workflow.artifacts.text_diff import unified
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

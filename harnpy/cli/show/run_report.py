@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from harnpy.cli.console import harmless, one_line, paint
 from harnpy.cli.records import style_of
 from harnpy.llm.messages import compact_json
-from harnpy.workflow.records.fixture import evaluate
+from harnpy.workflow.records.replay_fixture import evaluate
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict

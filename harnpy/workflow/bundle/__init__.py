@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from harnpy.workflow.bundle.exporting import export_run as export_run
     from harnpy.workflow.bundle.importing import BundleError as BundleError
     from harnpy.workflow.bundle.importing import import_bundle as import_bundle
-    from harnpy.workflow.bundle.redaction import without_secrets as without_secrets
+    from harnpy.workflow.bundle.redactor import without_secrets as without_secrets
     from harnpy.workflow.bundle.validation import validate_bundle as validate_bundle
 
 _MODULES = {
@@ -27,7 +27,7 @@ _MODULES = {
     "import_bundle": "importing",
     "BundleError": "importing",
     "validate_bundle": "validation",
-    "without_secrets": "redaction",
+    "without_secrets": "redactor",
 }
 __all__ = ["BundleError", "export_run", "import_bundle", "validate_bundle", "without_secrets"]
 

@@ -8,7 +8,7 @@ from harnpy.session.effects import Effects, rfc3339
 from harnpy.version import __version__
 from harnpy.workflow.artifacts.artifact import normal_kind
 from harnpy.workflow.bundle import sanitizing
-from harnpy.workflow.bundle.envelope import (
+from harnpy.workflow.bundle.bundle_format import (
     LOCAL,
     MODES,
     ORIGIN,
@@ -19,15 +19,15 @@ from harnpy.workflow.bundle.envelope import (
     content_digest,
     sealed,
 )
-from harnpy.workflow.bundle.environment import Environment
-from harnpy.workflow.bundle.manifest import Manifest, step
-from harnpy.workflow.bundle.places import Places
-from harnpy.workflow.bundle.redaction import Redactor
+from harnpy.workflow.bundle.environment_masking import Environment
+from harnpy.workflow.bundle.path_masking import Places
+from harnpy.workflow.bundle.redaction_manifest import Manifest, step
+from harnpy.workflow.bundle.redactor import Redactor
 from harnpy.workflow.bundle.replay_only import reduced
 from harnpy.workflow.bundle.sections import SECTIONS, sections
-from harnpy.workflow.records.fixture import fixture_of
-from harnpy.workflow.records.plain import plain
-from harnpy.workflow.records.shapes import RUN, read
+from harnpy.workflow.records.plain_json import plain
+from harnpy.workflow.records.record_shapes import RUN, read
+from harnpy.workflow.records.replay_fixture import fixture_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from harnpy.llm.errors import MisuseError
 from harnpy.session.effects import Effects
 from harnpy.workflow.artifacts.artifact import HANDOFF, normal_kind, normalised
-from harnpy.workflow.bundle.envelope import (
+from harnpy.workflow.bundle.bundle_format import (
     ORIGIN,
     REPLAY_ONLY,
     SANITIZED,
@@ -17,10 +17,10 @@ from harnpy.workflow.bundle.envelope import (
     is_supported,
     unsupported,
 )
-from harnpy.workflow.bundle.places import paths_in
+from harnpy.workflow.bundle.path_masking import paths_in
 from harnpy.workflow.bundle.sections import outcomes_of, record_of
 from harnpy.workflow.bundle.validation import validate_bundle
-from harnpy.workflow.records.shapes import STAGE, made
+from harnpy.workflow.records.record_shapes import STAGE, made
 from harnpy.workflow.untyped import as_text, events_of
 
 if TYPE_CHECKING:

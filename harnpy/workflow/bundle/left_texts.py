@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from harnpy.workflow.bundle import replay_only
-from harnpy.workflow.bundle.manifest import step
+from harnpy.workflow.bundle.redaction_manifest import step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

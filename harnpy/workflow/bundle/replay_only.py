@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.workflow.bundle.manifest import digest, step
+from harnpy.workflow.bundle.redaction_manifest import digest, step
 from harnpy.workflow.untyped import events_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from harnpy.reading.dicts import Dict
-    from harnpy.workflow.bundle.manifest import Manifest
+    from harnpy.workflow.bundle.redaction_manifest import Manifest
 
     #: ``reduce(value, pointer, manifest)`` answers the value as it stays.
     Reducer = Callable[[Dict, str, Manifest], Dict]

@@ -9,16 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.session.resize.microcompact import microcompact
-from harnpy.workflow.bundle.manifest import step
-from harnpy.workflow.bundle.redaction import SECRETS, TextRule
+from harnpy.workflow.bundle.redaction_manifest import step
+from harnpy.workflow.bundle.redactor import SECRETS, TextRule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from harnpy.reading.dicts import Dict
-    from harnpy.workflow.bundle.environment import Environment
-    from harnpy.workflow.bundle.manifest import Manifest
-    from harnpy.workflow.bundle.places import Places
+    from harnpy.workflow.bundle.environment_masking import Environment
+    from harnpy.workflow.bundle.path_masking import Places
+    from harnpy.workflow.bundle.redaction_manifest import Manifest
 
 
 _MOST_BYTES = 32 * 1024

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.workflow.bundle.tool_calls import tool_calls
 from harnpy.workflow.records.observability import verdict_of
-from harnpy.workflow.records.shapes import RUN, Field, read
+from harnpy.workflow.records.record_shapes import RUN, Field, read
 from harnpy.workflow.untyped import as_dict, events_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from harnpy.reading.dicts import Dict
-    from harnpy.workflow.records.shapes import Shape
+    from harnpy.workflow.records.record_shapes import Shape
 
 
 IDENTITY = (

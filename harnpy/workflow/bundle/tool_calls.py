@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from typing import TYPE_CHECKING, Any
 
-from harnpy.workflow.bundle.manifest import digest
-from harnpy.workflow.records.shapes import RECORDING, made
+from harnpy.workflow.bundle.redaction_manifest import digest
+from harnpy.workflow.records.record_shapes import RECORDING, made
 from harnpy.workflow.untyped import events_of
 
 if TYPE_CHECKING:

@@ -6,10 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.errors import MisuseError
 from harnpy.session.effects import is_rfc3339
-from harnpy.workflow.bundle.envelope import MODES, REPLAY_ONLY, TYPE, has_integrity, is_supported, unsupported
+from harnpy.workflow.bundle.bundle_format import (
+    MODES,
+    REPLAY_ONLY,
+    TYPE,
+    has_integrity,
+    is_supported,
+    unsupported,
+)
 from harnpy.workflow.bundle.left_texts import texts_left
-from harnpy.workflow.bundle.manifest import ACTIONS, REASONS, Manifest, points_into
-from harnpy.workflow.bundle.redaction import Redactor
+from harnpy.workflow.bundle.redaction_manifest import ACTIONS, REASONS, Manifest, points_into
+from harnpy.workflow.bundle.redactor import Redactor
 from harnpy.workflow.bundle.sections import IDENTITY, outcomes_of, record_of
 
 if TYPE_CHECKING:

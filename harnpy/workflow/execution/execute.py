@@ -1,6 +1,6 @@
 """Carrying out a graph: stage after stage, each on the record before the next begins. Spec: 08 §7.
 
-`Ready` says which node comes next, `kinds` what a node does, `Progress` keeps the record of it.
+`Ready` says which node comes next, `stage_kinds` what a node does, `Progress` keeps the record of it.
 Whatever ends the run early, also a deadline or a crash, leaves the last checkpoint there, to resume from.
 """
 
@@ -15,20 +15,20 @@ from harnpy.agent.workflow_scope import WorkflowScope
 from harnpy.llm.errors import MisuseError
 from harnpy.workflow.artifacts.artifact import read_artifacts
 from harnpy.workflow.artifacts.selection import read_context_policy, select
-from harnpy.workflow.execution.beginning import begin_run, mutation_session, replay_of, run_metadata
-from harnpy.workflow.execution.options import CALLER, read_options
-from harnpy.workflow.execution.progress import COMPLETED, Progress
-from harnpy.workflow.execution.ready import Ready
-from harnpy.workflow.execution.recorder import RunRecorder, Usage
+from harnpy.workflow.execution.begin_run import begin_run, mutation_session, replay_of, run_metadata
+from harnpy.workflow.execution.ready_queue import Ready
+from harnpy.workflow.execution.run_options import CALLER, read_options
+from harnpy.workflow.execution.run_progress import COMPLETED, Progress
+from harnpy.workflow.execution.run_recorder import RunRecorder, Usage
 from harnpy.workflow.execution.stage_records import failed, stage_metadata, stage_record
 from harnpy.workflow.execution.stage_sessions import close_minted, session_of
 from harnpy.workflow.graph.normalise import normalise_graph
 from harnpy.workflow.graph.policies import BUILT_IN, stage_approval, stage_policy, with_granted_tools
 from harnpy.workflow.graph.validate import validate
-from harnpy.workflow.records.files import default_path
-from harnpy.workflow.records.writer import RunWriter
-from harnpy.workflow.stages import kinds
-from harnpy.workflow.stages.contracts import contracts_for, read_contracts
+from harnpy.workflow.records.record_files import default_path
+from harnpy.workflow.records.record_writer import RunWriter
+from harnpy.workflow.stages import stage_kinds
+from harnpy.workflow.stages.verification_contracts import contracts_for, read_contracts
 from harnpy.workflow.stages.work import Work
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from harnpy.agent.runtime import Runtime
     from harnpy.llm.options import Options
     from harnpy.reading.dicts import Dict
-    from harnpy.workflow.execution.options import RunOptions
     from harnpy.workflow.execution.replay import Replay
+    from harnpy.workflow.execution.run_options import RunOptions
 
 
 def execute(runtime: Runtime, task: str, graph: Any, artifacts: Any, options: Options) -> Dict:
@@ -161,7 +161,7 @@ class Execution:
         try:
             with ambient.govern(rules), ambient.work_for(scope), runtime.tools_bound(node):
                 consumed += _consumed(node, run["artifacts"])
-                ended = kinds.run(work)
+                ended = stage_kinds.run(work)
         except Exception as error:
             if not runtime.is_failure(error):
                 raise

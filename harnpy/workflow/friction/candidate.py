@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harnpy.workflow.friction.pack import normalised
+from harnpy.workflow.friction.context_pack import normalised
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

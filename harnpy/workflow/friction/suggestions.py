@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from harnpy.session.effects import rfc3339
 from harnpy.workflow.fields import read_fields
 from harnpy.workflow.friction.candidate import candidate_manifest
-from harnpy.workflow.friction.pack import CONTEXT_PACK
+from harnpy.workflow.friction.context_pack import CONTEXT_PACK
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.session.resize.engine import STRATEGIES
 from harnpy.workflow.fields import read_fields
-from harnpy.workflow.graph import shapes
+from harnpy.workflow.graph import graph_shapes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
-    from harnpy.workflow.graph.shapes import Shape
+    from harnpy.workflow.graph.graph_shapes import Shape
 
 
 STAGE, VERIFY = "stage", "verify"
@@ -33,12 +33,12 @@ _DATA = (str, int, float, list, dict, type(None))
 def normalise_graph(given: Any, effects: Effects) -> Dict:
     """The graph in a dict, or an empty one of nil. Raises `MisuseError`."""
     given = {} if given is None else given
-    graph = _read(given, shapes.GRAPH, "")
+    graph = _read(given, graph_shapes.GRAPH, "")
     nodes = graph["nodes"] or _shorthand_nodes(given)
     edges = graph["edges"] or ([] if graph["nodes"] else _shorthand_edges(nodes))
     return {
         **graph,
-        "_type": graph["_type"] or shapes.GRAPH.defaults["_type"],
+        "_type": graph["_type"] or graph_shapes.GRAPH.defaults["_type"],
         "id": graph["id"] or f"workflow_{effects.new_id()}",
         "version": graph["version"] or 1,
         "entry": graph["entry"] or min(nodes, default="act"),
@@ -47,7 +47,7 @@ def normalise_graph(given: Any, effects: Effects) -> Dict:
         "capability_policy": capability_policy(graph["capability_policy"], "capability_policy"),
         "approval_policy": approval_policy(graph["approval_policy"], "approval_policy"),
         "audit_log": [
-            _read(entry, shapes.AUDIT_ENTRY, f"audit_log[{index}]")
+            _read(entry, graph_shapes.AUDIT_ENTRY, f"audit_log[{index}]")
             for index, entry in enumerate(graph["audit_log"] or [])
         ],
     }
@@ -56,9 +56,9 @@ def normalise_graph(given: Any, effects: Effects) -> Dict:
 def normalise_node(given: Any, id: str) -> Dict:
     """The node of that id with every key. Raises `MisuseError`."""
     path = f"nodes.{id}"
-    node = {**_read(given, shapes.NODE, path), "id": id}
+    node = {**_read(given, graph_shapes.NODE, path), "id": id}
     node["kind"] = node["kind"] or STAGE
-    for field in shapes.POLICIES:
+    for field in graph_shapes.POLICIES:
         node[field] = node_policy(field, node[field], f"{path}.{field}")
     node["capability_policy"] = capability_policy(node["capability_policy"], f"{path}.capability_policy")
     node["approval_policy"] = approval_policy(node["approval_policy"], f"{path}.approval_policy")
@@ -69,20 +69,20 @@ def normalise_node(given: Any, id: str) -> Dict:
 
 def normalise_edge(given: Any, path: str) -> Dict:
     """The edge with every key; no branch is nil. Raises `MisuseError`."""
-    edge = _read(given, shapes.EDGE, path)
+    edge = _read(given, graph_shapes.EDGE, path)
     return {**edge, "branch": edge["branch"] or None}
 
 
 def node_policy(field: str, given: Any, path: str) -> Dict:
     """One of the policies in `shapes.POLICIES` with every key. Raises `MisuseError`."""
-    shape, aliases = shapes.POLICIES[field], shapes.ALIASES.get(field, {})
+    shape, aliases = graph_shapes.POLICIES[field], graph_shapes.ALIASES.get(field, {})
     given = {} if given is None else given
     policy = _read(given, shape, path)
     for alias, key in aliases.items():
         if isinstance(given, dict) and given.get(key) is None and given.get(alias) is not None:
             policy[key] = read_fields(given, {alias: shape.types[key]}, path)[alias]
     if field == "model_policy" and policy["turn_policy"] is not None:
-        policy["turn_policy"] = _read(policy["turn_policy"], shapes.TURN_POLICY, f"{path}.turn_policy")
+        policy["turn_policy"] = _read(policy["turn_policy"], graph_shapes.TURN_POLICY, f"{path}.turn_policy")
     if field == "retry_policy":
         policy["max_attempts"] = policy["max_attempts"] or 1
     if field in ("join_policy", "reduce_policy"):
@@ -94,10 +94,10 @@ def node_policy(field: str, given: Any, path: str) -> Dict:
 
 def capability_policy(given: Any, path: str) -> Dict:
     """A capability policy with every key. Raises `MisuseError`."""
-    policy = _read({} if given is None else given, shapes.CAPABILITY_POLICY, path)
+    policy = _read({} if given is None else given, graph_shapes.CAPABILITY_POLICY, path)
     inside = f"{path}.tool_arg_constraints" if path else "tool_arg_constraints"
     policy["tool_arg_constraints"] = [
-        _read(constraint, shapes.CONSTRAINT, f"{inside}[{index}]", required=("tool",))
+        _read(constraint, graph_shapes.CONSTRAINT, f"{inside}[{index}]", required=("tool",))
         for index, constraint in enumerate(policy["tool_arg_constraints"])
     ]
     return policy
@@ -105,7 +105,7 @@ def capability_policy(given: Any, path: str) -> Dict:
 
 def approval_policy(given: Any, path: str) -> Dict:
     """An approval policy with every key. Raises `MisuseError`."""
-    return _read({} if given is None else given, shapes.APPROVAL_POLICY, path)
+    return _read({} if given is None else given, graph_shapes.APPROVAL_POLICY, path)
 
 
 def is_plain_model_policy(policy: Dict) -> bool:

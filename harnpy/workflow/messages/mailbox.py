@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.errors import MisuseError
 from harnpy.session.effects import rfc3339
-from harnpy.workflow.messages.state import MailboxState
+from harnpy.workflow.messages.mailbox_state import MailboxState
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
-    from harnpy.workflow.messages.state import World
+    from harnpy.workflow.messages.mailbox_state import World
     from harnpy.workflow.messages.targets import Target
 
 

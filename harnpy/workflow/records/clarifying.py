@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from harnpy.workflow.records import shapes
+from harnpy.workflow.records.record_shapes import CLARIFICATION, made
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 def failures(questions: Sequence[Dict], given: Dict | None) -> Iterator[str]:
     """Why the questions are not what was expected."""
-    wanted = given or shapes.made(shapes.CLARIFICATION, {})
+    wanted = given or made(CLARIFICATION, {})
     least = max(1, wanted["min_questions"] or 0)
     most = 1 if wanted["max_questions"] is None else wanted["max_questions"]
     count = len(questions)

@@ -1,6 +1,6 @@
 """What has been made of the parts of a record, so that it is made once. Spec: 08 §8.4.
 
-A part is never changed in place (see `writer`), so it is known by its identity.
+A part is never changed in place (see `record_writer`), so it is known by its identity.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.workflow.records.action_graph import ActionGraph
 from harnpy.workflow.records.identity_memo import Kept
-from harnpy.workflow.records.rounds import daemon_event, planner_round
+from harnpy.workflow.records.planner_rounds import daemon_event, planner_round
 from harnpy.workflow.untyped import as_dict, as_dicts, events_of
 
 if TYPE_CHECKING:

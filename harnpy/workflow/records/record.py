@@ -1,7 +1,7 @@
 """The record of a run: everything that happened, as one dict with every key. Spec: 08 §8.1–8.2.
 
 `new_run` and its like make parts as a run goes on; `normalised` makes a record of any dict. A part that
-stands in a record is never changed: what is different is a new dict (see `writer`).
+stands in a record is never changed: what is different is a new dict (see `record_writer`).
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from harnpy.llm.errors import MisuseError
 from harnpy.session.effects import rfc3339
 from harnpy.workflow.artifacts import artifact
 from harnpy.workflow.fields import FieldError, reading
-from harnpy.workflow.records import children, receipts, shapes
-from harnpy.workflow.records.fixture import fixture_of
+from harnpy.workflow.records import child_runs, handoff_receipts
 from harnpy.workflow.records.observability import observability
-from harnpy.workflow.records.plain import plain
+from harnpy.workflow.records.plain_json import plain
+from harnpy.workflow.records.record_shapes import ATTEMPT, CHECKPOINT, RUN, STAGE, TRANSITION, made, read
+from harnpy.workflow.records.replay_fixture import fixture_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,30 +37,30 @@ START, STAGE_COMPLETE, FINALIZE = "start", "stage_complete", "finalize"
 def new_run(id: str, effects: Effects, **fields: Any) -> Dict:
     """The record of a run that starts now; ``fields`` as in 08 §8.1."""
     known = {"status": RUNNING, "started_at": rfc3339(effects.now()), "root_run_id": id, **fields}
-    return shapes.made(shapes.RUN, {"id": id, **known})
+    return made(RUN, {"id": id, **known})
 
 
 def new_stage(**fields: Any) -> Dict:
     """The record of a stage; ``fields`` as in 08 §8.1."""
-    return shapes.made(shapes.STAGE, fields)
+    return made(STAGE, fields)
 
 
 def new_attempt(**fields: Any) -> Dict:
     """One of the attempts of a stage; ``fields`` as in 08 §8.1."""
-    return shapes.made(shapes.ATTEMPT, fields)
+    return made(ATTEMPT, fields)
 
 
 def new_transition(effects: Effects, **fields: Any) -> Dict:
     """A step from one stage to the next, taken now."""
     known = {"id": effects.new_id(), "timestamp": rfc3339(effects.now()), **fields}
-    return shapes.made(shapes.TRANSITION, known)
+    return made(TRANSITION, known)
 
 
 def new_checkpoint(effects: Effects, **fields: Any) -> Dict:
     """Where a run stands now. ``reason`` is one of `START`, `STAGE_COMPLETE`, `FINALIZE`."""
     known = {"id": effects.new_id(), "persisted_at": rfc3339(effects.now()), **fields}
     known["completed_nodes"] = sorted(known.get("completed_nodes", ()))
-    return shapes.made(shapes.CHECKPOINT, known)
+    return made(CHECKPOINT, known)
 
 
 # What a dict says.
@@ -90,18 +91,18 @@ def derive(run: Dict, effects: Effects, asked: QuestionsOf = no_questions) -> No
     """Bring what other parts tell up to date: questions, child runs, handoffs."""
     known = {question["request_id"] for question in run["hitl_questions"]}
     run["hitl_questions"] += [each for each in asked(run["id"]) if each["request_id"] not in known]
-    run["child_runs"][:] = children.completed(run["child_runs"], run["stages"])
-    receipts.synchronise(run, effects)
+    run["child_runs"][:] = child_runs.completed(run["child_runs"], run["stages"])
+    handoff_receipts.synchronise(run, effects)
 
 
 def read_run(given: Any, effects: Effects) -> Dict:
     """The record as the dict has it: every key, nothing made up. Raises `MisuseError`."""
     with reading("run_record parse error at "):
-        run = shapes.read(shapes.RUN, plain(given, effects))
+        run = read(RUN, plain(given, effects))
         for index, stage in enumerate(run["stages"]):
             stage["artifacts"] = _artifacts(stage["artifacts"], f"stages[{index}].artifacts", effects)
         run["artifacts"] = _artifacts(run["artifacts"], "artifacts", effects)
-        run["handoffs"] = receipts.read_handoffs(run["handoffs"], effects)
+        run["handoffs"] = handoff_receipts.read_handoffs(run["handoffs"], effects)
     return run
 
 

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from harnpy.workflow.report.comparison import html_diff as html_diff
-    from harnpy.workflow.report.evaluation import html_evaluation as html_evaluation
-    from harnpy.workflow.report.run import html_report as html_report
+    from harnpy.workflow.report.diff_report import html_diff as html_diff
+    from harnpy.workflow.report.evaluation_report import html_evaluation as html_evaluation
+    from harnpy.workflow.report.run_report import html_report as html_report
 
-_MODULES = {"html_report": "run", "html_diff": "comparison", "html_evaluation": "evaluation"}
+_MODULES = {"html_report": "run_report", "html_diff": "diff_report", "html_evaluation": "evaluation_report"}
 __all__ = ["html_diff", "html_evaluation", "html_report"]
 
 

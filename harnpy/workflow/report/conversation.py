@@ -8,7 +8,7 @@ from harnpy.llm.messages import compact_json
 from harnpy.session.transcript import MESSAGE_KINDS, RESULT_ROLES
 from harnpy.workflow.report import parts
 from harnpy.workflow.report.figures import plural
-from harnpy.workflow.report.html import Markup, element, joined
+from harnpy.workflow.report.markup import Markup, element, joined
 from harnpy.workflow.untyped import as_dicts, events_of
 
 if TYPE_CHECKING:

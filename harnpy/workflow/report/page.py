@@ -5,12 +5,12 @@ from __future__ import annotations
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from harnpy.workflow.report.html import Markup, element
+from harnpy.workflow.report.markup import Markup, element
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from harnpy.workflow.report.html import Child
+    from harnpy.workflow.report.markup import Child
 
 #: Even if something hostile got into the page, it could neither run nor call home.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"

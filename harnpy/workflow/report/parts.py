@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from harnpy.workflow.report.html import Markup, element, joined
+from harnpy.workflow.report.markup import Markup, element, joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from harnpy.workflow.report.html import Child
+    from harnpy.workflow.report.markup import Child
 
 GOOD, BAD, WAITING, PLAIN = "good", "bad", "waiting", "plain"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harnpy.workflow.report.figures import duration, elapsed, moment
-from harnpy.workflow.report.html import Markup, element
+from harnpy.workflow.report.markup import Markup, element
 from harnpy.workflow.report.parts import pill
 
 if TYPE_CHECKING:

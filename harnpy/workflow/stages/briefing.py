@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from harnpy.workflow.artifacts.assembly import assemble, render_assembled
 from harnpy.workflow.artifacts.selection import render
 from harnpy.workflow.graph.normalise import given_policy
-from harnpy.workflow.stages import inputs, prompts
-from harnpy.workflow.stages.contracts import render as render_contracts
+from harnpy.workflow.stages import inputs, stage_prompts
+from harnpy.workflow.stages.verification_contracts import render as render_contracts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +52,7 @@ def brief(
     context = _context(node, selected, runtime.sessions.effects)
     inputs.check_inputs(node, len(selected), runtime.sessions.exists(session_id))
     rendered = render_contracts(contracts)
-    prompt = prompts.stage(task, node["task_label"], context, rendered)
+    prompt = stage_prompts.stage(task, node["task_label"], context, rendered)
     return Briefing(prompt, node["system"], context, contracts, rendered, selected)
 
 

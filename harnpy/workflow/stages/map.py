@@ -17,7 +17,7 @@ from harnpy.agent.runtime import one_by_one
 from harnpy.llm.tools import tool_entries
 from harnpy.workflow.artifacts.artifact import KIND, normalised
 from harnpy.workflow.graph.normalise import is_plain_model_policy
-from harnpy.workflow.records.plain import plain
+from harnpy.workflow.records.plain_json import plain
 from harnpy.workflow.stages import inputs
 from harnpy.workflow.stages.stage import run_stage
 from harnpy.workflow.stages.work import Ended

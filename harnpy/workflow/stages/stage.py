@@ -19,9 +19,9 @@ from harnpy.session.events import STEP_COMPLETED
 from harnpy.session.loop_conversation import AGENT, Binding, Conversation
 from harnpy.workflow.graph.normalise import normalise_node
 from harnpy.workflow.stages.briefing import brief, result_artifact
-from harnpy.workflow.stages.options import call_options, loop_options, tool_format
-from harnpy.workflow.stages.transcripts import visible
-from harnpy.workflow.stages.verification import verified
+from harnpy.workflow.stages.loop_options import call_options, loop_options, tool_format
+from harnpy.workflow.stages.result_checks import verified
+from harnpy.workflow.stages.visible_transcript import visible
 from harnpy.workflow.stages.work import Ended
 
 if TYPE_CHECKING:

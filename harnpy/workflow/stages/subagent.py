@@ -9,7 +9,7 @@ from harnpy.agent.workers.worker import DELEGATED_STAGE, RUNNING, read_request
 from harnpy.llm.errors import MisuseError
 from harnpy.session.errors import Interruption
 from harnpy.workflow.stages import inputs
-from harnpy.workflow.stages.verification import verified
+from harnpy.workflow.stages.result_checks import verified
 from harnpy.workflow.stages.work import Ended
 
 if TYPE_CHECKING:

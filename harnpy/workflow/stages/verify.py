@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from harnpy.llm.errors import MisuseError
 from harnpy.session.effects import system_reason
 from harnpy.workflow.stages.briefing import brief, result_artifact
-from harnpy.workflow.stages.transcripts import visible
-from harnpy.workflow.stages.verification import verified
+from harnpy.workflow.stages.result_checks import verified
+from harnpy.workflow.stages.visible_transcript import visible
 from harnpy.workflow.stages.work import Ended
 
 if TYPE_CHECKING:

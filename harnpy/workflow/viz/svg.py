@@ -7,15 +7,15 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from harnpy.workflow.viz.chart import Shape, Tone
+from harnpy.workflow.viz.chart_layout import lay_out
 from harnpy.workflow.viz.grid import GAP_Y, Size
-from harnpy.workflow.viz.layout import lay_out
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harnpy.workflow.viz.chart import Box, Chart
+    from harnpy.workflow.viz.chart_layout import Route
     from harnpy.workflow.viz.grid import Point
-    from harnpy.workflow.viz.layout import Route
 
 _MARGIN = 24.0
 _LINE = 17.0

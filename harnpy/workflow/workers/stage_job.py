@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from harnpy.agent.workers.carry import FORK, RESET
 from harnpy.agent.workers.worker import DELEGATED_STAGE, STAGE, Outcome
-from harnpy.workflow.stages.contracts import read_contracts
-from harnpy.workflow.stages.kinds import run
 from harnpy.workflow.stages.stage import run_stage
+from harnpy.workflow.stages.stage_kinds import run
+from harnpy.workflow.stages.verification_contracts import read_contracts
 from harnpy.workflow.stages.work import Work
 from harnpy.workflow.workers.carried import carried_artifacts, carried_transcript
 

@@ -6,8 +6,8 @@ from harnpy.builtins.agents.sessions.service import callables_within
 from harnpy.builtins.bridge.convert import domain_errors
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import RuntimeFault
-from harnpy.workflow.evals.manifest import normalised
-from harnpy.workflow.evals.run import run_pack
+from harnpy.workflow.evals.pack_manifest import normalised
+from harnpy.workflow.evals.run_pack import run_pack
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from harnpy.builtins.bridge.convert import domain_errors
 from harnpy.vm.declare.builtin import ABSENT, builtin
 from harnpy.vm.errors import RuntimeFault
 from harnpy.vm.values.objects import display
-from harnpy.workflow.records import suite
-from harnpy.workflow.records.fixture import evaluate, fixture_of, read_fixture
+from harnpy.workflow.records import eval_suite
+from harnpy.workflow.records.replay_fixture import evaluate, fixture_of, read_fixture
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def run_record_eval_suite(vm: Vm, cases: Value = ABSENT) -> Dict:
     if type(cases) is not list:
         raise RuntimeFault("run_record_eval_suite: missing list")
     with domain_errors:
-        return suite.evaluate_suite(callables_within(vm, cases), store_of(vm).effects)
+        return eval_suite.evaluate_suite(callables_within(vm, cases), store_of(vm).effects)
 
 
 @builtin("eval_suite_manifest(manifest: dict) -> dict", family="records", counted=True)
@@ -61,7 +61,7 @@ def eval_suite_run(vm: Vm, manifest: Value = ABSENT) -> Dict:
     """The report of a manifest's cases, whose records, fixtures and baselines are files below `base_dir`."""
     read = _manifest(vm, "eval_suite_run", manifest)
     with domain_errors:
-        return suite.run_manifest(read, store_of(vm).effects)
+        return eval_suite.run_manifest(read, store_of(vm).effects)
 
 
 @builtin("eval_metric(name: string, value: any, metadata?: any) -> nil", family="records", counted=True)
@@ -85,4 +85,4 @@ def _manifest(vm: Vm, caller: str, given: Value) -> Dict:
     if given is ABSENT or given is None:
         raise RuntimeFault(f"{caller}: missing manifest payload")
     with domain_errors:
-        return suite.read_manifest(given, caller, store_of(vm).effects)
+        return eval_suite.read_manifest(given, caller, store_of(vm).effects)

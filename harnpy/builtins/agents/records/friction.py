@@ -5,10 +5,10 @@ from __future__ import annotations
 from harnpy.builtins.bridge.convert import domain_errors
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import RuntimeFault
-from harnpy.workflow.friction import event as friction
-from harnpy.workflow.friction import fixture as fixtures
-from harnpy.workflow.friction import pack as packs
-from harnpy.workflow.friction.log import FrictionLog
+from harnpy.workflow.friction import context_pack as packs
+from harnpy.workflow.friction import friction_event as friction
+from harnpy.workflow.friction import friction_fixture as fixtures
+from harnpy.workflow.friction.friction_log import FrictionLog
 from harnpy.workflow.friction.suggestions import suggestions
 
 TYPE_CHECKING = False

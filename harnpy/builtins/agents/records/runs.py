@@ -10,10 +10,10 @@ from harnpy.builtins.bridge.worker_runtime import require
 from harnpy.vm.declare.builtin import ABSENT, builtin
 from harnpy.vm.errors import RuntimeFault
 from harnpy.vm.values.objects import display
-from harnpy.workflow.records import files
-from harnpy.workflow.records.diff import diff
+from harnpy.workflow.records import record_files
 from harnpy.workflow.records.record import normalised
-from harnpy.workflow.records.tree import load_tree
+from harnpy.workflow.records.record_diff import diff
+from harnpy.workflow.records.run_tree import load_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def run_record_save(vm: Vm, run: Value = ABSENT, path: Value = None) -> Dict:
     given = _given(vm, run, "run_record_save: missing payload")
     target = None if path is None else display(path)
     with domain_errors:
-        saved = files.save(given, store_of(vm).effects, target, lambda id: asked_by(vm, id))
+        saved = record_files.save(given, store_of(vm).effects, target, lambda id: asked_by(vm, id))
     return {"path": saved["persisted_path"], "run": saved}
 
 
@@ -46,7 +46,7 @@ def run_record_load(vm: Vm, path: Value = ABSENT) -> Dict:
     """The record in a file."""
     require("run_record_load: missing path", path)
     with domain_errors:
-        return files.load(display(path), store_of(vm).effects)
+        return record_files.load(display(path), store_of(vm).effects)
 
 
 @builtin("load_run_tree(path: string) -> dict", family="records", counted=True)

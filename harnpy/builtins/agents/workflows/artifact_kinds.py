@@ -12,8 +12,8 @@ from harnpy.builtins.language.text.json_writer import write
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import RuntimeFault
 from harnpy.workflow.artifacts.artifact import normalised
-from harnpy.workflow.artifacts.diff import unified
-from harnpy.workflow.artifacts.making import about, made, name_of
+from harnpy.workflow.artifacts.make_artifact import about, made, name_of
+from harnpy.workflow.artifacts.text_diff import unified
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

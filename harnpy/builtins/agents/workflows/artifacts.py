@@ -7,7 +7,7 @@ from harnpy.builtins.agents.sessions.service import store_of, with_callables
 from harnpy.builtins.bridge.convert import domain_errors
 from harnpy.llm.errors import MisuseError
 from harnpy.vm.declare.builtin import builtin
-from harnpy.workflow.artifacts import making, selection
+from harnpy.workflow.artifacts import make_artifact, selection
 from harnpy.workflow.artifacts.artifact import HANDOFF, normalised, read_artifacts
 from harnpy.workflow.artifacts.assembly import assemble
 
@@ -33,7 +33,7 @@ def artifact_derive(vm: Vm, parent: Value = None, kind: Value = None, extra: Val
     with domain_errors:
         if parent is None:
             raise MisuseError("artifact_derive: missing parent")
-        return _announced(vm, making.derived(parent, kind, extra, store_of(vm).effects))
+        return _announced(vm, make_artifact.derived(parent, kind, extra, store_of(vm).effects))
 
 
 @builtin("artifact_select(artifacts: list, policy?: dict) -> list", family="records", counted=True)

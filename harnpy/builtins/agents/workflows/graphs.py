@@ -39,7 +39,7 @@ def workflow_validate(vm: Vm, graph: Value, ceiling: Value) -> Dict:
 @builtin("workflow_inspect(graph: dict, ceiling?: dict) -> dict", family="workflows")
 def workflow_inspect(vm: Vm, graph: Value, ceiling: Value) -> Dict:
     """A graph with what is to be said of it: `{graph, validation, node_count, edge_count}`."""
-    from harnpy.workflow.graph.reports import inspect
+    from harnpy.workflow.graph.inspection import inspect
 
     with domain_errors:
         return inspect(_normal(vm, graph), ceiling)
@@ -51,7 +51,7 @@ def workflow_policy_report(vm: Vm, graph: Value, ceiling: Value) -> Dict:
 
     Of each node: `{node_id, policy, tools}`.
     """
-    from harnpy.workflow.graph.reports import policy_report
+    from harnpy.workflow.graph.inspection import policy_report
 
     with domain_errors:
         return policy_report(_normal(vm, graph), ceiling)
@@ -60,7 +60,7 @@ def workflow_policy_report(vm: Vm, graph: Value, ceiling: Value) -> Dict:
 @builtin("workflow_diff(left: dict, right: dict) -> dict", family="workflows")
 def workflow_diff(vm: Vm, left: Value, right: Value) -> Dict:
     """Whether two graphs differ as data, with their normal forms: `{changed, left, right}`."""
-    from harnpy.workflow.graph.reports import diff
+    from harnpy.workflow.graph.inspection import diff
 
     for side, graph in (("left", left), ("right", right)):
         if graph is None:

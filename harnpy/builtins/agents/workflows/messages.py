@@ -14,7 +14,7 @@ from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import RuntimeFault
 from harnpy.vm.values.objects import display
 from harnpy.workflow.messages.mailbox import Mailbox
-from harnpy.workflow.messages.state import World
+from harnpy.workflow.messages.mailbox_state import World
 from harnpy.workflow.messages.targets import read_target
 
 TYPE_CHECKING = False

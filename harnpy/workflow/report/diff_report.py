@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harnpy.workflow.bundle.redaction import without_secrets
+from harnpy.workflow.bundle.redactor import without_secrets
 from harnpy.workflow.report import parts
 from harnpy.workflow.report.figures import count, plural
-from harnpy.workflow.report.html import Markup, element, joined
+from harnpy.workflow.report.markup import Markup, element, joined
 from harnpy.workflow.report.page import page
-from harnpy.workflow.report.run import figures_of, known, name_of
+from harnpy.workflow.report.run_report import figures_of, known, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from harnpy.workflow.report import parts
 from harnpy.workflow.report.figures import count, money
-from harnpy.workflow.report.html import Markup, element, joined
+from harnpy.workflow.report.markup import Markup, element, joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

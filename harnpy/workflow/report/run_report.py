@@ -6,19 +6,19 @@ from base64 import b64encode
 from typing import TYPE_CHECKING, Any
 
 from harnpy.session.effects import Effects
-from harnpy.workflow.bundle.redaction import without_secrets
+from harnpy.workflow.bundle.redactor import without_secrets
 from harnpy.workflow.bundle.tool_calls import tool_calls as calls_of
-from harnpy.workflow.records.plain import plain
-from harnpy.workflow.records.shapes import RUN, read
+from harnpy.workflow.records.plain_json import plain
+from harnpy.workflow.records.record_shapes import RUN, read
 from harnpy.workflow.report import parts
 from harnpy.workflow.report.conversation import conversation
 from harnpy.workflow.report.figures import clock, count, duration, elapsed, money, plural
-from harnpy.workflow.report.html import Markup, element, joined
-from harnpy.workflow.report.leavings import artifacts, checkpoints, child_runs, questions, spans, usage
+from harnpy.workflow.report.markup import Markup, element, joined
 from harnpy.workflow.report.page import page
-from harnpy.workflow.report.stages import stage_card, why_failed
+from harnpy.workflow.report.run_sections import artifacts, checkpoints, child_runs, questions, spans, usage
+from harnpy.workflow.report.stage_cards import stage_card, why_failed
 from harnpy.workflow.report.timeline import timeline
-from harnpy.workflow.report.tools import tool_calls
+from harnpy.workflow.report.tool_call_list import tool_calls
 from harnpy.workflow.viz.pictures import run_chart
 from harnpy.workflow.viz.svg import svg
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.workflow.report import parts
 from harnpy.workflow.report.figures import duration
-from harnpy.workflow.report.html import Markup, element, joined
+from harnpy.workflow.report.markup import Markup, element, joined
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.workflow.bundle.redaction import without_secrets
+from harnpy.workflow.bundle.redactor import without_secrets
 from harnpy.workflow.report import parts
-from harnpy.workflow.report.experiment import experiment
+from harnpy.workflow.report.experiment_section import experiment
 from harnpy.workflow.report.figures import count, plural
-from harnpy.workflow.report.html import Markup, element, joined
+from harnpy.workflow.report.markup import Markup, element, joined
 from harnpy.workflow.report.page import page
 
 if TYPE_CHECKING:

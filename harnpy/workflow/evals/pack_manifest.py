@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os.path
 from typing import TYPE_CHECKING, Any
 
-from harnpy.workflow.fields import reading
-from harnpy.workflow.records.shapes import Field, read
+from harnpy.workflow.documents import names_its_file, read_document
+from harnpy.workflow.fields import read_toml, reading
+from harnpy.workflow.records.record_shapes import Field, read
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
-    from harnpy.workflow.records.shapes import Shape
+    from harnpy.workflow.records.record_shapes import Shape
 
 
 _TEXT, _TEXTS, _NUMBER, _INT = Field("string"), Field("list of strings", []), Field("number"), Field("int")
@@ -69,6 +71,17 @@ def normalised(given: Any, effects: Effects) -> Dict:
         named = pack["name"] if (pack["name"] or "").strip() else None
         pack["id"] = named or f"eval_pack_{effects.new_id()}"
     return pack
+
+
+@names_its_file
+def load(path: str, effects: Effects) -> Dict:
+    """The manifest in a file, which is JSON if it ends in `.json`, else TOML. Its paths begin at its folder.
+
+    Raises `MisuseError`.
+    """
+    parse = None if path.endswith(".json") else read_toml
+    pack = normalised(read_document(path, "eval pack", effects, parse), effects)
+    return {**pack, "base_dir": os.path.join(os.path.dirname(path), pack["base_dir"] or "")}
 
 
 def _underscored(shape: Shape, given: Any) -> Any:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from harnpy.workflow.bundle.secrets import is_secret_name
+from harnpy.workflow.bundle.secret_patterns import is_secret_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -9,7 +9,7 @@ import json
 from typing import TYPE_CHECKING
 
 from harnpy.llm.messages import compact_json
-from harnpy.workflow.bundle.manifest import digest
+from harnpy.workflow.bundle.redaction_manifest import digest
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.runtime import at_once
 from harnpy.llm.errors import MisuseError
-from harnpy.workflow.records.files import write
 from harnpy.workflow.records.observability import Observer
-from harnpy.workflow.records.plain import indented, plain, pretty
+from harnpy.workflow.records.plain_json import indented, plain, pretty
 from harnpy.workflow.records.record import derive
+from harnpy.workflow.records.record_files import write
 
 if TYPE_CHECKING:
     from collections.abc import Callable

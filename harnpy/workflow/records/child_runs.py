@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harnpy.workflow.records import shapes
+from harnpy.workflow.records.record_shapes import CHILD_RUN, EXECUTION, made, read
 from harnpy.workflow.untyped import as_dict, as_text
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def _of_stage(stage: Dict) -> Dict | None:
         "run_path": as_text(handle.get("child_run_path")),
         "snapshot_path": as_text(handle.get("snapshot_path")),
         "finished_at": as_text(handle.get("finished_at")),
-        "execution": shapes.read(shapes.EXECUTION, execution) if isinstance(execution, dict) else None,
+        "execution": read(EXECUTION, execution) if isinstance(execution, dict) else None,
     }
     texts = {key: as_text(handle.get(key)) or "" for key in ("task", "status", "started_at")}
-    return shapes.made(shapes.CHILD_RUN, {**child, **texts, "worker_name": as_text(handle.get("name")) or ""})
+    return made(CHILD_RUN, {**child, **texts, "worker_name": as_text(handle.get("name")) or ""})

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from harnpy.llm.errors import MisuseError
 from harnpy.session.effects import rfc3339
 from harnpy.workflow.fields import read_fields
-from harnpy.workflow.friction.redaction import redacted, redacted_metadata
+from harnpy.workflow.friction.event_redaction import redacted, redacted_metadata
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict

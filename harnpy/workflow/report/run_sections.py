@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.workflow.report import parts
 from harnpy.workflow.report.figures import NONE, clock, count, duration, elapsed, money
-from harnpy.workflow.report.html import Markup, element
+from harnpy.workflow.report.markup import Markup, element
 from harnpy.workflow.untyped import as_dicts
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.errors import MisuseError
 from harnpy.workflow.fields import read_fields, read_toml
-from harnpy.workflow.friction.redaction import is_secret
+from harnpy.workflow.friction.event_redaction import is_secret
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from harnpy.llm.errors import MisuseError
 from harnpy.session.effects import system_reason
 from harnpy.workflow.fields import read_fields
-from harnpy.workflow.friction.event import normalised
+from harnpy.workflow.friction.friction_event import normalised
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict

@@ -9,8 +9,14 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harnpy.workflow.bundle.manifest import Manifest, step
-from harnpy.workflow.bundle.secrets import MASK, is_secret_header, is_secret_name, mask_secrets, names_secret
+from harnpy.workflow.bundle.redaction_manifest import Manifest, step
+from harnpy.workflow.bundle.secret_patterns import (
+    MASK,
+    is_secret_header,
+    is_secret_name,
+    mask_secrets,
+    names_secret,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 from harnpy.session.effects import rfc3339
 from harnpy.workflow.execution.stage_records import ERROR
-from harnpy.workflow.records.fixture import fixture_of
 from harnpy.workflow.records.record import FINALIZE, STAGE_COMPLETE, START, new_checkpoint, new_transition
+from harnpy.workflow.records.replay_fixture import fixture_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
-    from harnpy.workflow.execution.ready import Ready
-    from harnpy.workflow.execution.recorder import RunRecorder
-    from harnpy.workflow.records.writer import RunWriter
+    from harnpy.workflow.execution.ready_queue import Ready
+    from harnpy.workflow.execution.run_recorder import RunRecorder
+    from harnpy.workflow.records.record_writer import RunWriter
 
 
 COMPLETED, PAUSED = "completed", "paused"

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.messages import compact_json
-from harnpy.workflow.records.fixture import option
 from harnpy.workflow.records.observability import LLM_TRANSCRIPT, observability
+from harnpy.workflow.records.replay_fixture import option
 from harnpy.workflow.untyped import as_dicts
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.session.effects import rfc3339
 from harnpy.workflow.fields import reading
-from harnpy.workflow.records import clarifying, shapes
+from harnpy.workflow.records import clarifying
+from harnpy.workflow.records.record_shapes import FIXTURE, made, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,8 +22,8 @@ _SNIPPET = 80
 
 def fixture_of(run: Dict, effects: Effects) -> Dict:
     """The fixture that this run passes: an assertion for the last stage of every node."""
-    return shapes.made(
-        shapes.FIXTURE,
+    return made(
+        FIXTURE,
         {
             "id": f"fixture_{effects.new_id()}",
             "source_run_id": run["id"],
@@ -38,7 +39,7 @@ def fixture_of(run: Dict, effects: Effects) -> Dict:
 def read_fixture(given: Any, caller: str) -> Dict:
     """A fixture with every key. Raises `MisuseError` in the name of ``caller``."""
     with reading(f"{caller} parse error at "):
-        return shapes.read(shapes.FIXTURE, given, "fixture")
+        return read(FIXTURE, given, "fixture")
 
 
 def evaluate(run: Dict, fixture: Dict) -> Dict:

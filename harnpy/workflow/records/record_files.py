@@ -10,7 +10,7 @@ from harnpy.session.effects import system_reason
 from harnpy.workflow.documents import names_its_file, read_document
 from harnpy.workflow.fields import reading
 from harnpy.workflow.records.observability import observability
-from harnpy.workflow.records.plain import TOO_DEEP, plain, pretty
+from harnpy.workflow.records.plain_json import TOO_DEEP, plain, pretty
 from harnpy.workflow.records.record import derive, no_questions, normalised, read_run
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os.path
 from typing import TYPE_CHECKING
 
-from harnpy.workflow.records.files import load
+from harnpy.workflow.records.record_files import load
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from harnpy.llm.errors import MisuseError
 from harnpy.workflow.documents import read_document
 from harnpy.workflow.fields import reading
-from harnpy.workflow.records.files import load
-from harnpy.workflow.records.fixture import read_fixture
+from harnpy.workflow.records.eval_suite import load_fixture
 from harnpy.workflow.records.record import derive, read_run
-from harnpy.workflow.records.suite import load_fixture
+from harnpy.workflow.records.record_files import load
+from harnpy.workflow.records.replay_fixture import read_fixture
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from harnpy.llm.errors import MisuseError
 from harnpy.workflow.documents import names_its_file, read_document
 from harnpy.workflow.fields import reading
-from harnpy.workflow.records.diff import baseline_failure, diff
-from harnpy.workflow.records.files import load
-from harnpy.workflow.records.fixture import evaluate, fixture_of, read_fixture
 from harnpy.workflow.records.record import normalised
-from harnpy.workflow.records.shapes import Field, read
+from harnpy.workflow.records.record_diff import baseline_failure, diff
+from harnpy.workflow.records.record_files import load
+from harnpy.workflow.records.record_shapes import Field, read
+from harnpy.workflow.records.replay_fixture import evaluate, fixture_of, read_fixture
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

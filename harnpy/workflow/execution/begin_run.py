@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 from harnpy.agent.rules.policy import Policy, read_policy
 from harnpy.agent.workers.requested import policy_dict
 from harnpy.llm.errors import MisuseError
-from harnpy.workflow.execution.options import DETERMINISTIC, RunOptions
 from harnpy.workflow.execution.replay import Replay
+from harnpy.workflow.execution.run_options import DETERMINISTIC, RunOptions
 from harnpy.workflow.graph.policies import BUILT_IN
-from harnpy.workflow.records.files import load
 from harnpy.workflow.records.record import RUNNING, new_run, normalised
+from harnpy.workflow.records.record_files import load
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

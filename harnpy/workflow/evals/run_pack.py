@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from harnpy.llm.errors import MisuseError
 from harnpy.workflow.evals import rubrics, thresholds
-from harnpy.workflow.evals.sources import Sources
+from harnpy.workflow.evals.pack_sources import Sources
 from harnpy.workflow.evals.thresholds import BLOCKING, INFORMATIONAL, WARNING
-from harnpy.workflow.friction import fixture as friction
-from harnpy.workflow.records.diff import baseline_failure, diff
-from harnpy.workflow.records.fixture import evaluate
-from harnpy.workflow.records.suite import own_fixture
+from harnpy.workflow.friction import friction_fixture as friction
+from harnpy.workflow.records.eval_suite import own_fixture
+from harnpy.workflow.records.record_diff import baseline_failure, diff
+from harnpy.workflow.records.replay_fixture import evaluate
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
