@@ -1,4 +1,4 @@
-"""The VM fixtures: a Harn program, the same by hand in Python, and the budgets of the performance notes, §9.
+"""The VM fixtures: a Harn program, the same by hand in Python, and the budgets.
 
 Each Harn text ends in `return bench`: a function to call. ``must`` and ``stretch`` are times the Python twin.
 """

@@ -3,7 +3,7 @@ the list, use under churn; then the same work with the sessions of other librari
 
     python bench/sessions.py [--rounds N] [--check]
 
-Both sides of a ratio are measured in turns in one run; medians are printed. Budgets: DESIGN §8.
+Both sides of a ratio are measured in turns in one run; medians are printed.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     python bench/vm.py [--rounds N] [--check]
 
-Both sides run in this process, alternately, inside one big data-stack chunk (notes §2.4); the figure is
+Both sides run in this process, alternately, inside one big data-stack chunk; the figure is
 the median of the rounds' ratios. `--check` exits 1 when a *must* budget is missed.
 """
 

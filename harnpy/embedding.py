@@ -66,7 +66,7 @@ class Vm(BaseVm):
         return found_registry(self.found_skills or ())
 
     def register(self, signature: str, function: Callable[..., Any]) -> None:
-        """Make ``function(*args)`` a builtin, declared in the reference's notation.
+        """Make ``function(*args)`` a builtin, declared in the specification's notation.
 
             vm.register("word_count(text: string) -> int", lambda text: len(text.split()))
 

@@ -55,5 +55,5 @@ def usage_error(message: str, usage: str) -> int:
 
 
 def not_yet(option: str) -> str:
-    """The message for an option that the reference has and this version hasn't."""
+    """The message for an option that is specified but not built yet."""
     return f"`{option}` is not supported by this version of harnpy"

@@ -97,7 +97,7 @@ def _definition(entry: Entry, schema_key: str) -> dict[str, Any]:
 
 
 def _schema(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Every parameter is required, and one that is given as a dict is a string: so the reference has it."""
+    """Every parameter is required, and one that is given as a dict is a string (07 §4.5)."""
     names = sorted(parameters)
     return {
         "type": "object",

@@ -132,7 +132,7 @@ def segment_writer(directory: str | None, append: Callable[[str, str], Any]) -> 
         try:
             append(path, line)
         except OSError:
-            return  # the run matters more than its record: the reference has it go on
+            return  # the run matters more than its record
 
     return write
 

@@ -1,4 +1,4 @@
-"""The grammar to the parse table that ships. Spec: DESIGN §4.
+"""The grammar to the parse table that ships. Spec: 01 §8.
 
 Lark reads ``grammar/harn.lark`` and computes the LALR(1) automaton; what is kept of it is one
 marshalled tuple, ready for `harnpy.syntax.tables`. Runs when the package is built (``hatch_build.py``),

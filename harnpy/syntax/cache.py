@@ -1,4 +1,4 @@
-"""Values computed from source text, kept on disk between runs. Spec: issue 2, notes §6-§7.
+"""Values computed from source text, kept on disk between runs.
 
 An entry is a marshalled (maker, key, value) behind a checksum, in ``$XDG_CACHE_HOME/harnpy`` or
 ``~/.cache/harnpy``. The key is any text, usually the whole source: it is compared on loading, so a

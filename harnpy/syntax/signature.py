@@ -1,6 +1,6 @@
 """``f(a: int, b?: string = "x", ...rest: any) -> list`` to a `Signature`.
 
-The notation of the reference's builtin tables, read by hand rather than by the grammar: a warm start
+The notation of the specification's builtin tables, read by hand rather than by the grammar: a warm start
 must not load the parser to call `println`.
 """
 

@@ -1,7 +1,7 @@
 """Rules of structure that the grammar cannot say, checked on the tree before a run. Spec: 01 §10.
 
 What the parser itself can tell (parameter order, assignable targets, `select` cases, …) is refused there,
-at the token where the reference reports it.
+at the token where the specification reports it.
 """
 
 from __future__ import annotations

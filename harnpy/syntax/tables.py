@@ -1,4 +1,4 @@
-"""The parse table, as `harnpy.syntax.build` made it from the grammar. Spec: DESIGN §4."""
+"""The parse table, as `harnpy.syntax.build` made it from the grammar. Spec: 01 §8."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def _big_frame(size: int) -> Callable[..., Any]:
 
     CPython 3.11 keeps Python frames in chunks of 16 KiB and returns a chunk as soon as its first frame
     returns; a loop whose callee sits on that edge maps and unmaps memory at every call, 200 times slower.
-    Under a huge frame everything shares one chunk (notes §2.4).
+    Under a huge frame everything shares one chunk.
     """
 
     def enter(body: Callable[[], Any]) -> Any:

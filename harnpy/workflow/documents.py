@@ -33,7 +33,7 @@ def read_document(path: str, what: str, effects: Effects, parse: Callable[[str],
 
 
 def names_its_file(read: Callable[[str, Effects], Dict]) -> Callable[[str, Effects], Dict]:
-    """Let what a reader raises name the file in a note: the reference's texts leave open which one it is."""
+    """Add the file's path as a note to what a reader raises, whose texts don't name the file."""
 
     @wraps(read)
     def reading(path: str, effects: Effects) -> Dict:

@@ -1,4 +1,4 @@
-"""Whatever the text, the parser answers soon: a tree, or errors with a position. Spec: issue 2."""
+"""Whatever the text, the parser answers soon: a tree, or errors with a position. Spec: 01 §9."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An alias never changes: in-place updates happen only where nobody else can see. Spec: 02 §8, notes §4.
+"""An alias never changes: in-place updates happen only where nobody else can see. Spec: 02 §8.
 
 Random straight-line programs over three variables are run and compared with a model that copies always.
 """

@@ -1,4 +1,4 @@
-"""Parse and print are inverse: text → tree → text. Spec: 01 §12, issue 2."""
+"""Parse and print are inverse: text → tree → text. Spec: 01 §12."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cache on disk never fails a run. Spec: issue 2, notes §7."""
+"""The cache on disk never fails a run."""
 
 from __future__ import annotations
 

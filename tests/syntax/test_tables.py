@@ -1,4 +1,4 @@
-"""Our loop over the table does what Lark does with the grammar. Spec: DESIGN §4."""
+"""Our loop over the table does what Lark does with the grammar. Spec: 01 §8."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -156,7 +155,3 @@ def test_packages_are_not_looked_for_above_the_repository(make: Make, find) -> N
     make(".harn/packages/acme/lib.harn")
     assert find("acme") is None
     assert find("acme", "other") is not None
-
-
-def test_the_library_is_in_an_installed_package_or_beside_it() -> None:
-    assert os.path.isfile(os.path.join(paths.library(), "context.harn"))

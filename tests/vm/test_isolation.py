@@ -1,4 +1,4 @@
-"""Two Vms never meet: same ids, same names, two threads at once. Spec: DESIGN §3.2."""
+"""Two Vms never meet: same ids, same names, two threads at once."""
 
 from __future__ import annotations
 

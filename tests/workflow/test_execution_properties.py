@@ -64,7 +64,7 @@ def graphs(draw: st.DrawFn) -> Dict:
 
 
 def expected(graph: Dict, max_steps: int) -> tuple[list[tuple[str, str]], list[str]]:
-    """The nodes with their branches, and what is pending then: §7.2, word by word."""
+    """The nodes with their branches, and what is pending then: 08 §7.2, word by word."""
     ready, completed, path, steps, artifacts = [graph["entry"]], set(), [], 0, 0
     while steps < max_steps and ready:
         steps += 1

@@ -98,7 +98,7 @@ def _look_at_tools(
     caller: str,
     warn: Callable[[str, str], None],
 ) -> None:
-    """Refuse tools that nobody could run, and report what is odd about the others (§4.7)."""
+    """Refuse tools that nobody could run, and report what is odd about the others (07 §4.7)."""
     entries = tool_entries(options.value("tools"))
     if not entries:
         return

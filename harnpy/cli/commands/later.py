@@ -1,4 +1,4 @@
-"""Options that the reference has and this version hasn't: accepted in order to be refused by name."""
+"""Options that are specified but not built yet: accepted only to be refused by name."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ Options:
 What stands after `--` is the program's `argv`.
 """
 
-#: What the reference has and this version answers with an error.
+#: Options that are specified but not built yet.
 _LATER = (
     "--attest",
     "--receipt-out",

@@ -14,7 +14,7 @@ from harnpy.cli.console import not_yet
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s)?")
 
-#: Targets of the reference that answer with an error for now.
+#: Targets that are specified but not built yet.
 _LATER_TARGETS = ("protocols", "agents-conformance")
 
 

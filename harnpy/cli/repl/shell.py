@@ -1,8 +1,8 @@
 """The REPL without its terminal: inputs in, text out, one session behind. Spec: 09 §5.
 
 A `Shell` is fed complete inputs. It classifies each by its first word, runs it once and prints what
-the reference prints; lines that begin with `:` are commands to the shell itself. Whatever happens to
-an input, the session stays.
+it shows. Lines that begin with `:` are commands to the shell itself. Whatever happens to an input, the
+session stays.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ from harnpy.vm.values.objects import display, type_name
 if TYPE_CHECKING:
     from harnpy.vm.repl_session import ReplSession
 
-#: The first words of inputs that show no value. The reference lists fewer and takes the others, such as
-#: `impl`, for expressions, which they can't be.
+#: The first words of inputs that show no value.
 DEFINITIONS = frozenset(
     "fn struct enum type pub import impl interface pipeline override tool skill eval_pack".split()
 )
@@ -176,7 +175,7 @@ def is_expression(source: str) -> bool:
     first = _FIRST_WORD.match(source.lstrip())
     if first and first[1] in DEFINITIONS | STATEMENTS:
         return False
-    # Text in strings and comments is no assignment, though the reference takes it for one.
+    # A `=` in a string or a comment assigns nothing.
     code = "".join(piece for kind, piece in pieces(source) if kind not in ("string", "comment"))
     return "=" not in code or _COMPARISON.search(code) is not None
 

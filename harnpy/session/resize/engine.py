@@ -122,7 +122,7 @@ def compact(messages: Sequence[Message], policy: ResizePolicy) -> Compaction | N
 def boundaries(messages: Sequence[Message], keep_first: int, keep_last: int) -> tuple[int, int] | None:
     """The numbers of the first message to archive and of the first one behind them that stays (08 §4.3).
 
-    Stricter than the reference's last resort: a call and its result never part.
+    A call and its result never part, even when no user message begins their turn.
     """
     count = len(messages)
     if count <= keep_first + keep_last:

@@ -95,7 +95,7 @@ def _compressed(message: Message, content: str, policy: ResizePolicy) -> str | N
     try:
         text = callback({"tool_name": tool_name, "output": content, "max_chars": limit})
     except Exception:
-        return None  # the reference has the built-in form take over
+        return None  # the built-in form takes over
     return text if isinstance(text, str) and text else None
 
 

@@ -1,7 +1,7 @@
 """JSON text to a value, or what is wrong with it and where. Spec: 04 §11.1 "parse".
 
 The standard decoder reads what is plainly well formed. All else goes to `_Reader`, which is slow and
-exact: it says which detail of the reference applies at which line and column, and it reads the few
+exact: it says which message of the specification applies at which line and column, and it reads the few
 good texts that the standard decoder can't be trusted with (see `_is_plain`).
 
 A column is the number of characters of its line up to and including the offending one.

@@ -1,4 +1,4 @@
-"""The reference's regular expressions, rewritten for the `regex` library. Spec: 04 §13.
+"""Harn's regular expressions, rewritten for the `regex` library. Spec: 04 §13.
 
 The dialect is that of linear-time engines: no look-around, no back-references, quantifiers nest. The
 rewriting walks the pattern once, knows which inline flags are on where, and writes anchors, dots and

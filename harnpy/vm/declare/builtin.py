@@ -1,4 +1,4 @@
-"""``@builtin`` and ``@method``: a builtin is declared once, in the reference's notation.
+"""``@builtin`` and ``@method``: a builtin is declared once, in the specification's notation.
 
     @builtin('split(s: string, sep: string = " ") -> list', family="strings")
     def split(vm: Vm, s: str, sep: str) -> list[str]:

@@ -1,7 +1,7 @@
 """Arithmetic, comparison, logic. Spec: 02 §2–4.
 
 `+ - *` modulo 2^64 is a ring, so a tree of them is computed in Python ints and wrapped once; a test on
-2^30 comes first because CPython compares small ints faster (notes §1.3). When a guard fails, the tree
+2^30 comes first because CPython compares small ints faster. When a guard fails, the tree
 is done again operator by operator, which raises the right error at the right place.
 """
 

@@ -1,4 +1,4 @@
-"""The simple statements, and what later issues bring."""
+"""The simple statements."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 An expression that can fail is put on a line of its own: `mark` leaves a marker before it that becomes a
 line break inside parentheses. A Python traceback's line number then tells which expression failed,
-and a program that doesn't fail pays nothing (notes §2.3).
+and a program that doesn't fail pays nothing.
 """
 
 from __future__ import annotations

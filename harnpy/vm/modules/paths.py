@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+from harnpy import shipped
 from harnpy.project import MANIFEST, upwards
 
 TYPE_CHECKING = False
@@ -63,15 +64,8 @@ def _bundled(path: str) -> Place | None:
     parts = path.removeprefix(BUNDLED).split("/")
     if not all(part.isidentifier() for part in parts):
         return None
-    file = os.path.join(library(), *parts) + EXTENSION
+    file = os.path.join(shipped.directory("stdlib"), *parts) + EXTENSION
     return Place(f"<stdlib>/{'/'.join(parts)}{EXTENSION}", file, True) if os.path.isfile(file) else None
-
-
-def library() -> str:
-    """The directory of the bundled modules: inside an installed package, beside one in a checkout."""
-    package = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-    inside = os.path.join(package, "stdlib")
-    return inside if os.path.isdir(inside) else os.path.join(os.path.dirname(package), "stdlib")
 
 
 # --- installed packages -----------------------------------------------------------------------------
