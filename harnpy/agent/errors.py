@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harnpy.session.errors import Interruption
+from harnpy.faults import Interruption
 
 
 class ToolFailure(Exception):

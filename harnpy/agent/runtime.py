@@ -10,8 +10,7 @@ from harnpy.agent.context import Ambient
 from harnpy.agent.errors import ToolFailure
 from harnpy.agent.rules.hooks import Hooks
 from harnpy.agent.tools.search_index import no_patterns
-from harnpy.llm.errors import LlmError, MisuseError
-from harnpy.session.errors import Interruption, SessionError
+from harnpy.faults import Fault, Interruption, MisuseError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
@@ -92,7 +91,7 @@ def in_turn(calls: Sequence[Callable[[], Any]]) -> list[Any]:
 
 def failed_by_itself(error: BaseException) -> bool:
     """Whether an error is one of ours that says what went wrong."""
-    return isinstance(error, LlmError | SessionError | ToolFailure)
+    return isinstance(error, Fault | ToolFailure)
 
 
 def one_by_one(calls: Sequence[Callable[[], Any]], limit: int) -> Generator[Attempt, None, None]:

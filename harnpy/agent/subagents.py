@@ -14,7 +14,7 @@ from harnpy.agent.loop.dispatch import PERMISSION_DENIED
 from harnpy.agent.loop.make_loop import make_loop
 from harnpy.agent.rules.annotations import strings
 from harnpy.agent.rules.globs import first_match
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 from harnpy.llm.messages import compact_json
 from harnpy.llm.structured.extract import extract
 from harnpy.llm.structured.schema import canonical, check

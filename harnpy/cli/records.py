@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from harnpy.cli.console import FAILED, complain, harmless
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 from harnpy.reading.dicts import Dict
 from harnpy.session.effects import Effects
 from harnpy.text.json.reader import read

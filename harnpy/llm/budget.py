@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from harnpy.llm.errors import BudgetExceeded, OptionError
+from harnpy.faults import OptionError
+from harnpy.llm.errors import BudgetExceeded
 
 if TYPE_CHECKING:
     from harnpy.llm.options import Options

@@ -7,11 +7,12 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
+from harnpy.faults import OptionError
 from harnpy.llm.account import Account
 from harnpy.llm.categories import retry_after_ms, retryable
 from harnpy.llm.configuration.configured import Configured
 from harnpy.llm.configuration.gates import check_gates
-from harnpy.llm.errors import BudgetSpent, CallError, OptionError
+from harnpy.llm.errors import BudgetSpent, CallError
 from harnpy.llm.experiments import VARIABLE as EXPERIMENT
 from harnpy.llm.experiments import read_experiment, rewritten
 from harnpy.llm.options import Options

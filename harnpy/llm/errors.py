@@ -1,31 +1,20 @@
 """What can go wrong between a dict of options and a reply. Spec: 07 §1.7.
 
-LlmError
-├─ OptionError       the options make no request; a plain sentence
-│  └─ BudgetSpent    the program's calls cost more by now than `llm_budget` allows
-├─ FixtureError      a file of fixtures can't be used; the message says which and why
-├─ MisuseError       a builtin was called wrongly; a runtime error in scripts
-└─ CallError         the call failed: `.category`, `.kind`, `.reason`, `.as_dict()`
-   └─ BudgetExceeded the budget forbids the call: nothing was sent
+Fault
+├─ OptionError           the options make no request
+│  └─ BudgetSpent        the program's calls have cost more than `llm_budget` allows
+├─ FixtureError          a file of fixtures can't be used
+└─ CategorizedError
+   └─ CallError          the call failed: `.category`, `.kind`, `.reason`, `.as_dict()`
+      └─ BudgetExceeded  the budget forbids the call: nothing was sent
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from harnpy.faults import CategorizedError, Fault, OptionError
 from harnpy.llm.categories import cause, retry_after_ms
-
-
-class LlmError(Exception):
-    """``str()`` is the message."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
-        self.message = message
-
-
-class OptionError(LlmError):
-    pass
 
 
 class BudgetSpent(OptionError):
@@ -37,22 +26,14 @@ class BudgetSpent(OptionError):
         return type(self), (self.spent, self.budget)
 
 
-class FixtureError(LlmError):
-    pass
+class FixtureError(Fault):
+    """A file of fixtures can't be used; the message says which and why."""
 
 
-class MisuseError(LlmError):
-    pass
-
-
-class CallError(LlmError):
+class CallError(CategorizedError):
     def __init__(self, category: str, message: str) -> None:
-        super().__init__(message)
-        self.category = category
+        super().__init__(category, message)
         self.kind, self.reason = cause(category, message)
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.category, self.message), self.__dict__
 
     def as_dict(self, provider: str, model: str, now: float) -> dict[str, Any]:
         """What `llm_call` throws."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from math import factorial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harnpy.llm.errors import OptionError
+from harnpy.faults import OptionError
 from harnpy.llm.messages import request_messages
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from harnpy.faults import OptionError
 from harnpy.llm.budget import Budget, read_budget
 from harnpy.llm.configuration.prices import FREE, Price
-from harnpy.llm.errors import OptionError
 from harnpy.llm.experiments import Experiment
 from harnpy.llm.messages import request_messages
 from harnpy.llm.structured.output import SCHEMA_RETRIES, Output, read_output

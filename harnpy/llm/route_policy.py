@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+from harnpy.faults import OptionError
 from harnpy.llm.configuration.catalogue import TIERS
 from harnpy.llm.configuration.providers import MOCK
-from harnpy.llm.errors import OptionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from harnpy.llm.errors import OptionError
+from harnpy.faults import OptionError
 from harnpy.llm.tools import native_tools
 
 if TYPE_CHECKING:

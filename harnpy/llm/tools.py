@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.llm.errors import OptionError
+from harnpy.faults import OptionError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -15,19 +15,17 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from harnpy.faults import Fault, MisuseError
 
-class SessionError(Exception):
-    """A session call failed and changed nothing. ``str()`` is the sentence."""
+
+class SessionError(Fault):
+    """A session call failed and changed nothing."""
 
     code: ClassVar[str] = "session"
 
     def __init__(self, message: str, session_id: str | None = None) -> None:
-        super().__init__(message, session_id)
-        self.message = message
+        super().__init__(message)
         self.session_id = session_id
-
-    def __str__(self) -> str:
-        return self.message
 
     def __reduce__(self) -> tuple[object, ...]:
         return _restored, (type(self), self.args, self.__dict__)
@@ -90,12 +88,7 @@ class InvalidTranscript(SessionError):
     code = "invalid"
 
 
-class ResizeError(SessionError):
+class ResizeError(SessionError, MisuseError):
     """A compaction can't be carried out as asked."""
 
     code = "resize"
-
-
-class Interruption(BaseException):
-    """Raised by a callback whose task must stop. It is no failure of the callback's, so nothing that lets
-    callbacks fail catches it."""

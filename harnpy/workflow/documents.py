@@ -6,7 +6,7 @@ import os.path
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 from harnpy.session.effects import system_reason
 
 if TYPE_CHECKING:

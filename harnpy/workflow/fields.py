@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.values import type_word
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 from harnpy.llm.messages import compact_json
 
 if TYPE_CHECKING:

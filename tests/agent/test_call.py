@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from harnpy.faults import Fault, OptionError
 from harnpy.llm.call import Models
 from harnpy.llm.categories import cause, retry_after_ms, retryable
-from harnpy.llm.errors import BudgetExceeded, CallError, LlmError, OptionError
+from harnpy.llm.errors import BudgetExceeded, CallError
 from harnpy.llm.result import result_dict
 from harnpy.llm.text_format.blocks import parse_reply
 from harnpy.llm.visible import visible_text
@@ -104,7 +105,7 @@ def test_the_environment_names_the_provider(name: str) -> None:
     ],
 )
 def test_options_that_make_no_request(
-    models: Models, options: dict[str, Any], error: type[LlmError], message: str
+    models: Models, options: dict[str, Any], error: type[Fault], message: str
 ) -> None:
     with pytest.raises(error) as caught:
         request(models, options)

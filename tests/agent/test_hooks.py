@@ -8,7 +8,7 @@ import pytest
 
 from harnpy import Vm
 from harnpy.agent.rules.hooks import BeforeTool, Hooks, hook, payload_test
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 
 PAYLOAD = {"tool": {"name": "db_write", "args": {"path": "src/a.py", "force": True, "n": 0, "none": None}}}
 

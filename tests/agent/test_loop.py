@@ -8,8 +8,9 @@ import pytest
 
 from harnpy.agent.loop.make_loop import run_loop
 from harnpy.agent.runtime import Runtime
+from harnpy.faults import Fault, MisuseError, OptionError
 from harnpy.llm.call import Models
-from harnpy.llm.errors import CallError, LlmError, MisuseError, OptionError
+from harnpy.llm.errors import CallError
 from harnpy.session import SessionStore
 
 NUDGE = '<runtime_feedback kind="nudge">\nContinue — make progress in your reply.\n</runtime_feedback>'
@@ -274,7 +275,7 @@ def test_tools_that_had_to_succeed_didnt() -> None:
         ({"transcript": 1}, OptionError, "llm_call / agent_loop: the `transcript` option was removed. Open"),
     ],
 )
-def test_options_that_make_no_loop(options: dict[str, Any], error: type[LlmError], message: str) -> None:
+def test_options_that_make_no_loop(options: dict[str, Any], error: type[Fault], message: str) -> None:
     program = Program()
     with pytest.raises(error) as caught:
         program.loop(session_id="s", **options)

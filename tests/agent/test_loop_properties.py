@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from harnpy.agent.errors import ToolFailure
 from harnpy.agent.loop.make_loop import run_loop
 from harnpy.agent.runtime import Runtime
+from harnpy.faults import Interruption
 from harnpy.llm.call import Models
 from harnpy.llm.errors import CallError
 from harnpy.session import SessionStore
-from harnpy.session.errors import Interruption
 from harnpy.session.transcript import plain_message
 
 Dict = dict[str, Any]

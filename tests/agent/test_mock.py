@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harnpy.faults import MisuseError, OptionError
 from harnpy.llm.call import Models
-from harnpy.llm.errors import CallError, MisuseError, OptionError
+from harnpy.llm.errors import CallError
 from harnpy.llm.globs import glob_matches
 from harnpy.llm.reply import Reply
 

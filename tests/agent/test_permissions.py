@@ -12,7 +12,7 @@ from harnpy.agent.rules.permissions import (
     permission_events,
     read_permissions,
 )
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 
 ALLOWED = PermissionDecision(True, "permission allow rule matched")
 

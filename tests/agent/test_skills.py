@@ -12,7 +12,7 @@ from harnpy.agent.skills.library import FoundSkill
 from harnpy.agent.skills.loading import native_tool
 from harnpy.agent.skills.matching import candidates, path_pattern
 from harnpy.agent.skills.registry import registry_of
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 from harnpy.llm.options import Options
 from harnpy.session import SessionStore
 from harnpy.session.effects import Effects

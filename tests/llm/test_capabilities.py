@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harnpy.faults import OptionError
 from harnpy.llm.configuration.capabilities import NOTHING, Capabilities, model_version
 from harnpy.llm.configuration.gates import check_gates
-from harnpy.llm.errors import OptionError
 from harnpy.llm.options import Options
 from harnpy.llm.request import Request
 

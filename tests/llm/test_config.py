@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from harnpy import Vm
-from harnpy.llm.errors import CallError, OptionError
+from harnpy.faults import OptionError
+from harnpy.llm.errors import CallError
 from harnpy.vm.host import Host
 from tests.support import ROOT
 

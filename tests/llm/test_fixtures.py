@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harnpy.faults import MisuseError
 from harnpy.llm.call import Models
 from harnpy.llm.categories import CATEGORIES
-from harnpy.llm.errors import CallError, FixtureError, MisuseError
+from harnpy.llm.errors import CallError, FixtureError
 from harnpy.llm.fixtures import Recording, read_fixtures
 from harnpy.llm.reply import Reply
 

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from harnpy.faults import OptionError
 from harnpy.llm.configuration.providers import ProviderConfig
-from harnpy.llm.errors import CallError, OptionError
+from harnpy.llm.errors import CallError
 from harnpy.llm.options import Options
 from harnpy.llm.providers import make_provider
 from harnpy.llm.providers.connections import Connections

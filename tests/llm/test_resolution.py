@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harnpy.llm.errors import OptionError
+from harnpy.faults import OptionError
 
 DEFAULT = "claude-sonnet-4-20250514"
 KEY = {"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k", "OPENROUTER_API_KEY": "k"}

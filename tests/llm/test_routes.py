@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harnpy import Vm
-from harnpy.llm.errors import OptionError
+from harnpy.faults import OptionError
 from harnpy.vm.host import Host
 
 PROVIDERS = """

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from harnpy.faults import Interruption
 from harnpy.session import Effects, InvalidArgument, SessionError, SessionStack, SessionStore
-from harnpy.session.errors import Interruption
 
 USER = {"role": "user", "content": "hi"}
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 from harnpy.session.effects import Effects, to_json
 from harnpy.workflow.artifacts.artifact import normalised, read_artifacts
 from harnpy.workflow.artifacts.selection import read_context_policy, render, select, select_adaptive

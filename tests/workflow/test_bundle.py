@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 from harnpy.session.effects import Effects
 from harnpy.workflow.bundle import BundleError, export_run, import_bundle, validate_bundle, without_secrets
 from harnpy.workflow.bundle.bundle_format import sealed

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harnpy import Vm
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 from harnpy.session.effects import Effects
 from harnpy.workflow.records import record
 from harnpy.workflow.records.record_writer import RunWriter

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 from harnpy.session.effects import Effects
 from harnpy.workflow.evals.pack_manifest import load
 from harnpy.workflow.evals.run_pack import run_pack

@@ -14,11 +14,10 @@ from typing import Any
 import pytest
 
 from harnpy.agent.runtime import Runtime
+from harnpy.faults import Interruption, MisuseError
 from harnpy.llm.call import Models
-from harnpy.llm.errors import MisuseError
 from harnpy.session import SessionStore
 from harnpy.session.effects import Effects
-from harnpy.session.errors import Interruption
 from harnpy.workflow.execution.execute import execute
 from tests.support import ROOT
 from tests.workflow.bench import Bench

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 from harnpy.session.effects import Effects
 from harnpy.workflow.friction.event_redaction import redacted
 from harnpy.workflow.friction.friction_event import normalised

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from harnpy.agent.rules.approval import ApprovalPolicy
 from harnpy.agent.rules.policy import Policy, PolicyError
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 from harnpy.session.effects import Effects
 from harnpy.workflow.graph import editing, graph_shapes
 from harnpy.workflow.graph.normalise import normalise_graph

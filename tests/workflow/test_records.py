@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 from harnpy.session.effects import Effects
 from harnpy.workflow.artifacts.artifact import normalised as artifact
 from harnpy.workflow.records import record, record_files, record_writer

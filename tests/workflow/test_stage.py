@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from harnpy.agent.runtime import Runtime
+from harnpy.faults import MisuseError
 from harnpy.llm.call import Models
-from harnpy.llm.errors import MisuseError
 from harnpy.session import SessionStore
 from harnpy.session.effects import Effects
 from harnpy.workflow.stages.stage import Stage, StageResult, read_stage_node

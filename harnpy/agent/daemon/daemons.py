@@ -16,8 +16,7 @@ from harnpy.agent.daemon.events import CAPACITY, EventQueue
 from harnpy.agent.daemon.snapshot import StateFiles
 from harnpy.agent.loop.make_loop import make_loop
 from harnpy.agent.workers.worker import COMPLETED, FAILED
-from harnpy.llm.errors import MisuseError
-from harnpy.session.errors import Interruption
+from harnpy.faults import Interruption, MisuseError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

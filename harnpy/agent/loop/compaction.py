@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from harnpy.faults import MisuseError
 from harnpy.llm.configuration.context import context_window
-from harnpy.llm.errors import MisuseError
 from harnpy.session.resize.engine import KEEP_LAST, TOKEN_THRESHOLD, TOOL_OUTPUT_MAX_CHARS, ResizePolicy
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 from harnpy.llm.options import Options
 from harnpy.llm.request import not_yet
 from harnpy.session.resize.engine import TOOL_OUTPUT_MAX_CHARS

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.agent.rules.globs import first_match, matches
 from harnpy.agent.values import type_word
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 from harnpy.llm.messages import compact_json
 from harnpy.session.transcript import lifecycle_event
 

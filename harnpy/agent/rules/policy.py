@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from harnpy.agent.rules.annotations import NETWORK, Annotations, operations, rank, read_annotations, strings
 from harnpy.agent.rules.ceilings import CEILINGS
 from harnpy.agent.rules.globs import first_match
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -13,7 +13,7 @@ from harnpy.agent.skills.library import Library
 from harnpy.agent.skills.loading import LOAD_SKILL, Refused, load
 from harnpy.agent.skills.matching import Candidate, candidates
 from harnpy.agent.skills.registry import are_entries, described, id_of, is_registry
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 from harnpy.llm.options import Options
 from harnpy.session.transcript import lifecycle_event
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.tools.executors import executor_of, is_text
-from harnpy.llm.errors import OptionError
+from harnpy.faults import OptionError
 from harnpy.llm.tools import REGISTRY, is_registry
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from harnpy.llm.errors import OptionError
+from harnpy.faults import OptionError
 from harnpy.llm.messages import compact_json
 
 if TYPE_CHECKING:

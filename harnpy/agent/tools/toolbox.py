@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from harnpy.agent.rules.annotations import Annotations
 from harnpy.agent.tools import surface
 from harnpy.agent.tools.executors import EXECUTORS, RUNTIME_SERVED
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.workers.requested import requested_policies
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 from harnpy.llm.messages import compact_json
 from harnpy.session.resize import summaries
 from harnpy.session.resize.engine import ResizePolicy, merged_summary

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from harnpy.agent.workers.carry import read_carry
 from harnpy.agent.workers.requested import policy_dict
 from harnpy.agent.workers.worker import INTERRUPTED, RUNNING, STATUSES, Worker
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 
 if TYPE_CHECKING:
     from harnpy.agent.context import Ambient

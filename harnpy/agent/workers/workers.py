@@ -29,9 +29,8 @@ from harnpy.agent.workers.worker import (
     Worker,
     mutation_session,
 )
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import Interruption, MisuseError
 from harnpy.session.effects import rfc3339
-from harnpy.session.errors import Interruption
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os.path
 from typing import TYPE_CHECKING, Any
 
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 
 if TYPE_CHECKING:
     from harnpy.agent.runtime import Finished, Runtime

@@ -7,7 +7,7 @@ from harnpy.agent.state import HANDOFF_KEY, AgentState, handoff_envelope, read_h
 from harnpy.builtins.agents.plans import current_run
 from harnpy.builtins.bridge.convert import domain_errors
 from harnpy.builtins.language.text.json_writer import write_pretty
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 from harnpy.session.effects import rfc3339
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import RuntimeFault

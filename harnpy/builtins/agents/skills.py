@@ -6,7 +6,7 @@ from harnpy.agent.skills import registry as registries
 from harnpy.agent.skills.catalog import BUDGET, catalog_entries, render_catalog
 from harnpy.agent.skills.library import NO_NAME, NO_REGISTRY, Library, SkillNotFound
 from harnpy.builtins.bridge.convert import domain_errors
-from harnpy.llm.errors import OptionError
+from harnpy.faults import OptionError
 from harnpy.vm.declare.builtin import ABSENT, builtin
 from harnpy.vm.values.objects import Builtin, Fn
 

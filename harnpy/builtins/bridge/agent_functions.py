@@ -6,7 +6,7 @@ from harnpy.agent.errors import ToolFailure
 from harnpy.builtins.agents.models.calls import with_experiment
 from harnpy.builtins.agents.sessions.service import callables_within, with_callables
 from harnpy.builtins.agents.sessions.summarizing import prompt_from
-from harnpy.session.errors import Interruption
+from harnpy.faults import Interruption
 from harnpy.vm.errors import CategorizedFault, Interrupted, Thrown, VmError
 from harnpy.vm.run.backtrace import describe
 from harnpy.vm.values.objects import Builtin, Fn, display

@@ -5,16 +5,15 @@
 
 | raised                                | becomes                             |
 |---------------------------------------|-------------------------------------|
-| `SessionError`, `OptionError`         | a thrown string                     |
-| `ResizeError`, `MisuseError`          | a runtime error                     |
-| `CallError`                           | an error with the call's category   |
+| `MisuseError`                         | a runtime error                     |
+| `CategorizedError`                    | an error with its category          |
+| any other `Fault`                     | a thrown string                     |
 | `Interruption`                        | the interruption that it stands for |
 """
 
 from __future__ import annotations
 
-from harnpy.llm.errors import CallError, MisuseError, OptionError
-from harnpy.session.errors import Interruption, ResizeError, SessionError
+from harnpy.faults import CategorizedError, Fault, Interruption, MisuseError
 from harnpy.vm.errors import CategorizedFault, RuntimeFault, Thrown
 
 TYPE_CHECKING = False
@@ -37,12 +36,12 @@ class _DomainErrors:
             return
         if isinstance(error, Interruption) and error.__cause__ is not None:
             raise error.__cause__
-        if isinstance(error, ResizeError | MisuseError):
+        if isinstance(error, MisuseError):
             raise RuntimeFault(error.message) from error
-        if isinstance(error, SessionError | OptionError):
-            raise Thrown(str(error)) from error
-        if isinstance(error, CallError):
+        if isinstance(error, CategorizedError):
             raise CategorizedFault(error.category, error.message) from error
+        if isinstance(error, Fault):
+            raise Thrown(error.message) from error
 
 
 domain_errors = _DomainErrors()

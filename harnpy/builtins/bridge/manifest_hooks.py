@@ -8,7 +8,7 @@ import msgspec
 
 from harnpy.builtins.agents.hooks import hooks_of
 from harnpy.builtins.agents.sessions.service import python_function
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 from harnpy.project import MANIFEST, ManifestError
 from harnpy.vm.modules.loader import Modules
 from harnpy.vm.run.backtrace import finish

@@ -15,7 +15,7 @@ from harnpy.cli.console import FAILED, OK, complain
 from harnpy.cli.show import eval_report
 from harnpy.cli.show.html import html_option, write_page
 from harnpy.cli.testing.report import say
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 from harnpy.workflow.evals import pack_manifest as packs
 from harnpy.workflow.evals.run_pack import run_pack
 from harnpy.workflow.records import eval_suite

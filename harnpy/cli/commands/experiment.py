@@ -13,7 +13,7 @@ from harnpy.cli.commands.run import exit_status
 from harnpy.cli.fixtures import replay
 from harnpy.cli.project import bind_project
 from harnpy.cli.show import failures
-from harnpy.llm.errors import OptionError
+from harnpy.faults import OptionError
 from harnpy.llm.experiments import VARIABLE, read_experiment
 from harnpy.vm.host import ExitRequest, Host
 from harnpy.vm.values.objects import display

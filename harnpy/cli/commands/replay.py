@@ -9,7 +9,7 @@ from harnpy.cli.console import OK
 from harnpy.cli.show import run_report
 from harnpy.cli.show.html import html_option, write_page
 from harnpy.cli.testing.report import say
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 from harnpy.workflow.report import html_report
 
 

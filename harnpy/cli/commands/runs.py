@@ -15,7 +15,7 @@ from harnpy.cli.console import OK, one_line
 from harnpy.cli.show import run_report, tables
 from harnpy.cli.show.html import html_option, write_page
 from harnpy.cli.testing.report import say
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 from harnpy.workflow.records.record_diff import diff
 from harnpy.workflow.records.record_files import run_directory
 from harnpy.workflow.report import html_diff, html_report

@@ -12,7 +12,7 @@ import click
 from harnpy.cli import records
 from harnpy.cli.console import FAILED, OK, complain, one_line
 from harnpy.cli.testing.report import say
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 from harnpy.project import project_root
 from harnpy.session.effects import system_reason
 from harnpy.session.sidecar import SidecarError, read_rows

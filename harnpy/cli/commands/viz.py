@@ -11,7 +11,7 @@ import click
 from harnpy.cli.console import complain
 from harnpy.cli.show.graph_literals import GraphLiteral, graphs_in
 from harnpy.cli.show.program_chart import program_chart
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 from harnpy.session.effects import Effects
 from harnpy.syntax.errors import SourceFault
 from harnpy.syntax.parser import parse

@@ -11,7 +11,7 @@ from harnpy.cli.commands.eval import judged, shown
 from harnpy.cli.console import FAILED, OK
 from harnpy.cli.records import refused
 from harnpy.cli.testing.report import say
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 from harnpy.project import MANIFEST, project_root
 from harnpy.workflow.fields import read_toml
 

@@ -6,9 +6,9 @@ import re
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from harnpy.faults import MisuseError, OptionError
 from harnpy.llm.configuration.providers import MOCK
 from harnpy.llm.configuration.settings import convert, parse_toml, read_entry
-from harnpy.llm.errors import MisuseError, OptionError
 from harnpy.llm.globs import glob_matches
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from __future__ import annotations
 import os.path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from harnpy.faults import OptionError
 from harnpy.llm.configuration.defaults import DEFAULTS
 from harnpy.llm.configuration.settings import Settings, convert, parse_toml
-from harnpy.llm.errors import OptionError
 from harnpy.project import MANIFEST, upwards
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.faults import OptionError
 from harnpy.llm.configuration.providers import MOCK
-from harnpy.llm.errors import OptionError
 from harnpy.llm.structured.output import TEXT
 
 if TYPE_CHECKING:

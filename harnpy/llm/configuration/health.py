@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.faults import OptionError
 from harnpy.llm.configuration.providers import MOCK, public_url, unknown_provider
-from harnpy.llm.errors import OptionError
 
 if TYPE_CHECKING:
     from harnpy.llm.configuration.providers import ProviderConfig, Providers

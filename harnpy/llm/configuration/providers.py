@@ -10,8 +10,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from harnpy.faults import OptionError
 from harnpy.llm.configuration.files import BUILT_IN
-from harnpy.llm.errors import OptionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

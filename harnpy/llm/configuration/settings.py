@@ -22,8 +22,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from typing import Any, TypeVar
 
+from harnpy.faults import OptionError
 from harnpy.llm.configuration.prices import Price
-from harnpy.llm.errors import OptionError
 from harnpy.llm.globs import glob_matches
 
 T = TypeVar("T")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from harnpy.llm.errors import OptionError
+from harnpy.faults import OptionError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable

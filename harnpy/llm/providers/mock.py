@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.faults import MisuseError, OptionError
 from harnpy.llm.categories import CATEGORIES
-from harnpy.llm.errors import CallError, MisuseError, OptionError
+from harnpy.llm.errors import CallError
 from harnpy.llm.globs import glob_matches
 from harnpy.llm.messages import compact_json, match_text, prompt_text, strings_in
 from harnpy.llm.reply import Reply

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harnpy.llm.errors import OptionError
+from harnpy.faults import OptionError
 from harnpy.llm.messages import compact_json
 
 if TYPE_CHECKING:

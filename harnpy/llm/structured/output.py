@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from harnpy.llm.errors import OptionError
+from harnpy.faults import OptionError
 from harnpy.llm.options import Options
 from harnpy.llm.structured.schema import canonical
 

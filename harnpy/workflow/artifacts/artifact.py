@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.handoffs import handoff_context, name_of, normalise
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 from harnpy.session.effects import rfc3339
 from harnpy.session.resize.summaries import byte_length
 from harnpy.workflow.fields import read_fields

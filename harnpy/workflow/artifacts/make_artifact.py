@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 from harnpy.workflow.artifacts.artifact import KIND, normalised
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 from harnpy.workflow.evals import rubrics, thresholds
 from harnpy.workflow.evals.pack_sources import Sources
 from harnpy.workflow.evals.thresholds import BLOCKING, INFORMATIONAL, WARNING

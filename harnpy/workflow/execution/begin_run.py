@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.rules.policy import Policy, read_policy
 from harnpy.agent.workers.requested import policy_dict
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 from harnpy.workflow.execution.replay import Replay
 from harnpy.workflow.execution.run_options import DETERMINISTIC, RunOptions
 from harnpy.workflow.graph.policies import BUILT_IN

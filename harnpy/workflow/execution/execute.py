@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.context import place_of
 from harnpy.agent.workflow_scope import WorkflowScope
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 from harnpy.workflow.artifacts.artifact import read_artifacts
 from harnpy.workflow.artifacts.selection import read_context_policy, select
 from harnpy.workflow.execution.begin_run import begin_run, mutation_session, replay_of, run_metadata

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.values import type_word
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 from harnpy.session.effects import is_rfc3339
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 from harnpy.workflow.fields import read_fields, read_toml
 from harnpy.workflow.friction.event_redaction import is_secret
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 from harnpy.session.effects import system_reason
 from harnpy.workflow.fields import read_fields
 from harnpy.workflow.friction.friction_event import normalised

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 from harnpy.session.effects import rfc3339
 from harnpy.workflow.graph.normalise import node_policy, normalise_edge, normalise_graph, normalise_node
 from harnpy.workflow.graph.validate import validate

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from harnpy.agent.rules.policy import PolicyError, read_policy
 from harnpy.agent.tools import surface
 from harnpy.agent.workers.requested import policy_dict
-from harnpy.llm.errors import OptionError
+from harnpy.faults import OptionError
 from harnpy.llm.tools import tool_entries
 from harnpy.workflow.graph.policies import BUILT_IN, stage_policy, tools_policy, with_granted_tools
 

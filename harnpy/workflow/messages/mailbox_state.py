@@ -10,7 +10,7 @@ import os.path
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 from harnpy.llm.messages import compact_json
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os.path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

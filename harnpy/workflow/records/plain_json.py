@@ -8,7 +8,7 @@ from __future__ import annotations
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 
 if TYPE_CHECKING:
     from harnpy.session.effects import Effects

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 from harnpy.session.effects import rfc3339
 from harnpy.workflow.artifacts import artifact
 from harnpy.workflow.fields import FieldError, reading

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os.path
 from typing import TYPE_CHECKING, Any
 
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 from harnpy.session.effects import system_reason
 from harnpy.workflow.documents import names_its_file, read_document
 from harnpy.workflow.fields import reading

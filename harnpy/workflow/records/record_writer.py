@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.runtime import at_once
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 from harnpy.workflow.records.observability import Observer
 from harnpy.workflow.records.plain_json import indented, plain, pretty
 from harnpy.workflow.records.record import derive

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 from harnpy.workflow.artifacts.artifact import KIND, normalised
 from harnpy.workflow.artifacts.selection import read_context_policy, select, select_adaptive
 from harnpy.workflow.fields import read_fields

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from harnpy.agent.workers.carry import Carry
 from harnpy.agent.workers.worker import DELEGATED_STAGE, RUNNING, read_request
-from harnpy.llm.errors import MisuseError
-from harnpy.session.errors import Interruption
+from harnpy.faults import Interruption, MisuseError
 from harnpy.workflow.stages import inputs
 from harnpy.workflow.stages.result_checks import verified
 from harnpy.workflow.stages.work import Ended

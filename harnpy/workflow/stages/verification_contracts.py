@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 from harnpy.session.effects import parse_json, system_reason
 from harnpy.workflow.artifacts.tags import escaped, lines_of, tagged
 from harnpy.workflow.fields import read_fields, reading

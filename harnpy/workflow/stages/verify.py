@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 from harnpy.session.effects import system_reason
 from harnpy.workflow.stages.briefing import brief, result_artifact
 from harnpy.workflow.stages.result_checks import verified

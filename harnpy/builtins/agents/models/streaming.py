@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harnpy.builtins.agents.models.calls import CallErrors, models_of, options_of
 from harnpy.builtins.bridge.convert import domain_errors
-from harnpy.llm.errors import LlmError
+from harnpy.faults import Fault
 from harnpy.llm.result import result_dict
 from harnpy.llm.streaming import complete, infill_prompt, stream_into
 from harnpy.vm.declare.builtin import builtin
@@ -34,7 +34,7 @@ def llm_stream(vm: Vm, prompt: str, system: str | None, options: Value) -> Chann
     def produce(depth: int) -> None:
         try:
             stream_into(channel.send, models, request)
-        except LlmError as error:
+        except Fault as error:
             channel.send(f"error: {error.message}")
         finally:
             channel.close()

@@ -7,8 +7,9 @@ from typing import NamedTuple
 from harnpy.builtins.agents.models.calls import answer_to, call_result, models_of, options_of
 from harnpy.builtins.bridge.classify import classify
 from harnpy.builtins.bridge.convert import domain_errors
+from harnpy.faults import Fault, OptionError
 from harnpy.llm.categories import cause
-from harnpy.llm.errors import CallError, LlmError, OptionError
+from harnpy.llm.errors import CallError
 from harnpy.llm.structured.asking import Answer, settle
 from harnpy.llm.structured.envelope import (
     answer_envelope,
@@ -91,7 +92,7 @@ class _Tried(NamedTuple):
 
     request: Request | None
     answer: Answer | None
-    error: LlmError | None
+    error: Fault | None
 
     def error_dict(self, vm: Vm) -> Dict | None:
         error = self.error
@@ -112,7 +113,7 @@ def _try(vm: Vm, prompt: str, system: str | None, options: Value, settled: bool 
         request = models.request(prompt, system, options_of(vm, options))
         answer = models.answer(request)
         return _Tried(request, settle(answer, models.warn) if settled else answer, None)
-    except LlmError as error:
+    except Fault as error:
         return _Tried(request, None, error)
 
 

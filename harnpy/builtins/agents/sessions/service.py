@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from harnpy.builtins.language.text.json_writer import write, write_pretty
+from harnpy.faults import Interruption
 from harnpy.session.effects import Effects
-from harnpy.session.errors import Interruption
 from harnpy.session.store import SessionStore
 from harnpy.text.json.reader import read
 from harnpy.vm.errors import Interrupted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harnpy.agent.tools import registry as registries
 from harnpy.builtins.bridge.convert import domain_errors
-from harnpy.llm.errors import OptionError
+from harnpy.faults import OptionError
 from harnpy.vm.declare.builtin import ABSENT, builtin
 from harnpy.vm.values.objects import display
 

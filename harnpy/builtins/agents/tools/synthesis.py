@@ -5,7 +5,7 @@ from __future__ import annotations
 from harnpy.agent.tools.synthesis import Synthesis, check_arguments, dry_run
 from harnpy.builtins.bridge.convert import domain_errors
 from harnpy.builtins.language.host.host import host_tool_call
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.values.objects import Fn, display
 

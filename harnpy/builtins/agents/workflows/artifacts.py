@@ -5,7 +5,7 @@ from __future__ import annotations
 from harnpy.builtins.agents.plans import current_run
 from harnpy.builtins.agents.sessions.service import store_of, with_callables
 from harnpy.builtins.bridge.convert import domain_errors
-from harnpy.llm.errors import MisuseError
+from harnpy.faults import MisuseError
 from harnpy.vm.declare.builtin import builtin
 from harnpy.workflow.artifacts import make_artifact, selection
 from harnpy.workflow.artifacts.artifact import HANDOFF, normalised, read_artifacts

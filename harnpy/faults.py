@@ -1,0 +1,55 @@
+"""The words of failure that every room shares.
+
+    Fault                  a call failed; `str()` is the message
+    ├─ OptionError         the options or arguments ask for something that can't be done
+    ├─ MisuseError         a function was called wrongly
+    └─ CategorizedError    the call failed for a reason that has a name: `.category`
+    Interruption           the task must stop; not a failure, so `except Exception` does not catch it
+
+A package derives its own errors from these. What a builtin raises reaches the program as a Harn error, and
+only the class decides which: `MisuseError` becomes a runtime error, `CategorizedError` an error with its
+category, an `Interruption` what caused it, and every other `Fault` a thrown string. Spec: 02 §19.1.
+"""
+
+from __future__ import annotations
+
+
+class Fault(Exception):
+    """A call failed, and ``message`` says why."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+    def __str__(self) -> str:
+        return self.message
+
+    def message_from(self, builtin: str) -> str:
+        """The message when ``builtin`` reports the fault; a class may put the name into it."""
+        return self.message
+
+
+class OptionError(Fault):
+    """Options or arguments that can't be used."""
+
+
+class MisuseError(Fault):
+    """A function was called wrongly."""
+
+
+class CategorizedError(Fault):
+    """A failure with a category that programs can match on."""
+
+    def __init__(self, category: str, message: str) -> None:
+        super().__init__(message)
+        self.category = category
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.category, self.message), self.__dict__
+
+
+class Interruption(BaseException):
+    """Raised by a callback whose task must stop; ``__cause__`` is what stops it.
+
+    A `BaseException`: code that tolerates failing callbacks must not catch it.
+    """
