@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from harnpy import Vm, VmError
@@ -53,6 +53,10 @@ def trees(depth: int) -> st.SearchStrategy[Operand | Operation]:
     leaves = st.builds(Operand, st.integers(0, 3))
     ops = st.sampled_from([*ARITHMETIC, *ARITHMETIC, *COMPARISONS, "&&", "||", "??"])
     return st.recursive(leaves, lambda inner: st.builds(Operation, ops, inner, inner), max_leaves=depth)
+
+
+#: `(x * x) % y`, which is `inf % y` for a large `x`.
+REST_OF_A_SQUARE = Operation("%", Operation("*", Operand(0), Operand(0)), Operand(1))
 
 
 # --- the model --------------------------------------------------------------------------------------
@@ -112,7 +116,7 @@ def arithmetic(op: str, a: int | float, b: int | float) -> int | float:
         raise Failure("Division by zero")
     if ints:
         return int(math.copysign(1, a)) * (abs(a) % abs(b))
-    return math.fmod(a, b)
+    return math.nan if math.isinf(a) else math.fmod(a, b)
 
 
 def divided(a: float, b: float) -> float:
@@ -216,6 +220,8 @@ def output(source: str) -> str:
 
 @settings(max_examples=250, deadline=None)
 @given(trees(8), st.lists(OPERANDS, min_size=4, max_size=4))
+@example(REST_OF_A_SQUARE, [1e300, 1.5, None, None])
+@example(REST_OF_A_SQUARE, [1e300, 7, None, None])
 def test_every_form_of_an_expression_gives_the_models_answer(
     tree: Operand | Operation, values: list[object]
 ) -> None:
