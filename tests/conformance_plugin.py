@@ -1,7 +1,8 @@
 """A pytest plugin: every conformance program is a test, run in this process by the CLI's own rules.
 
 `pytest conformance/values` runs a directory of them, `pytest conformance/a/b.harn` one. A failure
-shows the program's diff or error, with a path that an editor can follow, and no Python traceback.
+shows the program's diff or error, with a path that an editor can follow, and no Python traceback. Time is
+simulated, so that what a program prints does not depend on how busy the machine is.
 """
 
 from __future__ import annotations
@@ -16,9 +17,12 @@ import pytest
 
 from harnpy.cli.testing.conformance import run_case
 from harnpy.cli.testing.suite import Case, case_of
+from tests.clock import simulated_time
+from tests.support import PATIENCE
 
 ROOT = Path(__file__).parent.parent / "conformance"
-TIMEOUT_MS = 10_000
+#: A last resort against programs that hang: real time, far more than any of them takes.
+TIMEOUT_MS = PATIENCE * 1000
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.File | None:
@@ -42,7 +46,7 @@ class Program(pytest.Item):
         self.case = case
 
     def runtest(self) -> None:
-        with run_directory():
+        with run_directory(), simulated_time():
             result = run_case(self.case, TIMEOUT_MS)
         if result.status == "fail":
             raise ProgramFailed(result.detail)

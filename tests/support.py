@@ -2,11 +2,56 @@
 
 from __future__ import annotations
 
+import gc
+import signal
 import subprocess
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 
 ROOT = Path(__file__).parent.parent
 
 #: The `harnpy` fixture: `harnpy("run", "x.harn", stdin="…", NO_COLOR="1")`.
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
+
+#: Seconds after which a wait for another process or for a thread is given up: a last resort against
+#: hanging, longer than anything takes on the busiest machine.
+PATIENCE = 300
+
+
+@contextmanager
+def ends(seconds: float = 60) -> Iterator[None]:
+    """Fail when the block takes more than ``seconds`` of this process's own processor time.
+
+    A last resort against hanging: however busy the machine is, that time is the same.
+    """
+
+    def ring(number: int, frame: FrameType | None) -> None:
+        raise AssertionError(f"no end after {seconds:g} s of processor time")
+
+    before = signal.signal(signal.SIGVTALRM, ring)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+def processor_time(work: Callable[[], object]) -> float:
+    """The seconds that this thread alone works, without the collector and without waiting for its turn."""
+    gc.collect()
+    gc.disable()
+    try:
+        start = time.thread_time()
+        work()
+        return time.thread_time() - start
+    finally:
+        gc.enable()
+
+
+def assert_linear(time_of: Callable[[int], float], size: int) -> None:
+    """Eight times the size may take 24 times as long, in the best of five tries; quadratic takes 64 times."""
+    assert any(time_of(8 * size) < 24 * time_of(size) for _ in range(5))

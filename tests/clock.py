@@ -1,0 +1,89 @@
+"""Simulated time: it passes when everybody sleeps, and a little at each look at the clock.
+
+So a program under test waits for nothing, its timers fire in the order of their times however busy the
+machine is, and a `deadline` still ends a loop that never waits. Only while something outside the program is
+at work (a process, a socket, a thread) does time pass as it really does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from selectors import DefaultSelector, SelectorKey
+
+import pytest
+
+#: Seconds that pass at each look. More than 0, so that a loop which only polls comes to its end.
+TICK = 5e-5
+#: The functions of the house that ask the real clock; `simulated_time` puts others in their place.
+_REAL_TIME = "harnpy.vm.host.time"
+
+
+class SimulatedClock:
+    """Stands in for the module `time`."""
+
+    def __init__(self, now: float | None = None) -> None:
+        self._start = time.time() if now is None else now
+        self._passed = 0.0
+
+    def time(self) -> float:
+        return self._start + self.monotonic()
+
+    def monotonic(self) -> float:
+        self._passed += TICK
+        return self._passed
+
+    def sleep(self, seconds: float) -> None:
+        self._passed += seconds
+
+    def new_event_loop(self) -> asyncio.AbstractEventLoop:
+        """An event loop whose timers keep this clock's time."""
+        return _Loop(self)
+
+
+@contextmanager
+def simulated_time() -> Iterator[SimulatedClock]:
+    """Inside the block every Vm that uses the real clock uses a simulated one."""
+    clock = SimulatedClock()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_REAL_TIME, clock)
+        patch.setattr(asyncio, "new_event_loop", clock.new_event_loop)
+        yield clock
+
+
+class _Loop(asyncio.SelectorEventLoop):
+    def __init__(self, clock: SimulatedClock) -> None:
+        super().__init__(_Selector(clock))
+        self._clock = clock
+
+    def time(self) -> float:
+        return self._clock.monotonic()
+
+
+class _Selector(DefaultSelector):
+    """Skips the wait for a timer when nothing outside could end it."""
+
+    def __init__(self, clock: SimulatedClock) -> None:
+        super().__init__()
+        self._clock = clock
+        self._threads = threading.active_count()
+
+    def select(self, timeout: float | None = None) -> list[tuple[SelectorKey, int]]:
+        ready = super().select(0)
+        if ready or (timeout is not None and timeout <= 0):
+            return ready
+        if timeout is not None and not self._somebody_is_outside():
+            self._clock.sleep(timeout)
+            return []
+        start = time.monotonic()
+        ready = super().select(timeout)
+        waited = time.monotonic() - start
+        self._clock.sleep(waited if timeout is None else min(waited, timeout))
+        return ready
+
+    def _somebody_is_outside(self) -> bool:
+        # One key is the loop's own, by which other threads wake it.
+        return len(self.get_map()) > 1 or threading.active_count() > self._threads
