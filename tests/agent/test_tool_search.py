@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from harnpy.agent.tools.search import Answer, DeferredTools, searcher
 from harnpy.llm.tool_search import ToolSearch
 from harnpy.text.regex.syntax import compiled
+from tests.support import ends
 
 Entry = dict[str, Any]
 
@@ -113,9 +113,8 @@ def test_a_pattern_that_is_none_says_so(pattern: str) -> None:
 
 def test_a_pattern_that_backtracks_for_ever_is_given_up() -> None:
     entries = [tool("a", "a" * 5000 + "!"), *OPS]
-    begin = time.monotonic()
-    answer = ask(deferred(entries, strategy="regex"), "(a|aa)+$")
-    assert time.monotonic() - begin < 5
+    with ends():
+        answer = ask(deferred(entries, strategy="regex"), "(a|aa)+$")
     assert (answer.names, answer.promoted) == ([], [])
     assert (answer.diagnostic or "").startswith("regex compile error: the pattern takes too long")
 

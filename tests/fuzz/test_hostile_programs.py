@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from harnpy import Vm
 from harnpy.syntax.errors import SourceFault
 from harnpy.vm.host import Host
+from tests.support import ends
 
 DEEP = 10_000
 REFUSED = {
@@ -55,22 +55,19 @@ RUN = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_hostile_program_is_refused_with_a_position(name: str) -> None:
-    start = time.monotonic()
-    with pytest.raises(SourceFault) as refused:
+    with ends(), pytest.raises(SourceFault) as refused:
         Vm().run_source(REFUSED[name], file="hostile.harn")
     assert refused.value.diagnostics[0].span
     assert len(refused.value.render()) < 20_000
-    assert time.monotonic() - start < 20
 
 
 @pytest.mark.parametrize("name", RUN)
 def test_a_hostile_program_runs(name: str) -> None:
     source, expected = RUN[name]
     out: list[str] = []
-    start = time.monotonic()
-    Vm(Host(stdout=out.append)).run_source(source)
+    with ends():
+        Vm(Host(stdout=out.append)).run_source(source)
     assert "".join(out).strip() == expected
-    assert time.monotonic() - start < 20
 
 
 def test_files_of_arbitrary_bytes_are_refused(tmp_path: Path) -> None:

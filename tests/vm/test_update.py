@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gc
-from time import process_time
-
 import pytest
 
 from harnpy import Vm
+from tests.support import assert_linear, processor_time
 
 LOOPS = {
     "append": "var x = []\nfor i in 0 to N exclusive { x = x + [i] }",
@@ -29,22 +27,12 @@ for i in 0 to N exclusive {
 
 
 def seconds(loop: str, n: int) -> float:
-    """Seconds of this process alone, without the collector: what else is kept here is no affair of ours."""
     vm = Vm()
     function = vm.run_source(f"fn run() {{\n{loop.replace('N', str(n))}\nreturn len(x) }}\nreturn run")
     vm.call(function)
-    gc.collect()
-    gc.disable()
-    try:
-        start = process_time()
-        vm.call(function)
-        return process_time() - start
-    finally:
-        gc.enable()
+    return processor_time(lambda: vm.call(function))
 
 
 @pytest.mark.parametrize("name", LOOPS)
 def test_a_common_loop_takes_time_in_proportion(name: str) -> None:
-    """Eight times the work may take 24 times as long on a busy machine; copying takes 64 times."""
-    small = min(seconds(LOOPS[name], 4_000) for _ in range(3))
-    assert any(seconds(LOOPS[name], 32_000) < 24 * small for _ in range(3))
+    assert_linear(lambda size: seconds(LOOPS[name], size), 4_000)
