@@ -20,7 +20,7 @@ from typing import Any
 
 from options import parser, peers_first
 
-from harnpy.session import SessionStore
+from harnpy.session import SessionRegistry
 
 MESSAGE = {"role": "user", "content": "What do you remember?"}
 #: How many sessions stay open while others come and go.
@@ -66,7 +66,7 @@ class Harnpy(Side):
     evicts = True
 
     def __init__(self) -> None:
-        self.store = SessionStore(cap=KEPT)
+        self.store = SessionRegistry(cap=KEPT)
 
     def open(self, id: str) -> str:
         return self.store.open(id)

@@ -20,7 +20,7 @@ from options import parser
 from peers import MESSAGE
 
 from harnpy import Vm
-from harnpy.session import SessionStore
+from harnpy.session import SessionRegistry
 from harnpy.session.resize.engine import estimate_tokens
 
 #: How many appends, or forks, or snapshots are timed at once.
@@ -63,17 +63,17 @@ def micros(call: Callable[[], object], count: int = 1) -> float:
     return (perf_counter() - begin) / count * 1e6
 
 
-def filled(store: SessionStore, id: str, length: int) -> str:
+def filled(store: SessionRegistry, id: str, length: int) -> str:
     store.open(id)
     for _ in range(length):
-        store.adopt(id, MESSAGE)
+        store.inject_shared(id, MESSAGE)
     return id
 
 
-def talk(length: int) -> tuple[SessionStore, list[dict[str, Any]]]:
+def talk(length: int) -> tuple[SessionRegistry, list[dict[str, Any]]]:
     """A store with the session "source", and its messages, which have been read before. Each is a dict of its
     own, as in life: a list copy touches them all."""
-    store = SessionStore(cap=1_000)
+    store = SessionRegistry(cap=1_000)
     store.open("source")
     for _ in range(length):
         store.inject("source", MESSAGE)
@@ -86,7 +86,7 @@ def bench_churn(report: Report, rounds: int) -> None:
     """The cost of each block of 100 sessions, when there was room and when others had to go."""
     blocks: list[list[float]] = [[] for _ in range(10)]
     for _ in range(rounds):
-        store = SessionStore()
+        store = SessionRegistry()
         for number, block in enumerate(blocks):
             begin = perf_counter()
             for n in range(100):
@@ -104,7 +104,7 @@ def bench_churn(report: Report, rounds: int) -> None:
 def bench_inject(report: Report, rounds: int) -> None:
     """Behind 10 messages and behind 100,000."""
     vm = Vm()
-    store: SessionStore = vm.sessions
+    store: SessionRegistry = vm.sessions
     store.set_cap(100_000)
     filled(store, "long", 100_000)
     gc.collect()
@@ -112,7 +112,7 @@ def bench_inject(report: Report, rounds: int) -> None:
     ways: dict[str, Append] = {
         "agent_session_inject in Harn": harn_append(vm),
         "inject from Python, which copies": lambda id: micros(lambda: store.inject(id, MESSAGE), BATCH),
-        "adopt: inject without the copy": lambda id: micros(lambda: store.adopt(id, MESSAGE), BATCH),
+        "inject_shared, which doesn't": lambda id: micros(lambda: store.inject_shared(id, MESSAGE), BATCH),
     }
     short: dict[str, list[float]] = {name: [] for name in ways}
     long: dict[str, list[float]] = {name: [] for name in ways}

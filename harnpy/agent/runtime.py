@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from harnpy.llm.call import Models
     from harnpy.reading.dicts import Dict
     from harnpy.session.loop_conversation import Conversation
-    from harnpy.session.store import SessionStore
+    from harnpy.session.registry import SessionRegistry
 
 
 class Files(Protocol):
@@ -127,7 +127,7 @@ class Runtime:
     """
 
     models: Models
-    sessions: SessionStore
+    sessions: SessionRegistry
     files: Files | None = None
     together: Callable[[Sequence[Callable[[], Any]]], list[Any]] = field(default=in_turn)
     as_they_end: Callable[[Sequence[Callable[[], Any]], int], Generator[Attempt, None, None]] = field(
@@ -151,7 +151,7 @@ class Runtime:
         sessions = self.sessions
 
         def emit(type: str, **fields: Any) -> None:
-            if sessions.heard(id):
+            if sessions.has_audience(id):
                 sessions.emit(id, {"type": type, "session_id": id, **fields})
 
         return emit

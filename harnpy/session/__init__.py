@@ -1,7 +1,7 @@
 """Sessions: conversations as append-only event logs, and what the logs mean.
 
 The room knows streams (`harnpy.storage`) and nothing above: no model, no agent, no language. A program's
-`agent_session_*` builtins are thin adapters over `SessionStore`. Spec: 08 §1, 10 part C.
+`agent_session_*` builtins are thin adapters over `SessionRegistry`. Spec: 08 §1, 10 part C.
 """
 
 from harnpy.session.effects import Effects
@@ -15,9 +15,12 @@ from harnpy.session.errors import (
 )
 from harnpy.session.events import Event, EventDraft
 from harnpy.session.log import Session
+from harnpy.session.registry import SessionRegistry
 from harnpy.session.snapshot import Snapshot
 from harnpy.session.stack import SessionStack
-from harnpy.session.store import SessionStore
+
+#: The former name.
+SessionStore = SessionRegistry
 
 __all__ = [
     "Effects",
@@ -30,6 +33,7 @@ __all__ = [
     "SessionError",
     "SessionExists",
     "SessionNotFound",
+    "SessionRegistry",
     "SessionStack",
     "SessionStore",
     "Snapshot",

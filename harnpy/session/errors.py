@@ -1,14 +1,15 @@
 """What a session refuses, as one tree with stable codes. Spec: 10 §C11; texts of the verbs: 08 §1.
 
     SessionError                       .code, .session_id
-    ├─ SessionNotFound [not_found]
+    ├─ Refusal                                 .problem, .verb
+    │  ├─ SessionNotFound [not_found]
+    │  └─ InvalidArgument [invalid]
     ├─ SessionConflict [version_conflict]      .expected, .found
     │  └─ SessionExists [exists]
-    ├─ InvalidArgument [invalid]               .verb
     ├─ InvalidTranscript [invalid]
     └─ ResizeError [resize]
 
-An error raised by a verb names the verb, as scripts see it. All of them pickle.
+A verb refuses without naming itself; the registry's methods add the builtin's name. All of them pickle.
 """
 
 from __future__ import annotations
@@ -38,15 +39,33 @@ def _restored(kind: type[SessionError], args: tuple[object, ...], state: dict[st
     return error
 
 
-class SessionNotFound(SessionError):
-    """No session has that id. ``verb`` is the builtin that was asked, if one was."""
+class Refusal(SessionError):
+    """A verb can't do what it was asked. It doesn't know which builtin was called until `name` says so."""
+
+    def __init__(self, problem: str, session_id: str | None = None, verb: str | None = None) -> None:
+        super().__init__(problem, session_id)
+        self.problem = problem
+        self.verb: str | None = None
+        if verb is not None:
+            self.name(verb)
+
+    def name(self, verb: str) -> None:
+        """Put the builtin's name in front, unless the refusal has one."""
+        if self.verb is None:
+            self.verb = verb
+            self.message = f"{verb}: {self.problem}"
+
+
+class SessionNotFound(Refusal):
+    """No session has that id."""
 
     code = "not_found"
 
     def __init__(self, session_id: str, verb: str | None = None) -> None:
-        text = f"{verb}: unknown session id '{session_id}'" if verb else f"Session not found: '{session_id}'"
-        super().__init__(text, session_id)
-        self.verb = verb
+        super().__init__(f"unknown session id '{session_id}'", session_id)
+        self.message = f"Session not found: '{session_id}'"
+        if verb is not None:
+            self.name(verb)
 
 
 class SessionConflict(SessionError):
@@ -72,14 +91,10 @@ class SessionExists(SessionConflict):
         self.message = f"Session already exists: '{session_id}'"
 
 
-class InvalidArgument(SessionError):
-    """A verb was given something that it can't use: ``<verb>: <what is wrong>``."""
+class InvalidArgument(Refusal):
+    """A verb was given something that it can't use."""
 
     code = "invalid"
-
-    def __init__(self, verb: str, problem: str, session_id: str | None = None) -> None:
-        super().__init__(f"{verb}: {problem}", session_id)
-        self.verb = verb
 
 
 class InvalidTranscript(SessionError):

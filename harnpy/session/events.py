@@ -1,10 +1,9 @@
 """The facts a session's log is made of. Spec: 10 §A1.1, §C3, §C9.
 
 An `Event` is what the log holds, an `EventDraft` what a caller builds. An event's id and time stamp are
-made when somebody first looks at them: a conversation appends far more events than anyone ever reads.
+made on first access: a conversation appends far more events than anyone ever reads.
 
-Payloads are JSON values, and never changed. Two kinds of event refer to other events, and keep them by
-reference until somebody asks for ``data``: `Created` and `Cut`.
+Payloads are JSON values and never change. Those that refer to other events are in `payloads`.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from harnpy.session.effects import rfc3339
 
 if TYPE_CHECKING:
     from harnpy.session.effects import Effects
-    from harnpy.session.views import Window
 
 SESSION_CREATED = "session_created"
 MESSAGE_ADDED = "message_added"
@@ -32,6 +30,16 @@ LIVE_CLIENTS = "live_clients"
 
 
 _NOTHING: tuple[dict[str, Any], float] = ({}, 0.0)
+
+
+class Payload:
+    """A payload that refers to other events, by reference until somebody asks for ``data``."""
+
+    __slots__ = ()
+
+    def data(self, event: Event) -> dict[str, Any]:
+        """Return it as JSON."""
+        raise NotImplementedError
 
 
 class EventDraft:
@@ -55,9 +63,9 @@ class EventDraft:
 
 
 class Origin:
-    """Whose event it is: what an event must know of its session, so that it doesn't keep all of it alive.
+    """The session an event belongs to: what the event needs of it, without keeping all of it alive.
 
-    ``parent`` is that of the session a fork was made of.
+    ``parent`` is the origin of the session that this one was forked from.
     """
 
     __slots__ = ("_copies", "depth", "effects", "id", "parent")
@@ -70,7 +78,7 @@ class Origin:
         self._copies: dict[int, Event] = {}
 
     def own(self, event: Event) -> Event:
-        """An event of the log's stream as this session has it: itself, or a copy under an id of its own."""
+        """Return an event of the stream as this session's: itself, or a copy with an id of its own."""
         if event.owner is self:
             return event
         copy = self._copies.get(event.seq)
@@ -83,7 +91,7 @@ class Event:
     """One fact. ``seq`` counts from 1 in its session; ``payload`` is the data as the session keeps it."""
 
     __slots__ = ("_id", "_rest", "owner", "payload", "seq", "time", "turn", "type")
-    _id: str  # unset until looked at
+    _id: str  # unset until first read
     _rest: tuple[dict[str, Any], float]  # metadata and cost, unset when there is neither
     size: int = 1  # as a part of a `views.Pack`
 
@@ -146,18 +154,18 @@ class Event:
     def data(self) -> Any:
         """The payload as JSON."""
         payload = self.payload
-        return payload.data(self) if isinstance(payload, Created | Cut) else payload
+        return payload.data(self) if isinstance(payload, Payload) else payload
 
     @property
     def first(self) -> Event:
-        """The event as it was first written: itself, unless a fork copied it."""
+        """The event as first written: itself, unless a fork copied it."""
         return self
 
 
 class _Copy(Event):
-    """An event that a fork took over: the same fact under a new id, its metadata saying where it was.
+    """An event that a fork took over: the same fact under a new id, with its origin in the metadata.
 
-    ``first`` is the event as it was first written; the copies between the two are made when asked for.
+    ``first`` is the event as it was first written; copies in between are made on demand.
     """
 
     __slots__ = ("_first",)
@@ -183,79 +191,10 @@ class _Copy(Event):
 
 
 class Summary(Event):
-    """The message that a compaction puts in the place of ``archived``; it stands in the `Cut` alone."""
+    """The message with which a compaction replaces ``archived``. Only the `Cut` holds it."""
 
     __slots__ = ("archived",)
 
     def __init__(self, owner: Origin, message: dict[str, Any], archived: list[Event], time: float) -> None:
         super().__init__(owner, 0, MESSAGE_ADDED, message, time)
         self.archived = archived
-
-
-class Created:
-    """Payload of ``session_created``. A fork names its parent and the parent's last event at the fork."""
-
-    __slots__ = ("fork_point", "parent")
-
-    def __init__(self, parent: Origin | None = None, fork_point: Event | None = None) -> None:
-        self.parent = parent
-        self.fork_point = fork_point
-
-    @property
-    def fork_seq(self) -> int:
-        """How many events the fork has from its parent; 0 when it has no parent."""
-        return 0 if self.fork_point is None else self.fork_point.seq
-
-    def data(self, event: Event) -> dict[str, Any]:
-        depth = event.owner.depth
-        if self.parent is None or self.fork_point is None:
-            return {"depth": depth}
-        return {
-            "depth": depth,
-            "parent_session_id": self.parent.id,
-            "fork_point_event_id": self.parent.own(self.fork_point).id,
-            "fork_point_seq": self.fork_seq,
-        }
-
-
-class Cut:
-    """Payload of the events that change what a log means: from here on its window is ``window``.
-
-    ``reason`` is the reason of a ``history_replaced`` (``reset``, ``set``, ``fork``, ``fork_at``) or the
-    strategy of a ``compaction_triggered`` (``trim`` …). A fork onto a session that exists also brings
-    its ``parent_id`` and the parent's ``registers``; ``branched_at`` is the branch index of a ``fork_at``.
-    ``cutoff`` is the last event before a compaction.
-    """
-
-    __slots__ = ("branched_at", "cutoff", "parent_id", "reason", "registers", "window")
-
-    def __init__(
-        self,
-        reason: str,
-        window: Window,
-        parent_id: str | None = None,
-        registers: dict[str, tuple[int, Any]] | None = None,
-        branched_at: int | None = None,
-        cutoff: Event | None = None,
-    ) -> None:
-        self.reason = reason
-        self.cutoff = cutoff
-        self.window = window
-        self.parent_id = parent_id
-        self.registers = registers
-        self.branched_at = branched_at
-
-    def data(self, event: Event) -> dict[str, Any]:
-        if event.type == HISTORY_REPLACED:
-            return {"messages": list(self.window.messages()), "reason": self.reason}
-        return {
-            "strategy": self.reason,
-            "cutoff_event_id": None if self.cutoff is None else event.owner.own(self.cutoff).id,
-            "entries": [_history_entry(entry) for entry in self.window.entries.items()],
-        }
-
-
-def _history_entry(entry: Event) -> dict[str, Any]:
-    """A message of a window as a snapshot of it shows it (10 §A1.7)."""
-    shown = {"event_id": entry.id, "event_type": entry.type, "message": entry.payload}
-    return {**shown, "context_kind": "summary"} if isinstance(entry, Summary) else shown

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.session import events as kinds
 from harnpy.session.errors import SessionConflict, SessionError
-from harnpy.session.events import Created, Cut, Event, EventDraft, Origin, Summary
+from harnpy.session.events import Event, EventDraft, Origin, Summary
+from harnpy.session.payloads import Created, Cut
 from harnpy.session.resize.engine import merged_summary
 from harnpy.session.transcript import MESSAGE_KINDS
 from harnpy.session.views import View
@@ -19,8 +20,8 @@ from harnpy.storage.contract import VersionConflict
 
 if TYPE_CHECKING:
     from harnpy.session.effects import Effects
-    from harnpy.session.resize.engine import Compaction
-    from harnpy.session.views import Window
+    from harnpy.session.resize.policy import Compaction
+    from harnpy.session.window import Window
     from harnpy.storage.contract import Backend, Stream
 
 

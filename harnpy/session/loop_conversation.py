@@ -1,8 +1,8 @@
-"""A running agent loop's hold on a conversation: the prefix before, the record after. Spec: 08 §1.11.
+"""The conversation of a running agent loop, with or without a session to keep it in. Spec: 08 §1.11.
 
-A `Conversation` is a loop's own message list. A `Binding` also keeps a session in step with it: `store`
-appends what is new, and only when somebody else has changed the session meanwhile does it say what the
-order is.
+A `Conversation` is a loop's own message list. A `SessionConversation` also keeps a session in step with
+it: `store` appends what is new, and reorders the session's messages only if somebody else has changed the
+session meanwhile.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from harnpy.session import events as kinds
 from harnpy.session.events import Event, EventDraft, Summary
 from harnpy.session.resize.engine import merged_summary
 from harnpy.session.transcript import message_event, plain_message, transcript
-from harnpy.session.views import lifecycle_value
+from harnpy.session.verbs.loop_access import follow, followed, notify_overtaken, unfollow
+from harnpy.session.window import lifecycle_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,20 +22,21 @@ if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
     from harnpy.session.log import Session
-    from harnpy.session.resize.engine import Compaction
-    from harnpy.session.store import SessionStore
-    from harnpy.session.views import Window
+    from harnpy.session.residents import Residents
+    from harnpy.session.resize.policy import Compaction
+    from harnpy.session.window import Window
 
 
 #: What the log calls a loop that has no name.
 AGENT = "agent_loop"
 
-#: The register of the skills that were active at a loop's end. It says whose: a fork has none (08 §1.4).
+#: The register of the skills that were active at a loop's end. It names its session: a fork has none
+#: (Spec: 08 §1.4).
 _SKILLS = "settings.active_skills"
 
 
 class Conversation:
-    """The messages of a loop that keeps no session. ``summary`` is that of earlier compactions."""
+    """The messages of a loop without a session. ``summary`` is that of earlier compactions."""
 
     def __init__(self, id: str, effects: Effects) -> None:
         self.id = id
@@ -56,57 +58,57 @@ class Conversation:
         self._lifecycle.append(event)
 
     def fact(self, type: str, data: Dict) -> None:
-        """Record an event of the session's log, if there is one."""
+        """Record an event in the session's log, if there is one."""
 
     def active_skills(self) -> list[str]:
-        """The skills that were active at the end of the session's last loop."""
+        """Return the skills that were active at the end of the session's last loop."""
         return []
 
     def keep_active_skills(self, names: list[str]) -> None:
-        """Let the session's next loop find these."""
+        """Keep these skills for the session's next loop."""
 
     def restore(self, messages: list[Dict], summary: str | None, events: list[Dict]) -> None:
-        """Go on from what an earlier run left: the conversation has no messages yet."""
+        """Continue from what an earlier run left; the conversation has no messages yet."""
         self.messages, self.summary = list(messages), summary
 
     def waiting(self) -> list[Dict]:
-        """The messages that somebody injected and that haven't joined the conversation yet."""
+        """Return the injected messages that haven't joined the conversation yet."""
         return []
 
     def arrivals(self) -> list[Dict]:
-        """The messages that somebody injected since the last call; they join the conversation now."""
+        """Return the messages injected since the last call; they join the conversation now."""
         return []
 
     def replaced(self) -> list[Dict] | None:
-        """The former messages, if somebody else compacted the conversation since the last call."""
+        """Return the former messages, if somebody else compacted the conversation since the last call."""
         return None
 
     def compact(self, compaction: Compaction, note: Dict | None) -> None:
-        """Put a summary in the place of older messages; ``note`` is the transcript event that says so."""
+        """Replace older messages with a summary; ``note`` is the transcript event that records it."""
         self.messages = compaction.applied(self.messages)
         self.summary = merged_summary(self.summary, compaction.text)
         if note is not None:
             self.note(note)
 
     def converted(self, convert: Callable[[Dict], Any]) -> list[Any]:
-        """``convert(message)`` of every message, in a new list."""
+        """Return ``convert(message)`` of every message, in a new list."""
         return [convert(message) for message in self.messages]
 
     def total(self, measure: Callable[[Dict], int]) -> int:
-        """The sum of ``measure(message)`` over the messages."""
+        """Return the sum of ``measure(message)``."""
         return sum(map(measure, self.messages))
 
     def store(self) -> None:
-        """Let the session hold the conversation."""
+        """Write the conversation to the session."""
 
     def end(self, stop_reason: str, **details: Any) -> None:
-        """The loop came to its end."""
+        """Record that the loop has ended."""
 
     def fail(self, error: str) -> None:
-        """The loop was ended by an error."""
+        """Record that an error ended the loop."""
 
     def transcript(self, state: str) -> Dict:
-        """The loop's result transcript: these messages, their events, and this run's lifecycle events."""
+        """Return the loop's result: these messages, their events, and this run's lifecycle events."""
         messages = [plain for plain in map(plain_message, self.messages) if plain is not None]
         new_id, show = self.effects.new_id, self.effects.show
         events = [message_event(message, new_id(), show) for message in messages]
@@ -120,17 +122,17 @@ class Conversation:
         return [{"id": self.effects.new_id(), **event} for event in self._lifecycle]
 
 
-class Binding(Conversation):
-    """The messages of a loop that runs on a session."""
+class SessionConversation(Conversation):
+    """The conversation of a loop that runs on a session."""
 
-    def __init__(self, id: str, sessions: SessionStore) -> None:
+    def __init__(self, id: str, sessions: Residents) -> None:
         super().__init__(id, sessions.effects)
         self._sessions = sessions
         self._turn: Event | None = None
         self._pending: list[EventDraft] = []
         self._arrived: list[Dict] = []
         self._noted: list[Event] = []
-        # What `store` left: if the session still looks like that, the order of its messages is known.
+        # The session as `store` left it. While it still looks like that, the order of its messages is known.
         self._seen: object = None
         self._count = 0
         self._shuffled = False
@@ -140,7 +142,7 @@ class Binding(Conversation):
         self._opening: Dict | None = None
 
     def begin(self, system: str | None, tool_format: str) -> None:
-        session = self._sessions.bind(self)
+        session = follow(self._sessions, self)
         self.messages, self.summary = session.prompt_state()
         self._turn = session.record(kinds.TURN_STARTED, {"agent_id": AGENT})
         for key, value in (("system_prompt", system), ("settings.tool_format", tool_format)):
@@ -161,17 +163,17 @@ class Binding(Conversation):
         self._pending.append(EventDraft(type, data, turn=self._turn))
 
     def active_skills(self) -> list[str]:
-        session = self._sessions.bound(self)
+        session = followed(self._sessions, self)
         kept = None if session is None else session.view.register(_SKILLS)
         return list(kept["names"]) if kept is not None and kept["session_id"] == self.id else []
 
     def keep_active_skills(self, names: list[str]) -> None:
-        session = self._sessions.bound(self)
+        session = followed(self._sessions, self)
         if session is not None and names != self.active_skills():
             session.set(_SKILLS, {"session_id": self.id, "names": names})
 
     def restore(self, messages: list[Dict], summary: str | None, events: list[Dict]) -> None:
-        session = self._sessions.bound(self)
+        session = followed(self._sessions, self)
         if session is None:
             super().restore(messages, summary, events)
             return
@@ -183,7 +185,7 @@ class Binding(Conversation):
         return list(self._arrived)
 
     def arrive(self, message: Dict) -> None:
-        """The session was given a message while the loop runs."""
+        """Take a message that was injected while the loop runs."""
         self._arrived.append(message)
         self._count += 1
 
@@ -195,7 +197,7 @@ class Binding(Conversation):
         return arrived
 
     def overtaken(self) -> None:
-        """Somebody else compacted the session while the loop runs."""
+        """Note that somebody else compacted the session while the loop runs."""
         self._overtaken = True
 
     def replaced(self) -> list[Dict] | None:
@@ -206,12 +208,12 @@ class Binding(Conversation):
 
     def compact(self, compaction: Compaction, note: Dict | None) -> None:
         self.store()
-        session = self._sessions.bound(self)
+        session = followed(self._sessions, self)
         if session is None:
             super().compact(compaction, note)
             return
         self._noted += session.resize(compaction, note)
-        self._sessions.overtake(self)
+        notify_overtaken(self._sessions, self)
         self._mark(session)
         self.messages = session.messages()[: self._count - len(self._arrived)]
         self.summary = session.view.window.summary
@@ -225,15 +227,15 @@ class Binding(Conversation):
         return super().total(measure) if window is None else window.total(measure)
 
     def _same_window(self) -> Window | None:
-        """The session's window, if it holds just these messages."""
-        session = self._sessions.bound(self)
+        """Return the session's window, if it holds exactly these messages."""
+        session = followed(self._sessions, self)
         ahead = self._pending or self._arrived or self._shuffled
         if session is None or ahead or not self._in_step(session):
             return None
         return session.view.window
 
     def store(self) -> None:
-        session = self._sessions.bound(self)
+        session = followed(self._sessions, self)
         if session is None:
             return
         self._sessions.touch(self.id)
@@ -244,7 +246,7 @@ class Binding(Conversation):
             self._noted += [event for event in events if event.type == kinds.TRANSCRIPT_EVENT]
             self._pending = []
         if self._overtaken:
-            self._adopt(session)
+            self._take_over(session)
         elif self._shuffled or overtaken or not in_step:
             self._reorder(session)
         self._mark(session)
@@ -252,16 +254,16 @@ class Binding(Conversation):
     def end(self, stop_reason: str, **details: Any) -> None:
         self.fact(kinds.TURN_COMPLETED, {"agent_id": AGENT, "turn_stop_reason": stop_reason, **details})
         self.store()
-        self._sessions.unbind(self)
+        unfollow(self._sessions, self)
 
     def fail(self, error: str) -> None:
-        session = self._sessions.bound(self)
+        session = followed(self._sessions, self)
         if session is not None:
             session.record(kinds.TURN_COMPLETED, {"agent_id": AGENT, "error": error}, self._turn)
-        self._sessions.unbind(self)
+        unfollow(self._sessions, self)
 
     def transcript(self, state: str) -> Dict:
-        session = self._sessions.bound(self)
+        session = followed(self._sessions, self)
         if session is None or not self._in_step(session):
             return super().transcript(state)
         messages, events = session.view.window.plain()
@@ -283,8 +285,8 @@ class Binding(Conversation):
         self._count = session.length
         self._shuffled = False
 
-    def _adopt(self, session: Session) -> None:
-        """Go on from what the session holds."""
+    def _take_over(self, session: Session) -> None:
+        """Continue from what the session holds."""
         if self._former is None:
             self._former = self.messages
         self.messages, self._arrived = session.messages(), []
@@ -292,9 +294,9 @@ class Binding(Conversation):
         self._overtaken = False
 
     def _reorder(self, session: Session) -> None:
-        """Give the session the loop's messages, and behind them those that it hasn't taken in yet.
+        """Give the session the loop's messages, followed by those that haven't joined yet.
 
-        What the loop doesn't have stays in the history.
+        Messages that the loop doesn't have stay in the history.
         """
         kept = session.view.window.kept()
         entries: dict[int, list[Event]] = {}

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class Snapshot(Mapping[str, Any]):
     """A mapping with the keys of 08 §1.3: a transcript's, and those of the session.
 
-    Taking one costs the same at any length, as it shares the session's messages. What is read from it
-    is a copy, made on first reading and the reader's to change; ``dict(snapshot)`` is all of it.
+    Taking one costs the same at any length, because it shares the session's messages. What is read from
+    it is a copy, made on first reading, which the reader may change; ``dict(snapshot)`` is all of it.
     """
 
     def __init__(self, id: str, view: View, child_ids: Iterable[str]) -> None:
@@ -51,13 +51,13 @@ class Snapshot(Mapping[str, Any]):
         return self._view.transcript(self._id)
 
 
-def snapshot_value(id: str, view: View, child_ids: Iterable[str]) -> dict[str, Any]:
-    """The same as a dict that shares its values with the session, for readers that change none."""
+def shared_snapshot(id: str, view: View, child_ids: Iterable[str]) -> dict[str, Any]:
+    """Return the same as a dict that shares the session's values, for readers that change nothing."""
     return {**view.transcript(id), **session_fields(view, child_ids)}
 
 
 def session_fields(view: View, child_ids: Iterable[str]) -> dict[str, Any]:
-    """The keys that a transcript hasn't."""
+    """Return the keys that a transcript doesn't have."""
     version, scratchpad = view.registers.get("scratchpad", (0, None))
     return {
         "length": len(view.window),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from harnpy.session.errors import InvalidTranscript
 from harnpy.session.resize import engine
 from harnpy.session.resize.engine import merged_summary
+from harnpy.session.resize.notes import note_of
 from harnpy.session.transcript import (
     MESSAGE_KINDS,
     RESULT_ROLES,
@@ -18,14 +19,13 @@ from harnpy.session.transcript import (
     message_event,
     transcript,
 )
-from harnpy.session.verbs.compaction import note_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
-    from harnpy.session.resize.engine import ResizePolicy
+    from harnpy.session.resize.policy import ResizePolicy
     from harnpy.session.transcript import Show
 
 

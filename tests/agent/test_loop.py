@@ -11,7 +11,7 @@ from harnpy.agent.runtime import Runtime
 from harnpy.faults import Fault, MisuseError, OptionError
 from harnpy.llm.call import Models
 from harnpy.llm.errors import CallError
-from harnpy.session import SessionStore
+from harnpy.session import SessionRegistry
 
 NUDGE = '<runtime_feedback kind="nudge">\nContinue — make progress in your reply.\n</runtime_feedback>'
 
@@ -21,7 +21,7 @@ class Program:
 
     def __init__(self, *replies: Any) -> None:
         self.models = Models(env={}.get)
-        self.sessions = SessionStore()
+        self.sessions = SessionRegistry()
         for reply in replies:
             self.models.mock.add({"text": reply} if isinstance(reply, str) else reply)
 

@@ -15,7 +15,7 @@ from harnpy.agent.runtime import Runtime
 from harnpy.faults import Interruption
 from harnpy.llm.call import Models
 from harnpy.llm.errors import CallError
-from harnpy.session import SessionStore
+from harnpy.session import SessionRegistry
 from harnpy.session.transcript import plain_message
 
 Dict = dict[str, Any]
@@ -141,7 +141,7 @@ class Run:
 
     def __init__(self, mocks: list[Dict], options: Dict, tools: list[Dict] = TOOLS) -> None:
         self.models = Models(env={}.get, warn=lambda topic, message: None)
-        self.sessions = SessionStore()
+        self.sessions = SessionRegistry()
         self.runtime = Runtime(self.models, self.sessions)
         self.events: list[Dict] = []
         self.sessions.subscribe("s", self.events.append)

@@ -13,7 +13,7 @@ from harnpy.llm.call import Models
 from harnpy.llm.errors import CallError
 from harnpy.llm.reply import Reply
 from harnpy.llm.request import Request
-from harnpy.session import SessionStore
+from harnpy.session import SessionRegistry
 
 
 class Host:
@@ -36,7 +36,7 @@ class Host:
         models = Models(env={}.get, sleep=self.slept.append)
         models.mock.add({"tool_calls": [{"name": "ask"}]})
         tools = [{"name": "ask", "executor": "host_bridge", "host_capability": "interaction.ask"}]
-        runtime = Runtime(models, SessionStore(), host_tool=self.call)
+        runtime = Runtime(models, SessionRegistry(), host_tool=self.call)
         given = {"provider": "mock", "tools": tools, "tool_format": "native", "max_iterations": 1, **options}
         return str(run_loop(runtime, "go", None, given)["transcript"]["messages"][2]["content"])
 
@@ -86,5 +86,5 @@ def test_a_model_is_waited_for_longer_and_longer(options: dict[str, Any], waits:
     slept: list[float] = []
     models = Models(env={}.get, sleep=slept.append, provided={"silent": Silent()})
     with pytest.raises(CallError, match="busy"):
-        run_loop(Runtime(models, SessionStore()), "go", None, {"provider": "silent", **options})
+        run_loop(Runtime(models, SessionRegistry()), "go", None, {"provider": "silent", **options})
     assert slept == [pytest.approx(wait) for wait in waits]

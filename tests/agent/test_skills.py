@@ -14,9 +14,9 @@ from harnpy.agent.skills.matching import candidates, path_pattern
 from harnpy.agent.skills.registry import registry_of
 from harnpy.faults import MisuseError
 from harnpy.llm.options import Options
-from harnpy.session import SessionStore
+from harnpy.session import SessionRegistry
 from harnpy.session.effects import Effects
-from harnpy.session.loop_conversation import Binding, Conversation
+from harnpy.session.loop_conversation import Conversation, SessionConversation
 
 REVIEW = {
     "name": "review",
@@ -381,10 +381,10 @@ def test_what_is_not_sticky_may_be_replaced() -> None:
 
 
 def test_the_session_keeps_the_active_skills_for_itself() -> None:
-    sessions = SessionStore()
+    sessions = SessionRegistry()
 
-    def bound(id: str) -> Binding:
-        binding = Binding(id, sessions)
+    def bound(id: str) -> SessionConversation:
+        binding = SessionConversation(id, sessions)
         binding.begin(None, "text")
         return binding
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from harnpy import Vm
 from harnpy.llm.transcript_log import FILE_NAME, VARIABLE
-from harnpy.session import SessionStore
+from harnpy.session import SessionRegistry
 from harnpy.vm.host import Host
 
 COMMON = {"type", "timestamp", "span_id", "session_id", "loop_id", "loop_depth"}
@@ -103,7 +103,7 @@ def test_a_loop_inside_a_loop_is_deeper(tmp_path: Path) -> None:
     """
     depths = {(row["session_id"], row["loop_depth"]) for row in recorded(source, tmp_path)}
     assert depths == {("outer", 0), ("inner", 1)}
-    seeded = SessionStore().seed_from_jsonl(str(tmp_path / FILE_NAME))
+    seeded = SessionRegistry().seed_from_jsonl(str(tmp_path / FILE_NAME))
     assert (seeded["ok"], seeded["messages_loaded"]) == (True, 2)
 
 

@@ -1,4 +1,4 @@
-"""What sessions mean, in the plainest words: the model that `test_model` holds a `SessionStore` against.
+"""What sessions mean, in the plainest words: the model that `test_model` holds a `SessionRegistry` against.
 
 Written from 08 §1 and §4 alone; it knows neither harnpy nor logs nor views. A session is a list
 of entries, messages and lifecycle notes, in the order in which its transcript shows them. A verb that the
@@ -364,7 +364,7 @@ class ModelSession:
 
 
 class Model:
-    """Sessions in order of use, least recent first. The verbs are those of `SessionStore`."""
+    """Sessions in order of use, least recent first. The verbs are those of `SessionRegistry`."""
 
     def __init__(self, clock: Callable[[], float], cwd: str, cap: int = 128) -> None:
         self.cap = cap

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.session import SessionError, SessionStore
+from harnpy.session import SessionError, SessionRegistry
 from harnpy.session.effects import Effects
-from harnpy.session.loop_conversation import Binding, Conversation
+from harnpy.session.loop_conversation import Conversation, SessionConversation
 from harnpy.session.transcript import lifecycle_event
 from harnpy.session.views import replay
 
@@ -24,20 +24,20 @@ def texts(messages: list[dict[str, Any]]) -> list[str]:
 
 
 @pytest.fixture
-def store() -> SessionStore:
-    store = SessionStore()
+def store() -> SessionRegistry:
+    store = SessionRegistry()
     store.open("s")
     store.inject("s", said("before"))
     return store
 
 
-def bound(store: SessionStore, id: str = "s") -> Binding:
-    binding = Binding(id, store)
+def bound(store: SessionRegistry, id: str = "s") -> SessionConversation:
+    binding = SessionConversation(id, store)
     binding.begin("sys", "text")
     return binding
 
 
-def test_a_loop_starts_from_the_sessions_messages(store: SessionStore) -> None:
+def test_a_loop_starts_from_the_sessions_messages(store: SessionRegistry) -> None:
     binding = bound(store)
     assert texts(binding.messages) == ["before"]
     snapshot = store.snapshot("s") or {}
@@ -48,7 +48,7 @@ def test_a_loop_starts_from_the_sessions_messages(store: SessionStore) -> None:
     )
 
 
-def test_what_the_loop_adds_is_in_the_session_once_it_is_stored(store: SessionStore) -> None:
+def test_what_the_loop_adds_is_in_the_session_once_it_is_stored(store: SessionRegistry) -> None:
     binding = bound(store)
     binding.add(said("a"))
     assert store.length("s") == 1
@@ -59,7 +59,7 @@ def test_what_the_loop_adds_is_in_the_session_once_it_is_stored(store: SessionSt
     assert store.session("s").version == version  # type: ignore[union-attr]
 
 
-def test_lifecycle_events_follow_the_messages(store: SessionStore) -> None:
+def test_lifecycle_events_follow_the_messages(store: SessionRegistry) -> None:
     store.append_event("s", {"kind": "early"})
     binding = bound(store)
     for text in ("a", "b"):
@@ -71,7 +71,7 @@ def test_lifecycle_events_follow_the_messages(store: SessionStore) -> None:
     assert kinds == ["message", "message", "message", "early", "provider_payload", "provider_payload"]
 
 
-def test_the_log_tells_the_turns_story(store: SessionStore) -> None:
+def test_the_log_tells_the_turns_story(store: SessionRegistry) -> None:
     binding = bound(store)
     binding.add(said("a"))
     binding.store()
@@ -91,7 +91,7 @@ def test_the_log_tells_the_turns_story(store: SessionStore) -> None:
     assert (store.snapshot("s") or {})["state"] == "paused"
 
 
-def test_a_second_turn_with_the_same_prompt_sets_no_register_again(store: SessionStore) -> None:
+def test_a_second_turn_with_the_same_prompt_sets_no_register_again(store: SessionRegistry) -> None:
     bound(store).end("completed")
     session = store.session("s")
     assert session
@@ -101,7 +101,7 @@ def test_a_second_turn_with_the_same_prompt_sets_no_register_again(store: Sessio
 
 
 def test_an_injected_message_is_seen_at_once_and_joins_the_loop_at_the_next_boundary(
-    store: SessionStore,
+    store: SessionRegistry,
 ) -> None:
     binding = bound(store)
     binding.add(said("prompt"))
@@ -118,19 +118,19 @@ def test_an_injected_message_is_seen_at_once_and_joins_the_loop_at_the_next_boun
     assert texts(store.messages("s")) == ["before", "prompt", "answer", "injected", "answer 2"]
 
 
-def test_the_same_message_may_stand_there_twice(store: SessionStore) -> None:
+def test_the_same_message_may_stand_there_twice(store: SessionRegistry) -> None:
     binding = bound(store)
     message = said("twice")
-    store.adopt("s", message)
+    store.inject_shared("s", message)
     binding.add(said("a"))
-    store.adopt("s", message)
+    store.inject_shared("s", message)
     binding.store()
     snapshot = store.snapshot("s") or {}
     assert texts(snapshot["messages"]) == ["before", "a", "twice", "twice"]
     assert len({event["id"] for event in snapshot["events"]}) == 4
 
 
-def test_the_loops_write_wins_over_a_reset_meanwhile(store: SessionStore) -> None:
+def test_the_loops_write_wins_over_a_reset_meanwhile(store: SessionRegistry) -> None:
     binding = bound(store)
     binding.add(said("a"))
     binding.store()
@@ -140,7 +140,7 @@ def test_the_loops_write_wins_over_a_reset_meanwhile(store: SessionStore) -> Non
     assert texts(store.messages("s")) == ["before", "a", "b"]
 
 
-def test_storing_into_a_closed_session_does_nothing(store: SessionStore) -> None:
+def test_storing_into_a_closed_session_does_nothing(store: SessionRegistry) -> None:
     binding = bound(store)
     binding.add(said("a"))
     binding.note(lifecycle_event("provider_payload"))
@@ -152,7 +152,7 @@ def test_storing_into_a_closed_session_does_nothing(store: SessionStore) -> None
     assert transcript["events"][-1]["kind"] == "provider_payload"
 
 
-def test_a_failed_loop_leaves_what_was_stored(store: SessionStore) -> None:
+def test_a_failed_loop_leaves_what_was_stored(store: SessionRegistry) -> None:
     binding = bound(store)
     binding.add(said("a"))
     binding.store()
@@ -166,7 +166,7 @@ def test_a_failed_loop_leaves_what_was_stored(store: SessionStore) -> None:
     assert binding.arrivals() == []
 
 
-def test_a_summary_comes_first_and_stays(store: SessionStore) -> None:
+def test_a_summary_comes_first_and_stays(store: SessionRegistry) -> None:
     store.store_transcript("s", {"messages": [said("x")], "summary": "sum"})
     binding = bound(store)
     assert (texts(binding.messages), binding.summary) == (["sum", "x"], "sum")
@@ -175,7 +175,7 @@ def test_a_summary_comes_first_and_stays(store: SessionStore) -> None:
     assert (store.snapshot("s") or {})["summary"] == "sum"
 
 
-def test_the_result_shows_this_runs_lifecycle_events_only(store: SessionStore) -> None:
+def test_the_result_shows_this_runs_lifecycle_events_only(store: SessionRegistry) -> None:
     for run in ("one", "two"):
         binding = bound(store)
         binding.add(said(run))
@@ -186,7 +186,7 @@ def test_the_result_shows_this_runs_lifecycle_events_only(store: SessionStore) -
     assert "metadata" not in transcript
 
 
-def test_an_anonymous_conversation_has_the_same_shape(store: SessionStore) -> None:
+def test_an_anonymous_conversation_has_the_same_shape(store: SessionRegistry) -> None:
     conversation = Conversation("agent_session_1", Effects())
     conversation.begin(None, "text")
     conversation.add(said("a"))
@@ -205,7 +205,7 @@ STEPS = st.lists(
 
 @given(st.lists(STEPS, max_size=30))
 def test_the_session_ends_as_the_loops_messages_and_then_what_came_too_late(steps: list[str]) -> None:
-    store = SessionStore()
+    store = SessionRegistry()
     binding = bound(store)
     wanted: list[str] = []
     waiting: list[str] = []
@@ -240,7 +240,7 @@ def test_the_session_ends_as_the_loops_messages_and_then_what_came_too_late(step
 
 
 def test_a_loop_that_puts_its_messages_in_order_meanwhile_does_not_spoil_a_compaction(
-    store: SessionStore,
+    store: SessionRegistry,
 ) -> None:
     binding = bound(store)
     for text in ("a", "b", "c"):
@@ -264,7 +264,7 @@ def test_a_loop_that_puts_its_messages_in_order_meanwhile_does_not_spoil_a_compa
     assert texts(store.history("s")) == ["before", "a", "b", "c", "answer", "late"]
 
 
-def test_a_cut_meanwhile_is_a_reason_to_refuse_a_compaction(store: SessionStore) -> None:
+def test_a_cut_meanwhile_is_a_reason_to_refuse_a_compaction(store: SessionRegistry) -> None:
     for text in ("a", "b", "c"):
         store.inject("s", said(text))
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from harnpy.session import SessionStore
+from harnpy.session import SessionRegistry
 from tests.session.model import (
     Json,
     Message,
@@ -69,14 +69,14 @@ STRATEGIES: dict[str, Json] = {
 
 
 @pytest.fixture
-def store() -> SessionStore:
-    store = SessionStore()
+def store() -> SessionRegistry:
+    store = SessionRegistry()
     store.open("s")
     return store
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_a_session_lives_through_fifty_compactions(store: SessionStore, strategy: str) -> None:
+def test_a_session_lives_through_fifty_compactions(store: SessionRegistry, strategy: str) -> None:
     opts = {"keep_last": KEEP_LAST, "compact_strategy": strategy, **STRATEGIES[strategy]}
     limit = window_limit(TALK, KEEP_LAST)
     arriving = iter(TALK)
@@ -103,7 +103,7 @@ def check_window(before: list[Message], window: list[Message]) -> None:
     assert not parted(archived, kept)
 
 
-def test_trim_and_reset_leave_the_history_its_own_way(store: SessionStore) -> None:
+def test_trim_and_reset_leave_the_history_its_own_way(store: SessionRegistry) -> None:
     for message in TALK[:100]:
         store.inject("s", message)
     store.compact("s", {"compact_strategy": "truncate"})
@@ -124,8 +124,8 @@ def meddle(archived: list[Message]) -> str:
 
 
 @pytest.mark.parametrize("callback", ["custom_compactor", "mask_callback"])
-def test_callbacks_are_given_copies(store: SessionStore, callback: str) -> None:
-    other = SessionStore()
+def test_callbacks_are_given_copies(store: SessionRegistry, callback: str) -> None:
+    other = SessionRegistry()
     other.open("s")
     for message in TALK[:100]:
         store.inject("s", message)
@@ -154,7 +154,7 @@ COUNTS = st.integers(0, 8)
 
 def archived_by(messages: list[Message], keep_last: int) -> int:
     """How many messages a compaction takes away."""
-    store = SessionStore()
+    store = SessionRegistry()
     store.open("s")
     heard: list[Json] = []
     store.subscribe("s", heard.append)

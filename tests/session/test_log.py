@@ -18,8 +18,9 @@ from harnpy.session import (
     SessionError,
     SessionExists,
     SessionNotFound,
-    SessionStore,
+    SessionRegistry,
 )
+from harnpy.session.verbs.lifecycle import trim
 from harnpy.session.views import replay
 
 
@@ -27,22 +28,22 @@ def said(text: str) -> dict[str, Any]:
     return {"role": "user", "content": text}
 
 
-def session_of(store: SessionStore, id: str) -> Session:
+def session_of(store: SessionRegistry, id: str) -> Session:
     session = store.session(id)
     assert session
     return session
 
 
 @pytest.fixture
-def store() -> SessionStore:
-    store = SessionStore()
+def store() -> SessionRegistry:
+    store = SessionRegistry()
     store.open("s")
     store.inject("s", said("a"))
     store.inject("s", said("b"))
     return store
 
 
-def test_each_verb_is_an_event(store: SessionStore) -> None:
+def test_each_verb_is_an_event(store: SessionRegistry) -> None:
     store.append_event("s", {"kind": "note"})
     store.trim("s", 1)
     store.reset("s")
@@ -71,7 +72,7 @@ def test_each_verb_is_an_event(store: SessionStore) -> None:
     }
 
 
-def test_nothing_is_lost_by_trim_or_reset(store: SessionStore) -> None:
+def test_nothing_is_lost_by_trim_or_reset(store: SessionRegistry) -> None:
     store.trim("s", 0)
     store.reset("s")
     added = [event.data for event in session_of(store, "s").events() if event.type == "message_added"]
@@ -85,7 +86,7 @@ def test_ids_and_time_stamps_are_made_when_looked_at() -> None:
         minted.append(f"id-{len(minted)}")
         return minted[-1]
 
-    store = SessionStore(effects=Effects(now=lambda: 1767225600.123456, new_id=new_id))
+    store = SessionRegistry(effects=Effects(now=lambda: 1767225600.123456, new_id=new_id))
     store.open("s")
     store.inject("s", said("a"))
     store.fork("s", "t")
@@ -95,7 +96,7 @@ def test_ids_and_time_stamps_are_made_when_looked_at() -> None:
     assert event.timestamp == "2026-01-01T00:00:00.123456Z"
 
 
-def test_an_appended_draft_keeps_its_metadata_and_cost(store: SessionStore) -> None:
+def test_an_appended_draft_keeps_its_metadata_and_cost(store: SessionRegistry) -> None:
     session = session_of(store, "s")
     draft = EventDraft("custom", {"x": 1}, metadata={"client": "cli"}, cost=0.5)
     (event,) = session.append(draft, expected_version=3)
@@ -103,20 +104,20 @@ def test_an_appended_draft_keeps_its_metadata_and_cost(store: SessionStore) -> N
     assert (session.event(2).metadata, session.event(2).cost) == ({}, 0.0)
 
 
-def test_an_append_at_another_version_is_a_conflict_and_leaves_no_trace(store: SessionStore) -> None:
+def test_an_append_at_another_version_is_a_conflict_and_leaves_no_trace(store: SessionRegistry) -> None:
     session = session_of(store, "s")
     with pytest.raises(SessionConflict, match=r"Version conflict for session 's': expected 1, found 3"):
         session.append(EventDraft("message_added", said("x")), expected_version=1)
     assert (session.version, session.length, len(session.events())) == (3, 2, 3)
 
 
-def test_types_that_mean_nothing_to_a_view_are_legal(store: SessionStore) -> None:
+def test_types_that_mean_nothing_to_a_view_are_legal(store: SessionRegistry) -> None:
     session = session_of(store, "s")
     session.append(EventDraft("from_the_future", {"x": 1}))
     assert session.length == 2
 
 
-def test_a_forks_log_is_its_own_and_says_where_it_came_from(store: SessionStore) -> None:
+def test_a_forks_log_is_its_own_and_says_where_it_came_from(store: SessionRegistry) -> None:
     store.fork("s", "t")
     store.inject("t", said("c"))
     parent, child = session_of(store, "s"), session_of(store, "t")
@@ -135,7 +136,7 @@ def test_a_forks_log_is_its_own_and_says_where_it_came_from(store: SessionStore)
     assert [event.id for event in child.events()] == [event.id for event in events]
 
 
-def test_the_origin_of_a_forks_fork_is_its_direct_parent(store: SessionStore) -> None:
+def test_the_origin_of_a_forks_fork_is_its_direct_parent(store: SessionRegistry) -> None:
     store.fork("s", "t")
     store.fork("t", "u")
     grandchild = session_of(store, "u").event(2)
@@ -146,14 +147,14 @@ def test_the_origin_of_a_forks_fork_is_its_direct_parent(store: SessionStore) ->
     assert grandchild.first is session_of(store, "s").event(2)
 
 
-def test_transcript_events_keep_their_ids_in_a_fork(store: SessionStore) -> None:
+def test_transcript_events_keep_their_ids_in_a_fork(store: SessionRegistry) -> None:
     store.fork("s", "t")
     store.fork("t", "u")
     assert (store.snapshot("u") or {})["events"] == (store.snapshot("s") or {})["events"]
 
 
 def test_forks_of_forks_may_go_a_thousand_deep() -> None:
-    store = SessionStore(cap=4)
+    store = SessionRegistry(cap=4)
     id = store.open("0")
     store.inject(id, said("root"))
     for depth in range(1, 1200):
@@ -165,7 +166,7 @@ def test_forks_of_forks_may_go_a_thousand_deep() -> None:
     assert replay(session.events()).window.messages() == session.messages()
 
 
-def test_a_replayed_fork_shows_its_parent_until_it_is_reset(store: SessionStore) -> None:
+def test_a_replayed_fork_shows_its_parent_until_it_is_reset(store: SessionRegistry) -> None:
     store.reset("s")
     store.inject("s", said("c"))
     store.fork("s", "t")
@@ -183,7 +184,7 @@ def test_a_replayed_fork_shows_its_parent_until_it_is_reset(store: SessionStore)
         (SessionNotFound("s", "agent_session_trim"), "not_found"),
         (SessionConflict("s", 1, 2), "version_conflict"),
         (SessionExists("s", 2), "exists"),
-        (InvalidArgument("agent_session_trim", "`keep_last` must be >= 0"), "invalid"),
+        (InvalidArgument("`keep_last` must be >= 0", verb="agent_session_trim"), "invalid"),
     ],
 )
 def test_errors_have_a_stable_code_and_pickle(error: SessionError, code: str) -> None:
@@ -196,8 +197,18 @@ def test_errors_have_a_stable_code_and_pickle(error: SessionError, code: str) ->
     )
 
 
+def test_a_verb_refuses_without_a_name_and_the_first_caller_adds_its_own() -> None:
+    with pytest.raises(InvalidArgument) as caught:
+        trim(SessionRegistry(), "s", -1)
+    refusal = caught.value
+    assert (str(refusal), refusal.verb) == ("`keep_last` must be >= 0", None)
+    refusal.name("agent_session_trim")
+    refusal.name("agent_loop")
+    assert str(refusal) == "agent_session_trim: `keep_last` must be >= 0"
+
+
 def test_a_cut_costs_what_came_since_the_last_one() -> None:
-    store = SessionStore()
+    store = SessionRegistry()
     store.open("s")
     for n in range(300):
         store.inject("s", {"role": "user", "content": str(n)})
@@ -211,7 +222,7 @@ def test_a_cut_costs_what_came_since_the_last_one() -> None:
 
 
 def test_every_message_of_a_long_line_of_forks_is_read_at_once() -> None:
-    store = SessionStore(cap=2000)
+    store = SessionRegistry(cap=2000)
     store.open("0")
     for n in range(1000):
         store.inject(str(n), {"role": "user", "content": str(n)})
@@ -221,7 +232,7 @@ def test_every_message_of_a_long_line_of_forks_is_read_at_once() -> None:
 
 
 def test_a_closed_parent_lives_on_only_in_what_its_forks_share() -> None:
-    store = SessionStore()
+    store = SessionRegistry()
     store.open("parent")
     store.inject("parent", {"role": "user", "content": "shared"})
     store.fork("parent", "child")
@@ -241,7 +252,7 @@ def test_a_closed_parent_lives_on_only_in_what_its_forks_share() -> None:
 
 
 def test_the_log_of_a_fork_of_a_fork_of_a_fork() -> None:
-    store = SessionStore()
+    store = SessionRegistry()
     store.open("0")
     for n in range(300):
         store.inject(str(n), {"role": "user", "content": str(n)})

@@ -1,4 +1,4 @@
-"""Every verb of a `SessionStore` does what the model does, over long random runs.
+"""Every verb of a `SessionRegistry` does what the model does, over long random runs.
 
 One step is one call, made in both: the same answer, or the same refusal and nothing changed. After it, all
 that can be read from the store must be the model's. What goes in and what comes out is spoilt afterwards,
@@ -18,7 +18,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from harnpy.session import Effects, SessionError, SessionStore
+from harnpy.session import Effects, SessionError, SessionRegistry
 from harnpy.session.views import replay
 from tests.session.model import Json, Message, Model, ModelSession, Refused, cut_of, parted, result_ids
 from tests.session.shapes import SHAPES
@@ -366,7 +366,7 @@ class Sessions(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.clock = 1767225600.0
-        self.store = SessionStore(effects=Effects(now=lambda: self.clock, cwd=lambda: CWD))
+        self.store = SessionRegistry(effects=Effects(now=lambda: self.clock, cwd=lambda: CWD))
         self.model = Model(lambda: self.clock, CWD)
         self.heard: list[Json] = []
         self.farewells: list[Json] = []

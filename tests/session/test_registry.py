@@ -1,4 +1,4 @@
-"""The verbs of `SessionStore`: results, refusals, lineage, use order (08 §1.1–1.8)."""
+"""The verbs of `SessionRegistry`: results, refusals, lineage, use order (08 §1.1–1.8)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harnpy.faults import Interruption
-from harnpy.session import Effects, InvalidArgument, SessionError, SessionStack, SessionStore
+from harnpy.session import Effects, InvalidArgument, SessionError, SessionRegistry, SessionStack
 
 USER = {"role": "user", "content": "hi"}
 
@@ -18,20 +18,20 @@ def said(text: str, role: str = "user") -> dict[str, Any]:
     return {"role": role, "content": text}
 
 
-def contents(store: SessionStore, id: str) -> list[Any]:
+def contents(store: SessionRegistry, id: str) -> list[Any]:
     return [message["content"] for message in store.messages(id)]
 
 
 @pytest.fixture
-def store() -> SessionStore:
-    store = SessionStore(effects=Effects(now=lambda: 1767225600.042, cwd=lambda: "/work"))
+def store() -> SessionRegistry:
+    store = SessionRegistry(effects=Effects(now=lambda: 1767225600.042, cwd=lambda: "/work"))
     store.open("s")
     for text in "abc":
         store.inject("s", said(text))
     return store
 
 
-REFUSALS: list[tuple[Callable[[SessionStore], Any], str]] = [
+REFUSALS: list[tuple[Callable[[SessionRegistry], Any], str]] = [
     (lambda s: s.open(" "), "agent_session_open: `id` must not be empty"),
     (
         lambda s: s.open("t", {"z": 1, "x": 2}),
@@ -99,7 +99,7 @@ REFUSALS: list[tuple[Callable[[SessionStore], Any], str]] = [
 
 @pytest.mark.parametrize(("call", "message"), REFUSALS, ids=[message for _, message in REFUSALS])
 def test_a_refused_call_says_why_and_changes_nothing(
-    store: SessionStore, call: Callable[[SessionStore], Any], message: str
+    store: SessionRegistry, call: Callable[[SessionRegistry], Any], message: str
 ) -> None:
     store.open("other")
     session = store.session("s")
@@ -111,7 +111,7 @@ def test_a_refused_call_says_why_and_changes_nothing(
     assert (session.version, store.ids(), store.ancestry("s")) == before
 
 
-def test_unknown_ids_are_tolerated_where_the_reference_says_so(store: SessionStore) -> None:
+def test_unknown_ids_are_tolerated_where_the_reference_says_so(store: SessionRegistry) -> None:
     assert not store.exists("t")
     assert store.snapshot("t") is None
     assert store.snapshot_value("t") is None
@@ -121,18 +121,18 @@ def test_unknown_ids_are_tolerated_where_the_reference_says_so(store: SessionSto
     assert not store.exists("t")
 
 
-def test_open_is_idempotent(store: SessionStore) -> None:
+def test_open_is_idempotent(store: SessionRegistry) -> None:
     assert store.open("s") == "s"
     assert contents(store, "s") == ["a", "b", "c"]
 
 
-def test_open_mints_an_id(store: SessionStore) -> None:
+def test_open_mints_an_id(store: SessionRegistry) -> None:
     id = store.open()
     assert len(id) == 36
     assert store.exists(id)
 
 
-def test_trim_keeps_the_newest_and_counts_them(store: SessionStore) -> None:
+def test_trim_keeps_the_newest_and_counts_them(store: SessionRegistry) -> None:
     assert store.trim("s", 5) == 3
     assert store.trim("s", 2) == 2
     assert contents(store, "s") == ["b", "c"]
@@ -140,7 +140,7 @@ def test_trim_keeps_the_newest_and_counts_them(store: SessionStore) -> None:
     assert contents(store, "s") == []
 
 
-def test_reset_empties_the_transcript_and_keeps_the_rest(store: SessionStore) -> None:
+def test_reset_empties_the_transcript_and_keeps_the_rest(store: SessionRegistry) -> None:
     child = store.fork("s")
     heard: list[dict[str, Any]] = []
     store.subscribe(child, heard.append)
@@ -153,7 +153,7 @@ def test_reset_empties_the_transcript_and_keeps_the_rest(store: SessionStore) ->
     assert store.subscriber_count(child) == 1
 
 
-def test_a_snapshot_has_every_key(store: SessionStore) -> None:
+def test_a_snapshot_has_every_key(store: SessionRegistry) -> None:
     snapshot = store.snapshot("s")
     assert snapshot
     assert set(snapshot) == {
@@ -167,7 +167,7 @@ def test_a_snapshot_has_every_key(store: SessionStore) -> None:
     assert dict(snapshot) == store.snapshot_value("s")
 
 
-def test_a_fork_has_the_transcript_its_own_metadata_and_a_parent(store: SessionStore) -> None:
+def test_a_fork_has_the_transcript_its_own_metadata_and_a_parent(store: SessionRegistry) -> None:
     store.append_event("s", {"kind": "note", "text": "n"})
     child = store.fork("s", "child")
     parent, fork = dict(store.snapshot("s") or {}), dict(store.snapshot(child) or {})
@@ -181,7 +181,7 @@ def test_a_fork_has_the_transcript_its_own_metadata_and_a_parent(store: SessionS
     assert contents(store, child)[-1] == "only there"
 
 
-def test_forking_onto_a_session_replaces_its_transcript_and_its_parent(store: SessionStore) -> None:
+def test_forking_onto_a_session_replaces_its_transcript_and_its_parent(store: SessionRegistry) -> None:
     store.fork("s", "child")
     heard: list[dict[str, Any]] = []
     store.subscribe("child", heard.append)
@@ -195,7 +195,7 @@ def test_forking_onto_a_session_replaces_its_transcript_and_its_parent(store: Se
     assert (store.snapshot("child") or {})["metadata"] == {"parent_session_id": "t"}
 
 
-def test_fork_at_counts_events_up_to_the_kept_message(store: SessionStore) -> None:
+def test_fork_at_counts_events_up_to_the_kept_message(store: SessionRegistry) -> None:
     store.open("t")
     store.inject("t", said("m1"))
     store.append_event("t", {"kind": "sub_agent_start"})
@@ -214,14 +214,14 @@ def test_fork_at_counts_events_up_to_the_kept_message(store: SessionStore) -> No
     assert branch(3) == (4, ["m1", "m2"], everything)
 
 
-def test_a_plain_fork_forgets_where_its_parent_branched(store: SessionStore) -> None:
+def test_a_plain_fork_forgets_where_its_parent_branched(store: SessionRegistry) -> None:
     first = store.fork_at("s", 1)
     second = store.fork(first)
     assert (store.snapshot(first) or {})["branched_at_event_index"] == 1
     assert (store.snapshot(second) or {})["branched_at_event_index"] is None
 
 
-def test_the_root_is_the_highest_id_still_reachable(store: SessionStore) -> None:
+def test_the_root_is_the_highest_id_still_reachable(store: SessionRegistry) -> None:
     store.fork("s", "child")
     store.fork("child", "grandchild")
     assert (store.ancestry("grandchild") or {})["root_id"] == "s"
@@ -233,14 +233,14 @@ def test_the_root_is_the_highest_id_still_reachable(store: SessionStore) -> None
     assert (store.ancestry("grandchild") or {})["root_id"] == "child"
 
 
-def test_a_cycle_of_parents_ends_the_walk(store: SessionStore) -> None:
+def test_a_cycle_of_parents_ends_the_walk(store: SessionRegistry) -> None:
     store.fork("s", "t")
     store.fork("t", "s")
     assert (store.ancestry("s") or {})["root_id"] == "t"
     assert (store.ancestry("t") or {})["root_id"] == "s"
 
 
-def test_closed_children_stay_listed(store: SessionStore) -> None:
+def test_closed_children_stay_listed(store: SessionRegistry) -> None:
     store.fork("s", "child")
     store.close("child")
     assert (store.ancestry("s") or {})["child_ids"] == ["child"]
@@ -256,7 +256,7 @@ def test_closed_children_stay_listed(store: SessionStore) -> None:
     ],
 )
 def test_closing_tells_subscribers_before_the_session_goes(
-    store: SessionStore, status: Any, reason: Any, verbatim: Any
+    store: SessionRegistry, status: Any, reason: Any, verbatim: Any
 ) -> None:
     heard: list[dict[str, Any]] = []
 
@@ -278,7 +278,7 @@ def test_closing_tells_subscribers_before_the_session_goes(
     assert not store.exists("s")
 
 
-def test_a_subscriber_may_close_what_is_closing(store: SessionStore) -> None:
+def test_a_subscriber_may_close_what_is_closing(store: SessionRegistry) -> None:
     heard: list[str] = []
 
     def on_event(event: dict[str, Any]) -> None:
@@ -293,7 +293,7 @@ def test_a_subscriber_may_close_what_is_closing(store: SessionStore) -> None:
 
 def test_what_a_subscriber_raises_is_a_warning_and_the_next_one_is_called() -> None:
     warnings: list[tuple[str, str]] = []
-    store = SessionStore(effects=Effects(warn=lambda topic, text: warnings.append((topic, text))))
+    store = SessionRegistry(effects=Effects(warn=lambda topic, text: warnings.append((topic, text))))
     heard: list[dict[str, Any]] = []
 
     def broken(event: dict[str, Any]) -> None:
@@ -310,7 +310,7 @@ def test_what_a_subscriber_raises_is_a_warning_and_the_next_one_is_called() -> N
 
 
 def test_the_least_recently_used_session_makes_room() -> None:
-    store = SessionStore(cap=2)
+    store = SessionRegistry(cap=2)
     store.open("a")
     store.open("b")
     store.open("a")
@@ -320,7 +320,7 @@ def test_the_least_recently_used_session_makes_room() -> None:
 
 @pytest.mark.parametrize("read", ["exists", "length", "snapshot", "ancestry", "messages"])
 def test_reads_are_no_use(read: str) -> None:
-    store = SessionStore()
+    store = SessionRegistry()
     store.open("a")
     store.open("b")
     getattr(store, read)("a")
@@ -339,8 +339,8 @@ def test_reads_are_no_use(read: str) -> None:
         lambda s: s.store_transcript("a", {}),
     ],
 )
-def test_all_else_is_use(use: Callable[[SessionStore], Any]) -> None:
-    store = SessionStore()
+def test_all_else_is_use(use: Callable[[SessionRegistry], Any]) -> None:
+    store = SessionRegistry()
     store.open("a")
     store.open("b")
     use(store)
@@ -348,7 +348,7 @@ def test_all_else_is_use(use: Callable[[SessionStore], Any]) -> None:
 
 
 def test_an_evicted_session_hears_why_and_is_gone() -> None:
-    store = SessionStore(cap=1)
+    store = SessionRegistry(cap=1)
     heard: list[dict[str, Any]] = []
     store.subscribe("a", heard.append)
     store.open("b")
@@ -357,7 +357,7 @@ def test_an_evicted_session_hears_why_and_is_gone() -> None:
 
 
 def test_a_driven_session_is_never_evicted() -> None:
-    store = SessionStore(cap=1)
+    store = SessionRegistry(cap=1)
     store.open("a")
     with store.enter("a"):
         store.open("b")
@@ -369,7 +369,7 @@ def test_a_driven_session_is_never_evicted() -> None:
 
 
 def test_with_cap_one_a_fork_outlives_its_parent() -> None:
-    store = SessionStore(cap=1)
+    store = SessionRegistry(cap=1)
     store.open("a")
     store.inject("a", USER)
     store.fork("a", "b")
@@ -379,7 +379,7 @@ def test_with_cap_one_a_fork_outlives_its_parent() -> None:
 
 
 def test_a_fork_that_evicts_its_source_has_the_transcript_from_before() -> None:
-    store = SessionStore(cap=2)
+    store = SessionRegistry(cap=2)
     store.open("driven")
     store.open("a")
     store.inject("a", USER)
@@ -390,7 +390,7 @@ def test_a_fork_that_evicts_its_source_has_the_transcript_from_before() -> None:
 
 
 def test_a_lower_cap_takes_effect_as_sessions_come() -> None:
-    store = SessionStore()
+    store = SessionRegistry()
     for id in "abc":
         store.open(id)
     store.set_cap(0)
@@ -400,7 +400,7 @@ def test_a_lower_cap_takes_effect_as_sessions_come() -> None:
 
 
 def test_a_subscriber_of_the_evicted_may_open_the_very_session_that_needs_room() -> None:
-    store = SessionStore(cap=1)
+    store = SessionRegistry(cap=1)
 
     def on_event(event: dict[str, Any]) -> None:
         store.open("b")
@@ -414,7 +414,7 @@ def test_a_subscriber_of_the_evicted_may_open_the_very_session_that_needs_room()
 # The current-session stack.
 
 
-def test_the_innermost_session_is_current(store: SessionStore) -> None:
+def test_the_innermost_session_is_current(store: SessionRegistry) -> None:
     assert store.current_id() is None
     with store.enter("s"):
         with store.enter("inner"):
@@ -430,7 +430,7 @@ def test_the_innermost_session_is_current(store: SessionStore) -> None:
 def test_each_task_has_its_own_stack() -> None:
     stacks = {"one": SessionStack(), "two": SessionStack()}
     running = "one"
-    store = SessionStore(stack=lambda: stacks[running])
+    store = SessionRegistry(stack=lambda: stacks[running])
     with store.enter("a"):
         running = "two"
         assert store.current_id() is None
@@ -442,7 +442,7 @@ def test_each_task_has_its_own_stack() -> None:
 # What is in Python's hands.
 
 
-def test_what_is_given_and_what_is_got_can_be_changed_without_harm(store: SessionStore) -> None:
+def test_what_is_given_and_what_is_got_can_be_changed_without_harm(store: SessionRegistry) -> None:
     block = {"type": "text", "text": "x"}
     message = {"role": "user", "content": [block]}
     store.inject("s", message)
@@ -456,7 +456,7 @@ def test_what_is_given_and_what_is_got_can_be_changed_without_harm(store: Sessio
     assert (store.snapshot("s") or {})["events"][-1]["text"] == "x"
 
 
-def test_a_snapshot_stands_still(store: SessionStore) -> None:
+def test_a_snapshot_stands_still(store: SessionRegistry) -> None:
     snapshot = store.snapshot("s") or {}
     store.inject("s", USER)
     store.fork("s")
@@ -466,7 +466,7 @@ def test_a_snapshot_stands_still(store: SessionStore) -> None:
 # Workspace options of open.
 
 
-def test_open_takes_a_workspace(store: SessionStore) -> None:
+def test_open_takes_a_workspace(store: SessionRegistry) -> None:
     anchor = {
         "primary": "src/./lib/..",
         "additional_roots": [{"path": "//x//", "mount_mode": "read_write"}, "y"],
@@ -491,7 +491,7 @@ def test_open_takes_a_workspace(store: SessionStore) -> None:
     assert (store.snapshot("w") or {})["events"][-1]["text"] == "anchor_cleared"
 
 
-def test_a_fork_takes_the_workspace_along(store: SessionStore) -> None:
+def test_a_fork_takes_the_workspace_along(store: SessionRegistry) -> None:
     store.open("w", {"workspace_anchor": "/a", "workspace_policy": {"default_mount_mode": "read_write"}})
     child = store.snapshot(store.fork("w")) or {}
     assert child["workspace_anchor"]["primary"] == "/a"
@@ -501,7 +501,7 @@ def test_a_fork_takes_the_workspace_along(store: SessionStore) -> None:
 # Transcripts from outside.
 
 
-def test_a_stored_transcript_replaces_the_messages_and_keeps_the_rest(store: SessionStore) -> None:
+def test_a_stored_transcript_replaces_the_messages_and_keeps_the_rest(store: SessionRegistry) -> None:
     store.append_event("s", {"kind": "early"})
     store.store_transcript(
         "s",
@@ -519,12 +519,12 @@ def test_a_stored_transcript_replaces_the_messages_and_keeps_the_rest(store: Ses
     assert (messages[0], summary) == (said("sum"), "sum")
 
 
-def test_a_summary_that_stands_first_isnt_put_there_again(store: SessionStore) -> None:
+def test_a_summary_that_stands_first_isnt_put_there_again(store: SessionRegistry) -> None:
     store.store_transcript("s", {"messages": [said("sum"), said("x")], "summary": "sum"})
     assert store.prompt_state("s")[0] == [said("sum"), said("x")]
 
 
-def test_clear_forgets_everything(store: SessionStore) -> None:
+def test_clear_forgets_everything(store: SessionRegistry) -> None:
     store.clear()
     assert store.ids() == []
     store.open("s")
@@ -532,7 +532,7 @@ def test_clear_forgets_everything(store: SessionStore) -> None:
 
 
 def test_a_scratchpad_that_holds_itself_is_refused() -> None:
-    store = SessionStore()
+    store = SessionRegistry()
     store.open("s")
     scratchpad: dict[str, Any] = {}
     scratchpad["self"] = scratchpad
@@ -545,7 +545,7 @@ def test_a_scratchpad_that_holds_itself_is_refused() -> None:
 def test_a_session_seeded_while_another_takes_its_id_is_refused(tmp_path: Path) -> None:
     sidecar = tmp_path / "x.jsonl"
     sidecar.write_text('{"type": "message", "role": "user", "content": "recorded"}\n')
-    store = SessionStore(cap=1)
+    store = SessionRegistry(cap=1)
 
     def on_event(event: dict[str, Any]) -> None:
         store.open("z")
@@ -559,7 +559,7 @@ def test_a_session_seeded_while_another_takes_its_id_is_refused(tmp_path: Path) 
 
 
 def test_a_fork_that_is_interrupted_leaves_nothing_behind() -> None:
-    store = SessionStore(cap=2)
+    store = SessionRegistry(cap=2)
 
     def on_event(event: dict[str, Any]) -> None:
         raise Interruption

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harnpy.session import Effects, SessionStore
+from harnpy.session import Effects, SessionRegistry
 from harnpy.session.sink import SIZE_LIMIT, VARIABLE
 
 
@@ -21,8 +21,8 @@ class Clock:
         return self.time
 
 
-def store_in(directory: str | None, **effects: Any) -> SessionStore:
-    return SessionStore(effects=Effects(Clock(), env={VARIABLE: directory}.get, **effects))
+def store_in(directory: str | None, **effects: Any) -> SessionRegistry:
+    return SessionRegistry(effects=Effects(Clock(), env={VARIABLE: directory}.get, **effects))
 
 
 def rows(path: Path) -> list[dict[str, Any]]:

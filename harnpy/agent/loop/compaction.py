@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.faults import MisuseError
 from harnpy.llm.configuration.context import context_window
-from harnpy.session.resize.engine import KEEP_LAST, TOKEN_THRESHOLD, TOOL_OUTPUT_MAX_CHARS, ResizePolicy
+from harnpy.session.resize.policy import KEEP_LAST, TOKEN_THRESHOLD, TOOL_OUTPUT_MAX_CHARS, ResizePolicy
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -20,7 +20,7 @@ from harnpy.agent.skills.loading import LOAD_SKILL
 from harnpy.agent.tools.search import DeferredTools, searcher
 from harnpy.agent.tools.toolbox import Toolbox, refuse_unbacked, validate_surface
 from harnpy.llm.tools import native_style, tool_entries
-from harnpy.session.loop_conversation import Binding, Conversation
+from harnpy.session.loop_conversation import Conversation, SessionConversation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -149,7 +149,7 @@ def _conversation(runtime: Runtime, options: LoopOptions) -> Conversation:
     """The conversation of the session that the options name; without one it is the loop's alone."""
     sessions = runtime.sessions
     if options.session_id:
-        return Binding(options.session_id, sessions)
+        return SessionConversation(options.session_id, sessions)
     return Conversation(f"agent_session_{sessions.effects.new_id()}", sessions.effects)
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from harnpy.agent.loop.prompts import FEEDBACK, feedback
 from harnpy.llm.messages import prompt_text, request_message
 from harnpy.session.resize.engine import compact, content_bytes, message_bytes
+from harnpy.session.resize.notes import compacted_event, note_of
 from harnpy.session.resize.summaries import byte_length
-from harnpy.session.verbs.compaction import compacted_event, note_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from harnpy.llm.transcript_log import Segment
     from harnpy.reading.dicts import Dict
     from harnpy.session.loop_conversation import Conversation
-    from harnpy.session.resize.engine import Compaction
+    from harnpy.session.resize.policy import Compaction
 
 
 #: What the transcript says of a compaction, by when it happened.

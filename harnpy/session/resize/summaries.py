@@ -13,7 +13,7 @@ from harnpy.session.transcript import RESULT_ROLES
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from harnpy.session.resize.engine import ResizePolicy
+    from harnpy.session.resize.policy import ResizePolicy
 
     Message = dict[str, Any]
 

@@ -1,1 +1,1 @@
-"""What can be done to a live session, one group of verbs a module. Spec: 08 §1."""
+"""What can be done to a live session: functions over `Residents`, one module a group. Spec: 08 §1."""

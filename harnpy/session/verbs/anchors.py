@@ -26,47 +26,45 @@ _ROOT_KEYS = ("path", "mount_mode", "mounted_at")
 _POLICY_KEYS = ("default_mount_mode",)
 
 
-def read_policy(verb: str, given: Any) -> Dict:
+def read_policy(given: Any) -> Dict:
     """The policy that ``given`` stands for."""
-    check(verb, "policy", given, mapping)
-    known_keys(verb, "workspace policy key", given, _POLICY_KEYS)
+    check("policy", given, mapping)
+    known_keys("workspace policy key", given, _POLICY_KEYS)
     if "default_mount_mode" not in given:
         return dict(DEFAULT_POLICY)
-    return {"default_mount_mode": mount_mode(verb, "default_mount_mode", given["default_mount_mode"])}
+    return {"default_mount_mode": mount_mode("default_mount_mode", given["default_mount_mode"])}
 
 
-def read_anchor(verb: str, given: Any, policy: Dict, effects: Effects) -> Dict | None:
+def read_anchor(given: Any, policy: Dict, effects: Effects) -> Dict | None:
     """The anchor that ``given`` stands for: a dict, a string (its primary) or None (no anchor)."""
-    anchor_kind(verb, given)
+    anchor_kind(given)
     if given is None:
         return None
     if isinstance(given, str):
         given = {"primary": given}
-    known_keys(verb, "workspace anchor key", given, _ANCHOR_KEYS)
+    known_keys("workspace anchor key", given, _ANCHOR_KEYS)
     primary = given.get("primary")
     if not isinstance(primary, str) or not primary:
-        raise InvalidArgument(verb, "`anchor.primary` must be a non-empty string")
+        raise InvalidArgument("`anchor.primary` must be a non-empty string")
     anchored_at = given.get("anchored_at")
     if anchored_at is not None:
-        check(verb, "anchor.anchored_at", anchored_at, timestamp)
+        check("anchor.anchored_at", anchored_at, timestamp)
     roots = given.get("additional_roots")
     if roots is not None and not isinstance(roots, list):
-        raise InvalidArgument(verb, "`anchor.additional_roots` must be a list")
+        raise InvalidArgument("`anchor.additional_roots` must be a list")
     primary = normal_path(primary, effects)
     return {
         "primary": primary,
-        "additional_roots": _mounted(verb, roots or [], primary, policy, effects),
+        "additional_roots": _mounted(roots or [], primary, policy, effects),
         "anchored_at": rfc3339(effects.now()) if anchored_at is None else anchored_at,
     }
 
 
-def mount_mode(verb: str, key: str, given: Any) -> str:
+def mount_mode(key: str, given: Any) -> str:
     if not isinstance(given, str):
-        raise InvalidArgument(verb, f"`{key}` must be a string")
+        raise InvalidArgument(f"`{key}` must be a string")
     if given not in MOUNT_MODES:
-        raise InvalidArgument(
-            verb, f"invalid mount mode '{given}' (expected one of: {', '.join(MOUNT_MODES)})"
-        )
+        raise InvalidArgument(f"invalid mount mode '{given}' (expected one of: {', '.join(MOUNT_MODES)})")
     return given
 
 
@@ -75,37 +73,37 @@ def normal_path(path: str, effects: Effects) -> str:
     return "/" + os.path.normpath(os.path.join(effects.cwd(), path)).lstrip("/")
 
 
-def anchor_kind(verb: str, given: Any) -> None:
+def anchor_kind(given: Any) -> None:
     if given is not None and not isinstance(given, str | dict):
-        raise InvalidArgument(verb, "`anchor` must be a dict, string, or nil")
+        raise InvalidArgument("`anchor` must be a dict, string, or nil")
 
 
-def root_kind(verb: str, root: Any) -> None:
+def root_kind(root: Any) -> None:
     if not isinstance(root, str) or not root:
-        raise InvalidArgument(verb, "`root` must be a non-empty string")
+        raise InvalidArgument("`root` must be a non-empty string")
 
 
-def _mounted(verb: str, given: list[Any], primary: str, policy: Dict, effects: Effects) -> list[Dict]:
+def _mounted(given: list[Any], primary: str, policy: Dict, effects: Effects) -> list[Dict]:
     """The roots that an anchor brings; a path that comes twice keeps its place and takes the last mode."""
     now = rfc3339(effects.now())
     roots: dict[str, Dict] = {}
     for item in given:
-        root = _root(verb, item, policy, now, effects)
+        root = _root(item, policy, now, effects)
         if root["path"] == primary:
-            raise InvalidArgument(verb, "root is the primary workspace root")
+            raise InvalidArgument("root is the primary workspace root")
         roots[root["path"]] = root
     return list(roots.values())
 
 
-def _root(verb: str, given: Any, policy: Dict, now: str, effects: Effects) -> Dict:
+def _root(given: Any, policy: Dict, now: str, effects: Effects) -> Dict:
     root = given if isinstance(given, dict) else {"path": given}
-    known_keys(verb, "workspace root key", root, _ROOT_KEYS)
-    root_kind(verb, root.get("path"))
+    known_keys("workspace root key", root, _ROOT_KEYS)
+    root_kind(root.get("path"))
     mode, since = root.get("mount_mode"), root.get("mounted_at")
     if since is not None:
-        check(verb, "mounted_at", since, timestamp)
+        check("mounted_at", since, timestamp)
     return {
         "path": normal_path(root["path"], effects),
-        "mount_mode": policy["default_mount_mode"] if mode is None else mount_mode(verb, "mount_mode", mode),
+        "mount_mode": policy["default_mount_mode"] if mode is None else mount_mode("mount_mode", mode),
         "mounted_at": since or now,
     }

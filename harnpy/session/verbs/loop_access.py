@@ -4,62 +4,66 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harnpy.session.registry import Registry
 from harnpy.session.values import detached
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
     from harnpy.session.log import Session
-    from harnpy.session.loop_conversation import Binding
+    from harnpy.session.residents import Follower, Residents
 
 
-class Driving(Registry):
-    """`bind` and what a binding asks for; feedback; transcripts that a host stores."""
+def prompt_state(residents: Residents, id: str) -> tuple[list[Dict], str | None]:
+    """Return what a loop starts from: the messages, led by the summary, and the summary."""
+    messages, summary = residents.find(id).session.prompt_state()
+    return detached(messages), summary
 
-    def prompt_state(self, id: str) -> tuple[list[Dict], str | None]:
-        """What a loop starts from: the messages, led by the summary, and the summary."""
-        messages, summary = self._known("agent_session_prompt_state", id).session.prompt_state()
-        return detached(messages), summary
 
-    def store_transcript(self, id: str, transcript: Dict) -> None:
-        """Let the session hold what ``transcript`` holds. Unknown ids are ignored."""
-        resident = self._residents.get(id)
-        if resident is None:
-            return
-        self.touch(id)
-        resident.session.restore(detached(transcript))
+def store_transcript(residents: Residents, id: str, transcript: Dict) -> None:
+    """Replace the session's contents with the transcript's. Ignores unknown ids."""
+    resident = residents.by_id.get(id)
+    if resident is None:
+        return
+    residents.touch(id)
+    resident.session.restore(detached(transcript))
 
-    def bind(self, binding: Binding) -> Session:
-        """Open the binding's session, and let it hear of what others do to it."""
-        resident = self._opened(binding.id)
-        resident.bindings.append(binding)
-        return resident.session
 
-    def bound(self, binding: Binding) -> Session | None:
-        """The binding's session; None once it was closed, even if another one has its id now."""
-        resident = self._residents.get(binding.id)
-        return resident.session if resident is not None and binding in resident.bindings else None
+def follow(residents: Residents, follower: Follower) -> Session:
+    """Open the follower's session and notify the follower of what others do to it."""
+    resident = residents.open_resident(follower.id)
+    resident.followers.append(follower)
+    return resident.session
 
-    def overtake(self, binding: Binding) -> None:
-        """Tell other loops on the binding's session that it compacted the conversation."""
-        resident = self._residents.get(binding.id)
-        for other in resident.bindings if resident is not None else ():
-            if other is not binding:
-                other.overtaken()
 
-    def unbind(self, binding: Binding) -> None:
-        resident = self._residents.get(binding.id)
-        if resident is not None and binding in resident.bindings:
-            resident.bindings.remove(binding)
+def followed(residents: Residents, follower: Follower) -> Session | None:
+    """Return the follower's session; None once it was closed, even if its id has been reused."""
+    resident = residents.by_id.get(follower.id)
+    return resident.session if resident is not None and follower in resident.followers else None
 
-    def inject_feedback(self, id: str, kind: str, content: str) -> None:
-        """Queue a note for the loop that runs under ``id`` now or next."""
-        self._feedback.setdefault(id, []).append((kind, content))
 
-    def has_feedback(self, id: str) -> bool:
-        """Whether a note is queued for the loop that runs under ``id``."""
-        return bool(self._feedback.get(id))
+def notify_overtaken(residents: Residents, follower: Follower) -> None:
+    """Notify the session's other followers that this one compacted it."""
+    resident = residents.by_id.get(follower.id)
+    for other in resident.followers if resident is not None else ():
+        if other is not follower:
+            other.overtaken()
 
-    def take_feedback(self, id: str) -> list[tuple[str, str]]:
-        """The queued (kind, content) pairs, which leave the queue."""
-        return self._feedback.pop(id, [])
+
+def unfollow(residents: Residents, follower: Follower) -> None:
+    resident = residents.by_id.get(follower.id)
+    if resident is not None and follower in resident.followers:
+        resident.followers.remove(follower)
+
+
+def inject_feedback(residents: Residents, id: str, kind: str, content: str) -> None:
+    """Queue a note for the loop that runs under ``id`` now or next."""
+    residents.feedback.setdefault(id, []).append((kind, content))
+
+
+def has_feedback(residents: Residents, id: str) -> bool:
+    """Whether a note is queued for the loop that runs under ``id``."""
+    return bool(residents.feedback.get(id))
+
+
+def take_feedback(residents: Residents, id: str) -> list[tuple[str, str]]:
+    """Remove and return the queued (kind, content) pairs."""
+    return residents.feedback.pop(id, [])

@@ -52,7 +52,7 @@ def count(value: Any) -> str | None:
     return integer(value) or (None if value >= 0 else "must be >= 0")
 
 
-def read_options(verb: str, given: Any, kinds: Mapping[str, Kind]) -> Dict:
+def read_options(given: Any, kinds: Mapping[str, Kind]) -> Dict:
     """The options that are set, in the order of ``kinds``; what is nil counts as not set.
 
     Raises `InvalidArgument` for the first unknown key, else for the first value of another kind.
@@ -60,32 +60,32 @@ def read_options(verb: str, given: Any, kinds: Mapping[str, Kind]) -> Dict:
     if given is None:
         return {}
     if not isinstance(given, dict):
-        raise InvalidArgument(verb, "`opts` must be a dict or nil")
-    known_keys(verb, "option key", given, kinds)
+        raise InvalidArgument("`opts` must be a dict or nil")
+    known_keys("option key", given, kinds)
     options = {key: given[key] for key in kinds if given.get(key) is not None}
     for key, value in options.items():
-        check(verb, key, value, kinds[key])
+        check(key, value, kinds[key])
     return {key: detached(value) for key, value in options.items()}
 
 
-def known_keys(verb: str, what: str, given: Dict, known: Iterable[str]) -> None:
+def known_keys(what: str, given: Dict, known: Iterable[str]) -> None:
     """Raise `InvalidArgument` for the first key, in ascending order, that isn't ``known``."""
     expected = tuple(known)
     for key in sorted(given):
         if key not in expected:
-            raise InvalidArgument(verb, f"unknown {what} '{key}' (expected one of: {', '.join(expected)})")
+            raise InvalidArgument(f"unknown {what} '{key}' (expected one of: {', '.join(expected)})")
 
 
-def check(verb: str, name: str, value: Any, kind: Kind) -> None:
+def check(name: str, value: Any, kind: Kind) -> None:
     """Raise `InvalidArgument` unless the argument ``name`` is of that kind."""
     problem = kind(value)
     if problem is not None:
-        raise InvalidArgument(verb, f"`{name}` {problem}")
+        raise InvalidArgument(f"`{name}` {problem}")
 
 
-def not_blank(verb: str, name: str, text: str | None) -> None:
+def not_blank(name: str, text: str | None) -> None:
     """Raise `InvalidArgument` for a text of nothing but white space, or what is no text; None is fine."""
     if text is not None:
-        check(verb, name, text, string)
+        check(name, text, string)
         if not text.strip():
-            raise InvalidArgument(verb, f"`{name}` must not be empty")
+            raise InvalidArgument(f"`{name}` must not be empty")

@@ -1,6 +1,6 @@
-"""`seed_from_jsonl`: a new session that goes on where a recorded one stopped. Spec: 08 §3.4.
+"""`seed_from_jsonl`: create a session that continues a recorded one. Spec: 08 §3.4.
 
-What is wrong with the call raises; what is wrong with the file is answered, and no session is made.
+A wrong argument raises. A bad file is reported in the result, and no session is created.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from harnpy.session import sidecar
 from harnpy.session.effects import system_reason
 from harnpy.session.events import EventDraft
 from harnpy.session.log import Session
-from harnpy.session.registry import Registry
 from harnpy.session.sidecar import SidecarError
 from harnpy.session.verbs.options import boolean, check, count, not_blank, read_options, string
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
+    from harnpy.session.residents import Residents
     from harnpy.session.sidecar import Source
 
 
@@ -32,78 +32,78 @@ _OPTIONS = {
 }
 
 
-class Seeding(Registry):
-    """`seed_from_jsonl`."""
+def seed_from_jsonl(residents: Residents, jsonl_path: str, opts: Dict | None = None) -> Dict:
+    """Create a session from a sidecar's messages. Return ``{ok, session_id?, …, error?}``."""
+    check("jsonl_path", jsonl_path, string)
+    options = read_options(opts, _OPTIONS)
+    not_blank("rename_session", options.get("rename_session"))
+    known: Dict = {}  # what a failure reports beside its reason
+    try:
+        rows = sidecar.read_rows(_text_of(residents, jsonl_path), residents.effects.parse_json)
+        if not rows.records:
+            raise SidecarError(f"'{jsonl_path}' contains no transcript records")
+        known["source_records"] = len(rows.records)
+        source = sidecar.reconstruct(rows.records)
+        if source.format is not None:
+            known["source_format"] = source.format
+        if options.get("validate", True):
+            _validate(source, options)
+        messages, truncated = _chosen(source, options)
+        id = _new_id(residents, options)
+    except SidecarError as error:
+        return {"ok": False, **known, "error": f"{_VERB}: {error}"}
+    seeded_from = {"path": jsonl_path, **known}
+    _seed(residents, id, source, messages, seeded_from)
+    return {
+        "ok": True,
+        **known,
+        "session_id": id,
+        "turns_loaded": sum(message.get("role") == "assistant" for message in messages),
+        "messages_loaded": len(messages),
+        "partial": rows.partial or source.format == sidecar.RESPONSES_ONLY,
+        "truncated": truncated,
+        "provider": source.provider,
+        "model": source.model,
+        "tool_format": source.tool_format,
+    }
 
-    def seed_from_jsonl(self, jsonl_path: str, opts: Dict | None = None) -> Dict:
-        """Make a session of a sidecar's messages: ``{ok, session_id?, …, error?}``."""
-        check(_VERB, "jsonl_path", jsonl_path, string)
-        options = read_options(_VERB, opts, _OPTIONS)
-        not_blank(_VERB, "rename_session", options.get("rename_session"))
-        known: Dict = {}  # what a failure can tell beside its reason
-        try:
-            rows = sidecar.read_rows(self._text_of(jsonl_path), self.effects.parse_json)
-            if not rows.records:
-                raise SidecarError(f"'{jsonl_path}' contains no transcript records")
-            known["source_records"] = len(rows.records)
-            source = sidecar.reconstruct(rows.records)
-            if source.format is not None:
-                known["source_format"] = source.format
-            if options.get("validate", True):
-                _validate(source, options)
-            messages, truncated = _chosen(source, options)
-            id = self._new_id(options)
-        except SidecarError as error:
-            return {"ok": False, **known, "error": f"{_VERB}: {error}"}
-        seeded_from = {"path": jsonl_path, **known}
-        self._seed(id, source, messages, seeded_from)
-        return {
-            "ok": True,
-            **known,
-            "session_id": id,
-            "turns_loaded": sum(message.get("role") == "assistant" for message in messages),
-            "messages_loaded": len(messages),
-            "partial": rows.partial or source.format == sidecar.RESPONSES_ONLY,
-            "truncated": truncated,
-            "provider": source.provider,
-            "model": source.model,
-            "tool_format": source.tool_format,
-        }
 
-    def _text_of(self, path: str) -> str:
-        try:
-            return self.effects.read_text(path)
-        except (OSError, UnicodeDecodeError) as error:
-            reason = system_reason(error)
-        except ValueError:
-            reason = "file name contained an unexpected NUL byte"
-        raise SidecarError(f"failed to read '{path}': {reason}")
+def _text_of(residents: Residents, path: str) -> str:
+    try:
+        return residents.effects.read_text(path)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = system_reason(error)
+    except ValueError:
+        reason = "file name contained an unexpected NUL byte"
+    raise SidecarError(f"failed to read '{path}': {reason}")
 
-    def _new_id(self, options: Dict) -> str:
-        """The id of the new session, for which there is room then."""
-        id: str = options.get("rename_session") or self.effects.new_id()
-        if id not in self._residents:
-            self._make_room(id)
-        if id in self._residents:  # already, or opened by who heard of an eviction
-            raise SidecarError(f"session id '{id}' already exists")
-        return id
 
-    def _seed(self, id: str, source: Source, messages: list[Dict], seeded_from: Dict) -> None:
-        session = Session.create(id, self._backend, self.effects)
-        for key, value in (
-            ("system_prompt", source.system_prompt), ("settings.tool_format", source.tool_format)
-        ):  # fmt: skip
-            if value is not None:
-                session.set(key, value)
-        entries = session.append(*(EventDraft(kinds.MESSAGE_ADDED, message) for message in messages))
-        window = session.view.window.with_entries(entries)
-        window.metadata = {"seeded_from": seeded_from}
-        session.replace("import", window)
-        self._admit(session)
+def _new_id(residents: Residents, options: Dict) -> str:
+    """Make room for the new session and return its id."""
+    id: str = options.get("rename_session") or residents.effects.new_id()
+    if id not in residents.by_id:
+        residents.make_room(id)
+    if id in residents.by_id:  # before, or opened by an eviction subscriber
+        raise SidecarError(f"session id '{id}' already exists")
+    return id
+
+
+def _seed(residents: Residents, id: str, source: Source, messages: list[Dict], seeded_from: Dict) -> None:
+    session = Session.create(id, residents.backend, residents.effects)
+    for key, value in (
+        ("system_prompt", source.system_prompt), ("settings.tool_format", source.tool_format)
+    ):  # fmt: skip
+        if value is not None:
+            session.set(key, value)
+    entries = session.append(*(EventDraft(kinds.MESSAGE_ADDED, message) for message in messages))
+    window = session.view.window.with_entries(entries)
+    window.metadata = {"seeded_from": seeded_from}
+    session.replace("import", window)
+    residents.admit(session)
 
 
 def _validate(source: Source, options: Dict) -> None:
-    """Raise `SidecarError` unless the source is exact, and of the wanted provider and model."""
+    """Raise `SidecarError` unless the source is exact and of the requested provider and model."""
     if source.format == sidecar.RESPONSES_ONLY:
         raise SidecarError(
             "source has only provider responses; pass validate: false for a best-effort import"
@@ -116,7 +116,7 @@ def _validate(source: Source, options: Dict) -> None:
 
 
 def _chosen(source: Source, options: Dict) -> tuple[list[Dict], bool]:
-    """The messages to load, and whether some were cut away at the front."""
+    """Return the messages to load, and whether some were dropped at the front."""
     messages = [message for message in source.messages if isinstance(message.get("role"), str)]
     if not messages:
         raise SidecarError("no messages could be reconstructed")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
-    from harnpy.session.store import SessionStore
+    from harnpy.session.registry import SessionRegistry
 
 
 _MAP_BRANCH = re.compile(r"_map_\d+\Z")
@@ -28,7 +28,7 @@ def session_of(node: Dict, run_id: str) -> StageSession:
     return StageSession(_prefix(run_id) + node["id"], False)
 
 
-def close_minted(sessions: SessionStore, graph: Dict, run_id: str) -> None:
+def close_minted(sessions: SessionRegistry, graph: Dict, run_id: str) -> None:
     """Remove the sessions that the run minted, telling nobody."""
     prefix, nodes = _prefix(run_id), graph["nodes"]
     talked_in = [session_of(node, run_id) for node in nodes.values()]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
-from harnpy.session.resize.engine import STRATEGIES
+from harnpy.session.resize.policy import STRATEGIES
 from harnpy.workflow.fields import read_fields
 from harnpy.workflow.graph import graph_shapes
 

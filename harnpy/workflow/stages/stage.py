@@ -16,7 +16,7 @@ from harnpy.llm.messages import request_message
 from harnpy.llm.result import result_dict
 from harnpy.llm.tools import native_style, tool_entries
 from harnpy.session.events import STEP_COMPLETED
-from harnpy.session.loop_conversation import AGENT, Binding, Conversation
+from harnpy.session.loop_conversation import AGENT, Conversation, SessionConversation
 from harnpy.workflow.graph.normalise import normalise_node
 from harnpy.workflow.stages.briefing import brief, result_artifact
 from harnpy.workflow.stages.loop_options import call_options, loop_options, tool_format
@@ -116,7 +116,7 @@ class Stage:
     def _conversation(self) -> Conversation:
         sessions = self.runtime.sessions
         if self.stored:
-            return Binding(self.session_id, sessions)
+            return SessionConversation(self.session_id, sessions)
         return Conversation(self.session_id, sessions.effects)
 
     def _entered(self) -> AbstractContextManager[Any]:

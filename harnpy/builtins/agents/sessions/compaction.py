@@ -9,10 +9,10 @@ from harnpy.builtins.language.text.json_writer import write_pretty
 from harnpy.llm.options import Options
 from harnpy.session.errors import ResizeError
 from harnpy.session.resize import engine
-from harnpy.session.resize.engine import ResizePolicy
 from harnpy.session.resize.microcompact import microcompact as shortened
+from harnpy.session.resize.notes import compacted_event
+from harnpy.session.resize.policy import KEEP_LAST, ResizePolicy
 from harnpy.session.transcripts import Transcripts, is_transcript
-from harnpy.session.verbs.compaction import compacted_event
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import RuntimeFault
 from harnpy.vm.values.objects import display
@@ -81,7 +81,7 @@ def transcript_auto_compact(vm: Vm, messages: Value, opts: Value) -> list[Value]
         strategy = "observation_mask" if callback is None else "custom"
     keep_last = options.get("keep_last")
     policy = ResizePolicy(
-        keep_last=max(0, keep_last) if type(keep_last) is int else engine.KEEP_LAST,
+        keep_last=max(0, keep_last) if type(keep_last) is int else KEEP_LAST,
         strategy=display(strategy),
         custom_compactor=callback,
         summarize=summarizer(vm, options),
@@ -122,7 +122,7 @@ def _transcript_policy(vm: Vm, options: Dict) -> ResizePolicy:
     if prompt is not None and strategy != "llm":
         raise ResizeError("transcript_compact: summarize_prompt is only supported with strategy 'llm'")
     return ResizePolicy(
-        keep_last=engine.KEEP_LAST if keep_last is None else keep_last,
+        keep_last=KEEP_LAST if keep_last is None else keep_last,
         strategy=strategy,
         hard_limit_tokens=target,
         hard_limit_strategy=strategy,

@@ -112,7 +112,7 @@ def agent_session_inject(vm: Vm, id: str, message: Value) -> None:
     A loop that is running on the session takes it in before its next model call.
     """
     with domain_errors:
-        store_of(vm).adopt(id, message)
+        store_of(vm).inject_shared(id, message)
 
 
 @builtin("agent_session_close(id: string, status?: any) -> nil", family="agent_sessions", strict=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from harnpy.builtins.language.text.json_writer import write, write_pretty
 from harnpy.faults import Interruption
 from harnpy.session.effects import Effects
-from harnpy.session.store import SessionStore
+from harnpy.session.registry import SessionRegistry
 from harnpy.text.json.reader import read
 from harnpy.vm.errors import Interrupted
 from harnpy.vm.values.objects import Builtin, Fn, display, type_name
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from harnpy.vm.vm import Vm
 
 
-def make_store(vm: Vm) -> SessionStore:
+def make_store(vm: Vm) -> SessionRegistry:
     """The session store of a Vm: its effects are the host's, its stack the running task's."""
     host = vm.host
 
@@ -42,11 +42,11 @@ def make_store(vm: Vm) -> SessionStore:
         exists=host.exists,
         as_data=_as_data,
     )
-    return SessionStore(effects=effects, stack=lambda: vm.session_stack)
+    return SessionRegistry(effects=effects, stack=lambda: vm.session_stack)
 
 
-def store_of(vm: Vm) -> SessionStore:
-    store: SessionStore = vm.sessions
+def store_of(vm: Vm) -> SessionRegistry:
+    store: SessionRegistry = vm.sessions
     return store
 
 

@@ -1,0 +1,277 @@
+"""A session's window: the messages that count, and the lifecycle events between them. Spec: 10 §C5.
+
+A `Window` is either growing (a session's own) or frozen (one that a `Cut` carries).
+
+Nothing here is computed on append. A column (the messages, the events derived from them …) is brought up
+to date on reading, so each entry is looked at once however often it is read.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.session.events import Summary
+from harnpy.session.transcript import message_event, plain_message
+from harnpy.storage.spine import Spine
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harnpy.session.events import Event
+
+    Message = dict[str, Any]
+    Aside = tuple[int, "Event | Pack"]
+    Past = tuple[list[Event], "Past | None"]
+
+
+class Pack:
+    """Lifecycle events in one place, shared by all windows that have them there. ``size`` is their number."""
+
+    __slots__ = ("_parts", "size")
+
+    def __init__(self, parts: list[Event | Pack]) -> None:
+        self._parts = parts
+        self.size: int = sum(part.size for part in parts)
+
+    def events(self) -> list[Event]:
+        """In order. Not recursive: each cut packs once more."""
+        waiting: list[Event | Pack] = [self]
+        found: list[Event] = []
+        while waiting:
+            part = waiting.pop()
+            if isinstance(part, Pack):
+                waiting += reversed(part._parts)
+            else:
+                found.append(part)
+        return found
+
+
+class Window:
+    """A transcript's contents.
+
+    ``entries`` are the events of the messages. ``asides`` are lifecycle events, each with the number of
+    messages before it; a `Pack` is many in one place. Those with less than ``floor`` count as if they had
+    ``floor``: a turn of an agent loop moves all lifecycle events behind its messages (08 §1.12), and so it
+    does without touching them.
+    ``past`` holds the entries that were trimmed away, newest first: (entries, what was before them).
+    """
+
+    __slots__ = (
+        "_columns", "_lists", "_totals", "asides", "assets", "entries", "floor", "metadata", "past", "state",
+        "summary"
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        entries: Spine[Event] | None = None,
+        asides: Spine[Aside] | None = None,
+        like: Window | None = None,
+    ) -> None:
+        self.entries: Spine[Event] = Spine() if entries is None else entries
+        self.asides: Spine[Aside] = Spine() if asides is None else asides
+        self._columns: dict[Callable[[Any], Any], list[Any]] = {}
+        self._totals: dict[Callable[[Any], int], tuple[int, int]] = {}
+        self._lists: tuple[tuple[int, int, int], list[Message], list[dict[str, Any]]] | None = None
+        self.floor = 0
+        if like is None:
+            self.past: Past | None = None
+            self.summary: str | None = None
+            self.metadata: Any = None
+            self.assets: list[dict[str, Any]] = []
+            self.state: str | None = None
+        else:
+            self.past = like.past
+            self.summary, self.metadata = like.summary, like.metadata
+            self.assets, self.state = like.assets, like.state
+
+    def __len__(self) -> int:
+        """The number of messages."""
+        return len(self.entries)
+
+    def branch(self) -> Window:
+        """The same window, to grow on its own. Costs nothing until it is read."""
+        branch = Window(self.entries.branch(), self.asides.branch(), like=self)
+        branch.floor = self.floor
+        return branch
+
+    def settle(self) -> None:
+        """Be independent of the window that this one was branched from."""
+        self.entries.items()
+        self.asides.items()
+
+    # Reading. The lists are the window's own: read them, don't change them, don't keep them.
+
+    def messages(self) -> list[Message]:
+        return self._column(_message, self.entries.items())
+
+    def message_events(self) -> list[dict[str, Any]]:
+        return self._column(_message_event, self.entries.items())
+
+    def converted(self, convert: Callable[[Message], Any]) -> list[Any]:
+        """``convert(message)`` of every message. Kept by function: give the same one each time."""
+        return self._column(convert, self.messages())
+
+    def total(self, measure: Callable[[Message], int]) -> int:
+        """The sum of ``measure(message)``. Kept by function: give the same one each time."""
+        messages = self.messages()
+        count, total = self._totals.get(measure, (0, 0))
+        if count < len(messages):
+            total += sum(map(measure, messages[count:]))
+            self._totals[measure] = len(messages), total
+        return total
+
+    def plain(self) -> tuple[list[Message], list[dict[str, Any]]]:
+        """The messages as a loop's result shows them, and their events. New lists."""
+        entries = self.entries.items()
+        messages, events = self._column(_plain_message, entries), self._column(_plain_event, entries)
+        if self.total(_is_hidden):
+            return [*filter(None, messages)], [*filter(None, events)]
+        return list(messages), list(events)
+
+    def lists(self) -> tuple[list[Message], list[dict[str, Any]]]:
+        """The messages and the events in lists that nobody changes any more: the same ones until
+        something is added."""
+        stand = (len(self.entries), len(self.asides), self.floor)
+        if self._lists is None or self._lists[0] != stand:
+            self._lists = stand, list(self.messages()), self.events()
+        return self._lists[1:]
+
+    def events(self) -> list[dict[str, Any]]:
+        """The transcript's events, messages and lifecycle in order. A new list."""
+        shown = self.message_events()
+        merged: list[dict[str, Any]] = []
+        done = 0
+        asides = self.asides.items()
+        for (position, _), events in zip(asides, self._column(_aside_values, asides), strict=True):
+            position = max(position, self.floor)
+            merged += shown[done:position]
+            merged += events
+            done = position
+        return merged + shown[done:] if merged else list(shown)
+
+    def kept(self) -> list[Event]:
+        """The entries that were trimmed away, and then the window's."""
+        pieces = [self.entries.items()]
+        past = self.past
+        while past is not None:
+            pieces.append(past[0])
+            past = past[1]
+        return [entry for piece in reversed(pieces) for entry in piece]
+
+    def history(self) -> list[Event]:
+        """The events of all messages behind the window, those trimmed away or summarised too, in order."""
+        waiting = self.kept()
+        waiting.reverse()
+        found: list[Event] = []
+        while waiting:
+            entry = waiting.pop()
+            if isinstance(entry, Summary):
+                waiting += reversed(entry.archived)
+            else:
+                found.append(entry)
+        return found
+
+    def branch_index(self, keep_first: int) -> int:
+        """The number of events up to and including message number ``keep_first`` (08 §1.4)."""
+        everything = keep_first > len(self)
+        asides = (what.size for position, what in self._placed() if everything or position < keep_first)
+        return min(keep_first, len(self)) + sum(asides)
+
+    # Other windows made from this one.
+
+    def trimmed(self, keep_last: int) -> Window:
+        """The newest messages; lifecycle events stay between those that remain."""
+        dropped = max(0, len(self) - keep_last)
+        entries = self.entries.items()
+        asides = self._moved(lambda position: max(0, position - dropped))
+        window = Window(Spine(entries[dropped:]), asides, like=self)
+        if dropped:
+            window.past = (entries[:dropped], self.past)
+        return window
+
+    def compacted(self, start: int, split: int, summary: Event) -> Window:
+        """``summary`` in the place of the messages from ``start`` up to ``split``; lifecycle events stay
+        between what remains."""
+        gone = split - start - 1
+
+        def place(position: int) -> int:
+            if position <= start:
+                return position
+            return start + 1 if position <= split else position - gone
+
+        entries = self.entries.items()
+        kept = Spine([*entries[:start], summary, *entries[split:]])
+        return Window(kept, self._moved(place), like=self)
+
+    def head(self, keep_first: int) -> Window:
+        """The first messages, and the lifecycle events before the last of them."""
+        if keep_first > len(self):
+            return self.branch()
+        asides = [(position, event) for position, event in self._placed() if position < keep_first]
+        window = Window(Spine(self.entries.items()[:keep_first]), Spine(asides), like=self)
+        if not keep_first:
+            window.past = None  # a branch that begins before the first message has no past
+        return window
+
+    def with_entries(self, entries: list[Event]) -> Window:
+        """Other messages; the lifecycle events follow them."""
+        return Window(Spine(entries), self._moved(lambda position: len(entries)), like=self)
+
+    def _placed(self) -> list[Aside]:
+        return [(max(position, self.floor), what) for position, what in self.asides.items()]
+
+    def _moved(self, place: Callable[[int], int]) -> Spine[Aside]:
+        """The lifecycle events where ``place(position)`` says; those in one place are packed.
+
+        So a cut costs what came since the last one, however many there are in all.
+        """
+        groups: list[tuple[int, list[Event | Pack]]] = []
+        for position, what in self._placed():
+            position = place(position)
+            if groups and groups[-1][0] == position:
+                groups[-1][1].append(what)
+            else:
+                groups.append((position, [what]))
+        return Spine((position, parts[0] if len(parts) == 1 else Pack(parts)) for position, parts in groups)
+
+    def _column(self, of: Callable[[Any], Any], items: list[Any]) -> list[Any]:
+        column = self._columns.get(of)
+        if column is None:
+            column = self._columns[of] = []
+        if len(column) < len(items):
+            column.extend([of(item) for item in items[len(column) :]])
+        return column
+
+
+def _message(entry: Event) -> Message:
+    message: Message = entry.payload
+    return message
+
+
+def _message_event(entry: Event) -> dict[str, Any]:
+    first = entry.first
+    return message_event(entry.payload, first.id, entry.owner.effects.show)
+
+
+def _plain_message(entry: Event) -> Message | None:
+    return plain_message(entry.payload)
+
+
+def _is_hidden(message: Message) -> bool:
+    return plain_message(message) is None
+
+
+def _plain_event(entry: Event) -> dict[str, Any] | None:
+    plain = plain_message(entry.payload)
+    return None if plain is None else message_event(plain, entry.first.id, entry.owner.effects.show)
+
+
+def lifecycle_value(event: Event) -> dict[str, Any]:
+    """The transcript event that a ``transcript_event`` of the log holds, with its id."""
+    payload: dict[str, Any] = event.payload
+    return payload if "id" in payload else {"id": event.first.id, **payload}
+
+
+def _aside_values(aside: Aside) -> list[dict[str, Any]]:
+    what = aside[1]
+    return [lifecycle_value(event) for event in (what.events() if isinstance(what, Pack) else (what,))]
