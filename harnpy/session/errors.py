@@ -55,6 +55,9 @@ class Refusal(SessionError):
             self.verb = verb
             self.message = f"{verb}: {self.problem}"
 
+    def message_from(self, builtin: str) -> str:
+        return self.message if self.verb is not None else f"{builtin}: {self.problem}"
+
 
 class SessionNotFound(Refusal):
     """No session has that id."""
