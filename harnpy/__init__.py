@@ -1,7 +1,8 @@
 """harnpy: the Harn language for orchestrating AI agents, and its session runtime.
 
 The embedding API: `Vm` runs programs, `VmError` is how they fail (`VmError.Thrown` carries a thrown
-value). See docs/embedding.md. Names load on first use, so that `harnpy run` pays for what it runs.
+value), `World` is all that they see of the outside. See docs/embedding.md. Names load on first use, so that
+`harnpy run` pays for what it runs.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ if TYPE_CHECKING:
     from harnpy.version import __version__ as __version__
     from harnpy.vm.errors import Thrown as Thrown
     from harnpy.vm.errors import VmError as VmError
+    from harnpy.world import World as World
 
-__all__ = ["Thrown", "Vm", "VmError", "__version__"]
+__all__ = ["Thrown", "Vm", "VmError", "World", "__version__"]
 
 
 def __getattr__(name: str) -> object:
@@ -25,6 +27,10 @@ def __getattr__(name: str) -> object:
         from harnpy.version import __version__
 
         return __version__
+    if name == "World":
+        from harnpy.world import World
+
+        return World
     if name in ("VmError", "Thrown"):
         from harnpy.vm import errors
 

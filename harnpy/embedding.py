@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from harnpy.agent.skills.library import FoundSkill
     from harnpy.llm.call import Models
     from harnpy.llm.providers import Provider
-    from harnpy.vm.host import Host
+    from harnpy.world.world import World
 
 
 class Vm(BaseVm):
     """A Harn interpreter. Several may live in one process; they never see each other.
 
-    ``host`` gives the effects (default: the real world); ``deny`` and ``allow`` name builtins that must
+    ``world`` is everything outside (default: the real one); ``deny`` and ``allow`` name builtins that must
     fail, or the only ones that may work; ``trace_llm`` lets programs see what their model calls took
     (`llm_usage`).
     """
 
     def __init__(
         self,
-        host: Host | None = None,
+        world: World | None = None,
         *,
         deny: Iterable[str] = (),
         allow: Iterable[str] | None = None,
@@ -46,7 +46,7 @@ class Vm(BaseVm):
             "providers": lambda vm: self.providers,
             "event_log": _event_log,
         }
-        super().__init__(catalog, host, services, deny, allow)
+        super().__init__(catalog, world, services, deny, allow)
         self.hooks: list[Hook] = []
         #: Called with the models of each program run here, when it first needs them.
         self.on_models: list[Callable[[Models], None]] = []
@@ -114,4 +114,4 @@ def _session_stack(vm: BaseVm) -> Any:
 def _event_log(vm: BaseVm) -> Any:
     from harnpy.eventlog.topics import memory_log
 
-    return memory_log(vm.host.now)
+    return memory_log(vm.world.clock.now)

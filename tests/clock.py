@@ -18,26 +18,26 @@ import pytest
 
 #: Seconds that pass at each look. More than 0, so that a loop which only polls comes to its end.
 TICK = 5e-5
-#: The functions of the house that ask the real clock; `simulated_time` puts others in their place.
-_REAL_TIME = "harnpy.vm.host.time"
+#: What worlds get their clock from unless one is given; `simulated_time` puts another in its place.
+_REAL_CLOCK = "harnpy.world.clock.RealClock"
 
 
 class SimulatedClock:
-    """Stands in for the module `time`."""
+    """Stands in for `RealClock`."""
 
     def __init__(self, now: float | None = None) -> None:
         self._start = time.time() if now is None else now
         self._passed = 0.0
 
-    def time(self) -> float:
+    def now(self) -> float:
         return self._start + self.monotonic()
 
     def monotonic(self) -> float:
         self._passed += TICK
         return self._passed
 
-    def sleep(self, seconds: float) -> None:
-        self._passed += seconds
+    def sleep(self, seconds: float | None) -> None:
+        self._passed += 1e9 if seconds is None else seconds
 
     def new_event_loop(self) -> asyncio.AbstractEventLoop:
         """An event loop whose timers keep this clock's time."""
@@ -49,7 +49,7 @@ def simulated_time() -> Iterator[SimulatedClock]:
     """Inside the block every Vm that uses the real clock uses a simulated one."""
     clock = SimulatedClock()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_REAL_TIME, clock)
+        patch.setattr(_REAL_CLOCK, lambda: clock)
         patch.setattr(asyncio, "new_event_loop", clock.new_event_loop)
         yield clock
 

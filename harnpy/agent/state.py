@@ -8,7 +8,7 @@ A `Handle` is what programs hold; it is checked again at every use, since they m
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.faults import MisuseError
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from harnpy.reading.dicts import Dict
+    from harnpy.world.files import Files
 
 
 HANDOFF_KEY = "__handoff.json"
@@ -31,19 +32,6 @@ _POLICIES = {
     "strict": "error",
 }
 _WRITER_KEYS = ("writer_id", "stage_id", "session_id", "worker_id")
-
-
-class Files(Protocol):
-    """What is needed of a file system; `harnpy.vm.host.Host` has it."""
-
-    def cwd(self) -> str: ...
-    def read_text(self, path: str) -> str: ...
-    def replace_text(self, path: str, text: str, temporary: str) -> None: ...
-    def make_directory(self, path: str) -> None: ...
-    def is_dir(self, path: str) -> bool: ...
-    def is_file(self, path: str) -> bool: ...
-    def files_under(self, directory: str) -> list[str]: ...
-    def delete_file(self, path: str, root: str) -> None: ...
 
 
 class Handle(NamedTuple):

@@ -9,24 +9,27 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.people.requests import ESCALATION, QUESTION, HumanCancelled
 from harnpy.builtins.language.data.types import parsed_float, parsed_int
 from harnpy.llm.structured.schema import canonical, check
 from harnpy.llm.values import Values
 from harnpy.reading.dicts import Dict
-from harnpy.vm.host import Host
+
+if TYPE_CHECKING:
+    from harnpy.world.world import World
 
 _YES_NO = {"y": True, "yes": True, "n": False, "no": False}
 _BOOLS = {"true": True, "false": False, **_YES_NO}
 
 
-class AttendedHost(Host):
-    """The real world, with a person in it."""
+class Attended:
+    """The person at the terminal."""
 
-    def __init__(self) -> None:
-        super().__init__(human=self.ask)
+    def __init__(self, world: World) -> None:
+        self._streams = world.streams
+        self._environment = world.environment
         self._turn: asyncio.Lock | None = None
 
     async def ask(self, request: Dict) -> Dict:
@@ -88,7 +91,7 @@ class AttendedHost(Host):
 
     async def _reviewer(self, allowed: list[str], taken: list[str]) -> str:
         """Who decides: one of ``allowed`` if there is such a list, and none of ``taken``."""
-        me = None if allowed else self.env("USER")
+        me = None if allowed else self._environment.get("USER")
         among = f" ({', '.join(allowed)})" if allowed else f" [{me}]" if me else ""
         while True:
             name = await self._line(f"reviewer{among}: ") or me
@@ -102,15 +105,15 @@ class AttendedHost(Host):
     # --- the terminal -----------------------------------------------------------------------------
 
     def _say(self, text: str) -> None:
-        self.write_err(text + "\n")
+        self._streams.write_err(text + "\n")
 
     async def _line(self, hint: str) -> str:
         """A line without surrounding white space; other tasks run while the person types."""
-        self.write_err(hint)
+        self._streams.write_err(hint)
         sys.stderr.flush()
-        if self.isatty("stdin"):
-            await _readable(self.stdin.fileno())
-        line = self.read_line()
+        if self._streams.isatty("stdin"):
+            await _readable(sys.stdin.fileno())
+        line = self._streams.read_line()
         if line is None:
             self._say("")
             raise HumanCancelled("end of input")

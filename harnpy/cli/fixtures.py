@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def replay(vm: Vm, path: str) -> None:
     """Let the fixtures of a file answer every call of the program. Raises `FixtureError`."""
     try:
-        text = vm.host.read_text(path)
+        text = vm.world.files.read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise FixtureError(f"failed to read {path}: {_reason(error)}") from error
     fixtures = read_fixtures(text, path, read)
@@ -58,7 +58,7 @@ def recorded(run: Callable[..., Any], path: str) -> Callable[..., Any]:
 
 def _write(vm: Vm, path: str, recording: Recording) -> None:
     try:
-        vm.host.write_text(path, recording.lines())
+        vm.world.files.write_text(path, recording.lines())
     except OSError as error:
         raise FixtureError(f"failed to write {path}: {_reason(error)}") from error
 

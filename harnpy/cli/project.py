@@ -22,13 +22,13 @@ def bind_project(vm: Vm, file: str | None, skill_dirs: Iterable[str] = ()) -> No
     ``skill_dirs`` come before all other places of skills. Code without a file belongs to no project; what
     is read from stdin, ``-``, counts as a file that stands here.
     """
-    here = vm.host.cwd()
+    here = vm.world.files.cwd()
     at = None if file is None else os.path.normpath(os.path.join(here, os.path.dirname(file)))
     project = None if at is None else project_root(at)
     bind_hooks(vm, project)
     places = [
         (layer, directory)
-        for layer, directory in _places(vm.host.env, here, project or at, skill_dirs)
+        for layer, directory in _places(vm.world.environment.get, here, project or at, skill_dirs)
         if layer == "cli" or os.path.isdir(directory)
     ]
     vm.found_skills = ()
@@ -47,16 +47,16 @@ def _bind_skills(vm: Vm, root: str | None, places: list[tuple[str, str]]) -> Non
     from harnpy.agent.skills.sources import discover
 
     def warn(message: str) -> None:
-        vm.host.write_err(f"warning: skills: {message}\n")
+        vm.world.streams.write_err(f"warning: skills: {message}\n")
 
-    vm.found_skills = discover(vm.host, root, places, warn)
+    vm.found_skills = discover(vm.world.files, root, places, warn)
 
 
 def _install_hooks(vm: Vm, project: str) -> None:
     """Raises `ManifestError`. A manifest without the word has no hooks, whatever else is wrong with it."""
     path = os.path.join(project, MANIFEST)
     try:
-        text = vm.host.read_text(path)
+        text = vm.world.files.read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ManifestError(f"failed to install manifest hooks: {reason}", path) from None

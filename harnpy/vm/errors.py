@@ -107,3 +107,15 @@ class CategorizedFault(VmError):
 
 
 VmError.Thrown = Thrown
+
+
+class Leaving(BaseException):
+    """Unwinds a program or task that is over: none of its `finally` and `defer` blocks run any more."""
+
+
+class ExitRequest(Leaving):
+    """The program called `exit(code)`."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code

@@ -11,10 +11,10 @@ import sys
 
 from harnpy.vm.compile import load
 from harnpy.vm.declare.table import BuiltinTable
-from harnpy.vm.host import Host
 from harnpy.vm.run.calls import FAILURES, Calls
 from harnpy.vm.run.namespace import namespace
 from harnpy.vm.values.objects import Builtin, Fn
+from harnpy.world.world import World
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,23 +69,23 @@ def _big_frame(size: int) -> Callable[..., Any]:
 class Vm:
     """One interpreter.
 
-    ``host``: the effects (default: the real world). ``catalog``: the builtins. ``services``: makers of what
-    hangs off the Vm by name. ``deny``: builtins that fail when called; ``allow``: the only ones that don't.
+    ``catalog``: the builtins. ``world``: everything outside (default: the real one). ``services``: makers of
+    what hangs off the Vm by name. ``deny``: builtins that fail; ``allow``: the only ones that don't.
     """
 
     def __init__(
         self,
         catalog: Catalog,
-        host: Host | None = None,
+        world: World | None = None,
         services: Mapping[str, Callable[[Vm], Any]] | None = None,
         deny: Iterable[str] = (),
         allow: Iterable[str] | None = None,
     ) -> None:
-        self.host = host or Host()
+        self.world = world or World()
         allowed = None if allow is None else frozenset(allow)
         self.builtins = BuiltinTable(catalog, self, frozenset(deny), allowed)
         self.signal = Signal()
-        self.write: Callable[[str], object] = self.host.write_out
+        self.write: Callable[[str], object] = self.world.streams.write_out
         #: Called when a program or a REPL session starts, as the first thing that its root task does.
         self.on_start: list[Callable[[], object]] = []
         self.calls = Calls(self)
@@ -136,15 +136,14 @@ class Vm:
         self, path: str, *, args: Sequence[str] = (), entry: str | None = None, checked: bool = True
     ) -> Value:
         """Run the program in the file ``path``. Raises OSError when it can't be read."""
-        with open(path, encoding="utf-8", errors="replace", newline="") as file:
-            source = file.read()
+        source = self.world.files.read_text(path, "replace")
         return self.run_source(source, file=path, args=args, entry=entry, checked=checked)
 
     def _directory_of(self, file: str) -> str | None:
         """The directory of a file, None for what is none, such as ``<stdin>``."""
         if file.startswith("<"):
             return None
-        return os.path.dirname(os.path.normpath(os.path.join(self.host.cwd(), file)))
+        return os.path.dirname(os.path.normpath(os.path.join(self.world.files.cwd(), file)))
 
     def imports_of(self, source: str, directory: str | None) -> Imports | None:
         """What the imports of a text in ``directory`` bring; None for a text without any."""
@@ -152,7 +151,7 @@ class Vm:
             return None
         from harnpy.vm.modules.loader import Modules
 
-        return self.state(Modules).imports_of(self, source, directory or self.host.cwd())
+        return self.state(Modules).imports_of(self, source, directory or self.world.files.cwd())
 
     def linker(self, unit: Unit, bound: set[str]) -> Linker:
         """What does the imports of ``unit``, a program or an input."""

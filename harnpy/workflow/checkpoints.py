@@ -6,7 +6,7 @@ One JSON object in one file, which is written as a whole or not at all, and befo
 from __future__ import annotations
 
 import os.path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import MisuseError
 
@@ -14,18 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from harnpy.reading.dicts import Dict
+    from harnpy.world.files import Files
 
 
 _DEFAULT, _REPL = "default", "repl"
-
-
-class Files(Protocol):
-    """What is needed of a file system; `harnpy.vm.host.Host` has it."""
-
-    def read_text(self, path: str) -> str: ...
-    def make_directory(self, path: str) -> None: ...
-    def replace_text(self, path: str, text: str, temporary: str) -> None: ...
-    def delete_file(self, path: str, root: str) -> None: ...
 
 
 class Checkpoints:

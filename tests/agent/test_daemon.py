@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from harnpy import Vm, VmError
-from harnpy.vm.host import Host
+from tests.worlds import OwnWorld
 
 KEYS = (
     "_type saved_at daemon_state visible_messages recorded_messages transcript_summary transcript_events "
@@ -21,7 +21,7 @@ KEYS = (
 ).split()
 
 
-class Clock(Host):
+class Clock(OwnWorld):
     """A host whose time passes only while everybody sleeps; ``at`` says what happens when."""
 
     def __init__(self) -> None:

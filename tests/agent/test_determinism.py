@@ -1,6 +1,6 @@
 """One team of agents, recorded once over a socket, is the same team every time its recording is replayed.
 
-Replays run on a host of their own: a clock that moves only when everybody sleeps, and counted ids. In a
+Replays run in a world of their own: a clock that moves only when everybody sleeps, and counted ids. In a
 replay whose ready tasks are shuffled each task counts for itself, as who comes first is what is shuffled.
 """
 
@@ -20,9 +20,9 @@ import pytest
 
 from harnpy import Vm
 from harnpy.cli.fixtures import replay
-from harnpy.vm.host import Host
 from tests.llm.wire import KEY, OPENAI, Answer, Call, Received, Say, Wire
 from tests.support import Command
+from tests.worlds import OwnWorld
 
 PROGRAM = Path(__file__).with_name("team.harn")
 PROVIDERS = '[providers.openai]\nbase_url = "{url}"\nauth_envs = ["TEAM_KEY"]\n'
@@ -77,33 +77,33 @@ class Team(Wire):
         )
 
 
-class Replay(Host):
+class Replay(OwnWorld):
     """A world in which nothing is left to chance but, with a ``seed``, whose turn it is."""
 
     def __init__(self, directory: Path, seed: int | None) -> None:
         self.out = StringIO()
         super().__init__(self.out.write, self.out.write)
         self.vm: Vm | None = None
-        self.clock = 1_700_000_000.0
+        self.time = 1_700_000_000.0
         self.by_task = False
         self._minted: Counter[str] = Counter()
         self._env = {"HARN_EVENT_LOG_DIR": str(directory), "HARN_LLM_TRANSCRIPT_DIR": str(directory)}
         if seed is not None:
             self._env["HARNPY_CHAOS_SCHED"] = str(seed)
 
-    def env(self, name: str) -> str | None:
+    def get(self, name: str) -> str | None:
         return self._env.get(name)
 
     def now(self) -> float:
-        return self.clock
+        return self.time
 
     monotonic = now
 
     def sleep(self, seconds: float | None) -> None:
         assert seconds is not None, "everybody waits for somebody"
-        self.clock += seconds
+        self.time += seconds
 
-    def uuid7(self) -> str:
+    def new(self) -> str:
         assert self.vm
         who = self.vm.tasks.current.id() if self.by_task else ""
         self._minted[who] += 1
@@ -118,7 +118,7 @@ class Told:
         directory.mkdir()
         host = Replay(directory, seed)
         host.by_task = by_task
-        host.vm = Vm(host=host)
+        host.vm = Vm(world=host)
         replay(host.vm, str(recording))
         host.vm.run_file(str(PROGRAM))
         self.printed = host.out.getvalue()

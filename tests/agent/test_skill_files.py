@@ -11,7 +11,9 @@ from harnpy import Vm
 from harnpy.agent.skills.frontmatter import SkillFile, UnusableSkill, read_skill_file, split
 from harnpy.agent.skills.sources import discover
 from harnpy.project import project_root
-from harnpy.vm.host import Host
+from harnpy.world import World
+from harnpy.world.files import RealFiles
+from harnpy.world.streams import RealStreams
 from tests.support import Command
 
 
@@ -124,7 +126,7 @@ class Disk:
 
     def found(self, *places: str) -> list[tuple[str, str]]:
         layers = [(place.split("/")[0], str(self.root / place)) for place in places]
-        skills = discover(Host(), str(self.root), layers, self.warnings.append)
+        skills = discover(RealFiles(), str(self.root), layers, self.warnings.append)
         return [(skill.entry["name"], skill.entry["source"]) for skill in skills]
 
 
@@ -267,7 +269,7 @@ def test_tests_have_the_skills_too(harnpy: Command, project: Path, tmp_path: Pat
 def test_an_embedder_who_looked_for_no_skills_has_none_to_load() -> None:
     source = 'println(skill_count(skills))\ntry { load_skill("x") } catch (e) { println(e) }'
     out: list[str] = []
-    Vm(Host(stdout=out.append)).run_source(source)
+    Vm(World(streams=RealStreams(stdout=out.append))).run_source(source)
     assert "".join(out) == (
         "0\nload_skill: no skill registry is bound to this scope. "
         "Start the VM with discovered skills first.\n"

@@ -11,7 +11,8 @@ import pytest
 from harnpy import Vm, VmError
 from harnpy.agent.context import Rules
 from harnpy.agent.rules.policy import read_policy
-from harnpy.vm.host import Host
+from harnpy.world import World
+from harnpy.world.streams import RealStreams
 
 PRELUDE = """
 let h = __agent_state_init(argv[0], {session_id: "s", writer_id: "a"})
@@ -19,7 +20,7 @@ let other = __agent_state_resume(argv[0], "s", {writer_id: "b", conflict_policy:
 """
 
 
-def run(root: Path, program: str, policy: str = "ignore", host: Host | None = None) -> Any:
+def run(root: Path, program: str, policy: str = "ignore", host: World | None = None) -> Any:
     return Vm(host).run_source(PRELUDE + program, args=[str(root), policy])
 
 
@@ -86,7 +87,10 @@ def test_another_writer_is_refused_or_warned_of(tmp_path: Path) -> None:
     assert run(tmp_path / "1", program, "error") == [refused, "mine"]
     assert run(tmp_path / "2", program, "strict") == [refused, "mine"]
     said: list[str] = []
-    assert run(tmp_path / "3", program, "warn", Host(stderr=said.append)) == [None, "theirs"]
+    assert run(tmp_path / "3", program, "warn", World(streams=RealStreams(stderr=said.append))) == [
+        None,
+        "theirs",
+    ]
     assert said == [f"warning: agent_state.write: {sentence}\n"]
     assert run(tmp_path / "4", program, "off") == [None, "theirs"]
 

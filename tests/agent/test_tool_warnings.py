@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from harnpy import Vm
-from harnpy.vm.host import Host
+from harnpy.world import World
+from harnpy.world.streams import RealStreams
 
 _SOURCE = """
 fn look(args) { return "seen" }
@@ -21,7 +22,9 @@ _STAGE = (
 
 def warnings(program: str, path: object) -> str:
     written: list[str] = []
-    Vm(Host(stdout=lambda text: None, stderr=written.append)).run_source(_SOURCE + program, args=[str(path)])
+    Vm(World(streams=RealStreams(stdout=lambda text: None, stderr=written.append))).run_source(
+        _SOURCE + program, args=[str(path)]
+    )
     return "".join(written)
 
 

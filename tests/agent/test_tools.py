@@ -11,7 +11,8 @@ import pytest
 from harnpy import Vm
 from harnpy.llm.call import Models
 from harnpy.llm.tools import native_name, native_tools
-from harnpy.vm.host import Host
+from harnpy.world import World
+from harnpy.world.streams import RealStreams
 
 TOOLS = [{"name": "look", "description": "Looks.", "parameters": {"at": "string"}, "handler": len}]
 
@@ -49,7 +50,7 @@ def test_the_sidecar_has_schemas_count_and_choice(tmp_path: Path) -> None:
 
 def test_a_tool_whose_arguments_come_as_one_dict_is_warned_of_once() -> None:
     errors: list[str] = []
-    vm = Vm(Host(stdout=lambda text: None, stderr=errors.append))
+    vm = Vm(World(streams=RealStreams(stdout=lambda text: None, stderr=errors.append)))
     vm.run_source(
         """tool add(a, b) { return a }
         for i in 0 to 3 exclusive { agent_loop("x", nil, {provider: "mock", tools: add}) }"""

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from harnpy import Vm
 from harnpy.llm.transcript_log import FILE_NAME, VARIABLE
 from harnpy.session import SessionRegistry
-from harnpy.vm.host import Host
+from tests.worlds import OwnWorld
 
 COMMON = {"type", "timestamp", "span_id", "session_id", "loop_id", "loop_depth"}
 KEYS = {
@@ -34,12 +34,12 @@ TWO_TURNS = """
 """
 
 
-class RecordingHost(Host):
+class RecordingHost(OwnWorld):
     def __init__(self, directory: Path | str) -> None:
         super().__init__(stdout=lambda text: None, stderr=lambda text: None)
         self.directory = str(directory)
 
-    def env(self, name: str) -> str | None:
+    def get(self, name: str) -> str | None:
         return self.directory if name == VARIABLE else None
 
 

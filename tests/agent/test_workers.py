@@ -10,12 +10,12 @@ import pytest
 
 from harnpy import Vm
 from harnpy.vm.errors import VmError
-from harnpy.vm.host import Host
+from tests.worlds import OwnWorld
 
 NODE = '{id: "n", model_policy: {provider: "mock"}}'
 
 
-class DirectoryHost(Host):
+class DirectoryHost(OwnWorld):
     """The real world, in a directory and with an environment of its own."""
 
     def __init__(self, directory: Path, **env: str) -> None:
@@ -28,7 +28,7 @@ class DirectoryHost(Host):
     def cwd(self) -> str:
         return str(self.directory)
 
-    def env(self, name: str) -> str | None:
+    def get(self, name: str) -> str | None:
         return self.variables.get(name)
 
 

@@ -10,17 +10,17 @@ import pytest
 
 from harnpy.builtins import catalog
 from harnpy.vm.errors import VmError
-from harnpy.vm.host import Host
 from harnpy.vm.run.tasks.tasks import Tasks
 from harnpy.vm.values import iterators
 from harnpy.vm.values.objects import Builtin, Fn
 from harnpy.vm.vm import Signal
+from harnpy.world.files import RealFiles
 
 
-class FakeHost:
+class FakeWorld:
     """Effects as plain attributes: what was written, what is there to read, the clock. Files are real."""
 
-    cwd, read_text, is_file = Host.cwd, Host.read_text, Host.is_file
+    cwd, read_text, is_file = RealFiles.cwd, RealFiles.read_text, RealFiles.is_file
 
     def __init__(self) -> None:
         self.errors = ""
@@ -29,7 +29,8 @@ class FakeHost:
         self.terminals: set[str] = set()
         self.time = 1_700_000_000.25
         self.random = random.Random(7)
-        self.ids = 0
+        self.minted = 0
+        self.clock = self.environment = self.files = self.ids = self.streams = self
 
     def write_err(self, text: str) -> None:
         self.errors += text
@@ -53,12 +54,12 @@ class FakeHost:
     def sleep(self, seconds: float | None) -> None:
         raise AssertionError("a builtin under test waited for something that never comes")
 
-    def env(self, name: str) -> str | None:
+    def get(self, name: str) -> str | None:
         return self.variables.get(name)
 
-    def uuid7(self) -> str:
-        self.ids += 1
-        return f"018f0000-0000-7000-8000-{self.ids:012x}"
+    def new(self) -> str:
+        self.minted += 1
+        return f"018f0000-0000-7000-8000-{self.minted:012x}"
 
     def isatty(self, stream: str) -> bool:
         return stream in self.terminals
@@ -80,7 +81,7 @@ class FakeTasks(Tasks):
 class FakeVm:
     def __init__(self) -> None:
         self.out = ""
-        self.host = FakeHost()
+        self.world = FakeWorld()
         self.signal = Signal()
         self.tasks = FakeTasks(self)
         self._states: dict[type, Any] = {}

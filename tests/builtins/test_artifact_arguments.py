@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import harnpy
 from harnpy.builtins import catalog
 from harnpy.vm.errors import VmError
-from harnpy.vm.host import Host
 from harnpy.vm.values.objects import Duration, Pair, Range, Set, Struct
+from tests.worlds import OwnWorld
 
 _OTHERS = ("assemble_context", "select_artifacts_adaptive", "continue_as_new")
 NAMES = [
@@ -56,15 +56,15 @@ _VALUES = st.recursive(
 )
 
 
-class _Contained(Host):
+class _Contained(OwnWorld):
     """The real world, but what programs keep is kept in one directory."""
 
     def __init__(self, directory: Path) -> None:
         super().__init__()
         self._directory = str(directory)
 
-    def env(self, name: str) -> str | None:
-        return self._directory if name == "HARN_STATE_DIR" else super().env(name)
+    def get(self, name: str) -> str | None:
+        return self._directory if name == "HARN_STATE_DIR" else super().get(name)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 import harnpy
 from harnpy.builtins import catalog
 from harnpy.vm.errors import VmError
-from harnpy.vm.host import Host
 from harnpy.workflow.friction.friction_event import KINDS
 from tests.builtins.any_values import AnyValues, few
+from tests.worlds import OwnWorld
 
 NAMES = [name for name in catalog.names() if name.startswith(("eval_pack_", "friction_", "context_pack_"))]
 
@@ -59,7 +59,7 @@ _PACK = _dicts(
 _ARGUMENTS = st.lists(st.one_of(_EVENT, _EVENTS, _MANIFEST, _PACK, _ANY), max_size=3)
 
 
-class _NoFiles(Host):
+class _NoFiles(OwnWorld):
     """Nothing is kept: programs' paths lead nowhere."""
 
     def write_text(self, path: str, text: str, *rest: Any, **options: Any) -> None:

@@ -9,12 +9,14 @@ import pytest
 
 from harnpy import Vm, VmError
 from harnpy.agent.people.requests import HumanCancelled
-from harnpy.vm.host import Host
+from harnpy.world import World
+from harnpy.world.host import Host
+from harnpy.world.people import People
 
 Dict = dict[str, Any]
 
 
-def answering(**answers: Any) -> tuple[Host, list[Dict]]:
+def answering(**answers: Any) -> tuple[World, list[Dict]]:
     """A host whose person gives the response under the request's kind; and what it was asked."""
     asked: list[Dict] = []
 
@@ -22,7 +24,7 @@ def answering(**answers: Any) -> tuple[Host, list[Dict]]:
         asked.append(request)
         return answers[request["kind"]]
 
-    return Host(human=human), asked
+    return World(people=People(human)), asked
 
 
 def test_a_person_gets_the_request_and_answers() -> None:
@@ -49,7 +51,7 @@ def test_a_person_is_asked_again_until_the_quorum_is_there() -> None:
         await asyncio.sleep(0)
         return {"approved": True, "reviewer": next(names)}
 
-    record = Vm(Host(human=human)).run_source('return request_approval("x", {quorum: 2})')
+    record = Vm(World(people=People(human))).run_source('return request_approval("x", {quorum: 2})')
     assert record["reviewers"] == ["ann", "zoe"]
     assert seen == [[], ["zoe"]]
 
@@ -82,8 +84,8 @@ def test_other_tasks_run_while_a_person_thinks() -> None:
     let open = hitl_pending().count
     return [open, await(answers), hitl_pending().count]
     """
-    assert Vm(Host(human=human)).run_source(program) == [2, ["a!", "b!"], 0]
-    assert asyncio.run(Vm(Host(human=human)).run_async(program)) == [2, ["a!", "b!"], 0]
+    assert Vm(World(people=People(human))).run_source(program) == [2, ["a!", "b!"], 0]
+    assert asyncio.run(Vm(World(people=People(human))).run_async(program)) == [2, ["a!", "b!"], 0]
 
 
 def test_a_person_who_is_too_slow_is_given_up_on() -> None:
@@ -106,7 +108,7 @@ def test_a_person_who_is_too_slow_is_given_up_on() -> None:
     cancel(u)
     return [late, stopped, hitl_pending()]
     """
-    assert Vm(Host(human=human)).run_source(program) == ["late", "HumanCancelledError", []]
+    assert Vm(World(people=People(human))).run_source(program) == ["late", "HumanCancelledError", []]
     assert ended == ["question"] * 3
 
 
@@ -115,7 +117,11 @@ def test_a_person_may_cancel_with_a_reason() -> None:
         raise HumanCancelled("gone home")
 
     program = 'return try { ask_user("?", {default: 1}) } catch (e) { [e.name, e.message, e.reason] }'
-    assert Vm(Host(human=human)).run_source(program) == ["HumanCancelledError", "gone home", "gone home"]
+    assert Vm(World(people=People(human))).run_source(program) == [
+        "HumanCancelledError",
+        "gone home",
+        "gone home",
+    ]
 
 
 def test_operations_of_the_host_are_called_and_described() -> None:
@@ -130,7 +136,13 @@ def test_operations_of_the_host_are_called_and_described() -> None:
         await asyncio.sleep(0)
         return "slow"
 
-    vm = Vm(Host(operations={"editor.open": opened, "editor.slow": slow, "runtime.task": lambda _: "mine"}))
+    vm = Vm(
+        World(
+            host=Host(
+                operations={"editor.open": opened, "editor.slow": slow, "runtime.task": lambda _: "mine"}
+            )
+        )
+    )
     program = """
     return [host_call("editor.open", {path: "a"}), host_call("editor.slow"), host_call("runtime.task"),
       host_capabilities().editor.operations.open.description,
@@ -148,7 +160,7 @@ def test_a_bridge_lists_and_runs_tools() -> None:
             await asyncio.sleep(0)
             return [name, arguments]
 
-    vm = Vm(Host(bridge=Bridge()))
+    vm = Vm(World(host=Host(bridge=Bridge())))
     program = 'return [host_tool_list(), host_tool_call("open", {x: 1}), host_tool_call("open")]'
     assert vm.run_source(program) == [[{"name": "open"}], ["open", {"x": 1}], ["open", {}]]
 
@@ -194,7 +206,7 @@ return [result.tools.successful, result.tools.rejected, answers[0].content]
 """
 
 
-def loop_of_one_call(host: Host | None, config: str, options: str = "max_iterations: 5") -> Any:
+def loop_of_one_call(host: World | None, config: str, options: str = "max_iterations: 5") -> Any:
     return Vm(host).run_source(TOOL_LOOP.replace("CONFIG", config).replace("OPTIONS", options))
 
 
@@ -209,7 +221,7 @@ class Editor:
 
 def test_loops_let_the_bridge_run_tools() -> None:
     config = '{parameters: {path: {type: "string"}}, executor: "host_bridge", host_capability: "editor.open"}'
-    assert loop_of_one_call(Host(bridge=Editor()), config) == [["open"], [], "open a"]
+    assert loop_of_one_call(World(host=Host(bridge=Editor())), config) == [["open"], [], "open a"]
     assert loop_of_one_call(None, config)[:2] == [[], ["open"]]
 
 
@@ -231,4 +243,4 @@ def test_a_synthesized_tool_is_run_by_the_bridge() -> None:
     let mine = tool_synthesize({description: "d", executor: "host_bridge", name: "mine", host_tool: "open"})
     return mine({path: "b"})
     """
-    assert Vm(Host(bridge=Editor())).run_source(program) == "open b"
+    assert Vm(World(host=Host(bridge=Editor()))).run_source(program) == "open b"

@@ -197,10 +197,10 @@ def test_a_seed_fixes_the_numbers(vm: Any) -> None:
 
 
 def test_random_numbers_come_from_the_host(vm: Any) -> None:
-    vm.host.random = random.Random(1)
+    vm.world.random = random.Random(1)
     first = vm.run("random")
     assert 0 <= first < 1
-    vm.host.random = random.Random(1)
+    vm.world.random = random.Random(1)
     assert vm.run("random") == first
 
 

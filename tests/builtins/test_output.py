@@ -32,14 +32,14 @@ def test_printing_uses_the_first_argument_only(vm: Any, name: str, args: tuple[A
 def test_stderr_and_its_capture(vm: Any) -> None:
     vm.run("eprint", 1)
     vm.run("eprintln", "x")
-    assert vm.host.errors == "1x\n"
+    assert vm.world.errors == "1x\n"
     vm.run("capture_stderr_start")
     vm.run("eprintln", "kept")
     vm.run("eprint")
     assert vm.run("capture_stderr_take") == "kept\n"
     assert vm.run("capture_stderr_take") == ""
     vm.run("eprint", "y")
-    assert vm.host.errors == "1x\ny"
+    assert vm.world.errors == "1x\ny"
 
 
 def test_starting_a_capture_again_drops_what_was_kept(vm: Any) -> None:
@@ -134,11 +134,11 @@ def test_colour_names(vm: Any) -> None:
 
 def test_colour_needs_a_terminal_unless_forced(vm: Any) -> None:
     assert vm.run("bold", "x") == "x"
-    vm.host.terminals.add("stdout")
+    vm.world.terminals.add("stdout")
     assert vm.run("bold", "x") != "x"
-    vm.host.variables["NO_COLOR"] = ""
+    vm.world.variables["NO_COLOR"] = ""
     assert vm.run("bold", "x") == "x"
-    vm.host.variables["FORCE_COLOR"] = ""
+    vm.world.variables["FORCE_COLOR"] = ""
     assert vm.run("bold", "x") != "x"
     vm.run("set_color_mode", "never")
     assert vm.run("bold", "x") == "x"
@@ -147,7 +147,7 @@ def test_colour_needs_a_terminal_unless_forced(vm: Any) -> None:
 
 
 def test_terminals_can_be_mocked(vm: Any) -> None:
-    vm.host.terminals.add("stderr")
+    vm.world.terminals.add("stderr")
     assert [vm.run(f"is_{name}_tty") for name in ("stdin", "stdout", "stderr")] == [False, False, True]
     vm.run("mock_tty", "stdout", True)
     vm.run("mock_tty", "stderr", 1)
@@ -160,14 +160,14 @@ def test_terminals_can_be_mocked(vm: Any) -> None:
 
 
 def test_real_input(vm: Any) -> None:
-    vm.host.input = "one\ntwo\n"
+    vm.world.input = "one\ntwo\n"
     assert vm.run("read_line") == "one"
     assert vm.run("read_stdin") == "two\n"
     assert vm.run("read_line") is None
 
 
 def test_mocked_input(vm: Any) -> None:
-    vm.host.input = "real \t\n"
+    vm.world.input = "real \t\n"
     vm.run("mock_stdin", "a\r\nb\n\nc\n")
     assert [vm.run("read_line") for _ in range(5)] == ["a", "b", "", "c", None]
     vm.run("mock_stdin", "a\nb")
@@ -177,6 +177,6 @@ def test_mocked_input(vm: Any) -> None:
     assert vm.run("prompt_user", "name? ") == "real"
     assert vm.out == "name? "
     assert vm.run("prompt_user") == ""
-    vm.host.input = "x\n"
+    vm.world.input = "x\n"
     vm.run("unmock_stdin")
     assert vm.run("read_line") == "x"

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import harnpy
 from harnpy.vm.errors import VmError
-from harnpy.vm.host import Host
 from harnpy.vm.values.objects import Set, Struct
 from tests.builtins.any_values import AnyValues, few
+from tests.worlds import OwnWorld
 
 NAMES = [
     "run_record", "run_record_save", "run_record_load", "load_run_tree", "run_record_fixture",
@@ -64,7 +64,7 @@ _ARGUMENTS = st.lists(
 )
 
 
-class _NoFiles(Host):
+class _NoFiles(OwnWorld):
     """Nothing is kept: programs' paths lead nowhere."""
 
     def write_text(self, path: str, text: str, *rest: Any, **options: Any) -> None:

@@ -14,7 +14,8 @@ from harnpy import Vm
 from harnpy.builtins.agents.hooks import hooks_of
 from harnpy.cli.project import bind_project
 from harnpy.project import ManifestError
-from harnpy.vm.host import Host
+from harnpy.world import World
+from harnpy.world.streams import RealStreams
 from tests.support import Command
 
 CALL = """
@@ -179,7 +180,7 @@ def test_a_module_that_leaves_ends_the_repl(harnpy: Command, write: Write) -> No
 
 def test_a_manifest_that_can_not_be_read(tmp_path: Path) -> None:
     (tmp_path / "harn.toml").write_bytes(b"hooks \xff")
-    vm = Vm(Host(stderr=lambda text: None))
+    vm = Vm(World(streams=RealStreams(stderr=lambda text: None)))
     bind_project(vm, str(tmp_path / "main.harn"))
     with pytest.raises(ManifestError, match=r"failed to install manifest hooks: .*codec can't decode"):
         vm.run_source("1")

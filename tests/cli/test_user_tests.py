@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harnpy.cli.testing import user_tests
-from harnpy.cli.testing.sandbox import Outcome, TestHost
+from harnpy.cli.testing.sandbox import Outcome, sandboxed_world
 from tests.support import ROOT, Command
 
 
@@ -139,10 +139,10 @@ def test_an_err_is_not_an_error(harnpy: Command, project) -> None:
 
 def test_models_that_cost_money_are_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HARN_LLM_PROVIDER", raising=False)
-    host = TestHost(print, "mock")
-    assert (host.env("HARN_LLM_CALLS_DISABLED"), host.env("HARN_LLM_PROVIDER")) == ("1", "mock")
+    environment = sandboxed_world(print, "mock").environment
+    assert (environment.get("HARN_LLM_CALLS_DISABLED"), environment.get("HARN_LLM_PROVIDER")) == ("1", "mock")
     monkeypatch.setenv("HARN_LLM_PROVIDER", "other")
-    assert host.env("HARN_LLM_PROVIDER") == "other"
+    assert environment.get("HARN_LLM_PROVIDER") == "other"
 
 
 def test_nothing_found(harnpy: Command, project) -> None:

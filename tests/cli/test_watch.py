@@ -18,8 +18,8 @@ from rich.console import Console
 from harnpy import Vm
 from harnpy.cli.show.agent_board import Board, name_of
 from harnpy.cli.show.watch import table, watched
-from harnpy.vm.host import Host
 from tests.support import ROOT, Command
+from tests.worlds import OwnWorld
 
 TEAM = """
 fn registry(name) {
@@ -49,12 +49,12 @@ pipeline main(task) {
 """
 
 
-class World(Host):
+class Screen(OwnWorld):
     """A terminal, or none, and a clock that is told what time it is."""
 
     def __init__(self, terminal: bool = True) -> None:
         self.screen = StringIO()
-        self.clock = 100.0
+        self.time = 100.0
         self._terminal = terminal
         super().__init__(self.screen.write, self.screen.write)
 
@@ -62,12 +62,12 @@ class World(Host):
         return self._terminal
 
     def monotonic(self) -> float:
-        return self.clock
+        return self.time
 
 
-def watch(host: World, source: str, console: Console, show: Any = lambda name: None) -> Any:
+def watch(host: Screen, source: str, console: Console, show: Any = lambda name: None) -> Any:
     run = watched(lambda vm: vm.run_source(source), host, console)
-    vm = Vm(host=host)
+    vm = Vm(world=host)
     vm.register("show(name: string) -> nil", show)
     return run(vm)
 
@@ -82,8 +82,8 @@ def rows(board: Board) -> list[list[str]]:
 # The board.
 
 
-def board_of(driven: list[str]) -> tuple[Board, World]:
-    world = World()
+def board_of(driven: list[str]) -> tuple[Board, Screen]:
+    world = Screen()
     return Board(lambda: driven, world.monotonic), world
 
 
@@ -91,7 +91,7 @@ def test_a_row_follows_its_agent() -> None:
     driven = ["lead"]
     board, world = board_of(driven)
     board.hear({"type": "turn_start", "session_id": "lead", "iteration": 0})
-    world.clock += 2
+    world.time += 2
     assert rows(board)[1] == ["lead", "asking", "1", "0", "0", "$0.0000", "2.0", "s"]
     board.hear_trace({"type": "llm_call", "input_tokens": 1200, "output_tokens": 34})
     call = {"type": "tool_call_update", "session_id": "lead", "tool_call_id": "t1", "tool_name": "look"}
@@ -103,7 +103,7 @@ def test_a_row_follows_its_agent() -> None:
     board.hear_trace({"type": "loop_complete", "status": "stuck"})
     driven.pop()
     board.hear({"type": "turn_start", "session_id": "lead", "iteration": 1})
-    world.clock += 60
+    world.time += 60
     assert rows(board)[1:] == [
         ["lead", "asking", "2", "1,200", "34", "$0.0000", "1:02"],
         ["helper", "stuck", "1", "0", "0", "$0.0000", "0.0", "s"],
@@ -131,10 +131,10 @@ def test_an_agent_that_works_again_goes_on_with_its_account() -> None:
     board, world = board_of(["a"])
     for _ in range(2):
         board.hear({"type": "turn_start", "session_id": "a", "iteration": 0})
-        world.clock += 3
+        world.time += 3
         board.hear_trace({"type": "llm_call", "input_tokens": 1, "output_tokens": 1})
         board.hear_trace({"type": "loop_complete", "status": "done"})
-        world.clock += 100
+        world.time += 100
     assert rows(board)[1] == ["a", "done", "1", "2", "2", "$0.0000", "6.0", "s"]
 
 
@@ -166,7 +166,7 @@ def test_who_works_is_shown_when_there_is_no_room_for_all() -> None:
         driven[0] = f"agent-{n:02d}"
         board.hear({"type": "turn_start", "session_id": driven[0], "iteration": 0})
         if n != 3:
-            world.clock += 1
+            world.time += 1
             board.hear_trace({"type": "loop_complete", "status": "done"})
     console = Console(file=StringIO(), width=100)
     console.print(table(board, 3))
@@ -192,7 +192,7 @@ def test_nothing_of_the_program_changes(harnpy: Command, tmp_path: Path) -> None
 
 
 def test_a_loop_that_fails_is_told_of_at_the_end() -> None:
-    host = World(terminal=False)
+    host = Screen(terminal=False)
     source = """
     let options = {provider: "mock", session_id: "s", persistent: true}
     try { agent_loop("x", nil, options + {budget: {max_output_tokens: "no"}}) } catch (e) { nil }
@@ -204,7 +204,7 @@ def test_a_loop_that_fails_is_told_of_at_the_end() -> None:
 
 
 def test_a_terminal_shows_the_agents_while_they_work() -> None:
-    host = World()
+    host = Screen()
     console = Console(file=host.screen, force_terminal=True, width=100, height=20)
     seen: dict[str, str] = {}
     watch(host, TEAM, console, lambda name: seen.update({name: host.screen.getvalue()}))
@@ -222,14 +222,14 @@ def test_a_terminal_shows_the_agents_while_they_work() -> None:
 
 
 def test_the_view_never_cuts_a_line_of_the_program() -> None:
-    host = World()
+    host = Screen()
     console = Console(file=host.screen, force_terminal=True, width=100, height=20)
     watch(host, TEAM, console)
     assert "between\n" in host.screen.getvalue()
 
 
 def test_without_agents_there_is_no_view() -> None:
-    host = World()
+    host = Screen()
     watch(host, 'println("hi")', Console(file=host.screen, force_terminal=True))
     assert host.screen.getvalue() == "hi\n"
 

@@ -9,7 +9,8 @@ import pytest
 
 from harnpy import Vm
 from harnpy.syntax.errors import SourceFault
-from harnpy.vm.host import Host
+from harnpy.world import World
+from harnpy.world.streams import RealStreams
 from tests.support import ends
 
 DEEP = 10_000
@@ -66,7 +67,7 @@ def test_a_hostile_program_runs(name: str) -> None:
     source, expected = RUN[name]
     out: list[str] = []
     with ends():
-        Vm(Host(stdout=out.append)).run_source(source)
+        Vm(World(streams=RealStreams(stdout=out.append))).run_source(source)
     assert "".join(out).strip() == expected
 
 

@@ -19,7 +19,9 @@ import pytest
 
 from harnpy import Vm, VmError
 from harnpy.syntax.errors import SourceFault
-from harnpy.vm.host import Ended, ExitRequest, Host
+from harnpy.vm.errors import ExitRequest
+from harnpy.world.processes import Ended
+from tests.worlds import OwnWorld
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = sorted((ROOT / "conformance").rglob("*.harn"))
@@ -53,7 +55,7 @@ def damaged(source: str, chance: random.Random) -> str:
     return source
 
 
-class Harmless(Host):
+class Harmless(OwnWorld):
     """Nobody knows what a damaged program does to the world: it runs no others, and writes in its directory
     only. Its sleeps are short, so that a program that only waits is soon over."""
 
@@ -67,7 +69,7 @@ class Harmless(Host):
     def sleep(self, seconds: float | None) -> None:
         time.sleep(0.01 if seconds is None else min(seconds, 0.01))
 
-    async def run_process(self, *argv: Any, **how: Any) -> Ended:
+    async def run(self, *argv: Any, **how: Any) -> Ended:
         raise OSError(errno.EPERM, os.strerror(errno.EPERM))
 
     def write_text(self, path: str, *how: Any, **named: Any) -> None:

@@ -17,7 +17,8 @@ from harnpy.llm.errors import BudgetSpent
 from harnpy.llm.experiments import apply, read_experiment
 from harnpy.llm.streaming import stream_into
 from harnpy.llm.trace import Trace
-from harnpy.vm.host import Host
+from harnpy.world import World
+from harnpy.world.streams import RealStreams
 
 _CALLS = """
 llm_mock({text: "a", input_tokens: 3, output_tokens: 4})
@@ -215,7 +216,7 @@ def test_a_stream_waits_for_a_permit() -> None:
 
 
 def test_the_producer_leaves_no_task_behind() -> None:
-    vm = Vm(host=Host(stdout=lambda text: None))
+    vm = Vm(world=World(streams=RealStreams(stdout=lambda text: None)))
     vm.run_source('pipeline main(task) { llm_stream("a b", nil, {provider: "mock"}).iter().to_list() }')
     assert not vm.tasks.root.children
 

@@ -10,8 +10,8 @@ import pytest
 from harnpy import Vm
 from harnpy.faults import OptionError
 from harnpy.llm.errors import CallError
-from harnpy.vm.host import Host
 from tests.support import ROOT
+from tests.worlds import OwnWorld
 
 SECRET = "sk-very-secret"
 ACME = """
@@ -236,7 +236,7 @@ def test_how_a_call_is_authorised(world: Any, style: str, headers: dict[str, str
     assert models.config.providers.configuration("acme").headers() == headers
 
 
-class SecretHost(Host):
+class SecretHost(OwnWorld):
     """Where every key is set, and one more is in a file."""
 
     def __init__(self) -> None:
@@ -246,7 +246,7 @@ class SecretHost(Host):
     def _take(self, text: str) -> None:
         self.text += text
 
-    def env(self, name: str) -> str | None:
+    def get(self, name: str) -> str | None:
         known = {"HARN_PROVIDERS_CONFIG": "/c", "HARN_LLM_CALLS_DISABLED": "1"}
         return known.get(name) or (SECRET if name.endswith(("_API_KEY", "HF_TOKEN")) else None)
 

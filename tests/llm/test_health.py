@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from harnpy import Vm
-from harnpy.vm.host import Host
+from tests.worlds import OwnWorld
 
 KEY = "sk-very-secret"
 
@@ -64,7 +64,7 @@ def server() -> Iterator[Server]:
         thread.join()
 
 
-class ServerHost(Host):
+class ServerHost(OwnWorld):
     """Where `acme` and ollama are the test's server."""
 
     def __init__(self, url: str, **env: str) -> None:
@@ -76,7 +76,7 @@ class ServerHost(Host):
     def _take(self, text: str) -> None:
         self.text += text
 
-    def env(self, name: str) -> str | None:
+    def get(self, name: str) -> str | None:
         return self._env.get(name)
 
     def read_text(self, path: str) -> str:

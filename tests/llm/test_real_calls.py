@@ -15,9 +15,9 @@ import pytest
 
 from harnpy import Vm
 from harnpy.vm.errors import VmError
-from harnpy.vm.host import Host
 from tests.llm.wire import ANTHROPIC, KEY, OPENAI, Answer, Call, Fail, Raw, Say, Silence, Wire
 from tests.support import Command
+from tests.worlds import OwnWorld
 
 BOTH = pytest.mark.parametrize("protocol", [OPENAI, ANTHROPIC])
 
@@ -29,7 +29,7 @@ _PROVIDERS = {
 }
 
 
-class WireHost(Host):
+class WireHost(OwnWorld):
     """The real world, whose environment names the service and its key."""
 
     def __init__(self, env: dict[str, str]) -> None:
@@ -37,7 +37,7 @@ class WireHost(Host):
         super().__init__(self.out.write, self.err.write)
         self._env = env
 
-    def env(self, name: str) -> str | None:
+    def get(self, name: str) -> str | None:
         return self._env.get(name)
 
 
@@ -51,7 +51,7 @@ def environment(wire: Wire, directory: Path, **more: str) -> dict[str, str]:
 def program(wire: Wire, directory: Path, source: str, **env: str) -> str:
     """What the program printed."""
     host = WireHost(environment(wire, directory, **env))
-    Vm(host=host).run_source(source)
+    Vm(world=host).run_source(source)
     return host.out.getvalue()
 
 
@@ -112,7 +112,7 @@ def test_nobody_listens(protocol: str, tmp_path: Path) -> None:
     with Wire(protocol, Say("ok")) as wire:
         gone = environment(wire, tmp_path)
     host = WireHost(gone)
-    Vm(host=host).run_source('println(llm_call_safe("hi").error.category)')
+    Vm(world=host).run_source('println(llm_call_safe("hi").error.category)')
     assert host.out.getvalue() == "transient_network\n"
 
 
@@ -194,7 +194,7 @@ def test_a_cancelled_task_ends_its_request(protocol: str, tmp_path: Path) -> Non
 def test_an_interrupt_leaves_the_session_whole(protocol: str, tmp_path: Path) -> None:
     with Wire(protocol, Say("first"), Silence(), Say("third")) as wire:
         host = WireHost(environment(wire, tmp_path))
-        vm = Vm(host=host)
+        vm = Vm(world=host)
         vm.run_source('agent_loop("one", nil, {session_id: agent_session_open("talk")})')
         wire.asked.clear()
 
@@ -226,7 +226,7 @@ def test_connections_end_with_the_program(protocol: str, tmp_path: Path) -> None
 def test_inside_a_running_loop(protocol: str, tmp_path: Path) -> None:
     async def embed(wire: Wire) -> str:
         host = WireHost(environment(wire, tmp_path))
-        await Vm(host=host).run_async('println(llm_call("hi").text)')
+        await Vm(world=host).run_async('println(llm_call("hi").text)')
         assert await asyncio.to_thread(wire.closed.wait, 10)
         return host.out.getvalue()
 
@@ -237,7 +237,7 @@ def test_inside_a_running_loop(protocol: str, tmp_path: Path) -> None:
 @BOTH
 def test_inputs_of_a_repl_call_one_after_another(protocol: str, tmp_path: Path) -> None:
     with Wire(protocol, Say("ok")) as wire:
-        session = Vm(host=WireHost(environment(wire, tmp_path))).repl()
+        session = Vm(world=WireHost(environment(wire, tmp_path))).repl()
         assert [session.run('llm_call("hi").text') for _ in range(3)] == ["ok"] * 3
 
 
@@ -285,7 +285,7 @@ def test_a_loop_answers_the_calls_of_its_model(protocol: str, tmp_path: Path) ->
     (tmp_path / "harn.toml").write_text(table, encoding="utf-8")
     with Wire(protocol, Say("I add.", calls=calls), Say("It is 5.")) as wire:
         host = WireHost(environment(wire, tmp_path))
-        vm = Vm(host=host)
+        vm = Vm(world=host)
         vm.run_source(source, directory=str(tmp_path))
         messages = wire.requests[1].body["messages"]
     assert host.out.getvalue() == "done I add.It is 5. [add]\n"
@@ -323,7 +323,7 @@ def test_a_fallback_of_the_other_protocol_takes_over(tmp_path: Path) -> None:
         with open(env["HARN_PROVIDERS_CONFIG"], "a", encoding="utf-8") as file:
             file.write(spare)
         host = WireHost(env)
-        Vm(host=host).run_source("""
+        Vm(world=host).run_source("""
         let r = llm_call("hi", nil, {fallback_chain: ["spare"]})
         println("${r.text} ${r.provider}")
         """)
@@ -401,7 +401,7 @@ def test_the_key_is_in_nothing_that_a_run_writes(protocol: str, tmp_path: Path, 
 def test_the_key_is_in_nothing_that_an_embedder_sees(protocol: str, tmp_path: Path) -> None:
     with Wire(protocol, Fail(401, message="key {key}")) as wire:
         host = WireHost(environment(wire, tmp_path))
-        vm = Vm(host=host)
+        vm = Vm(world=host)
         with pytest.raises(VmError) as caught:
             vm.run_source('llm_call("hi")')
     error: BaseException = caught.value

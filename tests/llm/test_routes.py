@@ -10,7 +10,7 @@ import pytest
 
 from harnpy import Vm
 from harnpy.faults import OptionError
-from harnpy.vm.host import Host
+from tests.worlds import OwnWorld
 
 PROVIDERS = """
     [providers.near]
@@ -90,12 +90,12 @@ def test_a_fallback_without_a_key_is_passed_over(world: Any) -> None:
     assert models.ask(models.request("hi", None, models.options(given))).provider == "mock"
 
 
-class RecordingHost(Host):
+class RecordingHost(OwnWorld):
     def __init__(self, directory: Path) -> None:
         super().__init__(stdout=lambda text: None, stderr=lambda text: None)
         self.directory = str(directory)
 
-    def env(self, name: str) -> str | None:
+    def get(self, name: str) -> str | None:
         return {"HARN_LLM_TRANSCRIPT_DIR": self.directory, "HARN_LLM_CALLS_DISABLED": "1"}.get(name)
 
 

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harnpy import Vm
-from harnpy.vm.host import Host
 from harnpy.vm.values.objects import display
+from harnpy.world import World
+from harnpy.world.streams import RealStreams
 
 NAMES = st.sampled_from(["x", "y", "z"])
 NUMBERS = st.integers(0, 9)
@@ -111,7 +112,7 @@ def test_programs_agree_with_a_model_that_always_copies(steps: list[Step]) -> No
         f"defer {{ println(x) }}\n{body}}}\nmain()\n",
     ):
         out: list[str] = []
-        Vm(Host(stdout=out.append)).run_source(source)
+        Vm(World(streams=RealStreams(stdout=out.append))).run_source(source)
         variables: dict[str, Any] = {"x": [[1], [2], [3]], "y": [[4], [5], [6]], "z": {"k": [7], "m": [8]}}
         expected = []
         for step in steps:

@@ -14,8 +14,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from harnpy import Vm, VmError
-from harnpy.vm.host import Host
 from harnpy.vm.values.objects import display
+from harnpy.world import World
+from harnpy.world.streams import RealStreams
 
 EDGES = [0, 1, -1, 2, 7, -7, 2**30 - 1, 2**30, -(2**30), 2**31, 2**53, 2**62, 2**63 - 1, -(2**63)]
 OPERANDS = st.one_of(
@@ -212,7 +213,7 @@ def programs(tree: Operand | Operation, values: list[object]) -> dict[str, str]:
 def output(source: str) -> str:
     out: list[str] = []
     try:
-        Vm(Host(stdout=out.append)).run_source(source)
+        Vm(World(streams=RealStreams(stdout=out.append))).run_source(source)
     except VmError as error:
         return error.text
     return "".join(out).removesuffix("\n")

@@ -5,13 +5,16 @@ from __future__ import annotations
 import pytest
 
 from harnpy import Vm, VmError
-from harnpy.vm.host import Host
+from harnpy.world import World
+from harnpy.world.streams import RealStreams
 
 
 def run(source: str, stderr: list[str] | None = None) -> str:
     """What the statements print."""
     out: list[str] = []
-    Vm(Host(stdout=out.append, stderr=(stderr if stderr is not None else out).append)).run_source(source)
+    Vm(
+        World(streams=RealStreams(stdout=out.append, stderr=(stderr if stderr is not None else out).append))
+    ).run_source(source)
     return "".join(out).removesuffix("\n")
 
 
@@ -149,7 +152,7 @@ def test_two_vms_never_see_each_others_sessions() -> None:
 
 def test_a_python_caller_shares_the_vms_sessions() -> None:
     out: list[str] = []
-    vm = Vm(Host(stdout=out.append))
+    vm = Vm(World(streams=RealStreams(stdout=out.append)))
     vm.sessions.open("s")
     vm.sessions.inject("s", {"role": "user", "content": "from Python"})
     vm.run_source('print(agent_session_snapshot("s").messages[0].content)')

@@ -8,12 +8,12 @@ import pytest
 
 from harnpy import Vm
 from harnpy.vm.errors import VmError
-from harnpy.vm.host import Host
+from tests.worlds import OwnWorld
 
 SEEDS = [str(seed) for seed in range(1, 21)]
 
 
-class World(Host):
+class Steps(OwnWorld):
     """A clock that moves only in `sleep`, and one environment variable."""
 
     def __init__(self, chaos: str | None) -> None:
@@ -22,7 +22,7 @@ class World(Host):
         self._chaos = chaos
         self._clock = 0.0
 
-    def env(self, name: str) -> str | None:
+    def get(self, name: str) -> str | None:
         return self._chaos if name == "HARNPY_CHAOS_SCHED" else None
 
     def monotonic(self) -> float:
@@ -35,8 +35,8 @@ class World(Host):
 
 def run(source: str, chaos: str | None) -> tuple[str, str]:
     """What the program printed, and what it wrote to stderr at once."""
-    host = World(chaos)
-    Vm(host=host).run_source(source)
+    host = Steps(chaos)
+    Vm(world=host).run_source(source)
     return host.out.getvalue(), host.err.getvalue()
 
 

@@ -11,7 +11,9 @@ from harnpy import Vm, VmError
 from harnpy.llm.errors import CallError
 from harnpy.llm.reply import Reply
 from harnpy.llm.request import Request
-from harnpy.vm.host import ExitRequest, Host
+from harnpy.vm.errors import ExitRequest
+from harnpy.world import World
+from harnpy.world.streams import RealStreams
 
 
 async def double_later(n: int) -> int:
@@ -129,7 +131,7 @@ def test_a_cancelled_run_leaves_its_vm_usable() -> None:
     written: list[str] = []
 
     async def main() -> list[int]:
-        vm = Vm(Host(stdout=written.append))
+        vm = Vm(World(streams=RealStreams(stdout=written.append)))
         vm.register("later(n: int) -> int", double_later)
         source = 'spawn { sleep(10000) }\ntry { sleep(10000) } finally { println("not reached") }'
         running = asyncio.ensure_future(vm.run_async(source))

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from harnpy.vm.host import Host
 from harnpy.vm.modules import paths
+from harnpy.world.files import RealFiles
 
 Make = Callable[..., Path]
 
@@ -33,7 +33,7 @@ def find(tmp_path: Path) -> Callable[..., str | None]:
     """The file that an import means in ``app/src``."""
 
     def find(path: str, directory: str = "app/src") -> str | None:
-        place = paths.find(Host(), path, str(tmp_path / directory))
+        place = paths.find(RealFiles(), path, str(tmp_path / directory))
         return place and place.name
 
     return find

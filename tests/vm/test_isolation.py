@@ -9,7 +9,8 @@ from threading import Barrier, Thread
 import pytest
 
 from harnpy import Vm
-from harnpy.vm.host import Host
+from harnpy.world import World
+from harnpy.world.streams import RealStreams
 
 PROGRAM = """
 let me = argv[0]
@@ -34,7 +35,7 @@ def test_two_vms_in_two_threads_share_nothing() -> None:
 
     def run(name: str) -> None:
         out: list[str] = []
-        vm = Vm(Host(stdout=out.append))
+        vm = Vm(World(streams=RealStreams(stdout=out.append)))
         together.wait()
         vm.run_source(PROGRAM, args=[name])
         results[name] = "".join(out)
@@ -79,7 +80,7 @@ def test_a_second_run_on_one_vm_starts_with_fresh_bindings_and_keeps_sessions() 
     ],
 )
 def test_a_vm_that_nobody_holds_is_gone(source: str) -> None:
-    vm = Vm(Host(stdout=lambda text: None))
+    vm = Vm(World(streams=RealStreams(stdout=lambda text: None)))
     vm.run_source(source)
     held = weakref.ref(vm)
     del vm

@@ -12,9 +12,11 @@ import pytest
 import harnpy.vm.compile
 from harnpy import Vm, VmError
 from harnpy.syntax.errors import SourceFault
-from harnpy.vm.host import Host
 from harnpy.vm.modules import paths
 from harnpy.vm.run.backtrace import render
+from harnpy.world import World
+from harnpy.world.streams import RealStreams
+from tests.worlds import OwnWorld
 
 COUNTER = "var n = 0\npub fn next() {\n  n = n + 1\n  return n\n}\n"
 
@@ -96,7 +98,7 @@ def test_a_run_inside_asyncio_imports_too(write: Write) -> None:
 
 
 def test_modules_are_read_through_the_host() -> None:
-    class Library(Host):
+    class Library(OwnWorld):
         """A world with one file."""
 
         def exists(self, path: str) -> bool:
@@ -110,7 +112,7 @@ def test_modules_are_read_through_the_host() -> None:
             return "fn f() { return 7 }"
 
     source = 'import "m"\nreturn f()'
-    assert Vm(host=Library()).run_source(source, file="/app/main.harn") == 7
+    assert Vm(world=Library()).run_source(source, file="/app/main.harn") == 7
 
 
 # --- the cache ------------------------------------------------------------------------------------------
@@ -295,7 +297,7 @@ def test_a_module_that_failed_is_read_again(write: Write) -> None:
 def test_imported_types_stay_known(write: Write) -> None:
     write("m.harn", "type Name = {it: string}\npub struct Point {\n  x: int\n}")
     out = StringIO()
-    repl = Vm(host=Host(stdout=out.write)).repl()
+    repl = Vm(world=World(streams=RealStreams(stdout=out.write))).repl()
     repl.run('import "m"')
     repl.run("println(Point {x: 1, y: 2})\nprintln(schema_of(Name).required)")
     assert out.getvalue() == "Point {x: 1}\n[it]\n"

@@ -99,7 +99,7 @@ def hand_off(vm: Vm, handle: Value = None, summary: Value = None) -> None:
 
     def write_envelope() -> None:
         target = read_handle(handle, "__agent_state_handoff")
-        envelope = handoff_envelope(target, summary, _handoff(vm, summary), vm.host.now())
+        envelope = handoff_envelope(target, summary, _handoff(vm, summary), vm.world.clock.now())
         _state(vm).hand_off(target, write_pretty(envelope))
 
     _done(write_envelope)
@@ -113,7 +113,7 @@ def handoff_key(vm: Vm) -> str:
 
 def _handoff(vm: Vm, summary: Value) -> dict[str, Any] | None:
     try:
-        id, now = f"handoff_{vm.host.uuid7()}", rfc3339(vm.host.now())
+        id, now = f"handoff_{vm.world.ids.new()}", rfc3339(vm.world.clock.now())
         return handoffs.normalise(summary, id, now, current_run(vm))
     except MisuseError:
         return None
@@ -121,9 +121,9 @@ def _handoff(vm: Vm, summary: Value) -> dict[str, Any] | None:
 
 def _state(vm: Vm) -> AgentState:
     def warn(topic: str, message: str) -> None:
-        vm.host.write_err(f"warning: {topic}: {message}\n")
+        vm.world.streams.write_err(f"warning: {topic}: {message}\n")
 
-    return AgentState(vm.host, vm.host.uuid7, warn)
+    return AgentState(vm.world.files, vm.world.ids.new, warn)
 
 
 def _done(action: Callable[[], T]) -> T:

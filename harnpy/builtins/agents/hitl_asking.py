@@ -41,10 +41,10 @@ LONGEST = 24 * 60 * 60.0
 def ask(vm: Vm, kind: str, payload: Dict, seconds: float | None = LONGEST) -> Value:
     """Put a request to a person, and wait: the outcome's value. Raises `HitlError`."""
     request = Request(
-        f"hitl_{kind}_{vm.host.uuid7()}",
+        f"hitl_{kind}_{vm.world.ids.new()}",
         kind,
-        f"trace_{vm.host.uuid7()}",
-        rfc3339(vm.host.now()),
+        f"trace_{vm.world.ids.new()}",
+        rfc3339(vm.world.clock.now()),
         as_data(payload),
     )
     return _Inquiry(vm, request, seconds).run()
@@ -75,7 +75,7 @@ class _Inquiry:
         self.vm = vm
         self.request = request
         self.is_patient = seconds in (None, LONGEST)
-        self.until = None if seconds is None else vm.host.monotonic() + seconds
+        self.until = None if seconds is None else vm.world.clock.monotonic() + seconds
         self.responses: list[Dict] = []
 
     def run(self) -> Value:
@@ -117,7 +117,7 @@ class _Inquiry:
 
     def consults(self) -> bool:
         """Ask the host's person; whether that brought the request forward."""
-        human = self.vm.host.human
+        human = self.vm.world.people.ask
         if human is None:
             return False
         before = approvals(self.request, self.responses)
@@ -145,7 +145,7 @@ class _Inquiry:
         if not all(isinstance(response, dict) for response in responses):
             raise RuntimeFault(f"{what} must be a dict or list<dict>")
         for response in responses:
-            taken = response_from(response, rfc3339(self.vm.host.now()))
+            taken = response_from(response, rfc3339(self.vm.world.clock.now()))
             self.responses.append(taken)
             self.record(KINDS[self.request.kind].answered, taken)
 
@@ -165,7 +165,7 @@ class _Inquiry:
         self.vm.tasks.wait_outside(what, remedy, self.until)
 
     def seconds_left(self) -> float | None:
-        return None if self.until is None else self.until - self.vm.host.monotonic()
+        return None if self.until is None else self.until - self.vm.world.clock.monotonic()
 
     def record(self, name: str, payload: Dict) -> None:
         request = self.request

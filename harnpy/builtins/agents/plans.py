@@ -41,7 +41,7 @@ def handoff_context(vm: Vm, payload: Value) -> str:
 
 def _normal(vm: Vm, payload: Value, caller: str) -> dict[str, Any]:
     with domain_errors:
-        id, now, run_id = f"handoff_{vm.host.uuid7()}", rfc3339(vm.host.now()), current_run(vm)
+        id, now, run_id = f"handoff_{vm.world.ids.new()}", rfc3339(vm.world.clock.now()), current_run(vm)
         return handoffs.normalise(payload, id, now, run_id, caller)
 
 

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 def library_of(vm: Vm) -> Library | None:
     """The skills that were found for the program; None when nobody looked for any."""
     found = getattr(vm, "found_skills", None)
-    return None if found is None else Library([skill.entry for skill in found], found, vm.host.env)
+    return (
+        None if found is None else Library([skill.entry for skill in found], found, vm.world.environment.get)
+    )
 
 
 def _need(caller: str, what: str, last: Value) -> None:
@@ -139,7 +141,7 @@ def skill_render(vm: Vm, skill: Value = ABSENT, args: Value = None) -> str:
             raise OptionError("skill_render: first argument must be a skill entry or a string body")
         if type(arguments) is not list or not all(type(argument) is str for argument in arguments):
             raise OptionError("skill_render: second argument must be a list of strings")
-    library = library_of(vm) or Library([], [], vm.host.env)
+    library = library_of(vm) or Library([], [], vm.world.environment.get)
     entry = {"name": "", **skill} if is_entry else {"name": ""}
     body = library.body(entry, "body") if is_entry else skill
     return library.render(entry, body or "", arguments)

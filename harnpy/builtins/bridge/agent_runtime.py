@@ -69,7 +69,7 @@ def _workers(vm: Vm) -> Workers:
 
 def _host_tool(vm: Vm) -> Callable[[Dict, Dict], Value] | None:
     """Tools that the host runs; None without a host that does."""
-    bridge = vm.host.bridge
+    bridge = vm.world.host.bridge
     if bridge is None:
         return None
     return lambda entry, arguments: vm.tasks.awaited(bridge.call(entry["name"], arguments))
@@ -77,7 +77,7 @@ def _host_tool(vm: Vm) -> Callable[[Dict, Dict], Value] | None:
 
 def _asker(vm: Vm) -> Ask | None:
     """Approval of tool calls by the host's person: a function that answers why not; None without one."""
-    if vm.host.human is None:
+    if vm.world.people.ask is None:
         return None
     from harnpy.agent.people.requests import APPROVAL, HitlError
     from harnpy.builtins.agents.hitl_asking import ask

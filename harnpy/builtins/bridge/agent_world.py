@@ -21,29 +21,29 @@ class AgentFiles:
         self._vm = vm
 
     def read_text(self, path: str) -> str:
-        return self._vm.host.read_text(self.absolute(path))
+        return self._vm.world.files.read_text(self.absolute(path))
 
     def is_dir(self, path: str) -> bool:
-        return self._vm.host.is_dir(self.absolute(path))
+        return self._vm.world.files.is_dir(self.absolute(path))
 
     def list_dir(self, path: str) -> list[str]:
-        return self._vm.host.list_dir(self.absolute(path))
+        return self._vm.world.files.list_dir(self.absolute(path))
 
     def modified(self, path: str) -> int | None:
-        return self._vm.host.modified(self.absolute(path))
+        return self._vm.world.files.modified(self.absolute(path))
 
     def replace_text(self, path: str, text: str) -> None:
-        self._vm.host.replace_text(self.absolute(path), text)
+        self._vm.world.files.replace_text(self.absolute(path), text)
 
     def absolute(self, path: str) -> str:
         vm = self._vm
-        return os.path.join(own_directory(vm) or vm.source_dir or vm.host.cwd(), path)
+        return os.path.join(own_directory(vm) or vm.source_dir or vm.world.files.cwd(), path)
 
 
 def run_program(vm: Vm, argv: Sequence[str], cwd: str | None, env: Mapping[str, str]) -> Finished:
     """What a program came to, which was started in ``cwd`` with ``env`` added to the environment."""
-    directory = execution_root(vm) if cwd is None else os.path.join(vm.host.cwd(), cwd)
-    inherited = execution_environment(vm) or vm.host.environment()
-    ended = vm.tasks.await_coroutine(vm.host.run_process(argv, directory, {**inherited, **env}))
+    directory = execution_root(vm) if cwd is None else os.path.join(vm.world.files.cwd(), cwd)
+    inherited = execution_environment(vm) or vm.world.environment.all()
+    ended = vm.tasks.await_coroutine(vm.world.processes.run(argv, directory, {**inherited, **env}))
     out, err = (output.decode("utf-8", "replace") for output in (ended.out, ended.err))
     return Finished(out, err, max(ended.code, -1))

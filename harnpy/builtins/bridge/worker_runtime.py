@@ -112,7 +112,7 @@ class _Bell:
         tasks, task = self._tasks, self._tasks.current
         self._waiting[task] = None
         if seconds is not None:
-            tasks.wake_at(task, tasks.vm.host.monotonic() + seconds)
+            tasks.wake_at(task, tasks.vm.world.clock.monotonic() + seconds)
         try:
             if outside is None:
                 tasks.suspend()

@@ -15,9 +15,9 @@ from harnpy import Vm
 from harnpy.builtins.agents.models.calls import models_of
 from harnpy.cli.console import FAILED, OK, complain
 from harnpy.cli.show import failures
-from harnpy.cli.testing.sandbox import TestHost
+from harnpy.cli.testing.sandbox import sandboxed_world
 from harnpy.llm.trace import Trace
-from harnpy.vm.host import ExitRequest
+from harnpy.vm.errors import ExitRequest
 
 
 @click.command("bench", short_help="Run a program many times and report how long it took.")
@@ -51,7 +51,7 @@ class _Run:
 
 def _run_once(file: Path) -> _Run:
     """Compiling counts once at most: the first run puts the program into the cache."""
-    vm = Vm(host=TestHost(lambda text: None))
+    vm = Vm(sandboxed_world(lambda text: None))
     start = perf_counter()
     with suppress(ExitRequest):
         vm.run_file(str(file))

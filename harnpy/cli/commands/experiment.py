@@ -15,12 +15,15 @@ from harnpy.cli.project import bind_project
 from harnpy.cli.show import failures
 from harnpy.faults import OptionError
 from harnpy.llm.experiments import VARIABLE, read_experiment
-from harnpy.vm.host import ExitRequest, Host
+from harnpy.vm.errors import ExitRequest
 from harnpy.vm.values.objects import display
 from harnpy.workflow.artifacts.text_diff import unified
+from harnpy.world import World
+from harnpy.world.environment import Variables
+from harnpy.world.streams import RealStreams
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from harnpy.reading.dicts import Dict
 
@@ -47,7 +50,7 @@ def paired(path: str, spec: str, llm_mock: str | None, args: Sequence[str]) -> D
 
 def _run(path: str, spec: str | None, llm_mock: str | None, args: Sequence[str]) -> Dict:
     written: list[str] = []
-    vm = Vm(_Host(written.append, spec))
+    vm = Vm(_world(written.append, spec))
     bind_project(vm, path)
     status, failure = 0, ""
     try:
@@ -78,16 +81,9 @@ def _metrics(before: Dict, after: Dict) -> Iterator[Dict]:
         yield {"name": name, "baseline": before.get(name, "-"), "experiment": after.get(name, "-")}
 
 
-class _Host(Host):
+def _world(out: Callable[[str], object], spec: str | None) -> World:
     """The real world, with its output kept, and with that experiment or none in force."""
-
-    def __init__(self, out: Callable[[str], object], spec: str | None) -> None:
-        super().__init__(stdout=out)
-        self._spec = spec
-
-    def env(self, name: str) -> str | None:
-        return self._spec if name == VARIABLE else super().env(name)
-
-    def environment(self) -> Mapping[str, str]:
-        others = {name: value for name, value in super().environment().items() if name != VARIABLE}
-        return others if self._spec is None else {**others, VARIABLE: self._spec}
+    world = World(streams=RealStreams(stdout=out))
+    others = {name: value for name, value in world.environment.all().items() if name != VARIABLE}
+    world.environment = Variables(others if spec is None else {**others, VARIABLE: spec})
+    return world

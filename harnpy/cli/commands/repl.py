@@ -13,7 +13,7 @@ from harnpy.cli.repl.shell import Shell
 from harnpy.cli.show import failures
 from harnpy.project import ManifestError
 from harnpy.version import __version__
-from harnpy.vm.host import ExitRequest
+from harnpy.vm.errors import ExitRequest
 
 
 @click.command("repl", short_help="Talk to Harn, one input at a time.")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from harnpy import Vm
-    from harnpy.vm.host import Host
+    from harnpy.world.world import World
 
 SUMMARY = "Run a program."
 _USAGE = "harnpy run [OPTIONS] <FILE | - | -e CODE> [-- ARG...]"
@@ -194,12 +194,12 @@ def _install_signals() -> None:
 
 def _execute(options: Options) -> int:
     from harnpy import Vm
-    from harnpy.vm.host import ExitRequest
+    from harnpy.vm.errors import ExitRequest
 
-    host = _host(options)
-    run = _instrumented(options, host)
+    world = _world(options)
+    run = _instrumented(options, world)
     allow = None if options.allow is None else _allowed(options.allow)
-    vm = Vm(host, deny=_names(options.deny), allow=allow, trace_llm=options.trace)
+    vm = Vm(world, deny=_names(options.deny), allow=allow, trace_llm=options.trace)
     bind_project(vm, options.file, options.skill_dirs)
     try:
         value = run(vm, options)
@@ -218,24 +218,27 @@ def _execute(options: Options) -> int:
         return _failed(error, options)
 
 
-def _host(options: Options) -> Host:
+def _world(options: Options) -> World:
     """The world that the program sees: as it is, with a person who answers or without."""
-    from harnpy.vm.host import Host
+    from harnpy.world import World
 
     if not options.attended:
-        return Host()
-    from harnpy.cli.attended import AttendedHost
+        return World()
+    from harnpy.cli.attended import Attended
+    from harnpy.world.people import People
 
-    return AttendedHost()
+    world = World()
+    world.people = People(Attended(world).ask)
+    return world
 
 
-def _instrumented(options: Options, host: Host) -> Callable[[Vm, Options], Any]:
+def _instrumented(options: Options, world: World) -> Callable[[Vm, Options], Any]:
     """How the program is run: as it is, or watched, with model calls replayed or recorded."""
     run = _run
     if options.watch_agents:
         from harnpy.cli.show.watch import watched
 
-        run = watched(run, host)
+        run = watched(run, world)
     if options.llm_mock is not None:
         from harnpy.cli.fixtures import replayed
 

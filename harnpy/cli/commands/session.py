@@ -16,9 +16,9 @@ from harnpy.faults import MisuseError
 from harnpy.project import project_root
 from harnpy.session.effects import system_reason
 from harnpy.session.sidecar import SidecarError, read_rows
-from harnpy.vm.host import Host
 from harnpy.workflow.bundle import BundleError, export_run, import_bundle, validate_bundle
 from harnpy.workflow.records.observability import sidecar_path
+from harnpy.world import World
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
@@ -123,7 +123,7 @@ def _deliver(text: str, out: str | None, what: str) -> int:
     if out is None:
         click.echo(text)
     else:
-        Host().replace_text(out, text + "\n")
+        World().files.replace_text(out, text + "\n")
         click.echo(f"{what}: {out}")
     return OK
 

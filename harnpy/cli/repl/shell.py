@@ -77,7 +77,7 @@ class Shell:
     def reset(self) -> None:
         """Forget every binding, session and counter."""
         vm = Vm()
-        bind_hooks(vm, project_root(vm.host.cwd()))
+        bind_hooks(vm, project_root(vm.world.files.cwd()))
         self.session = vm.repl()
         self._count = 0
 

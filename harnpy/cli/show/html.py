@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harnpy.cli.testing.report import say
-from harnpy.vm.host import Host
+from harnpy.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,5 +21,5 @@ html_option = click.option(
 def write_page(path: str | None, make: Callable[[], str]) -> None:
     """Put the page into the file, if one is named, as a whole or not at all. Raises OSError."""
     if path is not None:
-        Host().replace_text(path, make())
+        World().files.replace_text(path, make())
         say(f"report: {path}")

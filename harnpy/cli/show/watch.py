@@ -20,7 +20,7 @@ from harnpy.cli.show.agent_board import ACTING, ASKING, Agent, Board
 
 if TYPE_CHECKING:
     from harnpy import Vm
-    from harnpy.vm.host import Host
+    from harnpy.world.world import World
 
 #: Lines of the view that are no agent's: the head, the sum, and the cursor's.
 _FRAME = 3
@@ -28,31 +28,32 @@ _REFRESH_PER_SECOND = 8
 _STYLES = {ASKING: "cyan", ACTING: "yellow", "done": "green"}
 
 
-def watched(run: Callable[..., Any], host: Host, console: Console | None = None) -> Callable[..., Any]:
-    """``run(vm, …)`` with a view of its agents. To be called before the Vm is made, which is ``host``'s."""
-    view = View(host, console or Console(stderr=True))
+def watched(run: Callable[..., Any], world: World, console: Console | None = None) -> Callable[..., Any]:
+    """``run(vm, …)`` with a view of its agents. Call it before the Vm is made, with the Vm's world."""
+    view = View(world, console or Console(stderr=True))
     return lambda vm, *rest: view.run(run, vm, *rest)
 
 
 class View:
-    """What stands on the console while a program runs, whose output goes through ``host``."""
+    """What stands on the console while a program runs, whose output goes through ``world``."""
 
-    def __init__(self, host: Host, console: Console) -> None:
-        self._host = host
+    def __init__(self, world: World, console: Console) -> None:
+        self._clock = world.clock
+        self._streams = world.streams
         self._console = console
         self._is_live = console.is_terminal and not console.is_dumb_terminal
         self._live: Live | None = None
         self._within_line = False
         self._board: Board | None = None
         if self._is_live:
-            host.write_err = self._giving_way(host.write_err)
-            if host.isatty("stdout"):
-                host.write_out = self._giving_way(host.write_out)
+            world.streams.write_err = self._giving_way(world.streams.write_err)
+            if world.streams.isatty("stdout"):
+                world.streams.write_out = self._giving_way(world.streams.write_out)
 
     def run(self, program: Callable[..., Any], vm: Vm, *rest: Any) -> Any:
         """``program(vm, …)``, watched."""
         tell: dict[str, Any] = {"tell": self._show} if self._is_live else {"tell_end": self._say}
-        board = Board(lambda: vm.session_stack.ids, self._host.monotonic, **tell)
+        board = Board(lambda: vm.session_stack.ids, self._clock.monotonic, **tell)
         self._board = board
         vm.sessions.observers.append(board.hear)
         vm.on_models.append(board.listen)
@@ -101,7 +102,7 @@ class View:
     # --- anything else ----------------------------------------------------------------------------
 
     def _say(self, agent: Agent) -> None:
-        self._host.write_err(f"[harn] agent {agent.name}: {_summary(agent)}\n")
+        self._streams.write_err(f"[harn] agent {agent.name}: {_summary(agent)}\n")
 
 
 def table(board: Board, limit: int | None) -> Table:

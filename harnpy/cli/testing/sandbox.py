@@ -19,7 +19,10 @@ from harnpy.cli.project import bind_project
 from harnpy.cli.show import failures
 from harnpy.cli.testing.limits import TimedOut, time_limit
 from harnpy.llm.errors import FixtureError
-from harnpy.vm.host import ExitRequest, Host
+from harnpy.vm.errors import ExitRequest
+from harnpy.world import World
+from harnpy.world.environment import RealEnvironment
+from harnpy.world.streams import RealStreams
 
 #: Where programs leave what outlives them, by the variables that say so.
 _STATE = {
@@ -48,32 +51,34 @@ class Outcome:
     exit_code: int = 0
 
 
-class TestHost(Host):
+def sandboxed_world(
+    out: Callable[[str], object], default_provider: str | None = None, scratch: str | None = None
+) -> World:
     """The real world, without its terminal, its input and its paid models."""
+    return World(environment=_Environment(default_provider, scratch), streams=_Streams(out))
 
-    __test__ = False
 
-    def __init__(
-        self,
-        out: Callable[[str], object],
-        default_provider: str | None = None,
-        scratch: str | None = None,
-    ) -> None:
+class _Streams(RealStreams):
+    def __init__(self, out: Callable[[str], object]) -> None:
         super().__init__(stdout=out, stderr=lambda text: None, stdin=StringIO())
-        self._default_provider = default_provider
-        self._scratch = scratch
 
     def isatty(self, stream: str) -> bool:
         return False
 
-    def env(self, name: str) -> str | None:
+
+class _Environment(RealEnvironment):
+    def __init__(self, default_provider: str | None, scratch: str | None) -> None:
+        self._default_provider = default_provider
+        self._scratch = scratch
+
+    def get(self, name: str) -> str | None:
         if name == "HARN_LLM_CALLS_DISABLED":
             return "1"
         if name == "HARN_LLM_PROVIDER":
-            return super().env(name) or self._default_provider
+            return super().get(name) or self._default_provider
         if self._scratch is not None and name in _STATE:
-            return super().env(name) or os.path.join(self._scratch, _STATE[name])
-        return super().env(name)
+            return super().get(name) or os.path.join(self._scratch, _STATE[name])
+        return super().get(name)
 
 
 def run_program(
@@ -93,7 +98,7 @@ def run_program(
     What it leaves for a next run goes to the directory `scratch`, if there is one.
     """
     written: list[str] = []
-    vm = Vm(host=TestHost(written.append, default_provider, scratch))
+    vm = Vm(sandboxed_world(written.append, default_provider, scratch))
     bind_project(vm, str(path), skill_dirs)
     fixtures = path.with_suffix(".llm-mock.jsonl")
     start = perf_counter()

@@ -10,6 +10,7 @@ from harnpy.vm.errors import RuntimeFault
 from harnpy.vm.modules import paths
 from harnpy.vm.modules.offers import Imports, Offer
 from harnpy.vm.modules.surface import surface_of
+from harnpy.world.files import RealFiles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ class Modules:
 
     def look(self, vm: Vm, path: str, directory: str) -> Module | None:
         """The module that a path leads to; None when there is none that can be read."""
-        place = paths.find(vm.host, path, directory)
+        place = paths.find(vm.world.files, path, directory)
         try:
             return None if place is None else self._module(vm, place)
         except (OSError, UnicodeDecodeError):
@@ -111,7 +112,7 @@ class Modules:
 
     def open(self, vm: Vm, path: str, directory: str) -> Module:
         """The module that an import statement means. Raises RuntimeFault."""
-        place = paths.find(vm.host, path, directory)
+        place = paths.find(vm.world.files, path, directory)
         if place is None and path.startswith(paths.BUNDLED):
             raise RuntimeFault(f"Unknown stdlib module: {path}")
         file = paths.expected(path, directory) if place is None else place.path
@@ -151,10 +152,9 @@ def _own(surface: Surface, every: bool) -> Offer:
 
 
 def _text(vm: Vm, place: Place) -> str:
-    if not place.bundled:
-        return vm.host.read_text(place.path)
-    with open(place.path, encoding="utf-8", newline="") as file:
-        return file.read()
+    # A bundled module is part of the interpreter: no world can hide it.
+    files = RealFiles() if place.bundled else vm.world.files
+    return files.read_text(place.path)
 
 
 def _run(vm: Vm, module: Module, brought: Imports) -> None:

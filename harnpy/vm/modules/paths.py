@@ -1,7 +1,7 @@
 """Where an import path leads: bundled modules, files, installed packages. Spec: 06 §3.
 
-Nothing is read here but package manifests; what exists is asked of the host. Bundled modules are part of
-the interpreter, as the grammar is, and no host can hide them.
+Nothing is read here but package manifests; what exists is asked of the world. Bundled modules are part of
+the interpreter, as the grammar is, and no world can hide them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from harnpy.project import MANIFEST, upwards
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from harnpy.vm.host import Host
+    from harnpy.world.files import Files
 
 BUNDLED = "std/"
 EXTENSION = ".harn"
@@ -36,14 +36,14 @@ class Place:
         return os.path.dirname(self.path)
 
 
-def find(host: Host, path: str, directory: str) -> Place | None:
+def find(files: Files, path: str, directory: str) -> Place | None:
     """The module that ``import "path"`` means in a file of ``directory``; None when nothing is there."""
     if path.startswith(BUNDLED):
         return _bundled(path)
     for candidate in (os.path.join(directory, path), expected(path, directory)):
-        if host.exists(candidate):
-            return _file(host, candidate)
-    return _installed(host, path, directory)
+        if files.exists(candidate):
+            return _file(files, candidate)
+    return _installed(files, path, directory)
 
 
 def expected(path: str, directory: str) -> str:
@@ -55,8 +55,8 @@ def _with_extension(path: str) -> str:
     return path if os.path.splitext(path)[1] else path + EXTENSION
 
 
-def _file(host: Host, path: str) -> Place:
-    canonical = host.real_path(path)
+def _file(files: Files, path: str) -> Place:
+    canonical = files.real_path(path)
     return Place(canonical, canonical)
 
 
@@ -71,52 +71,52 @@ def _bundled(path: str) -> Place | None:
 # --- installed packages -----------------------------------------------------------------------------
 
 
-def _installed(host: Host, path: str, directory: str) -> Place | None:
+def _installed(files: Files, path: str, directory: str) -> Place | None:
     """What the packages of this directory or one above offer; a repository's root is the last to be asked."""
     parts = [part for part in path.split("/") if part not in ("", ".")]
     if not parts or os.path.isabs(path) or "\\" in path or ".." in parts:
         return None
     for above in upwards(directory):
-        found = _in_packages(host, os.path.join(above, _PACKAGES), parts)
+        found = _in_packages(files, os.path.join(above, _PACKAGES), parts)
         if found is not None:
-            return _file(host, found)
-        if host.exists(os.path.join(above, ".git")):
+            return _file(files, found)
+        if files.exists(os.path.join(above, ".git")):
             return None
     return None
 
 
-def _in_packages(host: Host, packages: str, parts: list[str]) -> str | None:
+def _in_packages(files: Files, packages: str, parts: list[str]) -> str | None:
     package = os.path.join(packages, parts[0])
-    found = _target(host, os.path.join(packages, *parts))
-    if found is None and len(parts) > 1 and (export := _exports(host, package).get("/".join(parts[1:]))):
-        found = _target(host, os.path.join(package, export))
-    inside = package if host.is_dir(package) else packages
-    return found if found is not None and _is_below(host, found, inside) else None
+    found = _target(files, os.path.join(packages, *parts))
+    if found is None and len(parts) > 1 and (export := _exports(files, package).get("/".join(parts[1:]))):
+        found = _target(files, os.path.join(package, export))
+    inside = package if files.is_dir(package) else packages
+    return found if found is not None and _is_below(files, found, inside) else None
 
 
-def _target(host: Host, path: str) -> str | None:
+def _target(files: Files, path: str) -> str | None:
     """The file at ``path``: a directory stands for its `lib.harn`, if there is one."""
-    if host.is_dir(path):
+    if files.is_dir(path):
         entrance = os.path.join(path, _ENTRANCE)
-        return entrance if host.is_file(entrance) else path
-    return next((each for each in (path, _with_extension(path)) if host.is_file(each)), None)
+        return entrance if files.is_file(entrance) else path
+    return next((each for each in (path, _with_extension(path)) if files.is_file(each)), None)
 
 
-def _exports(host: Host, package: str) -> dict[str, str]:
+def _exports(files: Files, package: str) -> dict[str, str]:
     """The `[exports]` of a package's manifest; one that can't be understood has none."""
     manifest = os.path.join(package, MANIFEST)
-    if not host.is_file(manifest):
+    if not files.is_file(manifest):
         return {}
     import tomllib
 
     try:
-        exports = tomllib.loads(host.read_text(manifest)).get("exports")
+        exports = tomllib.loads(files.read_text(manifest)).get("exports")
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
         return {}
     given = exports if isinstance(exports, dict) else {}
     return {name: target for name, target in given.items() if isinstance(target, str)}
 
 
-def _is_below(host: Host, path: str, directory: str) -> bool:
-    real, above = host.real_path(path), host.real_path(directory)
+def _is_below(files: Files, path: str, directory: str) -> bool:
+    real, above = files.real_path(path), files.real_path(directory)
     return real == above or real.startswith(above + os.sep)

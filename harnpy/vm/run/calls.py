@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from harnpy.vm.errors import OVERFLOW, PlainFault, RuntimeFault, Thrown, TypeFault, VmError
-from harnpy.vm.host import Leaving
+from harnpy.vm.errors import OVERFLOW, Leaving, PlainFault, RuntimeFault, Thrown, TypeFault, VmError
 from harnpy.vm.values.objects import Builtin, EnumValue, Fn, Generator, Struct, display, type_name
 
 TYPE_CHECKING = False

@@ -10,8 +10,9 @@ from harnpy.workflow.messages.mailbox_state import MailboxState
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
-    from harnpy.workflow.messages.mailbox_state import World
+    from harnpy.workflow.messages.mailbox_state import Wait
     from harnpy.workflow.messages.targets import Target
+    from harnpy.world.world import World
 
 
 SIGNAL, UPDATE, CONTROL = "signal", "update", "control"
@@ -23,10 +24,11 @@ _RECEIVED = ("seq", "kind", "name", "request_id", "payload", "enqueued_at")
 class Mailbox:
     """The mailbox of a workflow in ``directory``. Payloads and values are data, as JSON has it."""
 
-    def __init__(self, target: Target, directory: str, world: World) -> None:
+    def __init__(self, target: Target, directory: str, world: World, wait: Wait) -> None:
         self.target = target
-        self._state = MailboxState(target.workflow_id, directory, world)
+        self._state = MailboxState(target.workflow_id, directory, world.files, wait)
         self._world = world
+        self._wait = wait
 
     def signal(self, name: str, payload: Any) -> Dict:
         """Put a message in; it and the mailbox's status."""
@@ -58,15 +60,15 @@ class Mailbox:
 
     def update(self, name: str, payload: Any, timeout: float) -> Any:
         """Put a request in and wait for its response. Raises `MisuseError` after ``timeout`` seconds."""
-        request_id, until = self._world.new_id(), self._world.monotonic() + timeout
+        request_id, until = self._world.ids.new(), self._world.clock.monotonic() + timeout
         with self._state.change() as state:
             self._enqueue(state, UPDATE, name, payload, request_id)
         while request_id not in (responses := self._state.read()["responses"]):
-            left = until - self._world.monotonic()
+            left = until - self._world.clock.monotonic()
             if left <= 0:
                 id = self.target.workflow_id
                 raise MisuseError(f"workflow update '{name}' timed out for '{id}'")
-            self._world.wait(min(_POLL, left))
+            self._wait(min(_POLL, left))
         return responses[request_id].get("value")
 
     def respond(self, request_id: str, value: Any, name: str | None) -> Dict:
@@ -122,4 +124,4 @@ class Mailbox:
         return message
 
     def _stamp(self) -> str:
-        return rfc3339(self._world.now())
+        return rfc3339(self._world.clock.now())

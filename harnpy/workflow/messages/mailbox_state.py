@@ -8,49 +8,37 @@ from __future__ import annotations
 
 import os.path
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import MisuseError
 from harnpy.llm.messages import compact_json
+from harnpy.text.json.reader import read as parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from harnpy.reading.dicts import Dict
+    from harnpy.world.files import Files
+
+    Wait = Callable[[float], object]
 
 
 _TYPE = "workflow_mailbox"
 _LOCK_POLL = 0.002
 
 
-class Files(Protocol):
-    """What is needed of a file system; `harnpy.vm.host.Host` has it."""
-
-    def read_text(self, path: str) -> str: ...
-    def make_directory(self, path: str) -> None: ...
-    def replace_text(self, path: str, text: str) -> None: ...
-    def try_lock(self, path: str) -> Callable[[], object] | None: ...
-
-
-class World(NamedTuple):
-    """What mailboxes need. ``parse`` makes a value of JSON text; ``wait(seconds)`` lets other tasks run."""
-
-    files: Files
-    parse: Callable[[str], Any]
-    now: Callable[[], float]
-    monotonic: Callable[[], float]
-    wait: Callable[[float], None]
-    new_id: Callable[[], str]
-
-
 class MailboxState:
-    """The state of a workflow in ``directory``. Raises `MisuseError` where its file can't be used."""
+    """The state of a workflow in ``directory``. ``wait(seconds)`` lets other tasks run.
 
-    def __init__(self, id: str, directory: str, world: World) -> None:
+    Raises `MisuseError` where its file can't be used.
+    """
+
+    def __init__(self, id: str, directory: str, files: Files, wait: Wait) -> None:
         self._id = id
         self._directory = directory
         self._path = os.path.join(directory, "state.json")
-        self._world = world
+        self._files = files
+        self._wait = wait
 
     @contextmanager
     def change(self) -> Iterator[Dict]:
@@ -64,11 +52,11 @@ class MailboxState:
 
     @contextmanager
     def _lock(self) -> Iterator[None]:
-        files, path = self._world.files, os.path.join(self._directory, "state.lock")
+        files, path = self._files, os.path.join(self._directory, "state.lock")
         try:
             files.make_directory(self._directory)
             while (release := files.try_lock(path)) is None:
-                self._world.wait(_LOCK_POLL)
+                self._wait(_LOCK_POLL)
         except (OSError, ValueError) as error:
             raise self._failure("lock", error) from error
         try:
@@ -78,7 +66,7 @@ class MailboxState:
 
     def read(self) -> Dict:
         try:
-            read = self._world.parse(self._world.files.read_text(self._path))
+            read = parse_json(self._files.read_text(self._path))
         except FileNotFoundError:
             return self._fresh()
         except (OSError, ValueError) as error:
@@ -91,7 +79,7 @@ class MailboxState:
 
     def _write(self, state: Dict) -> None:
         try:
-            self._world.files.replace_text(self._path, compact_json(state) + "\n")
+            self._files.replace_text(self._path, compact_json(state) + "\n")
         except OSError as error:
             raise self._failure("write", error) from error
 

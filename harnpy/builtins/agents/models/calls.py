@@ -39,16 +39,16 @@ def models_of(vm: Vm) -> Models:
     """The Vm's models: its effects are the host's."""
     slot = vm.state(_Slot)
     if slot.models is None:
-        host = vm.host
+        world = vm.world
         slot.models = Models(
             display,
-            host.env,
-            host.now,
-            host.monotonic,
+            world.environment.get,
+            world.clock.now,
+            world.clock.monotonic,
             vm.tasks.sleep,
-            partial(host.write_text, append=True),
-            host.read_text,
-            lambda: vm.source_dir or host.cwd(),
+            partial(world.files.write_text, append=True),
+            world.files.read_text,
+            lambda: vm.source_dir or world.files.cwd(),
             warn=lambda topic, message: vm.sessions.effects.warn(topic, message),
             values=HarnValues(vm),
             wait=vm.tasks.await_coroutine,
@@ -126,7 +126,7 @@ class CallErrors:
     ) -> None:
         if isinstance(error, CallError):
             request = self.request
-            thrown = error.as_dict(request.provider, request.model, self.vm.host.now())
+            thrown = error.as_dict(request.provider, request.model, self.vm.world.clock.now())
             raise Thrown(thrown) from error
         domain_errors.__exit__(kind, error, traceback)
 

@@ -99,7 +99,7 @@ class _Tried(NamedTuple):
         if error is None:
             return None
         if isinstance(error, CallError) and self.request is not None:
-            return error.as_dict(self.request.provider, self.request.model, vm.host.now())
+            return error.as_dict(self.request.provider, self.request.model, vm.world.clock.now())
         category = classify(error.message)
         kind, reason = cause(category, error.message)
         return {"category": category, "kind": kind, "reason": reason, "message": error.message}

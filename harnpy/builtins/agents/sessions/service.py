@@ -21,25 +21,25 @@ if TYPE_CHECKING:
 
 def make_store(vm: Vm) -> SessionRegistry:
     """The session store of a Vm: its effects are the host's, its stack the running task's."""
-    host = vm.host
+    world = vm.world
 
     def warn(topic: str, message: str) -> None:
-        host.write_err(f"warning: {topic}: {message}\n")
+        world.streams.write_err(f"warning: {topic}: {message}\n")
 
     effects = Effects(
-        now=host.now,
-        new_id=host.uuid7,
+        now=world.clock.now,
+        new_id=world.ids.new,
         show=display,
         warn=warn,
-        cwd=host.cwd,
-        env=host.env,
+        cwd=world.files.cwd,
+        env=world.environment.get,
         to_json=_to_json,
         parse_json=read,
-        read_text=host.read_text,
-        write_text=host.write_text,
-        make_directory=host.make_directory,
-        rename=host.rename,
-        exists=host.exists,
+        read_text=world.files.read_text,
+        write_text=world.files.write_text,
+        make_directory=world.files.make_directory,
+        rename=world.files.rename,
+        exists=world.files.exists,
         as_data=_as_data,
     )
     return SessionRegistry(effects=effects, stack=lambda: vm.session_stack)

@@ -42,8 +42,8 @@ def prompt_from(vm: Vm, path: str) -> Callable[[str, int], str]:
     def prompt(lines: str, count: int) -> str:
         target = path
         try:
-            target = assets.resolve(vm.host, path, module_directory(vm))
-            source = assets.read(vm.host, target)
+            target = assets.resolve(vm.world.files, path, module_directory(vm))
+            source = assets.read(vm.world.files, target)
         except assets.AssetError as error:
             raise RuntimeFault(f"failed to read compaction summarize_prompt {target}: {error}") from None
         bindings = {"formatted_messages": lines, "archived_count": count}

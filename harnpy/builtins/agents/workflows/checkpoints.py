@@ -66,5 +66,5 @@ def _checkpoints(vm: Vm) -> Checkpoints:
     slot = vm.state(_Slot)
     if slot.checkpoints is None:
         path = os.path.join(state_root(vm), "checkpoints", f"{program_name(vm.file)}.json")
-        slot.checkpoints = Checkpoints(path, vm.host, write_stored, read, vm.host.uuid7)
+        slot.checkpoints = Checkpoints(path, vm.world.files, write_stored, read, vm.world.ids.new)
     return slot.checkpoints

@@ -14,7 +14,6 @@ from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import RuntimeFault
 from harnpy.vm.values.objects import display
 from harnpy.workflow.messages.mailbox import Mailbox
-from harnpy.workflow.messages.mailbox_state import World
 from harnpy.workflow.messages.targets import read_target
 
 TYPE_CHECKING = False
@@ -123,11 +122,11 @@ def continue_as_new(vm: Vm, target: Value = None) -> Dict:
 
 
 def _mailbox(vm: Vm, verb: str, given: Value) -> Mailbox:
-    host = vm.host
-    target = read_target(given, f"workflow.{verb}", runtime_root(vm), host.cwd())
-    state = state_directory(target.base_dir, host.env(STATE_VARIABLE))
-    world = World(host, read, host.now, host.monotonic, lambda s: vm.tasks.sleep(s), host.uuid7)
-    return Mailbox(target, os.path.join(state, "workflows", target.workflow_id), world)
+    world = vm.world
+    target = read_target(given, f"workflow.{verb}", runtime_root(vm), world.files.cwd())
+    state = state_directory(target.base_dir, world.environment.get(STATE_VARIABLE))
+    directory = os.path.join(state, "workflows", target.workflow_id)
+    return Mailbox(target, directory, world, vm.tasks.sleep)
 
 
 def _data(value: Value) -> Any:

@@ -5,23 +5,23 @@ The seeded handle may stand before the other arguments, so these count what they
 
 from __future__ import annotations
 
-import random
-
 from harnpy.vm.declare.builtin import ABSENT, builtin
 from harnpy.vm.errors import TypeFault
 from harnpy.vm.values.objects import Rng
+from harnpy.world.random import seeded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
+    from harnpy.world.random import Random
 
 
-def _source(vm: Vm, *args: Value) -> tuple[random.Random, tuple[Value, ...]]:
+def _source(vm: Vm, *args: Value) -> tuple[Random, tuple[Value, ...]]:
     """The generator to use, and the arguments behind it."""
     if type(args[0]) is Rng:
         return args[0].random, args[1:]
-    return vm.host.random, args
+    return vm.world.random, args
 
 
 @builtin("rng_seed(seed: any) -> rng", family="math")
@@ -29,7 +29,7 @@ def rng_seed(vm: Vm, seed: Value) -> Rng:
     """A generator whose numbers follow from the int `seed`."""
     if type(seed) is not int:
         raise TypeFault("rng_seed(seed): seed must be an integer")
-    return Rng(random.Random(seed))
+    return Rng(seeded(seed))
 
 
 @builtin("random(rng?: rng) -> float", family="math")

@@ -28,7 +28,7 @@ def host_call(vm: Vm, name: str, params: Value) -> Value:
     reason = vm.session_stack.refuses_host_call(capability, operation)
     if reason is not None:
         raise CategorizedFault("tool_rejected", reason)
-    perform = vm.host.operations.get(name)
+    perform = vm.world.host.operations.get(name)
     if perform:
         return vm.tasks.awaited(perform(given))
     found = host_operations.OPERATIONS.get(name)
@@ -90,7 +90,7 @@ def host_has(vm: Vm, capability: str, operation: str | None) -> bool:
 @builtin("host_tool_list() -> list", family="host")
 def host_tool_list(vm: Vm) -> list[dict[str, Any]]:
     """The tools that the host runs; none without a host."""
-    return vm.host.bridge.list() if vm.host.bridge else []
+    return vm.world.host.bridge.list() if vm.world.host.bridge else []
 
 
 @builtin("host_tool_call(name: string, args?: dict) -> any", family="host", guarded=True)
@@ -98,14 +98,14 @@ def host_tool_call(vm: Vm, name: str, args: Value) -> Value:
     """Let the host run one of its tools."""
     if not name:
         raise Thrown("host_tool_call: tool name is required")
-    if vm.host.bridge is None:
+    if vm.world.host.bridge is None:
         raise Thrown("host_tool_call: no host bridge is attached")
-    return vm.tasks.awaited(vm.host.bridge.call(name, args if type(args) is dict else {}))
+    return vm.tasks.awaited(vm.world.host.bridge.call(name, args if type(args) is dict else {}))
 
 
 def _manifest(vm: Vm) -> dict[str, Any]:
     described = {name: dict(operations) for name, operations in host_operations.DESCRIPTIONS.items()}
-    for name, perform in vm.host.operations.items():
+    for name, perform in vm.world.host.operations.items():
         capability, _, operation = name.partition(".")
         text = (perform.__doc__ or "").strip().partition("\n")[0]
         described.setdefault(capability, {})[operation] = text or "Answered by the host."

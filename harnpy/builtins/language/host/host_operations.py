@@ -19,25 +19,25 @@ if TYPE_CHECKING:
     from typing import Any
 
     from harnpy.reading.dicts import Dict
-    from harnpy.vm.host import Ended
     from harnpy.vm.vm import Vm
+    from harnpy.world.processes import Ended
 
 
 _EXEC = "host_call process.exec"
 
 
 async def _exec(vm: Vm, params: Dict) -> Dict:
-    argv, host = _argv(vm, params), vm.host
-    started, clock = host.now(), host.monotonic()
+    argv, world = _argv(vm, params), vm.world
+    started, clock = world.clock.now(), world.clock.monotonic()
     try:
-        ended = await host.run_process(
+        ended = await world.processes.run(
             argv, _directory(vm, params), _environment(vm, params), _seconds(params)
         )
     except OSError as error:
         raise RuntimeFault(f"{_EXEC}: {error.strerror or error}") from None
-    ms = int((host.monotonic() - clock) * 1000)
+    ms = int((world.clock.monotonic() - clock) * 1000)
     return {
-        "command_id": f"cmd_{host.uuid7()}",
+        "command_id": f"cmd_{world.ids.new()}",
         "started_at": rfc3339(started),
         "ended_at": rfc3339(started + ms / 1000),
         "duration_ms": ms,
@@ -99,7 +99,7 @@ def _environment(vm: Vm, params: Dict) -> Mapping[str, str] | None:
         if type(value) is not str:
             raise RuntimeFault(f'{_EXEC} env value for "{name}" must be a string')
     replaces = params.get("env_mode", "replace") == "replace"
-    return given if replaces else {**(execution_environment(vm) or vm.host.environment()), **given}
+    return given if replaces else {**(execution_environment(vm) or vm.world.environment.all()), **given}
 
 
 def _seconds(params: Dict) -> float | None:
@@ -135,11 +135,11 @@ def _render(vm: Vm, params: Dict) -> str:
 
 def _ask(vm: Vm, params: Dict) -> str:
     vm.write(display(required(params, "question")))
-    return (vm.host.read_line() or "").rstrip(WHITESPACE)
+    return (vm.world.streams.read_line() or "").rstrip(WHITESPACE)
 
 
 def _task(vm: Vm, params: Dict) -> str:
-    return vm.host.env("HARN_TASK") or ""
+    return vm.world.environment.get("HARN_TASK") or ""
 
 
 def _set_result(vm: Vm, params: Dict) -> None:
@@ -147,7 +147,7 @@ def _set_result(vm: Vm, params: Dict) -> None:
 
 
 def _project_root(vm: Vm, params: Dict) -> str:
-    return vm.host.env("HARN_PROJECT_ROOT") or vm.host.cwd()
+    return vm.world.environment.get("HARN_PROJECT_ROOT") or vm.world.files.cwd()
 
 
 def _cwd(vm: Vm, params: Dict) -> str:

@@ -56,7 +56,7 @@ def shell_at(vm: Vm, dir: Value = ABSENT, cmd: Value = ABSENT) -> Value:
 
 
 def _directory(vm: Vm, given: Value) -> str:
-    return os.path.join(own_directory(vm) or vm.source_dir or vm.host.cwd(), display(given))
+    return os.path.join(own_directory(vm) or vm.source_dir or vm.world.files.cwd(), display(given))
 
 
 def _in_shell(vm: Vm, command: Value) -> list[Value]:
@@ -75,7 +75,7 @@ async def _ended(
     vm: Vm, directory: str, argv: list[str], environment: Mapping[str, str] | None, caller: str
 ) -> dict[str, Any]:
     try:
-        ended = await vm.host.run_process(argv, directory, environment)
+        ended = await vm.world.processes.run(argv, directory, environment)
     except OSError as error:
         raise _not_started(caller, f"{error.strerror} (os error {error.errno})") from None
     except ValueError as error:

@@ -78,7 +78,7 @@ def _write(vm: Vm, head: dict[str, Value], fields: dict[str, Value] | None = Non
 
 def _now(vm: Vm) -> str:
     """RFC 3339, UTC, milliseconds."""
-    return datetime.fromtimestamp(vm.host.now(), UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+    return datetime.fromtimestamp(vm.world.clock.now(), UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
 
 
 def _encode(value: Value) -> str:

@@ -23,7 +23,7 @@ def read_line(vm: Vm) -> str | None:
     stdin = vm.state(Stdin)
     line: str | None
     if stdin.rest is None:
-        line = vm.host.read_line()
+        line = vm.world.streams.read_line()
     elif stdin.rest:
         line, _, stdin.rest = stdin.rest.partition("\n")
     else:
@@ -36,7 +36,7 @@ def read_stdin(vm: Vm) -> str:
     """All of standard input that was not read yet."""
     stdin = vm.state(Stdin)
     if stdin.rest is None:
-        return str(vm.host.read_all())
+        return str(vm.world.streams.read_all())
     text, stdin.rest = stdin.rest, ""
     return text
 
@@ -48,7 +48,7 @@ def prompt_user(vm: Vm, msg: str) -> str:
     White space at the line's end is removed.
     """
     vm.write(msg)
-    return (vm.host.read_line() or "").rstrip(WHITESPACE)
+    return (vm.world.streams.read_line() or "").rstrip(WHITESPACE)
 
 
 @builtin("mock_stdin(text: string) -> nil", family="io")

@@ -31,16 +31,16 @@ class Terminal:
 def is_tty(vm: Vm, stream: str) -> bool:
     """Whether `stream` (``"stdin"``, ``"stdout"``, ``"stderr"``) is a terminal, mocks first."""
     mocked: bool | None = vm.state(Terminal).mocked.get(stream)
-    return vm.host.isatty(stream) if mocked is None else mocked
+    return vm.world.streams.isatty(stream) if mocked is None else mocked
 
 
 def _shows_color(vm: Vm) -> bool:
     mode = vm.state(Terminal).mode
     if mode != "auto":
         return bool(mode == "always")
-    if vm.host.env("FORCE_COLOR") is not None:
+    if vm.world.environment.get("FORCE_COLOR") is not None:
         return True
-    return vm.host.env("NO_COLOR") is None and is_tty(vm, "stdout")
+    return vm.world.environment.get("NO_COLOR") is None and is_tty(vm, "stdout")
 
 
 def _styled(vm: Vm, text: str, code: int) -> str:

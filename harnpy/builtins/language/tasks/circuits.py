@@ -56,14 +56,14 @@ def circuit_breaker(vm: Vm, name: str, threshold: int, reset_ms: int) -> str:
 def circuit_check(vm: Vm, name: str) -> str:
     """`closed`, `open`, or `half_open` when the reset time is over; an unknown name is `closed`."""
     breaker = vm.state(Breakers).get(name)
-    return breaker.state(vm.host.monotonic()) if breaker else "closed"
+    return breaker.state(vm.world.clock.monotonic()) if breaker else "closed"
 
 
 @builtin('circuit_record_failure(name: string = "default") -> bool', family="concurrency")
 def circuit_record_failure(vm: Vm, name: str) -> bool:
     """Count a failure; true for the one that opens the circuit."""
     breaker = vm.state(Breakers).get(name)
-    return breaker is not None and breaker.fail(vm.host.monotonic())
+    return breaker is not None and breaker.fail(vm.world.clock.monotonic())
 
 
 @builtin('circuit_record_success(name: string = "default") -> nil', family="concurrency")

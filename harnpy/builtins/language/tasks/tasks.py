@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from harnpy.vm.declare.builtin import builtin
-from harnpy.vm.errors import RuntimeFault, TypeFault
-from harnpy.vm.host import ExitRequest
+from harnpy.vm.errors import ExitRequest, RuntimeFault, TypeFault
 from harnpy.vm.run.tasks.scheduler import Batch
 from harnpy.vm.run.tasks.tasks import applied
 from harnpy.vm.values.objects import Duration, EnumValue, display, type_name

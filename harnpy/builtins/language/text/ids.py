@@ -33,13 +33,13 @@ def _parsed(text: str) -> uuid.UUID | None:
 @builtin("uuid() -> string", family="io")
 def new_uuid(vm: Vm) -> str:
     """A new UUID, version 7: later ones sort after earlier ones."""
-    return str(vm.host.uuid7())
+    return str(vm.world.ids.new())
 
 
 @builtin("uuid_v7() -> string", family="io")
 def uuid_v7(vm: Vm) -> str:
     """A new UUID, version 7: later ones sort after earlier ones."""
-    return str(vm.host.uuid7())
+    return str(vm.world.ids.new())
 
 
 @builtin("uuid_v5(namespace: string, name: string) -> string", family="io", counted=True)

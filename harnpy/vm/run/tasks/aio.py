@@ -10,7 +10,7 @@ import asyncio
 
 from greenlet import getcurrent, greenlet
 
-from harnpy.vm.host import Leaving
+from harnpy.vm.errors import Leaving
 from harnpy.vm.run.tasks.scheduler import Closers
 
 TYPE_CHECKING = False

@@ -156,7 +156,7 @@ def select(tasks: Scheduler, sources: Sequence[Value], seconds: float | None) ->
 
     (-1, nil) when the time is up, or when every source is closed and drained, or no channel.
     """
-    until = None if seconds is None else tasks.vm.host.monotonic() + seconds
+    until = None if seconds is None else tasks.vm.world.clock.monotonic() + seconds
     channels = {id(source): source for source in sources if type(source) is Channel}
     task = tasks.current
     for channel in channels.values():
@@ -169,7 +169,7 @@ def select(tasks: Scheduler, sources: Sequence[Value], seconds: float | None) ->
             if all(channel.over for channel in channels.values()):
                 return -1, None
             if until is not None:
-                if tasks.vm.host.monotonic() >= until:
+                if tasks.vm.world.clock.monotonic() >= until:
                     return -1, None
                 tasks.wake_at(task, until)
             tasks.suspend()

@@ -21,10 +21,10 @@ class Shuffled(deque["Task"]):
     """A queue whose left end is anywhere."""
 
     def __init__(self, seed: int) -> None:
-        from random import Random
+        from harnpy.world.random import seeded
 
         super().__init__()
-        self._random = Random(seed)
+        self._random = seeded(seed)
         self._due: dict[Task, int] = {}
 
     def woken(self, task: Task, when: float) -> None:

@@ -194,7 +194,7 @@ class Scheduler:
         self.detached = Task(None, None)
         """The parent of the tasks that outlive the one that started them. It never runs."""
         self.current = self.root
-        seed = seed_of(vm.host.env(VARIABLE))
+        seed = seed_of(vm.world.environment.get(VARIABLE))
         self.shuffled = None if seed is None else Shuffled(seed)
         self.ready: deque[Task] = deque() if self.shuffled is None else self.shuffled
         self.timers: list[tuple[float, int, Task, int]] = []
@@ -204,7 +204,7 @@ class Scheduler:
         self.root_is_next = False
         self.fatal: BaseException | None = None
         """What a child ended with that ends the run."""
-        self.idle: Callable[[float | None], object] = vm.host.sleep
+        self.idle: Callable[[float | None], object] = vm.world.clock.sleep
         self.chores: list[Callable[[], object]] = []
         """What is done, once, when no task can go on."""
         self.bridge: Bridge | None = None
@@ -286,7 +286,7 @@ class Scheduler:
             self.refuse_to_wait_in_vain()
         while self.chores:
             self.chores.pop()()
-        now = self.vm.host.monotonic()
+        now = self.vm.world.clock.monotonic()
         self.idle(max(self.timers[0][0] - now, 0) if self.timers else None)
 
     def is_awaited(self, timer: tuple[float, int, Task, int]) -> bool:
@@ -336,7 +336,7 @@ class Scheduler:
 
     def fire_timers(self) -> None:
         """Make the tasks ready whose time has come."""
-        now = self.vm.host.monotonic()
+        now = self.vm.world.clock.monotonic()
         while self.timers:
             when, _, task, turn = self.timers[0]
             live = turn == task.turn and not task.done
@@ -352,8 +352,8 @@ class Scheduler:
         """Suspend the current task for ``seconds``; zero or less returns at once."""
         if seconds <= 0:
             return
-        until = self.vm.host.monotonic() + seconds
-        while self.vm.host.monotonic() < until:
+        until = self.vm.world.clock.monotonic() + seconds
+        while self.vm.world.clock.monotonic() < until:
             if self.current.cancel_requested:
                 raise Interrupted(CANCELLED)
             self.wake_at(self.current, until)
@@ -396,13 +396,13 @@ class Scheduler:
     def interrupt(self, task: Task) -> None:
         """The same after a wait, which has a time to end instead."""
         self.expire(task)
-        if task.cancel_requested and self.vm.host.monotonic() >= task.cancelled_at + GRACE:
+        if task.cancel_requested and self.vm.world.clock.monotonic() >= task.cancelled_at + GRACE:
             raise Interrupted(CANCELLED)
 
     def expire(self, task: Task) -> None:
         if not task.deadlines:
             return
-        now = self.vm.host.monotonic()
+        now = self.vm.world.clock.monotonic()
         if now >= min(task.deadlines):
             outermost = next(when for when in task.deadlines if when <= now)
             task.deadlines = tuple(when for when in task.deadlines if when > now)
@@ -411,7 +411,7 @@ class Scheduler:
 
     def request_cancel(self, task: Task) -> None:
         """Ask a task, and the parts of a `parallel` it waits for, to end."""
-        task.cancel_requested, task.cancelled_at = True, self.vm.host.monotonic()
+        task.cancel_requested, task.cancelled_at = True, self.vm.world.clock.monotonic()
         task.turns_left = TURNS_AFTER_CANCEL
         if task.started and not task.done:
             self.resume(task)
@@ -436,7 +436,7 @@ class Scheduler:
     def deadline_begin(self, limit: Value) -> float:
         """Start a `deadline` block; a duration or ms, anything else is 30 s (05 §9)."""
         ms = limit.ms if type(limit) is Duration else limit if type(limit) is int else 30_000
-        when = self.vm.host.monotonic() + max(ms, 0) / 1000
+        when = self.vm.world.clock.monotonic() + max(ms, 0) / 1000
         self.current.deadlines += (when,)
         self.signal.pending = True
         return when
@@ -579,7 +579,7 @@ class Scheduler:
     def write(self, text: str) -> None:
         """Program output of the current task."""
         if self.current is self.root:
-            self.vm.host.write_out(text)
+            self.vm.world.streams.write_out(text)
         else:
             self.current.output += text
 

@@ -79,10 +79,10 @@ class Tasks(Scheduler):
         if task is None:
             return EnumValue("Result", "Ok", (None,))
         ms = timeout.ms if type(timeout) is Duration else timeout if type(timeout) is int else 5000
-        until = self.vm.host.monotonic() + max(ms, 0) / 1000
+        until = self.vm.world.clock.monotonic() + max(ms, 0) / 1000
         self.request_cancel(task)
         task.waiting += (self.current,)
-        while not task.done and self.vm.host.monotonic() < until:
+        while not task.done and self.vm.world.clock.monotonic() < until:
             self.wake_at(self.current, until)
             self.suspend()
         self.release(task)

@@ -9,7 +9,7 @@ from harnpy.project import MANIFEST, project_root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from harnpy.vm.host import Host
+    from harnpy.world.files import Files
 
 
 class AssetError(Exception):
@@ -21,12 +21,12 @@ def is_anchored(path: str) -> bool:
     return path.startswith("@") and "/" in path
 
 
-def resolve(host: Host, path: str, directory: str) -> str:
+def resolve(files: Files, path: str, directory: str) -> str:
     """The file that ``path`` names in a module or template of ``directory``. Raises `AssetError`."""
     if not is_anchored(path):
         return os.path.normpath(os.path.join(directory, path))
     alias, _, rest = path[1:].partition("/")
-    root = project_root(directory, host.is_file)
+    root = project_root(directory, files.is_file)
     if root is None:
         raise AssetError(
             f"package-root prompt path '{path}' has no project root: no {MANIFEST} found above {directory}"
@@ -34,13 +34,13 @@ def resolve(host: Host, path: str, directory: str) -> str:
     if not _is_inside(rest):
         kind = "asset" if alias else "project-root asset"
         raise AssetError(f"invalid {kind} path '{path}'")
-    return os.path.normpath(os.path.join(root, _alias_target(host, root, alias) if alias else "", rest))
+    return os.path.normpath(os.path.join(root, _alias_target(files, root, alias) if alias else "", rest))
 
 
-def read(host: Host, path: str) -> str:
+def read(files: Files, path: str) -> str:
     """The text of a file as it is. Raises `AssetError`."""
     try:
-        return host.read_text(path)
+        return files.read_text(path)
     except OSError as error:
         raise AssetError(f"{error.strerror} (os error {error.errno})") from None
     except UnicodeDecodeError:
@@ -54,10 +54,10 @@ def _is_inside(path: str) -> bool:
     return bool(path) and not path.startswith("/") and "\\" not in path and ".." not in path.split("/")
 
 
-def _alias_target(host: Host, root: str, alias: str) -> str:
+def _alias_target(files: Files, root: str, alias: str) -> str:
     manifest = os.path.join(root, MANIFEST)
     try:
-        roots = tomllib.loads(read(host, manifest)).get("asset_roots", {})
+        roots = tomllib.loads(read(files, manifest)).get("asset_roots", {})
     except tomllib.TOMLDecodeError as error:
         raise AssetError(f"{manifest}: {error}") from None
     target = roots.get(alias) if isinstance(roots, dict) else None

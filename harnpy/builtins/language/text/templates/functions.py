@@ -69,11 +69,11 @@ def prompt_mark_rendered(vm: Vm, prompt_id: Value) -> int:
 
 def _rendered_file(vm: Vm, path: str, bindings: Value, records: bool = False) -> tuple[str, Rendering]:
     try:
-        target = assets.resolve(vm.host, path, module_directory(vm))
+        target = assets.resolve(vm.world.files, path, module_directory(vm))
     except assets.AssetError as error:
         raise Thrown(str(error)) from None
     try:
-        source = assets.read(vm.host, target)
+        source = assets.read(vm.world.files, target)
     except assets.AssetError as error:
         raise Thrown(f"Failed to read template {target}: {error}") from None
     return target, rendered(vm, source, os.path.dirname(target), target, bindings, records)
@@ -82,7 +82,7 @@ def _rendered_file(vm: Vm, path: str, bindings: Value, records: bool = False) ->
 def rendered(
     vm: Vm, source: str, directory: str, path: str | None, bindings: Value, records: bool = False
 ) -> Rendering:
-    run = Rendering(vm.host, directory, parse, records)
+    run = Rendering(vm.world.files, directory, parse, records)
     try:
         render_all(parse(source, directory), run, bindings if type(bindings) is dict else {})
     except TemplateError as error:
@@ -96,4 +96,4 @@ def module_directory(vm: Vm) -> str:
     while "UNIT" not in frame.f_globals and frame.f_back is not None:
         frame = frame.f_back
     unit = frame.f_globals.get("UNIT")
-    return (unit and unit.directory) or vm.host.cwd()
+    return (unit and unit.directory) or vm.world.files.cwd()

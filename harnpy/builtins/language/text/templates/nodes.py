@@ -208,7 +208,7 @@ class Include(Node):
 
     def _target(self, path: str, run: Rendering) -> str:
         try:
-            target = assets.resolve(run.host, path, self.directory)
+            target = assets.resolve(run.files, path, self.directory)
         except assets.AssetError as error:
             raise self.fail(str(error)) from None
         if not assets.is_anchored(path) and not _is_below(target, run.root):
@@ -222,7 +222,7 @@ class Include(Node):
 
     def _nodes(self, target: str, run: Rendering) -> Sequence[Node]:
         try:
-            source = assets.read(run.host, target)
+            source = assets.read(run.files, target)
         except assets.AssetError as error:
             raise self.fail(f"failed to read included template {target}: {error}") from None
         try:

@@ -7,8 +7,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from harnpy.builtins.language.text.templates.nodes import Node
-    from harnpy.vm.host import Host
     from harnpy.vm.values.objects import Value
+    from harnpy.world.files import Files
 
     Parse = Callable[[str, str], Sequence[Node]]
     Position = tuple[int, int]
@@ -19,12 +19,12 @@ _MOST_SHOWN = 80
 class Rendering:
     """``root`` is the outermost template's directory, ``including`` the files entered and not left.
 
-    ``host`` has the files; ``parse`` makes the nodes of a text that lies in a directory, for what is
+    ``files`` are the world's; ``parse`` makes the nodes of a text that lies in a directory, for what is
     included.
     """
 
-    def __init__(self, host: Host, root: str, parse: Parse, records: bool) -> None:
-        self.host = host
+    def __init__(self, files: Files, root: str, parse: Parse, records: bool) -> None:
+        self.files = files
         self.root = root
         self.parse = parse
         self.including: list[str] = []

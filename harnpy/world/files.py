@@ -1,0 +1,143 @@
+"""Files and directories. On the start-up path: imports nothing heavy."""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Protocol
+
+    class Files(Protocol):
+        """Relative paths are relative to `cwd`. What is not said to be fine raises OSError."""
+
+        def cwd(self) -> str:
+            """The working directory, absolute."""
+
+        def read_text(self, path: str, errors: str = "strict") -> str:
+            """The text of a UTF-8 file as it is. Raises UnicodeDecodeError unless ``errors`` is "replace"."""
+
+        def write_text(self, path: str, text: str, append: bool = False, durable: bool = False) -> None:
+            """Write a UTF-8 file, or add to it; its directory is made if need be.
+
+            What is written ``durable`` is on the disk when this returns.
+            """
+
+        def replace_text(self, path: str, text: str, temporary: str | None = None) -> None:
+            """Write a UTF-8 file as a whole or not at all, by way of the file ``temporary``."""
+
+        def rename(self, path: str, new: str) -> None:
+            """Give a file another path; what is there is replaced."""
+
+        def delete_file(self, path: str, root: str) -> None:
+            """Delete a file and directories below ``root`` that it leaves empty; a missing one is fine."""
+
+        def make_directory(self, path: str) -> None:
+            """Make a directory and those above it; one that is there is fine."""
+
+        def list_dir(self, path: str) -> list[str]:
+            """The names in a directory, sorted; those of directories end in ``/``."""
+
+        def files_under(self, directory: str) -> list[str]:
+            """The files in a directory and all below it, relative to it, in no order."""
+
+        def modified(self, path: str) -> int | None:
+            """When a file was written last, in ns since 1970; None when there is none to look at."""
+
+        def exists(self, path: str) -> bool: ...
+
+        def is_dir(self, path: str) -> bool: ...
+
+        def is_file(self, path: str) -> bool: ...
+
+        def real_path(self, path: str) -> str:
+            """The one absolute path of what ``path`` leads to, symbolic links followed."""
+
+        def try_lock(self, path: str) -> Callable[[], object] | None:
+            """Take the lock that processes share by the file ``path``, whose directory must be there.
+
+            Returns what releases it; None when it is taken. The lock of a process that dies is free.
+            """
+
+
+class RealFiles:
+    def cwd(self) -> str:
+        return os.getcwd()
+
+    def read_text(self, path: str, errors: str = "strict") -> str:
+        with open(path, encoding="utf-8", errors=errors, newline="") as file:
+            return file.read()
+
+    def write_text(self, path: str, text: str, append: bool = False, durable: bool = False) -> None:
+        self.make_directory(os.path.dirname(path) or ".")
+        mode = "a" if append else "w"
+        with open(path, mode, encoding="utf-8", errors="surrogatepass", newline="") as file:
+            file.write(text)
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
+
+    def replace_text(self, path: str, text: str, temporary: str | None = None) -> None:
+        temporary = temporary or f"{path}.partial"
+        self.write_text(temporary, text, durable=True)
+        self.rename(temporary, path)
+
+    def rename(self, path: str, new: str) -> None:
+        os.replace(path, new)
+
+    def delete_file(self, path: str, root: str) -> None:
+        try:
+            os.remove(path)
+        except FileNotFoundError:
+            return
+        directory = os.path.dirname(path)
+        while directory != root and not os.listdir(directory):
+            os.rmdir(directory)
+            directory = os.path.dirname(directory)
+
+    def make_directory(self, path: str) -> None:
+        os.makedirs(path, exist_ok=True)
+
+    def list_dir(self, path: str) -> list[str]:
+        with os.scandir(path) as entries:
+            return sorted(f"{entry.name}/" if entry.is_dir() else entry.name for entry in entries)
+
+    def files_under(self, directory: str) -> list[str]:
+        walk = ((where, name) for where, _, names in os.walk(directory) for name in names)
+        return [os.path.relpath(os.path.join(where, name), directory) for where, name in walk]
+
+    def modified(self, path: str) -> int | None:
+        try:
+            return os.stat(path).st_mtime_ns
+        except OSError:
+            return None
+
+    def exists(self, path: str) -> bool:
+        return os.path.exists(path)
+
+    def is_dir(self, path: str) -> bool:
+        return os.path.isdir(path)
+
+    def is_file(self, path: str) -> bool:
+        return os.path.isfile(path)
+
+    def real_path(self, path: str) -> str:
+        return os.path.realpath(os.path.join(self.cwd(), path))
+
+    def try_lock(self, path: str) -> Callable[[], object] | None:
+        from filelock import FileLock, Timeout
+
+        lock = FileLock(path)
+        try:
+            lock.acquire(blocking=False)
+        except Timeout:
+            return None
+        return lock.release
+
+
+def system_reason(error: Exception) -> str:
+    """What the system reports about a file or program that it can't read, write or start."""
+    if isinstance(error, OSError) and error.errno is not None:
+        return f"{error.strerror} (os error {error.errno})"
+    return "stream did not contain valid UTF-8" if isinstance(error, UnicodeError) else str(error)

@@ -1,0 +1,19 @@
+"""Ids: each new one differs from all others, and later ones sort after earlier ones."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class Ids(Protocol):
+        def new(self) -> str:
+            """A new UUID, version 7, as 36 characters."""
+
+
+class RealIds:
+    def new(self) -> str:
+        # Imported late: `uuid6` costs more than all of a short program.
+        from uuid6 import uuid7
+
+        return str(uuid7())

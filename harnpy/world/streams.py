@@ -1,0 +1,65 @@
+"""Standard output, error and input. On the start-up path: imports nothing heavy."""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Protocol, TextIO
+
+    class Streams(Protocol):
+        write_out: Callable[[str], object]
+        write_err: Callable[[str], object]
+
+        def read_line(self) -> str | None:
+            """One line of standard input without its line ending; None at its end."""
+
+        def read_all(self) -> str:
+            """All that is left of standard input."""
+
+        def isatty(self, stream: str) -> bool:
+            """Whether ``"stdin"``, ``"stdout"`` or ``"stderr"`` is a terminal."""
+
+
+class RealStreams:
+    """The process's own streams, whatever they are at that moment, except for those that are given.
+
+    ``stdout`` and ``stderr`` are functions that take text; ``stdin`` is a text stream.
+    """
+
+    def __init__(
+        self,
+        stdout: Callable[[str], object] | None = None,
+        stderr: Callable[[str], object] | None = None,
+        stdin: TextIO | None = None,
+    ) -> None:
+        self.write_out = stdout or _write_out
+        self.write_err = stderr or _write_err
+        self._stdin = stdin
+
+    @property
+    def stdin(self) -> TextIO:
+        return self._stdin or sys.stdin
+
+    def read_line(self) -> str | None:
+        line = self.stdin.readline()
+        return line.removesuffix("\n").removesuffix("\r") if line else None
+
+    def read_all(self) -> str:
+        return self.stdin.read()
+
+    def isatty(self, stream: str) -> bool:
+        target = self.stdin if stream == "stdin" else getattr(sys, stream)
+        return bool(target) and bool(target.isatty())
+
+
+def _write_out(text: str) -> None:
+    sys.stdout.write(text)
+
+
+def _write_err(text: str) -> None:
+    # What was printed before shows before.
+    sys.stdout.flush()
+    sys.stderr.write(text)
