@@ -15,9 +15,8 @@ import re
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import NoReturn
+    from typing import Any, NoReturn
 
-    from harnpy.vm.values.objects import Value
 
 #: Opening this many brackets is too many.
 _DEPTH_LIMIT = 128
@@ -41,7 +40,7 @@ class JsonError(ValueError):
         super().__init__(f"{detail} at line {line} column {column}")
 
 
-def read(text: str) -> Value:
+def read(text: str) -> Any:
     """The value of ``text``; raises `JsonError`."""
     if _is_plain(text):
         try:
@@ -99,7 +98,7 @@ class _Reader:
         self.at = 0
         self.depth = 0
 
-    def read(self) -> Value:
+    def read(self) -> Any:
         value = self.value()
         if self.peek():
             self.fail_here("trailing characters")
@@ -123,7 +122,7 @@ class _Reader:
         self.at = min(self.at + 1, len(self.text))
         self.fail(detail)
 
-    def value(self) -> Value:
+    def value(self) -> Any:
         first = self.peek()
         if first == '"':
             return self.string()
@@ -131,7 +130,7 @@ class _Reader:
             self.depth += 1
             if self.depth == _DEPTH_LIMIT:
                 self.fail_here("recursion limit exceeded")
-            value: Value = self.mapping() if first == "{" else self.array()
+            value: Any = self.mapping() if first == "{" else self.array()
             self.depth -= 1
             return value
         if first == "-" or (first and first in _DIGITS):
@@ -148,9 +147,9 @@ class _Reader:
             self.at += 1
         return value
 
-    def array(self) -> list[Value]:
+    def array(self) -> list[Any]:
         self.at += 1
-        items: list[Value] = []
+        items: list[Any] = []
         while True:
             found = self.peek()
             if found == "]":
@@ -162,9 +161,9 @@ class _Reader:
                 self.fail_here("EOF while parsing a list")
             items.append(self.value())
 
-    def mapping(self) -> dict[str, Value]:
+    def mapping(self) -> dict[str, Any]:
         self.at += 1
-        entries: dict[str, Value] = {}
+        entries: dict[str, Any] = {}
         while True:
             found = self.peek()
             if found == "}":
