@@ -36,12 +36,13 @@ def test_import_contracts() -> None:
     check(_SCRIPTS / "lint-imports")
 
 
-def test_the_wheel_carries_grammar_and_library(tmp_path: Path) -> None:
+def test_the_wheel_carries_grammar_library_and_specification(tmp_path: Path) -> None:
     check(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path))
     (wheel,) = tmp_path.glob("*.whl")
     names = set(ZipFile(wheel).namelist())
     assert {"harnpy/grammar/harn.lark", "harnpy/py.typed", "harnpy/cli/main.py"} <= names
-    assert {f"harnpy/stdlib/{file.name}" for file in (ROOT / "stdlib").iterdir()} <= names
+    for shipped, folder in [("stdlib", "stdlib"), ("spec", "docs/spec")]:
+        assert {f"harnpy/{shipped}/{file.name}" for file in (ROOT / folder).iterdir()} <= names
 
 
 def test_an_installed_wheel_finds_its_library(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harnpy.cli.specification import DIRECTORY, Citation, Section, chapters, citations, find
+from harnpy.cli.help.specification import DIRECTORY, Citation, Section, chapters, citations, find
 
 ROOT = Path(__file__).parent.parent
 SPEC = ROOT / DIRECTORY

@@ -41,7 +41,7 @@ Type an expression to see its value, or any statement; everything you define sta
 The values of expressions are also in _1, _2, ...
 
   :help         this text
-  :doc NAME     what a builtin does
+  :doc NAME     what a builtin does, in the specification's words
   :type EXPR    the type of an expression's value
   :vars         what you have defined
   :sessions     the sessions that are open
@@ -162,10 +162,10 @@ class Shell:
         show(tree(self.session.vm.sessions))
 
     def _doc(self, name: str) -> None:
-        from harnpy.cli.commands.builtins import explain
+        from harnpy.cli.help import builtin_help
 
         try:
-            _say(explain(name))
+            builtin_help.show(name)
         except LookupError as error:
             complain(f"Error: {error}")
 

@@ -1,4 +1,4 @@
-"""JSON text to values and back. Spec: 04 §11.1."""
+"""JSON text to values and back. Spec: 04 §11.1–11.2."""
 
 from __future__ import annotations
 

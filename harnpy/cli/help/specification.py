@@ -1,7 +1,7 @@
-"""The specification by section, and the citations that lead there. Spec: docs/spec/README.md.
+"""The specification by section, and the citations that lead there.
 
-A citation names a chapter and a section, `08 §1.4`. Further sections share the chapter: `02 §2–4, §8`.
-Numbered rows of a table (`| 8.3 …`) count as sections.
+A citation names a chapter and a section, `08 §1.4` (or the chapter's file). Further sections share the
+chapter: `02 §2–4, §8`. Numbered rows of a table (`| 8.3 …`) count as sections.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ DIRECTORY = "docs/spec"
 
 _NUMBER = r"[A-C]?\d+(?:\.\d+)*"
 _CITATION = re.compile(
-    rf"(?:\b(?P<chapter>0[1-9]|10)[\s#*/]+)?§(?P<first>{_NUMBER})(?:[-–]§?(?P<last>{_NUMBER}))?"
+    r"(?:\b(?P<chapter>0[1-9]|10)(?:-[a-z-]+\.md)?[\s#*/]+)?"
+    rf"§(?P<first>{_NUMBER})(?:[-–]§?(?P<last>{_NUMBER}))?"
 )
 #: How far from the citation before it one without a chapter may stand, to share its chapter.
 _REACH = 60

@@ -1,0 +1,1 @@
+"""Help on builtins, from the builtin table and the specification. Runs no program."""

@@ -1,0 +1,107 @@
+"""What is known about a builtin: its signature, its documentation, what the specification says of it."""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harnpy.builtins import catalog
+from harnpy.cli.help.excerpt import excerpts
+from harnpy.cli.help.specification import citations
+from harnpy.syntax.spell import nearest
+from harnpy.vm.run import methods
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rich.console import RenderableType
+
+    from harnpy.cli.help.excerpt import Excerpt
+    from harnpy.vm.declare.builtin import Declaration
+
+#: The kinds of values that have methods.
+_RECEIVERS = ("string", "list", "dict", "set", "range", "iter", "generator", "stream")
+#: The citation at the end of a docstring, which the excerpts replace.
+_SOURCE = re.compile(r"\s*Spec: [^\"`]*$")
+
+
+@dataclass(frozen=True)
+class BuiltinHelp:
+    """What is shown about one function or method."""
+
+    signature: str
+    doc: str
+    excerpts: Sequence[Excerpt]
+
+    @property
+    def plain(self) -> str:
+        return "\n\n".join([f"{self.signature}\n\n{_indented(self.doc)}", *map(_plain, self.excerpts)])
+
+
+def find(name: str) -> list[Declaration]:
+    """Return the function called `name` and the methods that share the name. Raises LookupError."""
+    function = catalog.find(name)
+    found = [function] if function else []
+    found += [method for method in all_methods() if method.name == name]
+    if found:
+        return found
+    near = nearest(name, [*catalog.names(), *(method.name for method in all_methods())], limit=2)
+    hint = f" (did you mean `{near}`?)" if near else ""
+    raise LookupError(f"no builtin is called `{name}`{hint}")
+
+
+def all_methods() -> Iterator[Declaration]:
+    """Yield the methods of every kind of value."""
+    for receiver in _RECEIVERS:
+        yield from methods.declared(receiver).values()
+
+
+def show(name: str) -> None:
+    """Print what is known about everything called `name`. Raises LookupError."""
+    entries = [describe(declaration) for declaration in find(name)]
+    if sys.stdout.isatty():
+        from rich.console import Group
+
+        from harnpy.cli.show.tables import show as show_view
+
+        show_view(Group(*(part for entry in entries for part in _rich(entry))))
+    else:
+        sys.stdout.write("\n\n".join(entry.plain for entry in entries) + "\n")
+
+
+def describe(declaration: Declaration) -> BuiltinHelp:
+    """Return what is shown about a builtin."""
+    receiver = f"{declaration.receiver}." if declaration.receiver else ""
+    signature = f"{receiver}{declaration.signature_text}  [{declaration.family}]"
+    doc: str = catalog.describe(declaration)["doc"]
+    module = sys.modules[declaration.function.__module__]
+    own, shared = list(citations(doc)), list(citations(module.__doc__ or ""))
+    return BuiltinHelp(signature, _SOURCE.sub("", doc), excerpts(own, shared, declaration.name))
+
+
+def _plain(excerpt: Excerpt) -> str:
+    more = [f"… and {excerpt.left_out} more in this section"] if excerpt.left_out else []
+    text = excerpt.text.replace("\\|", "|")
+    body = "\n".join([excerpt.heading, "", text, *more, f"file: {excerpt.source}"])
+    return _indented(body)
+
+
+def _rich(entry: BuiltinHelp) -> Iterator[RenderableType]:
+    from rich.markdown import Markdown
+    from rich.padding import Padding
+    from rich.text import Text
+
+    yield Text(entry.signature, style="bold")
+    yield Padding(Text(entry.doc), (1, 0, 1, 2))
+    for excerpt in entry.excerpts:
+        yield Padding(Text(excerpt.heading, style="bold"), (0, 0, 1, 2))
+        yield Padding(Markdown(excerpt.text), (0, 0, 0, 2))
+        if excerpt.left_out:
+            yield Padding(f"… and {excerpt.left_out} more in this section", (0, 0, 0, 2))
+        yield Padding(Text(f"file: {excerpt.source}", style="dim"), (0, 0, 1, 2))
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}".rstrip() for line in text.split("\n"))
