@@ -16,14 +16,17 @@ from harnpy.builtins.language.data.constants import CONSTANTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
     from harnpy.vm.declare.builtin import Declaration
-    from harnpy.vm.values.objects import Value
+    from harnpy.vm.values.objects import Builtin, Value
 
 _PACKAGE = "harnpy.builtins"
 _DIRECTORY = os.path.dirname(__file__)
+
+#: The builtins in here call domain packages, which raise `harnpy.faults.Fault`.
+_OVER_DOMAINS = "harnpy.builtins.agents."
 
 #: Names whose part before the dot is a global: a dict of builtins.
 _NAMESPACES = ("stream", "event_log", "workflow")
@@ -99,16 +102,18 @@ def global_names() -> tuple[str, ...]:
     return (*CONSTANTS, *_NAMESPACES)
 
 
-def global_value(name: str) -> Value:
-    """The value of one of `global_names`; a namespace's functions are bound when it is asked for."""
+def raises_faults(name: str) -> bool:
+    """Whether the builtin ``name`` may raise a `Fault`."""
+    return names().get(name, "").startswith(_OVER_DOMAINS)
+
+
+def global_value(name: str, bound: Callable[[str], Builtin]) -> Value:
+    """The value of one of `global_names`; ``bound`` gives a namespace its functions."""
     if name in CONSTANTS:
         return CONSTANTS[name]
     prefix = name + "."
-    found = [find(function) for function in names() if function.startswith(prefix)]
     return {
-        declaration.name.removeprefix(prefix): declaration.bind()
-        for declaration in found
-        if declaration is not None
+        function.removeprefix(prefix): bound(function) for function in names() if function.startswith(prefix)
     }
 
 

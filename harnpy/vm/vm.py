@@ -266,7 +266,7 @@ class Vm:
         yield from self.builtins.catalog.global_names()
 
     def global_value(self, name: str) -> Value:
-        return self._given[name] if name in self._given else self.builtins.catalog.global_value(name)
+        return self._given[name] if name in self._given else self.builtins.global_value(name)
 
     def set_global(self, name: str, value: Value) -> None:
         """Give programs a value under ``name``; their own names shadow it."""

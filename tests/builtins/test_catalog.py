@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from harnpy import Vm
 from harnpy.builtins import catalog
 from harnpy.vm.declare.builtin import Declaration
 
@@ -125,7 +126,8 @@ def test_description_is_json_and_complete() -> None:
 
 
 def test_globals() -> None:
-    values = {name: catalog.global_value(name) for name in catalog.global_names()}
+    table = Vm().builtins
+    values = {name: table.global_value(name) for name in catalog.global_names()}
     assert values["pi"] == 3.141592653589793
     assert values["e"] == 2.718281828459045
     assert values["stream"]["take_until"].name == "stream.take_until"

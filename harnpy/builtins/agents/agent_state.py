@@ -5,7 +5,6 @@ from __future__ import annotations
 from harnpy.agent import handoffs
 from harnpy.agent.state import HANDOFF_KEY, AgentState, handoff_envelope, read_handle
 from harnpy.builtins.agents.plans import current_run
-from harnpy.builtins.bridge.convert import domain_errors
 from harnpy.builtins.language.text.json_writer import write_pretty
 from harnpy.faults import MisuseError
 from harnpy.session.effects import rfc3339
@@ -129,8 +128,7 @@ def _state(vm: Vm) -> AgentState:
 def _done(action: Callable[[], T]) -> T:
     """What ``action`` answers; what fails is a runtime error."""
     try:
-        with domain_errors:
-            return action()
+        return action()
     except OSError as error:
         raise RuntimeFault(f"agent_state: {error.strerror}: {error.filename}") from None
 

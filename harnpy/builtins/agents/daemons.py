@@ -5,7 +5,6 @@ from __future__ import annotations
 from harnpy.agent.daemon.daemons import Daemons
 from harnpy.builtins.bridge.agent_functions import with_python_functions
 from harnpy.builtins.bridge.agent_runtime import runtime_of, tools_bound, with_bound_tools
-from harnpy.builtins.bridge.convert import domain_errors
 from harnpy.builtins.bridge.worker_runtime import TasksBeside, require
 from harnpy.vm.declare.builtin import ABSENT, builtin
 from harnpy.vm.values.objects import display
@@ -38,42 +37,37 @@ def daemon_spawn(vm: Vm, config: Value = ABSENT) -> Dict:
     It works beside the program, keeps its state in the directory `persist_path` and wakes when triggered.
     """
     require("daemon_spawn: missing config", config)
-    with domain_errors:
-        given = config if type(config) is not dict else with_bound_tools(vm, config)
-        return daemons_of(vm).spawn(with_python_functions(vm, given)).handle()
+    given = config if type(config) is not dict else with_bound_tools(vm, config)
+    return daemons_of(vm).spawn(with_python_functions(vm, given)).handle()
 
 
 @builtin("daemon_trigger(handle: any, event: any) -> dict", family="agents", counted=True)
 def daemon_trigger(vm: Vm, handle: Value = ABSENT, event: Value = ABSENT) -> Dict:
     """Queue an event for a daemon, which it reads when it rests: a string as it is, else as JSON."""
     require("daemon_trigger: requires daemon handle and event", handle, event)
-    with domain_errors:
-        daemon = daemons_of(vm).find(handle)
-        daemons_of(vm).trigger(daemon, event)
-        return daemon.handle()
+    daemon = daemons_of(vm).find(handle)
+    daemons_of(vm).trigger(daemon, event)
+    return daemon.handle()
 
 
 @builtin("daemon_snapshot(handle: any) -> dict", family="agents", counted=True)
 def daemon_snapshot(vm: Vm, handle: Value = ABSENT) -> Dict:
     """The daemon's state as it last rested, with its `pending_events` and the `inflight_event`."""
     require("daemon_snapshot: missing daemon handle", handle)
-    with domain_errors:
-        return daemons_of(vm).snapshot(daemons_of(vm).find(handle))
+    return daemons_of(vm).snapshot(daemons_of(vm).find(handle))
 
 
 @builtin("daemon_stop(handle: any) -> dict", family="agents", counted=True)
 def daemon_stop(vm: Vm, handle: Value = ABSENT) -> Dict:
     """End a daemon where it is; its directory keeps what `daemon_resume` goes on from."""
     require("daemon_stop: missing daemon handle", handle)
-    with domain_errors:
-        daemon = daemons_of(vm).find(handle)
-        daemons_of(vm).stop(daemon)
-        return daemon.handle()
+    daemon = daemons_of(vm).find(handle)
+    daemons_of(vm).stop(daemon)
+    return daemon.handle()
 
 
 @builtin("daemon_resume(path: string) -> dict", family="agents", counted=True)
 def daemon_resume(vm: Vm, path: Value = ABSENT) -> Dict:
     """Let the daemon of a directory run again, with its conversation, its iterations and its events."""
     require("daemon_resume: missing path", path)
-    with domain_errors:
-        return daemons_of(vm).resume(display(path)).handle()
+    return daemons_of(vm).resume(display(path)).handle()

@@ -15,7 +15,6 @@ from harnpy.agent.people.requests import (
 from harnpy.builtins.agents.event_log import log_of
 from harnpy.builtins.agents.hitl_answers import coerced, expected
 from harnpy.builtins.agents.hitl_asking import LONGEST, ask
-from harnpy.builtins.bridge.convert import domain_errors
 from harnpy.llm.structured.schema import canonical
 from harnpy.session.effects import is_rfc3339
 from harnpy.vm.declare.builtin import builtin
@@ -47,8 +46,7 @@ def ask_user(vm: Vm, prompt: Value = None, options: Value = None) -> Value:
     """
     text, given = _string("ask_user", prompt, 1), _options("ask_user", options)
     default, schema = given.get("default"), given.get("schema")
-    with domain_errors:
-        wanted = None if schema is None else canonical(schema)
+    wanted = None if schema is None else canonical(schema)
     payload = {"prompt": text, **_present(given, ("schema", "default"))}
     try:
         answer = ask(vm, QUESTION, payload, _seconds(given.get("timeout")))

@@ -6,7 +6,6 @@ from harnpy.agent.loop.make_loop import run_loop
 from harnpy.agent.subagents import make_sub_agent
 from harnpy.builtins.bridge.agent_functions import with_python_functions
 from harnpy.builtins.bridge.agent_runtime import runtime_of, tools_bound, with_bound_tools
-from harnpy.builtins.bridge.convert import domain_errors
 from harnpy.vm.declare.builtin import ABSENT, builtin
 from harnpy.vm.errors import RuntimeFault, Thrown
 from harnpy.vm.values.objects import display
@@ -26,7 +25,7 @@ def agent_loop(vm: Vm, message: str, system: str | None, options: Value) -> dict
     With `session_id` the loop continues that session and writes its transcript back; without one it
     leaves nothing behind. Answers `{status, text, visible_text, transcript, llm, tools, trace, …}`.
     """
-    with domain_errors, tools_bound(vm, options):
+    with tools_bound(vm, options):
         return run_loop(runtime_of(vm), message, system, with_python_functions(vm, options))
 
 
@@ -41,15 +40,14 @@ def sub_agent_run(vm: Vm, task: Value = ABSENT, options: Value = None) -> dict[s
         raise RuntimeFault("sub_agent_run: task is required")
     given = with_python_functions(vm, with_bound_tools(vm, options))
     runtime, text = runtime_of(vm), display(task)
-    with domain_errors:
-        if type(given) is dict and given.get("background"):
-            from harnpy.agent.workers.delegation import delegate
-            from harnpy.builtins.bridge.worker_runtime import workers_of
+    if type(given) is dict and given.get("background"):
+        from harnpy.agent.workers.delegation import delegate
+        from harnpy.builtins.bridge.worker_runtime import workers_of
 
-            return delegate(runtime, workers_of(vm), text, given).handle()
-        child = make_sub_agent(runtime, text, given)
-        with tools_bound(vm, given):
-            return child.run()
+        return delegate(runtime, workers_of(vm), text, given).handle()
+    child = make_sub_agent(runtime, text, given)
+    with tools_bound(vm, given):
+        return child.run()
 
 
 #: What of an agent's config are options of a loop (07 §10.1).

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from harnpy.agent import handoffs, plans
-from harnpy.builtins.bridge.convert import domain_errors
 from harnpy.session.effects import rfc3339
 from harnpy.vm.declare.builtin import builtin
 
@@ -40,9 +39,8 @@ def handoff_context(vm: Vm, payload: Value) -> str:
 
 
 def _normal(vm: Vm, payload: Value, caller: str) -> dict[str, Any]:
-    with domain_errors:
-        id, now, run_id = f"handoff_{vm.world.ids.new()}", rfc3339(vm.world.clock.now()), current_run(vm)
-        return handoffs.normalise(payload, id, now, run_id, caller)
+    id, now, run_id = f"handoff_{vm.world.ids.new()}", rfc3339(vm.world.clock.now()), current_run(vm)
+    return handoffs.normalise(payload, id, now, run_id, caller)
 
 
 def current_run(vm: Vm) -> str | None:

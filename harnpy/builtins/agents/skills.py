@@ -5,7 +5,6 @@ from __future__ import annotations
 from harnpy.agent.skills import registry as registries
 from harnpy.agent.skills.catalog import BUDGET, catalog_entries, render_catalog
 from harnpy.agent.skills.library import NO_NAME, NO_REGISTRY, Library, SkillNotFound
-from harnpy.builtins.bridge.convert import domain_errors
 from harnpy.faults import OptionError
 from harnpy.vm.declare.builtin import ABSENT, builtin
 from harnpy.vm.values.objects import Builtin, Fn
@@ -44,16 +43,14 @@ def skill_define(vm: Vm, registry: Value = ABSENT, name: Value = ABSENT, config:
     `config`: `{short?, description?, when_to_use?, prompt?, paths?, allowed_tools?, on_activate?, …}`; other
     keys are kept. Spec: 07 §13.1.
     """
-    with domain_errors:
-        _need("skill_define", "registry, name, and config dict", config)
-        return registries.define(registry, name, config)
+    _need("skill_define", "registry, name, and config dict", config)
+    return registries.define(registry, name, config)
 
 
 @builtin("skill_list(registry: dict) -> list", family="skills")
 def skill_list(vm: Vm, registry: Value) -> list[Dict]:
     """The skills of a registry, without their functions."""
-    with domain_errors:
-        entries = registries.entries_of(registry, "skill_list")
+    entries = registries.entries_of(registry, "skill_list")
     return [
         {key: value for key, value in entry.items() if type(value) not in (Fn, Builtin)} for entry in entries
     ]
@@ -62,51 +59,45 @@ def skill_list(vm: Vm, registry: Value) -> list[Dict]:
 @builtin("skill_find(registry: dict, name: string) -> dict | nil", family="skills", counted=True)
 def skill_find(vm: Vm, registry: Value = ABSENT, name: Value = ABSENT) -> Dict | None:
     """The skill called `name`; nil if there is none."""
-    with domain_errors:
-        _need("skill_find", "registry and name", name)
-        entries = registries.first_entries(registry, "skill_find")
+    _need("skill_find", "registry and name", name)
+    entries = registries.first_entries(registry, "skill_find")
     return next((entry for entry in entries if entry["name"] == name), None)
 
 
 @builtin("skill_select(registry: dict, names: list) -> dict", family="skills", counted=True)
 def skill_select(vm: Vm, registry: Value = ABSENT, names: Value = ABSENT) -> Dict:
     """A registry with only the named skills, in the order they had."""
-    with domain_errors:
-        _need("skill_select", "registry and names list", names)
-        entries = registries.first_entries(registry, "skill_select")
-        if type(names) is not list:
-            raise OptionError("skill_select: second argument must be a list of skill names")
+    _need("skill_select", "registry and names list", names)
+    entries = registries.first_entries(registry, "skill_select")
+    if type(names) is not list:
+        raise OptionError("skill_select: second argument must be a list of skill names")
     return registries.registry_of(entry for entry in entries if entry["name"] in names)
 
 
 @builtin("skill_remove(registry: dict, name: string) -> dict", family="skills", counted=True)
 def skill_remove(vm: Vm, registry: Value = ABSENT, name: Value = ABSENT) -> Dict:
     """The registry without the skill called `name`."""
-    with domain_errors:
-        _need("skill_remove", "registry and name", name)
-        entries = registries.first_entries(registry, "skill_remove")
+    _need("skill_remove", "registry and name", name)
+    entries = registries.first_entries(registry, "skill_remove")
     return registries.registry_of(entry for entry in entries if entry["name"] != name)
 
 
 @builtin("skill_count(registry: dict) -> int", family="skills")
 def skill_count(vm: Vm, registry: Value) -> int:
     """How many skills a registry has."""
-    with domain_errors:
-        return len(registries.entries_of(registry, "skill_count"))
+    return len(registries.entries_of(registry, "skill_count"))
 
 
 @builtin("skill_describe(registry: dict) -> string", family="skills")
 def skill_describe(vm: Vm, registry: Value) -> str:
     """The skills of a registry as a text for people: name, description, occasion."""
-    with domain_errors:
-        return registries.describe(registries.entries_of(registry, "skill_describe"))
+    return registries.describe(registries.entries_of(registry, "skill_describe"))
 
 
 @builtin("skills_catalog_entries(registry: dict) -> list", family="skills")
 def skills_catalog_entries(vm: Vm, registry: Value) -> list[Dict]:
     """What a catalogue says of each skill: `{name, description, when_to_use}`, by id."""
-    with domain_errors:
-        return catalog_entries(registries.entries_of(registry, "skills_catalog_entries"))
+    return catalog_entries(registries.entries_of(registry, "skills_catalog_entries"))
 
 
 @builtin(
@@ -119,14 +110,12 @@ def render_always_on_catalog(vm: Vm, entries: Value = None, budget: Value = BUDG
     """
     caller = "render_always_on_catalog"
     if registries.is_registry(entries):
-        with domain_errors:
-            entries = catalog_entries(registries.entries_of(entries, caller))
-    with domain_errors:
-        if not registries.are_entries(entries):
-            raise OptionError(f"{caller}: first argument must be a catalog entry list or skill registry")
-        budget = BUDGET if budget is None else budget
-        if type(budget) is not int or budget <= 0:
-            raise OptionError(f"{caller}: second argument must be a positive integer budget")
+        entries = catalog_entries(registries.entries_of(entries, caller))
+    if not registries.are_entries(entries):
+        raise OptionError(f"{caller}: first argument must be a catalog entry list or skill registry")
+    budget = BUDGET if budget is None else budget
+    if type(budget) is not int or budget <= 0:
+        raise OptionError(f"{caller}: second argument must be a positive integer budget")
     return render_catalog(entries, budget)
 
 
@@ -134,13 +123,12 @@ def render_always_on_catalog(vm: Vm, entries: Value = None, budget: Value = BUDG
 def skill_render(vm: Vm, skill: Value = ABSENT, args: Value = None) -> str:
     """The body of a skill, or a text, with `$ARGUMENTS`, `$1` … and `${HARN_…}` filled in. Spec: 07 §13.1."""
     arguments = [] if args is None else args
-    with domain_errors:
-        _need("skill_render", "a skill entry or body string", skill)
-        is_entry = type(skill) is dict
-        if not is_entry and type(skill) is not str:
-            raise OptionError("skill_render: first argument must be a skill entry or a string body")
-        if type(arguments) is not list or not all(type(argument) is str for argument in arguments):
-            raise OptionError("skill_render: second argument must be a list of strings")
+    _need("skill_render", "a skill entry or body string", skill)
+    is_entry = type(skill) is dict
+    if not is_entry and type(skill) is not str:
+        raise OptionError("skill_render: first argument must be a skill entry or a string body")
+    if type(arguments) is not list or not all(type(argument) is str for argument in arguments):
+        raise OptionError("skill_render: second argument must be a list of strings")
     library = library_of(vm) or Library([], [], vm.world.environment.get)
     entry = {"name": "", **skill} if is_entry else {"name": ""}
     body = library.body(entry, "body") if is_entry else skill
@@ -151,13 +139,12 @@ def skill_render(vm: Vm, skill: Value = ABSENT, args: Value = None) -> str:
 def load_skill(vm: Vm, name: Value = None) -> str:
     """What the skill with that id or name says: one of the skills found for the program. Spec: 07 §13.1."""
     library = library_of(vm)
-    with domain_errors:
-        if type(name) is not str or not name.strip():
-            raise OptionError(NO_NAME)
-        if library is None:
-            raise OptionError(NO_REGISTRY)
-        try:
-            entry = library.find(name)
-        except SkillNotFound as error:
-            raise OptionError(str(error)) from error
+    if type(name) is not str or not name.strip():
+        raise OptionError(NO_NAME)
+    if library is None:
+        raise OptionError(NO_REGISTRY)
+    try:
+        entry = library.find(name)
+    except SkillNotFound as error:
+        raise OptionError(str(error)) from error
     return library.render(entry, library.body(entry, "body", "prompt") or "")

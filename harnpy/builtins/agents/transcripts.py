@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from harnpy.builtins.agents.sessions.service import store_of
 from harnpy.builtins.agents.sessions.summarizing import summarizer
-from harnpy.builtins.bridge.convert import domain_errors
 from harnpy.builtins.language.text.json_writer import write_pretty
 from harnpy.session import transcripts
 from harnpy.session.resize.summaries import conversation_lines
@@ -44,19 +43,17 @@ def conversation(vm: Vm) -> list[Value]:
 @builtin("transcript_from_messages(messages: any) -> dict", family="transcripts")
 def transcript_from_messages(vm: Vm, messages: Value) -> Dict:
     """A new transcript with the messages of a list or of another transcript."""
-    with domain_errors:
-        if is_transcript(messages):
-            messages = transcripts.messages_of(messages)
-        elif type(messages) is not list:
-            raise Thrown("transcript_from_messages: argument must be a message list or transcript")
+    if is_transcript(messages):
+        messages = transcripts.messages_of(messages)
+    elif type(messages) is not list:
+        raise Thrown("transcript_from_messages: argument must be a message list or transcript")
     return _maker(vm).new(messages)
 
 
 @builtin("transcript_messages(t: dict) -> list", family="transcripts")
 def transcript_messages(vm: Vm, t: Value) -> list[Value]:
     """The messages of a transcript."""
-    with domain_errors:
-        return transcripts.messages_of(_transcript("transcript_messages", t))
+    return transcripts.messages_of(_transcript("transcript_messages", t))
 
 
 @builtin("transcript_events(t: dict) -> list", family="transcripts")
@@ -69,8 +66,7 @@ def transcript_events(vm: Vm, t: Value) -> list[Value]:
 @builtin("transcript_assets(t: dict) -> list", family="transcripts")
 def transcript_assets(vm: Vm, t: Value) -> list[Value]:
     """The assets of a transcript."""
-    with domain_errors:
-        return transcripts.assets_of(_transcript("transcript_assets", t))
+    return transcripts.assets_of(_transcript("transcript_assets", t))
 
 
 @builtin("transcript_summary(t: dict) -> string | nil", family="transcripts")
@@ -92,8 +88,7 @@ def transcript_add_asset(vm: Vm, t: Value, asset: Value) -> Dict:
     former = _transcript("transcript_add_asset", t)
     if asset is None:
         raise Thrown("transcript_add_asset: missing asset")
-    with domain_errors:
-        return _maker(vm).with_asset(former, asset)
+    return _maker(vm).with_asset(former, asset)
 
 
 @builtin("transcript_render_visible(t: dict) -> string", family="transcripts")
@@ -129,8 +124,7 @@ def transcript_fork(vm: Vm, t: Value, opts: Value) -> Dict:
     former = _transcript("transcript_fork", t)
     options = opts if type(opts) is dict else {}
     retain = [bool(options.get(key, True)) for key in ("retain_messages", "retain_summary")]
-    with domain_errors:
-        return _maker(vm).forked(former, *retain)
+    return _maker(vm).forked(former, *retain)
 
 
 @builtin("transcript_reset(opts?: dict) -> dict", family="transcripts")
@@ -167,11 +161,10 @@ def transcript_summarize(vm: Vm, t: Value, opts: Value) -> Dict:
     options = opts if type(opts) is dict else {}
     keep_last, prompt = options.get("keep_last"), options.get("prompt")
     question = _SUMMARY_PROMPT if prompt is None else display(prompt)
-    with domain_errors:
-        lines = conversation_lines(transcripts.messages_of(former), display)
-        reply = summarizer(vm, options)(f"{question}\n\nConversation:\n{lines}")
-        kept = max(0, keep_last) if type(keep_last) is int else _KEEP_LAST
-        return _maker(vm).summarised(former, kept, reply)
+    lines = conversation_lines(transcripts.messages_of(former), display)
+    reply = summarizer(vm, options)(f"{question}\n\nConversation:\n{lines}")
+    kept = max(0, keep_last) if type(keep_last) is int else _KEEP_LAST
+    return _maker(vm).summarised(former, kept, reply)
 
 
 @builtin("transcript_stats(t: any) -> dict", family="transcripts")
@@ -230,8 +223,7 @@ def _transcript(verb: str, value: Value) -> Dict:
 
 def _moved(vm: Vm, verb: str, value: Value, state: str) -> Dict:
     former = _transcript(f"transcript_{verb}", value)
-    with domain_errors:
-        return _maker(vm).moved(former, verb, state)
+    return _maker(vm).moved(former, verb, state)
 
 
 def _content(given: Value) -> Value:
@@ -248,6 +240,5 @@ def _with_message(vm: Vm, verb: str, given: Value, message: Dict, keep_events: b
         return [*given, message]
     if not is_transcript(given):
         raise Thrown(f"{verb}: first argument must be a message list or transcript")
-    with domain_errors:
-        messages = [*transcripts.messages_of(given), message]
-        return _maker(vm).with_messages(given, messages, keep_events=keep_events)
+    messages = [*transcripts.messages_of(given), message]
+    return _maker(vm).with_messages(given, messages, keep_events=keep_events)

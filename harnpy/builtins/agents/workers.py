@@ -5,7 +5,6 @@ from __future__ import annotations
 from harnpy.builtins.agents.sessions.service import callables_within
 from harnpy.builtins.bridge.agent_functions import graph_with_python_functions, node_with_python_functions
 from harnpy.builtins.bridge.agent_runtime import runtime_of
-from harnpy.builtins.bridge.convert import domain_errors
 from harnpy.builtins.bridge.worker_runtime import require, workers_of
 from harnpy.builtins.language.text.json_writer import write
 from harnpy.vm.declare.builtin import ABSENT, builtin
@@ -27,11 +26,10 @@ def spawn_agent(vm: Vm, config: Value = ABSENT) -> Dict:
     """
     require("spawn_agent: missing config", config)
     workers = workers_of(vm)
-    with domain_errors:
-        worker = spawn(runtime_of(vm), workers, _with_python_functions(vm, config))
-        if config.get("wait"):
-            workers.wait(worker, cycle=True)
-        return worker.handle()
+    worker = spawn(runtime_of(vm), workers, _with_python_functions(vm, config))
+    if config.get("wait"):
+        workers.wait(worker, cycle=True)
+    return worker.handle()
 
 
 @builtin("wait_agent(handle: any) -> dict | list", family="agents", counted=True)
@@ -47,20 +45,18 @@ def wait_agent(vm: Vm, handle: Value = ABSENT) -> Value:
 def send_input(vm: Vm, handle: Value = ABSENT, text: Value = ABSENT) -> Dict:
     """Give a worker that isn't running another task; its conversation goes on as its `carry` says."""
     require("send_input: requires worker handle and task text", handle, text)
-    with domain_errors:
-        worker = workers_of(vm).find(handle)
-        workers_of(vm).send(worker, display(text))
-        return worker.handle()
+    worker = workers_of(vm).find(handle)
+    workers_of(vm).send(worker, display(text))
+    return worker.handle()
 
 
 @builtin("worker_trigger(handle: any, payload: any) -> dict", family="agents", counted=True)
 def worker_trigger(vm: Vm, handle: Value = ABSENT, payload: Value = ABSENT) -> Dict:
     """Start the next cycle of a retriggerable worker with `payload` as its task; a value as JSON."""
     require("worker_trigger: requires worker handle and payload", handle, payload)
-    with domain_errors:
-        worker = workers_of(vm).find(handle)
-        workers_of(vm).trigger(worker, payload if type(payload) is str else write(payload))
-        return worker.handle()
+    worker = workers_of(vm).find(handle)
+    workers_of(vm).trigger(worker, payload if type(payload) is str else write(payload))
+    return worker.handle()
 
 
 @builtin("resume_agent(id_or_path: string) -> dict", family="agents", counted=True)
@@ -68,18 +64,16 @@ def resume_agent(vm: Vm, id_or_path: Value = ABSENT) -> Dict:
     """The worker as its snapshot has it: an id, or the path of the file. It rests until `send_input`."""
     require("resume_agent: missing worker id or snapshot path", id_or_path)
     name = id_or_path.get("id") if type(id_or_path) is dict else id_or_path
-    with domain_errors:
-        return workers_of(vm).resume(display(name)).handle()
+    return workers_of(vm).resume(display(name)).handle()
 
 
 @builtin("close_agent(handle: any) -> dict", family="agents", counted=True)
 def close_agent(vm: Vm, handle: Value = ABSENT) -> Dict:
     """End a worker, whatever it does; its status is `cancelled` then."""
     require("close_agent: missing worker handle", handle)
-    with domain_errors:
-        worker = workers_of(vm).find(handle)
-        workers_of(vm).close(worker)
-        return worker.handle()
+    worker = workers_of(vm).find(handle)
+    workers_of(vm).close(worker)
+    return worker.handle()
 
 
 @builtin("list_agents() -> list", family="agents")
@@ -90,10 +84,9 @@ def list_agents(vm: Vm) -> list[Dict]:
 
 def _waited(vm: Vm, handle: Value) -> Dict:
     workers = workers_of(vm)
-    with domain_errors:
-        worker = workers.find(handle)
-        workers.wait(worker)
-        return worker.handle()
+    worker = workers.find(handle)
+    workers.wait(worker)
+    return worker.handle()
 
 
 def _with_python_functions(vm: Vm, config: Value) -> Value:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
         def find(self, name: str) -> Declaration | None: ...
         def fingerprint(self) -> str: ...
         def global_names(self) -> tuple[str, ...]: ...
-        def global_value(self, name: str) -> Any: ...
+        def global_value(self, name: str, bound: Callable[[str], Builtin]) -> Any: ...
+        def raises_faults(self, name: str) -> bool: ...
 
 
 class BuiltinTable:
@@ -70,8 +71,9 @@ class BuiltinTable:
             else:
                 declaration = self.declaration(name)
                 found = declaration.bind()
-                if declaration.guarded:
-                    found = Builtin(name, _guarded(name, found.call), found.max_args)
+                call = self._bordered(declaration, found.call)
+                if call is not found.call:
+                    found = Builtin(name, call, found.max_args)
             self._bound[name] = found
         return found
 
@@ -80,7 +82,19 @@ class BuiltinTable:
         if self.denies(name):
             return _refusal(name)
         declaration = self.declaration(name)
-        function = direct(declaration)
+        return self._bordered(declaration, direct(declaration))
+
+    def global_value(self, name: str) -> Any:
+        """One of the catalog's globals."""
+        return self.catalog.global_value(name, self.bound)
+
+    def _bordered(self, declaration: Declaration, function: Callable[..., Any]) -> Callable[..., Any]:
+        """``function`` behind what must stand between a program and it; most builtins need nothing."""
+        name = declaration.name
+        if name not in self.registered and self.catalog.raises_faults(name):
+            from harnpy.vm.declare.failures import reporting_faults
+
+            function = reporting_faults(name, function)
         return _guarded(name, function) if declaration.guarded else function
 
     def denies(self, name: str) -> bool:

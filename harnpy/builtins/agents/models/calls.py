@@ -6,7 +6,6 @@ from functools import partial
 
 from harnpy.agent.loop.transcript_entries import call_transcript
 from harnpy.builtins.agents.sessions.service import with_callables
-from harnpy.builtins.bridge.convert import domain_errors
 from harnpy.builtins.bridge.domain_values import HarnValues
 from harnpy.llm.call import Models
 from harnpy.llm.errors import CallError
@@ -68,8 +67,7 @@ def llm_call(vm: Vm, prompt: str, system: str | None, options: Value) -> Dict:
     Throws `{category, kind, reason, message, provider, model}` when the call fails, and a string when
     the options make no call. Spec: 07 §1.
     """
-    with domain_errors:
-        return call_result(vm, answer_to(vm, prompt, system, options))
+    return call_result(vm, answer_to(vm, prompt, system, options))
 
 
 def answer_to(vm: Vm, prompt: str, system: str | None, options: Value) -> Answer:
@@ -128,7 +126,6 @@ class CallErrors:
             request = self.request
             thrown = error.as_dict(request.provider, request.model, self.vm.world.clock.now())
             raise Thrown(thrown) from error
-        domain_errors.__exit__(kind, error, traceback)
 
 
 @builtin("llm_mock(config: dict) -> nil", family="llm")
@@ -138,8 +135,7 @@ def llm_mock(vm: Vm, config: Value) -> None:
     Answers without `match` are used once, oldest first; a `match` is a pattern over the messages, with
     `*` for any text. Spec: 07 §2.2.
     """
-    with domain_errors:
-        models_of(vm).mock.add(config)
+    models_of(vm).mock.add(config)
 
 
 @builtin("llm_mock_calls() -> list", family="llm")
@@ -163,5 +159,4 @@ def llm_mock_push_scope(vm: Vm) -> None:
 @builtin("llm_mock_pop_scope() -> nil", family="llm")
 def llm_mock_pop_scope(vm: Vm) -> None:
     """Bring back what `llm_mock_push_scope` set aside."""
-    with domain_errors:
-        models_of(vm).mock.pop_scope()
+    models_of(vm).mock.pop_scope()

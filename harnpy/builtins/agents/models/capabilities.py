@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from harnpy.builtins.agents.models.calls import models_of
-from harnpy.builtins.bridge.convert import domain_errors
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import RuntimeFault
 
@@ -23,8 +22,7 @@ def provider_capabilities(vm: Vm, provider: str | None, model: str) -> dict[str,
     """
     if provider is None or not provider.strip():
         raise RuntimeFault("provider_capabilities: provider name is required")
-    with domain_errors:
-        return models_of(vm).config.capabilities.of(provider, model).as_dict(provider, model)
+    return models_of(vm).config.capabilities.of(provider, model).as_dict(provider, model)
 
 
 @builtin("provider_capabilities_install(toml: any) -> bool", family="llm_config")
@@ -36,14 +34,12 @@ def provider_capabilities_install(vm: Vm, toml: Value) -> bool:
     """
     if type(toml) is not str or not toml.strip():
         raise RuntimeFault("provider_capabilities_install: TOML source string required")
-    with domain_errors:
-        models_of(vm).config.capabilities.install(toml)
+    models_of(vm).config.capabilities.install(toml)
     return True
 
 
 @builtin("provider_capabilities_clear() -> bool", family="llm_config")
 def provider_capabilities_clear(vm: Vm) -> bool:
     """Forget what `provider_capabilities_install` installed."""
-    with domain_errors:
-        models_of(vm).config.capabilities.clear()
+    models_of(vm).config.capabilities.clear()
     return True

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from harnpy.builtins.agents.models.calls import models_of
-from harnpy.builtins.bridge.convert import domain_errors
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import RuntimeFault
 
@@ -17,15 +16,13 @@ if TYPE_CHECKING:
 @builtin("llm_providers() -> list", family="llm_config")
 def llm_providers(vm: Vm) -> list[str]:
     """The names of the providers that are configured or registered, sorted."""
-    with domain_errors:
-        return models_of(vm).config.providers.names()
+    return models_of(vm).config.providers.names()
 
 
 @builtin("llm_available_providers() -> list", family="llm_config")
 def llm_available_providers(vm: Vm) -> list[str]:
     """The names of the providers whose credentials are there, or that need none."""
-    with domain_errors:
-        return models_of(vm).config.providers.available_names()
+    return models_of(vm).config.providers.available_names()
 
 
 @builtin("llm_config(provider?: string) -> any", family="llm_config")
@@ -34,9 +31,8 @@ def llm_config(vm: Vm, provider: str | None) -> Dict | None:
 
     `{base_url, auth_style, auth_envs, auth_available, chat_endpoint, …}`. Keys never show.
     """
-    with domain_errors:
-        providers = models_of(vm).config.providers
-        return providers.describe_all() if provider is None else providers.describe(provider)
+    providers = models_of(vm).config.providers
+    return providers.describe_all() if provider is None else providers.describe(provider)
 
 
 @builtin("llm_provider_catalog() -> dict", family="llm_config")
@@ -45,16 +41,15 @@ def llm_provider_catalog(vm: Vm) -> Dict:
 
     `{providers, known_model_names, available_providers, aliases, models, qc_defaults}`.
     """
-    with domain_errors:
-        config = models_of(vm).config
-        return {
-            "providers": config.providers.describe_all(),
-            "known_model_names": config.catalogue.alias_names(),
-            "available_providers": config.providers.available_names(),
-            "aliases": config.catalogue.aliases(),
-            "models": config.catalogue.entries(),
-            "qc_defaults": config.catalogue.qc_defaults(),
-        }
+    config = models_of(vm).config
+    return {
+        "providers": config.providers.describe_all(),
+        "known_model_names": config.catalogue.alias_names(),
+        "available_providers": config.providers.available_names(),
+        "aliases": config.catalogue.aliases(),
+        "models": config.catalogue.entries(),
+        "qc_defaults": config.catalogue.qc_defaults(),
+    }
 
 
 @builtin("provider_register(name: string) -> bool", family="llm_config")
@@ -62,8 +57,7 @@ def provider_register(vm: Vm, name: str) -> bool:
     """Let a provider be known by name; what a call of it needs comes from the configuration."""
     if not name.strip():
         raise RuntimeFault("provider_register: provider name is required")
-    with domain_errors:
-        models_of(vm).config.providers.register(name)
+    models_of(vm).config.providers.register(name)
     return True
 
 
@@ -79,6 +73,5 @@ async def llm_healthcheck(vm: Vm, provider: Value, options: Value) -> Dict:
     models = models_of(vm)
     given = {"provider": provider} if type(provider) is not dict else provider
     read = models.options({**given, **(options if type(options) is dict else {})})
-    with domain_errors:
-        name = models.router.provider(read.string("provider"), read.string("model"))
-        return await healthcheck(models.config.providers, name, read)
+    name = models.router.provider(read.string("provider"), read.string("model"))
+    return await healthcheck(models.config.providers, name, read)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from harnpy.builtins.agents.models.calls import CallErrors, models_of, options_of
-from harnpy.builtins.bridge.convert import domain_errors
 from harnpy.faults import Fault
 from harnpy.llm.result import result_dict
 from harnpy.llm.streaming import complete, infill_prompt, stream_into
@@ -25,8 +24,7 @@ def llm_stream(vm: Vm, prompt: str, system: str | None, options: Value) -> Chann
     A call that fails sends `error: <message>` as its last piece. Spec: 07 §1.11.
     """
     models = models_of(vm)
-    with domain_errors:
-        request = models.request(prompt, system, options_of(vm, options))
+    request = models.request(prompt, system, options_of(vm, options))
     with CallErrors(vm, request):
         models.account.check(request)
     channel = Channel(vm.tasks, "llm_stream")
@@ -56,7 +54,6 @@ def llm_completion(
     Answers what `llm_call` does, without `transcript`. Spec: 07 §1.11.
     """
     models = models_of(vm)
-    with domain_errors:
-        request = models.request(infill_prompt(prefix, suffix or ""), system, options_of(vm, options))
+    request = models.request(infill_prompt(prefix, suffix or ""), system, options_of(vm, options))
     with CallErrors(vm, request):
         return result_dict(complete(models, request, prefix, suffix or ""))

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from harnpy.builtins.agents.models.calls import answer_to, call_result, models_of, options_of
 from harnpy.builtins.bridge.classify import classify
-from harnpy.builtins.bridge.convert import domain_errors
 from harnpy.faults import Fault, OptionError
 from harnpy.llm.categories import cause
 from harnpy.llm.errors import CallError
@@ -49,9 +48,8 @@ def llm_call_structured(vm: Vm, prompt: str, schema: Value, options: Value) -> V
 
     Asks up to three more times while it doesn't; then throws `{category: "schema_validation", …}`.
     """
-    with domain_errors:
-        given = _options(schema, options)
-        return answer_to(vm, prompt, _system(given), given).reading.data
+    given = _options(schema, options)
+    return answer_to(vm, prompt, _system(given), given).reading.data
 
 
 @builtin(

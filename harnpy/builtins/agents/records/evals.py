@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from harnpy.builtins.agents.records.runs import record_of
 from harnpy.builtins.agents.sessions.service import callables_within, store_of
-from harnpy.builtins.bridge.convert import domain_errors
 from harnpy.vm.declare.builtin import ABSENT, builtin
 from harnpy.vm.errors import RuntimeFault
 from harnpy.vm.values.objects import display
@@ -35,10 +34,9 @@ def run_record_fixture(vm: Vm, run: Value = ABSENT) -> Dict:
 def run_record_eval(vm: Vm, run: Value = ABSENT, fixture: Value = None) -> Dict:
     """Whether a run is as a fixture expects: `{pass, failures, stage_count}`; its own one always fits."""
     record = record_of(vm, run, "run_record_eval: missing payload")
-    with domain_errors:
-        if fixture is None:
-            return evaluate(record, fixture_of(record, store_of(vm).effects))
-        return evaluate(record, read_fixture(fixture, "run_record_eval"))
+    if fixture is None:
+        return evaluate(record, fixture_of(record, store_of(vm).effects))
+    return evaluate(record, read_fixture(fixture, "run_record_eval"))
 
 
 @builtin("run_record_eval_suite(cases: list) -> dict", family="records", counted=True)
@@ -46,8 +44,7 @@ def run_record_eval_suite(vm: Vm, cases: Value = ABSENT) -> Dict:
     """The report of many runs: records, or `{run, fixture?, path?}`."""
     if type(cases) is not list:
         raise RuntimeFault("run_record_eval_suite: missing list")
-    with domain_errors:
-        return eval_suite.evaluate_suite(callables_within(vm, cases), store_of(vm).effects)
+    return eval_suite.evaluate_suite(callables_within(vm, cases), store_of(vm).effects)
 
 
 @builtin("eval_suite_manifest(manifest: dict) -> dict", family="records", counted=True)
@@ -60,8 +57,7 @@ def eval_suite_manifest(vm: Vm, manifest: Value = ABSENT) -> Dict:
 def eval_suite_run(vm: Vm, manifest: Value = ABSENT) -> Dict:
     """The report of a manifest's cases, whose records, fixtures and baselines are files below `base_dir`."""
     read = _manifest(vm, "eval_suite_run", manifest)
-    with domain_errors:
-        return eval_suite.run_manifest(read, store_of(vm).effects)
+    return eval_suite.run_manifest(read, store_of(vm).effects)
 
 
 @builtin("eval_metric(name: string, value: any, metadata?: any) -> nil", family="records", counted=True)
@@ -84,5 +80,4 @@ def eval_metrics(vm: Vm) -> list[Dict]:
 def _manifest(vm: Vm, caller: str, given: Value) -> Dict:
     if given is ABSENT or given is None:
         raise RuntimeFault(f"{caller}: missing manifest payload")
-    with domain_errors:
-        return eval_suite.read_manifest(given, caller, store_of(vm).effects)
+    return eval_suite.read_manifest(given, caller, store_of(vm).effects)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from harnpy.agent.people.requests import KINDS, QUESTION, questions
 from harnpy.builtins.agents.event_log import log_of
 from harnpy.builtins.agents.sessions.service import callables_within, store_of
-from harnpy.builtins.bridge.convert import domain_errors
 from harnpy.builtins.bridge.worker_runtime import require
 from harnpy.vm.declare.builtin import ABSENT, builtin
 from harnpy.vm.errors import RuntimeFault
@@ -36,8 +35,7 @@ def run_record_save(vm: Vm, run: Value = ABSENT, path: Value = None) -> Dict:
     """
     given = _given(vm, run, "run_record_save: missing payload")
     target = None if path is None else display(path)
-    with domain_errors:
-        saved = record_files.save(given, store_of(vm).effects, target, lambda id: asked_by(vm, id))
+    saved = record_files.save(given, store_of(vm).effects, target, lambda id: asked_by(vm, id))
     return {"path": saved["persisted_path"], "run": saved}
 
 
@@ -45,16 +43,14 @@ def run_record_save(vm: Vm, run: Value = ABSENT, path: Value = None) -> Dict:
 def run_record_load(vm: Vm, path: Value = ABSENT) -> Dict:
     """The record in a file."""
     require("run_record_load: missing path", path)
-    with domain_errors:
-        return record_files.load(display(path), store_of(vm).effects)
+    return record_files.load(display(path), store_of(vm).effects)
 
 
 @builtin("load_run_tree(path: string) -> dict", family="records", counted=True)
 def load_run_tree(vm: Vm, path: Value = ABSENT) -> Dict:
     """The record in a file with those of its workers' runs: `{run, children}`, and so on downward."""
     require("load_run_tree: missing path", path)
-    with domain_errors:
-        return load_tree(display(path), store_of(vm).effects)
+    return load_tree(display(path), store_of(vm).effects)
 
 
 @builtin("run_record_diff(left: dict, right: dict) -> dict", family="records", counted=True)
@@ -67,8 +63,7 @@ def run_record_diff(vm: Vm, left: Value = ABSENT, right: Value = ABSENT) -> Dict
 
 def record_of(vm: Vm, run: Value, missing: str) -> Dict:
     """The record in a value; ``missing`` is the error when there is none."""
-    with domain_errors:
-        return normalised(_given(vm, run, missing), store_of(vm).effects, lambda id: asked_by(vm, id))
+    return normalised(_given(vm, run, missing), store_of(vm).effects, lambda id: asked_by(vm, id))
 
 
 def asked_by(vm: Vm, run_id: str) -> list[Dict]:

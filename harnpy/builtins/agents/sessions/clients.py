@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from harnpy.builtins.agents.sessions.service import store_of
-from harnpy.builtins.bridge.convert import domain_errors
 from harnpy.vm.declare.builtin import builtin
 
 TYPE_CHECKING = False
@@ -27,8 +26,7 @@ def agent_session_attach(vm: Vm, id: str, client_id: str, opts: Dict | None) -> 
     `opts`: `mode` (`observer`, or `controller`: one a session), `takeover`, `metadata`,
     `can_inject_prompt`, `can_route_permission`. Spec: 08 §1.10.
     """
-    with domain_errors:
-        return store_of(vm).attach(id, client_id, opts)
+    return store_of(vm).attach(id, client_id, opts)
 
 
 @builtin(
@@ -38,8 +36,7 @@ def agent_session_attach(vm: Vm, id: str, client_id: str, opts: Dict | None) -> 
 )
 def agent_session_takeover(vm: Vm, id: str, client_id: str, opts: Dict | None) -> Dict:
     """Attach a client as the controller; the one before it becomes an observer."""
-    with domain_errors:
-        return store_of(vm).takeover(id, client_id, opts)
+    return store_of(vm).takeover(id, client_id, opts)
 
 
 @builtin(
@@ -49,8 +46,7 @@ def agent_session_takeover(vm: Vm, id: str, client_id: str, opts: Dict | None) -
 )
 def agent_session_detach(vm: Vm, id: str, client_id: str, opts: Dict | None) -> Dict:
     """Detach a client; nobody takes a controller's place. `opts`: `reason`, `metadata`."""
-    with domain_errors:
-        return store_of(vm).detach(id, client_id, opts)
+    return store_of(vm).detach(id, client_id, opts)
 
 
 @builtin(
@@ -60,15 +56,13 @@ def agent_session_detach(vm: Vm, id: str, client_id: str, opts: Dict | None) -> 
 )
 def agent_session_heartbeat(vm: Vm, id: str, client_id: str, opts: Dict | None) -> Dict:
     """Note that a client is still there. `opts`: `metadata`, merged over what is known of it."""
-    with domain_errors:
-        return store_of(vm).heartbeat(id, client_id, opts)
+    return store_of(vm).heartbeat(id, client_id, opts)
 
 
 @builtin("agent_session_live_clients(id: string) -> list", family="agent_sessions", strict=True)
 def agent_session_live_clients(vm: Vm, id: str) -> list[Dict]:
     """The attached clients, in the order in which they came."""
-    with domain_errors:
-        return store_of(vm).live_clients(id)
+    return store_of(vm).live_clients(id)
 
 
 @builtin(
@@ -83,8 +77,7 @@ def agent_session_client_inject_prompt(
 
     Throws for any other client, and for a controller without prompt-injection rights. Spec: 08 §1.10.
     """
-    with domain_errors:
-        store_of(vm).client_inject_prompt(id, client_id, content, opts)
+    store_of(vm).client_inject_prompt(id, client_id, content, opts)
 
 
 @builtin(
@@ -94,5 +87,4 @@ def agent_session_client_inject_prompt(
 )
 def agent_session_route_permission(vm: Vm, id: str, client_id: str, request: Dict, opts: Dict | None) -> Dict:
     """Record that the controller sees to a permission request: `{ok, client_id, request, routed_at, …}`."""
-    with domain_errors:
-        return store_of(vm).route_permission(id, client_id, request, opts)
+    return store_of(vm).route_permission(id, client_id, request, opts)

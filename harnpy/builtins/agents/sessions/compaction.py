@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from harnpy.builtins.agents.sessions.service import store_of, with_callables
 from harnpy.builtins.agents.sessions.summarizing import prompt_from, summarizer
-from harnpy.builtins.bridge.convert import domain_errors
 from harnpy.builtins.language.text.json_writer import write_pretty
 from harnpy.llm.options import Options
 from harnpy.session.errors import ResizeError
@@ -33,8 +32,7 @@ def agent_session_compact(vm: Vm, id: str, opts: Value) -> int:
     `token_threshold`, `tool_output_max_chars`. `agent_session_history` still has everything. Spec: 08 §4.6.
     """
     given = with_callables(vm, opts, "custom_compactor", "mask_callback", "compress_callback")
-    with domain_errors:
-        return store_of(vm).compact(id, given, summarizer(vm))
+    return store_of(vm).compact(id, given, summarizer(vm))
 
 
 @builtin("transcript_compact(t: any, opts?: dict) -> dict", family="transcripts")
@@ -49,19 +47,17 @@ def transcript_compact(vm: Vm, t: Value, opts: Value) -> Dict:
         raise RuntimeFault("transcript_compact: first argument must be a transcript")
     options = opts if type(opts) is dict else {}
     store = store_of(vm)
-    with domain_errors:
-        policy = _transcript_policy(vm, options)
-        summary = options.get("summary")
-        text = None if summary is None else display(summary)
-        made = Transcripts(store.effects).compacted(former, policy, text)
+    policy = _transcript_policy(vm, options)
+    summary = options.get("summary")
+    text = None if summary is None else display(summary)
+    made = Transcripts(store.effects).compacted(former, policy, text)
     if made is None:
         return former
     result, report = made
     id = t["id"] if type(t.get("id")) is str and t["id"] else store.current_id()
     if id is not None:
         asset = report.pop("snapshot_asset_id")
-        with domain_errors:
-            store.emit(id, compacted_event(id, "manual", report, asset))
+        store.emit(id, compacted_event(id, "manual", report, asset))
     return result
 
 
@@ -88,8 +84,7 @@ def transcript_auto_compact(vm: Vm, messages: Value, opts: Value) -> list[Value]
         show=display,
         pretty=write_pretty,
     )
-    with domain_errors:
-        compaction = engine.compact(dicts, policy)
+    compaction = engine.compact(dicts, policy)
     return messages if compaction is None else compaction.applied(dicts)
 
 

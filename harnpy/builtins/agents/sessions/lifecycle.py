@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from harnpy.builtins.agents.sessions.service import store_of
-from harnpy.builtins.bridge.convert import domain_errors
 from harnpy.vm.declare.builtin import builtin
 
 TYPE_CHECKING = False
@@ -20,8 +19,7 @@ def agent_session_open(vm: Vm, id: str | None, opts: Dict | None) -> str:
     `opts`: `workspace_anchor`, `workspace_policy`. Throws for a blank id and unknown options.
     Spec: 08 §1.2, §1.8.
     """
-    with domain_errors:
-        return store_of(vm).open(id, opts)
+    return store_of(vm).open(id, opts)
 
 
 @builtin("agent_session_exists(id: string) -> bool", family="agent_sessions", strict=True)
@@ -39,8 +37,7 @@ def agent_session_current_id(vm: Vm) -> str | None:
 @builtin("agent_session_length(id: string) -> int", family="agent_sessions", strict=True)
 def agent_session_length(vm: Vm, id: str) -> int:
     """The number of messages in a session. Throws when there is no such session."""
-    with domain_errors:
-        return store_of(vm).length(id)
+    return store_of(vm).length(id)
 
 
 @builtin("agent_session_history(id: string, opts?: dict) -> list", family="agent_sessions", strict=True)
@@ -50,8 +47,7 @@ def agent_session_history(vm: Vm, id: str, opts: Dict | None) -> list[Dict]:
     They begin with the last reset, or with the session given `{include_reset: true}`. Throws for unknown
     ids and options. An extension of harnpy: docs/sessions.md.
     """
-    with domain_errors:
-        return store_of(vm).history_value(id, opts)
+    return store_of(vm).history_value(id, opts)
 
 
 @builtin("agent_session_snapshot(id: string) -> dict | nil", family="agent_sessions", strict=True)
@@ -72,8 +68,7 @@ def agent_session_ancestry(vm: Vm, id: str) -> Dict | None:
 @builtin("agent_session_reset(id: string) -> nil", family="agent_sessions", strict=True)
 def agent_session_reset(vm: Vm, id: str) -> None:
     """Start a session's transcript afresh; its id, subscribers and lineage stay."""
-    with domain_errors:
-        store_of(vm).reset(id)
+    store_of(vm).reset(id)
 
 
 @builtin("agent_session_fork(src: string, dst?: string) -> string", family="agent_sessions", strict=True)
@@ -83,8 +78,7 @@ def agent_session_fork(vm: Vm, src: str, dst: str | None) -> str:
     Throws when `src` is unknown or `dst` equals it. An existing `dst` gets the transcript and a new
     parent. Spec: 08 §1.4.
     """
-    with domain_errors:
-        return store_of(vm).fork(src, dst)
+    return store_of(vm).fork(src, dst)
 
 
 @builtin(
@@ -94,15 +88,13 @@ def agent_session_fork(vm: Vm, src: str, dst: str | None) -> str:
 )
 def agent_session_fork_at(vm: Vm, src: str, keep_first: int, dst: str | None) -> str:
     """Fork a session, keeping only its first messages on the fork. Spec: 08 §1.4."""
-    with domain_errors:
-        return store_of(vm).fork_at(src, keep_first, dst)
+    return store_of(vm).fork_at(src, keep_first, dst)
 
 
 @builtin("agent_session_trim(id: string, keep_last: int) -> int", family="agent_sessions", strict=True)
 def agent_session_trim(vm: Vm, id: str, keep_last: int) -> int:
     """Keep a session's newest messages, and answer how many there are now."""
-    with domain_errors:
-        return store_of(vm).trim(id, keep_last)
+    return store_of(vm).trim(id, keep_last)
 
 
 @builtin("agent_session_inject(id: string, message: any) -> nil", family="agent_sessions", strict=True)
@@ -111,8 +103,7 @@ def agent_session_inject(vm: Vm, id: str, message: Value) -> None:
 
     A loop that is running on the session takes it in before its next model call.
     """
-    with domain_errors:
-        store_of(vm).inject_shared(id, message)
+    store_of(vm).inject_shared(id, message)
 
 
 @builtin("agent_session_close(id: string, status?: any) -> nil", family="agent_sessions", strict=True)
@@ -121,5 +112,4 @@ def agent_session_close(vm: Vm, id: str, status: Value) -> None:
 
     Spec: 08 §1.6.
     """
-    with domain_errors:
-        store_of(vm).close(id, status)
+    store_of(vm).close(id, status)

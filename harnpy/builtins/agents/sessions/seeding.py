@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from harnpy.builtins.agents.sessions.service import store_of
-from harnpy.builtins.bridge.convert import domain_errors
 from harnpy.vm.declare.builtin import builtin
 
 TYPE_CHECKING = False
@@ -24,5 +23,4 @@ def agent_session_seed_from_jsonl(vm: Vm, jsonl_path: str, opts: Dict | None) ->
     `opts`: `truncate_to_last`, `drop_tool_calls`, `rename_session`, `validate`, `provider`, `model`.
     What is wrong with the file is answered, not thrown. Spec: 08 §3.4.
     """
-    with domain_errors:
-        return store_of(vm).seed_from_jsonl(jsonl_path, opts)
+    return store_of(vm).seed_from_jsonl(jsonl_path, opts)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from harnpy.builtins.agents.sessions.service import python_function, store_of
-from harnpy.builtins.bridge.convert import domain_errors
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import RuntimeFault
 
@@ -25,8 +24,7 @@ def agent_subscribe(vm: Vm, session_id: Value, callback: Value) -> None:
         raise RuntimeFault(f"{call}: callback closure required")
     if vm.callback(callback, 1) is None:
         raise RuntimeFault(f"{call}: callback must be a closure")
-    with domain_errors:
-        store_of(vm).subscribe(session_id, python_function(vm, callback))
+    store_of(vm).subscribe(session_id, python_function(vm, callback))
 
 
 @builtin("agent_inject_feedback(session_id: any, kind: any, content: any) -> nil", family="llm")

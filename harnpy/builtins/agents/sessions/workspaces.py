@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from harnpy.builtins.agents.sessions.service import store_of
-from harnpy.builtins.bridge.convert import domain_errors
 from harnpy.vm.declare.builtin import builtin
 
 TYPE_CHECKING = False
@@ -16,8 +15,7 @@ if TYPE_CHECKING:
 @builtin("agent_session_workspace_anchor(id: string) -> dict | nil", family="agent_sessions", strict=True)
 def agent_session_workspace_anchor(vm: Vm, id: str) -> Dict | None:
     """`{primary, additional_roots, anchored_at}` of a session; nil when it has no anchor."""
-    with domain_errors:
-        return store_of(vm).workspace_anchor(id)
+    return store_of(vm).workspace_anchor(id)
 
 
 @builtin(
@@ -27,15 +25,13 @@ def agent_session_workspace_anchor(vm: Vm, id: str) -> Dict | None:
 )
 def agent_session_set_workspace_anchor(vm: Vm, id: str, anchor: Value) -> bool:
     """Replace a session's anchor and its roots. `anchor`: a dict, the primary path alone, or nil for none."""
-    with domain_errors:
-        return store_of(vm).set_workspace_anchor(id, anchor)
+    return store_of(vm).set_workspace_anchor(id, anchor)
 
 
 @builtin("agent_session_workspace_policy(id: string) -> dict", family="agent_sessions", strict=True)
 def agent_session_workspace_policy(vm: Vm, id: str) -> Dict:
     """`{default_mount_mode}` of a session."""
-    with domain_errors:
-        return store_of(vm).workspace_policy(id)
+    return store_of(vm).workspace_policy(id)
 
 
 @builtin(
@@ -48,8 +44,7 @@ def agent_session_set_workspace_policy(vm: Vm, id: str, policy: Dict) -> bool:
 
     Roots that are mounted already keep their mode.
     """
-    with domain_errors:
-        return store_of(vm).set_workspace_policy(id, policy)
+    return store_of(vm).set_workspace_policy(id, policy)
 
 
 @builtin(
@@ -62,19 +57,16 @@ def agent_session_add_root(vm: Vm, id: str, root: str, opts: Dict | None) -> Dic
 
     `opts`: `mount_mode`, else the policy's default. Spec: 08 §1.8.
     """
-    with domain_errors:
-        return store_of(vm).add_root(id, root, opts)
+    return store_of(vm).add_root(id, root, opts)
 
 
 @builtin("agent_session_remove_root(id: string, root: string) -> dict", family="agent_sessions", strict=True)
 def agent_session_remove_root(vm: Vm, id: str, root: str) -> Dict:
     """Unmount a directory, and answer `{ok, error?}`."""
-    with domain_errors:
-        return store_of(vm).remove_root(id, root)
+    return store_of(vm).remove_root(id, root)
 
 
 @builtin("agent_session_list_roots(id: string) -> dict", family="agent_sessions", strict=True)
 def agent_session_list_roots(vm: Vm, id: str) -> Dict:
     """`{primary, additional}`: a session's directories, in the order of mounting."""
-    with domain_errors:
-        return store_of(vm).list_roots(id)
+    return store_of(vm).list_roots(id)

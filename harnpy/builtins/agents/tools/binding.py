@@ -8,7 +8,6 @@ from __future__ import annotations
 from weakref import WeakKeyDictionary
 
 from harnpy.agent.tools.registry import bound_entry, entries_of, without_handler
-from harnpy.builtins.bridge.convert import domain_errors
 from harnpy.vm.declare.builtin import builtin
 
 TYPE_CHECKING = False
@@ -44,8 +43,7 @@ def bind(vm: Vm, registry: Dict | None) -> None:
 def tool_bind(vm: Vm, registry: Value) -> Value:
     """Make a registry the one of `tool_ref` and `tool_def`; nil makes it none. Answers its argument."""
     if registry is not None:
-        with domain_errors:
-            entries_of(registry, "tool_bind", "argument must be a tool registry or nil")
+        entries_of(registry, "tool_bind", "argument must be a tool registry or nil")
     bind(vm, registry)
     return registry
 
@@ -53,13 +51,11 @@ def tool_bind(vm: Vm, registry: Value) -> Value:
 @builtin("tool_ref(name: any) -> string", family="tools")
 def tool_ref(vm: Vm, name: Value) -> str:
     """The name, if the bound registry has such a tool; throws if not."""
-    with domain_errors:
-        found: str = bound_entry(bound_registry(vm), "tool_ref", name)["name"]
+    found: str = bound_entry(bound_registry(vm), "tool_ref", name)["name"]
     return found
 
 
 @builtin("tool_def(name: any) -> dict", family="tools")
 def tool_def(vm: Vm, name: Value) -> Dict:
     """The tool of that name in the bound registry, without its handler; throws if there is none."""
-    with domain_errors:
-        return without_handler(bound_entry(bound_registry(vm), "tool_def", name))
+    return without_handler(bound_entry(bound_registry(vm), "tool_def", name))

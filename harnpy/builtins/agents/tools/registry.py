@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from harnpy.agent.tools import registry as registries
-from harnpy.builtins.bridge.convert import domain_errors
 from harnpy.faults import OptionError
 from harnpy.vm.declare.builtin import ABSENT, builtin
 from harnpy.vm.values.objects import display
@@ -44,34 +43,30 @@ def tool_define(
     `config`: `{parameters, handler, executor?, returns?, annotations?, defer_loading?, namespace?, …}`; keys
     that mean nothing here are kept. Throws for a tool that nobody could run. Spec: 07 §4.2.
     """
-    with domain_errors:
-        need("tool_define", "registry, name, description, and config dict", config)
-        return registries.define(registry, display(name), display(description), config)
+    need("tool_define", "registry, name, description, and config dict", config)
+    return registries.define(registry, display(name), display(description), config)
 
 
 @builtin("tool_list(registry: dict) -> list", family="tools")
 def tool_list(vm: Vm, registry: Value) -> list[Dict]:
     """The tools of a registry, without their handlers."""
-    with domain_errors:
-        return [registries.without_handler(entry) for entry in registries.entries_of(registry, "tool_list")]
+    return [registries.without_handler(entry) for entry in registries.entries_of(registry, "tool_list")]
 
 
 @builtin("tool_find(registry: dict, name: string) -> dict | nil", family="tools", counted=True)
 def tool_find(vm: Vm, registry: Value = ABSENT, name: Value = ABSENT) -> Dict | None:
     """The tool called `name`, with its handler; nil if there is none."""
-    with domain_errors:
-        need("tool_find", "registry and name", name)
-        return registries.find(registries.first_entries(registry, "tool_find"), display(name))
+    need("tool_find", "registry and name", name)
+    return registries.find(registries.first_entries(registry, "tool_find"), display(name))
 
 
 @builtin("tool_select(registry: dict, names: list) -> dict", family="tools", counted=True)
 def tool_select(vm: Vm, registry: Value = ABSENT, names: Value = ABSENT) -> Dict:
     """A registry with only the named tools, in the order they had."""
-    with domain_errors:
-        need("tool_select", "registry and names list", names)
-        entries = registries.first_entries(registry, "tool_select")
-        if type(names) is not list:
-            raise OptionError("tool_select: second argument must be a list of tool names")
+    need("tool_select", "registry and names list", names)
+    entries = registries.first_entries(registry, "tool_select")
+    if type(names) is not list:
+        raise OptionError("tool_select: second argument must be a list of tool names")
     wanted = {display(name) for name in names}
     return registries.registry_of(entry for entry in entries if entry["name"] in wanted)
 
@@ -79,9 +74,8 @@ def tool_select(vm: Vm, registry: Value = ABSENT, names: Value = ABSENT) -> Dict
 @builtin("tool_remove(registry: dict, name: string) -> dict", family="tools", counted=True)
 def tool_remove(vm: Vm, registry: Value = ABSENT, name: Value = ABSENT) -> Dict:
     """The registry without the tool called `name`."""
-    with domain_errors:
-        need("tool_remove", "registry and name", name)
-        entries = registries.first_entries(registry, "tool_remove")
+    need("tool_remove", "registry and name", name)
+    entries = registries.first_entries(registry, "tool_remove")
     unwanted = display(name)
     return registries.registry_of(entry for entry in entries if entry["name"] != unwanted)
 
@@ -89,5 +83,4 @@ def tool_remove(vm: Vm, registry: Value = ABSENT, name: Value = ABSENT) -> Dict:
 @builtin("tool_count(registry: dict) -> int", family="tools")
 def tool_count(vm: Vm, registry: Value) -> int:
     """How many tools a registry has."""
-    with domain_errors:
-        return len(registries.entries_of(registry, "tool_count"))
+    return len(registries.entries_of(registry, "tool_count"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from harnpy.agent.tools.surface import errors, prompt_texts, validate
 from harnpy.builtins.agents.tools.binding import bound_registry
-from harnpy.builtins.bridge.convert import domain_errors
 from harnpy.llm.tools import is_registry
 from harnpy.vm.declare.builtin import builtin
 
@@ -32,6 +31,5 @@ def tool_surface_validate(vm: Vm, surface: Value, options: Value) -> dict[str, A
     merged["prompts"] = prompt_texts(own) + prompt_texts(given)
     if surface is None and "tools" not in merged:
         merged["tools"] = bound_registry(vm)
-    with domain_errors:
-        diagnostics = validate(merged)
+    diagnostics = validate(merged)
     return {"valid": not errors(diagnostics), "diagnostics": diagnostics}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from harnpy.agent.tools.synthesis import Synthesis, check_arguments, dry_run
-from harnpy.builtins.bridge.convert import domain_errors
 from harnpy.builtins.language.host.host import host_tool_call
 from harnpy.faults import MisuseError
 from harnpy.vm.declare.builtin import builtin
@@ -22,8 +21,7 @@ def tool_synthesize(vm: Vm, spec: Value) -> Fn:
 
     `spec`: `{description, name?, parameters?, return_type?, capabilities?, executor?, …}`. Spec: 07 §4.8.
     """
-    with domain_errors:
-        made = vm.state(Synthesis).add(spec, display)
+    made = vm.state(Synthesis).add(spec, display)
     id = made["id"]
     return Fn(made["name"], ("args",), lambda depth, args=None: tool_synth_invoke(vm, id, args))
 
@@ -31,13 +29,12 @@ def tool_synthesize(vm: Vm, spec: Value) -> Fn:
 @builtin("tool_synth_invoke(id: string, args?: dict) -> any", family="tools")
 def tool_synth_invoke(vm: Vm, id: str, args: Value) -> Value:
     """Call a synthesized tool by its id; throws for one that isn't known any more."""
-    with domain_errors:
-        spec = vm.state(Synthesis).find(id)
-        check_arguments(spec, args)
-        if spec["executor"] == "host_bridge":
-            return host_tool_call(vm, spec.get("host_tool") or spec["name"], args)
-        if spec["executor"] == "mcp_server":
-            raise MisuseError(f"{spec['name']}: MCP is not supported by this version of harnpy yet")
+    spec = vm.state(Synthesis).find(id)
+    check_arguments(spec, args)
+    if spec["executor"] == "host_bridge":
+        return host_tool_call(vm, spec.get("host_tool") or spec["name"], args)
+    if spec["executor"] == "mcp_server":
+        raise MisuseError(f"{spec['name']}: MCP is not supported by this version of harnpy yet")
     return dry_run(spec, args)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from harnpy.agent.tools import docs as tool_docs
 from harnpy.agent.tools.registry import entries_of
 from harnpy.builtins.agents.tools.registry import need
-from harnpy.builtins.bridge.convert import domain_errors
 from harnpy.builtins.language.text.json_writer import quote
 from harnpy.text.json.reader import JsonError, read
 from harnpy.vm.declare.builtin import ABSENT, builtin
@@ -25,22 +24,19 @@ _OPEN, _CLOSE = "<tool_call>", "</tool_call>"
 @builtin("tool_describe(registry: dict) -> string", family="tools")
 def tool_describe(vm: Vm, registry: Value) -> str:
     """The tools as a list for people, by name, with parameters and what they return."""
-    with domain_errors:
-        return tool_docs.describe(entries_of(registry, "tool_describe"), display)
+    return tool_docs.describe(entries_of(registry, "tool_describe"), display)
 
 
 @builtin("tool_prompt(registry: dict) -> string", family="tools")
 def tool_prompt(vm: Vm, registry: Value) -> str:
     """What a model must be told to call the tools in its text."""
-    with domain_errors:
-        return tool_docs.prompt(entries_of(registry, "tool_prompt"), display)
+    return tool_docs.prompt(entries_of(registry, "tool_prompt"), display)
 
 
 @builtin("tool_schema(registry: dict, components?: dict) -> dict", family="tools")
 def tool_schema(vm: Vm, registry: Value, components: Value) -> dict[str, Any]:
     """The tools as JSON schemas; `{$ref: "X"}` parameters are looked up in `components`."""
-    with domain_errors:
-        return tool_docs.schemas(entries_of(registry, "tool_schema"), components)
+    return tool_docs.schemas(entries_of(registry, "tool_schema"), components)
 
 
 @builtin("tool_parse_call(text: string) -> list", family="tools")
@@ -58,8 +54,7 @@ def tool_parse_call(vm: Vm, text: str) -> list[Value]:
 @builtin("tool_format_result(name: string, result: string) -> string", family="tools", counted=True)
 def tool_format_result(vm: Vm, name: Value = ABSENT, result: Value = ABSENT) -> str:
     """The result of a tool as a `<tool_result>` block."""
-    with domain_errors:
-        need("tool_format_result", "name and result", result)
+    need("tool_format_result", "name and result", result)
     return (
         f'<tool_result>{{"name": {quote(display(name))}, "result": {quote(display(result))}}}</tool_result>'
     )

@@ -7,7 +7,6 @@ The last argument of each is a dict with what the artifact should say instead: `
 from __future__ import annotations
 
 from harnpy.builtins.agents.sessions.service import store_of
-from harnpy.builtins.bridge.convert import domain_errors
 from harnpy.builtins.language.text.json_writer import write
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import RuntimeFault
@@ -211,15 +210,13 @@ def _made(
 ) -> Dict:
     shown = None if text is None else _text(text)
     defaults = {"title": title, "text": shown, "data": data, "metadata": metadata or {}}
-    with domain_errors:
-        return made(kind, defaults, opts, store_of(vm).effects, target)
+    return made(kind, defaults, opts, store_of(vm).effects, target)
 
 
 def _target(vm: Vm, caller: str, target: Value) -> Dict:
     if target is None:
         raise RuntimeFault(f"{caller}: missing target artifact")
-    with domain_errors:
-        return normalised(target, store_of(vm).effects)
+    return normalised(target, store_of(vm).effects)
 
 
 def _require(caller: str, **arguments: Value) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from harnpy.builtins.agents.plans import current_run
 from harnpy.builtins.agents.sessions.service import store_of, with_callables
-from harnpy.builtins.bridge.convert import domain_errors
 from harnpy.faults import MisuseError
 from harnpy.vm.declare.builtin import builtin
 from harnpy.workflow.artifacts import make_artifact, selection
@@ -21,26 +20,23 @@ if TYPE_CHECKING:
 @builtin("artifact(payload: dict) -> dict", family="records", counted=True)
 def artifact(vm: Vm, payload: Value = None) -> Dict:
     """An artifact with every key: `{_type, id, kind, title, text, data, source, priority, lineage, …}`."""
-    with domain_errors:
-        if payload is None:
-            raise MisuseError("artifact: missing artifact payload")
-        return _announced(vm, normalised(payload, store_of(vm).effects, run_id=current_run(vm)))
+    if payload is None:
+        raise MisuseError("artifact: missing artifact payload")
+    return _announced(vm, normalised(payload, store_of(vm).effects, run_id=current_run(vm)))
 
 
 @builtin("artifact_derive(parent: dict, kind?: string, extra?: dict) -> dict", family="records", counted=True)
 def artifact_derive(vm: Vm, parent: Value = None, kind: Value = None, extra: Value = None) -> Dict:
     """A copy of an artifact of another kind, descended from it; `extra.text` is its text."""
-    with domain_errors:
-        if parent is None:
-            raise MisuseError("artifact_derive: missing parent")
-        return _announced(vm, make_artifact.derived(parent, kind, extra, store_of(vm).effects))
+    if parent is None:
+        raise MisuseError("artifact_derive: missing parent")
+    return _announced(vm, make_artifact.derived(parent, kind, extra, store_of(vm).effects))
 
 
 @builtin("artifact_select(artifacts: list, policy?: dict) -> list", family="records", counted=True)
 def artifact_select(vm: Vm, artifacts: Value = None, policy: Value = None) -> list[Dict]:
     """The artifacts that a context policy lets through, the most important first. Spec: 08 §5.3."""
-    with domain_errors:
-        return selection.select(*_read(vm, artifacts, policy))
+    return selection.select(*_read(vm, artifacts, policy))
 
 
 @builtin(
@@ -48,16 +44,14 @@ def artifact_select(vm: Vm, artifacts: Value = None, policy: Value = None) -> li
 )
 def select_artifacts_adaptive(vm: Vm, artifacts: Value = None, policy: Value = None) -> list[Dict]:
     """`artifact_select` without what is outdated or repeated, and with what is too long made shorter."""
-    with domain_errors:
-        return selection.select_adaptive(*_read(vm, artifacts, policy))
+    return selection.select_adaptive(*_read(vm, artifacts, policy))
 
 
 @builtin("artifact_context(artifacts: list, policy?: dict) -> string", family="records", counted=True)
 def artifact_context(vm: Vm, artifacts: Value = None, policy: Value = None) -> str:
     """The selected artifacts as tagged text for a model, or with `render: "json"` as JSON. Spec: 08 §5.4."""
-    with domain_errors:
-        given, read = _read(vm, artifacts, policy)
-        return selection.render(selection.select(given, read), read["render"], store_of(vm).effects.to_json)
+    given, read = _read(vm, artifacts, policy)
+    return selection.render(selection.select(given, read), read["render"], store_of(vm).effects.to_json)
 
 
 @builtin("assemble_context(options: dict) -> dict", family="workflows", counted=True)
@@ -66,8 +60,7 @@ def assemble_context(vm: Vm, options: Value = None) -> Dict:
 
     `{chunks, included, dropped, reasons, total_tokens, budget_tokens, strategy, dedup}`. Spec: 08 §5.5.
     """
-    with domain_errors:
-        return assemble(with_callables(vm, options, "ranker_callback"), store_of(vm).effects)
+    return assemble(with_callables(vm, options, "ranker_callback"), store_of(vm).effects)
 
 
 def _read(vm: Vm, artifacts: Value, policy: Value) -> tuple[list[Dict], Dict]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os.path
 
-from harnpy.builtins.bridge.convert import domain_errors
 from harnpy.builtins.bridge.places import state_root
 from harnpy.builtins.language.text.json_writer import write_stored
 from harnpy.text.json.reader import read
@@ -26,8 +25,7 @@ class _Slot:
 @builtin("checkpoint(key: string, value: any) -> nil", family="checkpoints")
 def checkpoint(vm: Vm, key: str, value: Value) -> None:
     """Keep a value for later runs of this program, as JSON has it."""
-    with domain_errors:
-        _checkpoints(vm).set(key, value)
+    _checkpoints(vm).set(key, value)
 
 
 @builtin("checkpoint_get(key: string) -> any", family="checkpoints")
@@ -51,15 +49,13 @@ def checkpoint_list(vm: Vm) -> list[str]:
 @builtin("checkpoint_delete(key: string) -> nil", family="checkpoints")
 def checkpoint_delete(vm: Vm, key: str) -> None:
     """Drop a checkpoint; a missing one is fine."""
-    with domain_errors:
-        _checkpoints(vm).delete(key)
+    _checkpoints(vm).delete(key)
 
 
 @builtin("checkpoint_clear() -> nil", family="checkpoints")
 def checkpoint_clear(vm: Vm) -> None:
     """Drop all checkpoints of the program, and their file."""
-    with domain_errors:
-        _checkpoints(vm).clear()
+    _checkpoints(vm).clear()
 
 
 def _checkpoints(vm: Vm) -> Checkpoints:

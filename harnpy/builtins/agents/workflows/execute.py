@@ -5,7 +5,6 @@ from __future__ import annotations
 from harnpy.builtins.agents.sessions.service import callables_within
 from harnpy.builtins.bridge.agent_functions import graph_with_python_functions
 from harnpy.builtins.bridge.agent_runtime import runtime_of
-from harnpy.builtins.bridge.convert import domain_errors
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.values.objects import display
 from harnpy.workflow.execution.execute import execute
@@ -33,5 +32,4 @@ def workflow_execute(
     runtime = runtime_of(vm)
     given = runtime.models.options(callables_within(vm, options))
     text = "" if task is None else display(task)
-    with domain_errors:
-        return execute(runtime, text, graph_with_python_functions(vm, graph), artifacts, given)
+    return execute(runtime, text, graph_with_python_functions(vm, graph), artifacts, given)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from harnpy.builtins.bridge.convert import domain_errors
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import RuntimeFault
 
@@ -19,8 +18,7 @@ def workflow_graph(vm: Vm, graph: Value) -> Dict:
 
     `act`, `verify` and `repair` stand for nodes where there are no `nodes`. Spec: 08 §6.2.
     """
-    with domain_errors:
-        return _normal(vm, graph)
+    return _normal(vm, graph)
 
 
 @builtin("workflow_validate(graph: dict, ceiling?: dict) -> dict", family="workflows")
@@ -32,8 +30,7 @@ def workflow_validate(vm: Vm, graph: Value, ceiling: Value) -> Dict:
     from harnpy.workflow.graph.policies import read_ceiling
     from harnpy.workflow.graph.validate import validate
 
-    with domain_errors:
-        return validate(_normal(vm, graph), read_ceiling(ceiling))
+    return validate(_normal(vm, graph), read_ceiling(ceiling))
 
 
 @builtin("workflow_inspect(graph: dict, ceiling?: dict) -> dict", family="workflows")
@@ -41,8 +38,7 @@ def workflow_inspect(vm: Vm, graph: Value, ceiling: Value) -> Dict:
     """A graph with what is to be said of it: `{graph, validation, node_count, edge_count}`."""
     from harnpy.workflow.graph.inspection import inspect
 
-    with domain_errors:
-        return inspect(_normal(vm, graph), ceiling)
+    return inspect(_normal(vm, graph), ceiling)
 
 
 @builtin("workflow_policy_report(graph: dict, ceiling?: dict) -> dict", family="workflows")
@@ -53,8 +49,7 @@ def workflow_policy_report(vm: Vm, graph: Value, ceiling: Value) -> Dict:
     """
     from harnpy.workflow.graph.inspection import policy_report
 
-    with domain_errors:
-        return policy_report(_normal(vm, graph), ceiling)
+    return policy_report(_normal(vm, graph), ceiling)
 
 
 @builtin("workflow_diff(left: dict, right: dict) -> dict", family="workflows")
@@ -65,8 +60,7 @@ def workflow_diff(vm: Vm, left: Value, right: Value) -> Dict:
     for side, graph in (("left", left), ("right", right)):
         if graph is None:
             raise RuntimeFault(f"workflow_diff: missing {side} workflow")
-    with domain_errors:
-        return diff(_normal(vm, left), _normal(vm, right), vm.sessions.effects)
+    return diff(_normal(vm, left), _normal(vm, right), vm.sessions.effects)
 
 
 def _normal(vm: Vm, graph: Value) -> Dict:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os.path
 
-from harnpy.builtins.bridge.convert import domain_errors
 from harnpy.builtins.bridge.places import runtime_root
 from harnpy.builtins.language.text.json_writer import write_stored
 from harnpy.llm.options import Options
@@ -33,15 +32,13 @@ _UPDATE_MS = 30_000
 )
 def signal(vm: Vm, target: Value = None, name: Value = None, payload: Value = None) -> Dict:
     """Put a message into a workflow's mailbox: `{workflow_id, message, status}`."""
-    with domain_errors:
-        return _mailbox(vm, "signal", target).signal(_name("signal", name), _data(payload))
+    return _mailbox(vm, "signal", target).signal(_name("signal", name), _data(payload))
 
 
 @builtin("workflow.query(target: any, name: string) -> any", family="workflows", counted=True)
 def query(vm: Vm, target: Value = None, name: Value = None) -> Value:
     """What a workflow published last under a name; nil without it."""
-    with domain_errors:
-        return _mailbox(vm, "query", target).query(_name("query", name))
+    return _mailbox(vm, "query", target).query(_name("query", name))
 
 
 @builtin(
@@ -51,8 +48,7 @@ def query(vm: Vm, target: Value = None, name: Value = None) -> Value:
 )
 def publish_query(vm: Vm, target: Value = None, name: Value = None, value: Value = None) -> Dict:
     """Let `workflow.query` answer `value` for a name; the mailbox's status."""
-    with domain_errors:
-        return _mailbox(vm, "publish_query", target).publish_query(_name("publish_query", name), _data(value))
+    return _mailbox(vm, "publish_query", target).publish_query(_name("publish_query", name), _data(value))
 
 
 @builtin(
@@ -65,15 +61,13 @@ def update(
 ) -> Value:
     """Put a request into a workflow's mailbox and wait for the response, at most `{timeout_ms = 30000}`."""
     timeout = Options(options, display).count("timeout_ms", _UPDATE_MS)
-    with domain_errors:
-        return _mailbox(vm, "update", target).update(_name("update", name), _data(payload), timeout / 1000)
+    return _mailbox(vm, "update", target).update(_name("update", name), _data(payload), timeout / 1000)
 
 
 @builtin("workflow.receive(target: any) -> dict | nil", family="workflows", counted=True)
 def receive(vm: Vm, target: Value = None) -> Dict | None:
     """Take the oldest message out of a mailbox: `{workflow_id, seq, kind, name, request_id, payload, …}`."""
-    with domain_errors:
-        return _mailbox(vm, "receive", target).receive()
+    return _mailbox(vm, "receive", target).receive()
 
 
 @builtin(
@@ -85,40 +79,35 @@ def respond_update(
     vm: Vm, target: Value = None, request_id: Value = None, value: Value = None, name: Value = None
 ) -> Dict:
     """Answer the request of a `workflow.update`; the mailbox's status."""
-    with domain_errors:
-        mailbox = _mailbox(vm, "respond_update", target)
-        if request_id is None or request_id == "":
-            raise RuntimeFault("workflow.respond_update: missing request id")
-        return mailbox.respond(display(request_id), _data(value), None if name is None else display(name))
+    mailbox = _mailbox(vm, "respond_update", target)
+    if request_id is None or request_id == "":
+        raise RuntimeFault("workflow.respond_update: missing request id")
+    return mailbox.respond(display(request_id), _data(value), None if name is None else display(name))
 
 
 @builtin("workflow.pause(target: any) -> dict", family="workflows", counted=True)
 def pause(vm: Vm, target: Value = None) -> Dict:
     """Tell a workflow to pause, which it does when it looks; the mailbox's status."""
-    with domain_errors:
-        return _mailbox(vm, "pause", target).pause(True)
+    return _mailbox(vm, "pause", target).pause(True)
 
 
 @builtin("workflow.resume(target: any) -> dict", family="workflows", counted=True)
 def resume(vm: Vm, target: Value = None) -> Dict:
     """Tell a workflow to go on; the mailbox's status."""
-    with domain_errors:
-        return _mailbox(vm, "resume", target).pause(False)
+    return _mailbox(vm, "resume", target).pause(False)
 
 
 @builtin("workflow.status(target: any) -> dict", family="workflows", counted=True)
 def status(vm: Vm, target: Value = None) -> Dict:
     """How a mailbox stands: `{generation, paused, pending_count, query_count, response_count, …}`."""
-    with domain_errors:
-        return _mailbox(vm, "status", target).status()
+    return _mailbox(vm, "status", target).status()
 
 
 @builtin("workflow.continue_as_new(target: any) -> dict", family="workflows", counted=True)
 @builtin("continue_as_new(target: any) -> dict", family="workflows", counted=True)
 def continue_as_new(vm: Vm, target: Value = None) -> Dict:
     """Begin a workflow's next generation: responses are dropped, messages and queries stay; the status."""
-    with domain_errors:
-        return _mailbox(vm, "continue_as_new", target).continue_as_new()
+    return _mailbox(vm, "continue_as_new", target).continue_as_new()
 
 
 def _mailbox(vm: Vm, verb: str, given: Value) -> Mailbox:
