@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from harnpy.syntax.span import Lines
     from harnpy.vm.declare.table import BuiltinTable
     from harnpy.vm.modules.offers import Imports
-    from harnpy.vm.resolve.scopes import Known, Resolution
+    from harnpy.vm.resolve.scopes import Declared, Resolution
 
 
 #: The parts of a unit that are kept, in the order of its parameters.
@@ -163,7 +163,7 @@ def compile_module(source: str, file: str, table: BuiltinTable, imports: Imports
 
 
 def compile_input(
-    source: str, file: str, known: Known, table: BuiltinTable, imports: Imports | None = None
+    source: str, file: str, known: Declared, table: BuiltinTable, imports: Imports | None = None
 ) -> Unit:
     """One input of a REPL: it reads and adds to what is ``known``; its last expression is its value."""
     from harnpy.vm.resolve.names import Resolver
@@ -195,7 +195,7 @@ def _emitter(program: ast.Program, resolution: Resolution, table: BuiltinTable) 
 
 def _written(write: Any, source: str, file: str) -> tuple[str, list[int]]:
     """The generated text; blocks nested beyond what Python can say are refused like a syntax error."""
-    from harnpy.vm.emit.emitter import TooDeep
+    from harnpy.vm.emit.function import TooDeep
 
     try:
         text: tuple[str, list[int]] = write()

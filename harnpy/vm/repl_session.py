@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harnpy.vm.compile import compile_input
-from harnpy.vm.resolve.scopes import Binding, Known
+from harnpy.vm.resolve.scopes import Declared, Variable
 from harnpy.vm.run.namespace import namespace
 from harnpy.vm.vm import allow_deep_recursion
 
@@ -23,7 +23,7 @@ class ReplSession:
     def __init__(self, vm: Vm) -> None:
         self.vm = vm
         vm.file = "<repl>"
-        self.known = Known()
+        self.known = Declared()
         self.values: dict[str, Value] = {}
         self.impls: dict[str, dict[str, Fn]] = {}
         self.imported: set[str] = set()
@@ -56,9 +56,9 @@ class ReplSession:
 
     def bind(self, name: str, value: Value) -> None:
         """Bind ``name`` from outside, as a `let` would."""
-        binding = self.known.names[name] = Binding(name, 0, False, "let")
-        binding.python = f"m[{name!r}]"
-        binding.opaque = True
+        variable = self.known.names[name] = Variable(name, 0, False, "let")
+        variable.keep_in_table()
+        variable.opaque = True
         self.values[name] = value
 
     def names(self) -> list[str]:

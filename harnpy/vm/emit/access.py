@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.vm.emit.emitter import is_constant
+from harnpy.vm.emit.function import is_constant
 from harnpy.vm.resolve.tree import enum_variant
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from harnpy.vm.emit.emitter import Emitter
-    from harnpy.vm.resolve.scopes import Ref
+    from harnpy.vm.emit.function import Emitter
+    from harnpy.vm.resolve.scopes import Reference
 
 #: Properties that lists, strings, enums and pairs answer: a failed dict read is no rarity for them.
 ANSWERED = frozenset(["count", "empty", "first", "last", "second", "variant", "fields"])
@@ -19,12 +19,12 @@ def name(e: Emitter, node: ast.Name, into: str | None) -> str:
     return read(e, node, e.refs[id(node)])
 
 
-def read(e: Emitter, node: ast.Node, ref: Ref) -> str:
+def read(e: Emitter, node: ast.Node, ref: Reference) -> str:
     """The value of a name."""
-    if ref.kind == "local" and ref.binding:
-        if ref.binding.late and ref.binding.captured_from:
-            return e.mark(node, f"read_late({ref.binding.python}[0], {ref.name!r})")
-        return ref.binding.python
+    if ref.kind == "local" and ref.variable:
+        if ref.variable.in_box:
+            return e.mark(node, f"read_late({ref.variable.python}[0], {ref.name!r})")
+        return ref.variable.python
     if ref.kind == "builtin":
         return e.unit.builtin_value(ref.name)
     if ref.kind == "global":
@@ -40,25 +40,25 @@ def member(e: Emitter, node: ast.Member, into: str | None) -> str:
     if variant := enum_reference(e, node):
         return f"EnumValue({variant[0]!r}, {variant[1]!r})"
     if node.optional:
-        atom = e.variable(node.object)
+        atom = e.slot(node.object)
         slow = f"get_prop_optional({atom}, {node.name!r})"
         return f"({atom}.get({node.name!r}) if type({atom}) is dict else {slow})"
     names, root = path(node)
     if len(names) > 1 and root is not node.object:
         return long_path(e, node, root, names, into)
-    atom = e.variable(node.object)
+    atom = e.slot(node.object)
     slow = e.mark(node, f"get_prop({atom}, {node.name!r})")
     if node.name in ANSWERED:
         return f"({atom}.get({node.name!r}) if type({atom}) is dict else {slow})"
-    variable = into or e.temp()
-    if variable == atom:
-        variable = e.temp()
+    slot = into or e.temp()
+    if slot == atom:
+        slot = e.temp()
     e.line("try:")
-    e.line(f" {variable} = {atom}[{node.name!r}]")
+    e.line(f" {slot} = {atom}[{node.name!r}]")
     e.line("except (KeyError, TypeError):")
-    e.line(f" {variable} = {slow}")
-    e.assigned(variable)
-    return variable
+    e.line(f" {slot} = {slow}")
+    e.assigned(slot)
+    return slot
 
 
 def path(node: ast.Member) -> tuple[tuple[str, ...], ast.Node]:
@@ -75,19 +75,19 @@ def long_path(e: Emitter, node: ast.Member, root: ast.Node, names: tuple[str, ..
     """A chain of reads in one attempt; if any link is unusual, read them one by one."""
     if enum_variant(node.object, e.unit.resolution.enums):
         return e.mark(node, f"get_prop({e.atom(node.object)}, {node.name!r})")
-    atom = e.variable(root)
-    variable = into if into and into != atom else e.temp()
+    atom = e.slot(root)
+    slot = into if into and into != atom else e.temp()
     reads = "".join(f"[{name!r}]" for name in names)
     e.line("try:")
-    e.line(f" {variable} = {atom}{reads}")
+    e.line(f" {slot} = {atom}{reads}")
     e.line("except (KeyError, TypeError):")
-    e.line(f" {variable} = " + e.mark(node, f"get_path({atom}, {names!r})"))
-    e.assigned(variable)
-    return variable
+    e.line(f" {slot} = " + e.mark(node, f"get_path({atom}, {names!r})"))
+    e.assigned(slot)
+    return slot
 
 
 def enum_reference(e: Emitter, node: ast.Node) -> tuple[str, str] | None:
-    """``Enum.Variant``, unless a variable shadows the enum's name."""
+    """``Enum.Variant``, unless a slot shadows the enum's name."""
     variant = enum_variant(node, e.unit.resolution.enums)
     if variant:
         ref = e.refs.get(id(node.object))  # type: ignore[attr-defined]
@@ -108,14 +108,14 @@ def index(e: Emitter, node: ast.Index, into: str | None) -> str:
     kind = e.kind(node.index)
     if kind not in ("int", "any"):
         return slow
-    variable = into if into and into not in (target, key) else e.temp()
+    slot = into if into and into not in (target, key) else e.temp()
     is_int = "" if kind == "int" else f" and type({key}) is int"
     e.line(f"if type({target}) is list{is_int}:")
-    e.line(f" try: {variable} = {target}[{key}]")
-    e.line(f" except IndexError: {variable} = None")
-    e.line(f"else: {variable} = {slow}")
-    e.assigned(variable)
-    return variable
+    e.line(f" try: {slot} = {target}[{key}]")
+    e.line(f" except IndexError: {slot} = None")
+    e.line(f"else: {slot} = {slow}")
+    e.assigned(slot)
+    return slot
 
 
 def slice_(e: Emitter, node: ast.Slice, into: str | None) -> str:

@@ -31,12 +31,10 @@ class Check:
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
 
-    def quick(self, variable: str) -> str | None:
+    def quick(self, slot: str) -> str | None:
         """Python text that is true when the full check is needed; None: always."""
         return (
-            _QUICK[self.spec[1]].format(variable)
-            if self.spec[0] == "scalar" and self.spec[1] in _QUICK
-            else None
+            _QUICK[self.spec[1]].format(slot) if self.spec[0] == "scalar" and self.spec[1] in _QUICK else None
         )
 
 

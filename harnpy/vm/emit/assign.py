@@ -1,6 +1,6 @@
 """`let`, `var`, patterns and assignment. Spec: 02 §8, §13.
 
-Values never change for the program; a variable that is the only holder of a list or dict is updated in
+Values never change for the program; a slot that is the only holder of a list or dict is updated in
 place instead of copied (`SOLE`: what `getrefcount` answers then, see `harnpy.vm.values.in_place`).
 """
 
@@ -12,14 +12,14 @@ from harnpy.vm.resolve.kinds import RING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from harnpy.vm.emit.emitter import Emitter
-    from harnpy.vm.resolve.scopes import Binding
+    from harnpy.vm.emit.function import Emitter
+    from harnpy.vm.resolve.scopes import Variable
 
 
 def let(e: Emitter, node: ast.Let) -> None:
     target = node.target
     if not isinstance(target, ast.NamePattern):
-        bind(e, target, e.variable(node.value))
+        bind(e, target, e.slot(node.value))
         return
     if target.name == "_":
         e.into(node.value, "discard")
@@ -28,17 +28,17 @@ def let(e: Emitter, node: ast.Let) -> None:
         e.into(node.value, "discard")
         e.line(f"redeclared({target.name!r})")
         return
-    binding = e.unit.resolution.bindings[id(target), target.name]
-    if binding.python.isidentifier():
-        e.declared(binding.python)
-        e.into(node.value, binding.python)
-        e.boxed(binding)
+    variable = e.unit.resolution.variables[id(target), target.name]
+    if variable.python.isidentifier():
+        e.declared(variable.python)
+        e.into(node.value, variable.python)
+        e.boxed(variable)
     else:
-        e.assign_new(binding, e.expr(node.value))
+        e.assign_new(variable, e.expr(node.value))
 
 
 def bind(e: Emitter, pattern: ast.Node, value: str) -> None:
-    """Take ``value``, a variable, apart into the names of a pattern."""
+    """Take ``value``, a slot, apart into the names of a pattern."""
     match pattern:
         case ast.DictPattern():
             e.line(f"destructure_dict({value})")
@@ -54,32 +54,32 @@ def bind(e: Emitter, pattern: ast.Node, value: str) -> None:
         case ast.PairPattern():
             for side, name in (("first", pattern.first), ("second", pattern.second)):
                 text = f"get_prop({value}, {side!r})"
-                variable = declared_name(e, pattern, name)
-                e.assign_new(variable, text) if variable else e.line(text)
+                slot = declared_name(e, pattern, name)
+                e.assign_new(slot, text) if slot else e.line(text)
             return
         case _:
             return
     if pattern.rest:
-        variable = declared_name(e, pattern, pattern.rest)
-        if variable:
-            e.assign_new(variable, rest)
+        slot = declared_name(e, pattern, pattern.rest)
+        if slot:
+            e.assign_new(slot, rest)
 
 
 def entry_value(e: Emitter, pattern: ast.Node, entry: ast.PatternEntry, text: str) -> None:
     """One entry; the default is for nil too, and sees the names before it."""
-    binding = declared_name(e, pattern, entry.name)
-    variable = e.settle(text) if entry.default or not binding else text
+    variable = declared_name(e, pattern, entry.name)
+    slot = e.settle(text) if entry.default or not variable else text
     if entry.default:
         default = entry.default
-        e.suite(f"if {variable} is None", lambda: e.into(default, variable))
-    if binding:
-        e.assign_new(binding, variable)
+        e.suite(f"if {slot} is None", lambda: e.into(default, slot))
+    if variable:
+        e.assign_new(variable, slot)
 
 
-def declared_name(e: Emitter, pattern: ast.Node, name: str) -> Binding | None:
+def declared_name(e: Emitter, pattern: ast.Node, name: str) -> Variable | None:
     if (id(pattern), name) in e.unit.resolution.redeclared:
         e.line(f"redeclared({name!r})")
-    return None if name == "_" else e.unit.resolution.bindings[id(pattern), name]
+    return None if name == "_" else e.unit.resolution.variables[id(pattern), name]
 
 
 # --- assignment -------------------------------------------------------------------------------------
@@ -93,53 +93,53 @@ def assign(e: Emitter, node: ast.Assign) -> None:
         e.operands([node.value, node.target])
         return
     ref = e.refs[id(root)]
-    binding = ref.binding if ref.kind == "local" else None
-    if binding is None or (binding.late and binding.captured_from):
+    variable = ref.variable if ref.kind == "local" else None
+    if variable is None or variable.in_box:
         e.into(node.value, "discard")
         e.line(f"undefined_variable({root.name!r}, {ref.visible!r})")
-    elif not binding.mutable:
+    elif not variable.mutable:
         e.into(node.value, "discard")
         e.line(f"immutable({root.name!r})")
     elif root is not node.target:
-        store(e, node, binding)
+        store(e, node, variable)
     elif node.op == "=":
-        set_name(e, node, binding)
+        set_name(e, node, variable)
     else:
         compound = e.unit.compound(node)
-        e.assign(binding.python, e.expr(compound, binding.python)) if not in_place(
-            e, binding, compound
+        e.assign(variable.python, e.expr(compound, variable.python)) if not in_place(
+            e, variable, compound
         ) else None
-        e.boxed(binding)
+        e.boxed(variable)
 
 
-def set_name(e: Emitter, node: ast.Assign, binding: Binding) -> None:
-    if not in_place(e, binding, node.value):
-        # Not straight into the variable: a `finally` in the value still sees the old one.
-        direct = binding.python.isidentifier() and not isinstance(node.value, ast.Try)
+def set_name(e: Emitter, node: ast.Assign, variable: Variable) -> None:
+    if not in_place(e, variable, node.value):
+        # Not straight into the slot: a `finally` in the value still sees the old one.
+        direct = variable.python.isidentifier() and not isinstance(node.value, ast.Try)
         if direct:
-            e.into(node.value, binding.python)
+            e.into(node.value, variable.python)
         else:
-            e.assign(binding.python, e.expr(node.value))
-    e.boxed(binding)
+            e.assign(variable.python, e.expr(node.value))
+    e.boxed(variable)
 
 
-def in_place(e: Emitter, binding: Binding, value: ast.Node) -> bool:
+def in_place(e: Emitter, variable: Variable, value: ast.Node) -> bool:
     """Write ``x = x + y …`` and ``x = x.push(y)`` as updates, where `x` may hold a list or string."""
-    if not may_update(binding):
+    if not may_update(variable):
         return False
     if isinstance(value, ast.Binary) and value.op == "+":
-        return extend(e, binding, value)
-    if isinstance(value, ast.MethodCall) and value.name == "push" and reads(e, value.object, binding):
-        return push(e, binding, value)
+        return extend(e, variable, value)
+    if isinstance(value, ast.MethodCall) and value.name == "push" and reads(e, value.object, variable):
+        return push(e, variable, value)
     return False
 
 
-def may_update(binding: Binding) -> bool:
-    """Whether the one who holds the value counts as one: a variable, or a module's table of variables."""
-    return binding.shared or binding.python.isidentifier()
+def may_update(variable: Variable) -> bool:
+    """Whether the one who holds the value counts as one: a slot, or a module's table of variables."""
+    return variable.shared or variable.python.isidentifier()
 
 
-def extend(e: Emitter, binding: Binding, value: ast.Binary) -> bool:
+def extend(e: Emitter, variable: Variable, value: ast.Binary) -> bool:
     """``x = x + y + z``: the strings of a chain are put together first, so that `x` grows once."""
     added: list[ast.Node] = []
     first: ast.Node = value
@@ -147,15 +147,15 @@ def extend(e: Emitter, binding: Binding, value: ast.Binary) -> bool:
         added.insert(0, first.right)
         first = first.left
     kinds = {e.kind(node) for node in (first, *added)}
-    if not reads(e, first, binding) or kinds & {"int", "num", "bool"}:
+    if not reads(e, first, variable) or kinds & {"int", "num", "bool"}:
         return False
     if any(isinstance(node, ast.Binary) and node.op in RING for node in added):
         return False
     if len(added) > 1 and ("list" in kinds or not all(all_simple(node) for node in added[1:])):
         return False
-    if any(reads(e, node, binding) for node in added):
+    if any(reads(e, node, variable) for node in added):
         return False
-    x = binding.python
+    x = variable.python
     atoms = e.atoms(added)
     e.assigned(x)
     word = "if"
@@ -186,10 +186,10 @@ def slow_chain(e: Emitter, value: ast.Binary, x: str, atoms: list[str]) -> str:
     return e.mark(value, f"add({left}, {atoms[-1]})")
 
 
-def push(e: Emitter, binding: Binding, value: ast.MethodCall) -> bool:
-    if len(value.args) != 1 or isinstance(value.args[0], ast.Spread) or reads(e, value.args[0], binding):
+def push(e: Emitter, variable: Variable, value: ast.MethodCall) -> bool:
+    if len(value.args) != 1 or isinstance(value.args[0], ast.Spread) or reads(e, value.args[0], variable):
         return False
-    x, y = binding.python, e.atom(value.args[0])
+    x, y = variable.python, e.atom(value.args[0])
     e.assigned(x)
     table = e.unit.method_table("push", 1)
     e.line(f"if type({x}) is list and getrefcount({x}) == SOLE: {x}.append({y})")
@@ -197,19 +197,19 @@ def push(e: Emitter, binding: Binding, value: ast.MethodCall) -> bool:
     return True
 
 
-def reads(e: Emitter, node: ast.Node, binding: Binding) -> bool:
+def reads(e: Emitter, node: ast.Node, variable: Variable) -> bool:
     if not isinstance(node, ast.Name):
         return False
     ref = e.refs[id(node)]
-    return ref.kind == "local" and ref.binding is binding
+    return ref.kind == "local" and ref.variable is variable
 
 
-def store(e: Emitter, node: ast.Assign, binding: Binding) -> None:
+def store(e: Emitter, node: ast.Assign, variable: Variable) -> None:
     """``x.a[i].b = v``: value first, then the indexes, then the root is bound to the updated copy."""
     value = e.atom(node.value)
     steps: list[tuple[str, str]] = []
     collect_path(e, node.target, steps)
-    x = binding.python
+    x = variable.python
     path = f"({''.join(f'({kind!r}, {key}), ' for kind, key in steps)})"
     if node.op != "=":
         old = e.temp()
@@ -217,12 +217,12 @@ def store(e: Emitter, node: ast.Assign, binding: Binding) -> None:
         text = e.mark(node, f"{SLOW[node.op[:-1]]}({old}, {value})")
         value = e.temp()
         e.line(f"{value} = {text}")
-    if len(steps) == 1 and may_update(binding) and value != x:
+    if len(steps) == 1 and may_update(variable) and value != x:
         store_one(e, node, x, steps[0], value)
     else:
         e.line(f"{x} = " + e.mark(node, f"store_path({x}, {path}, {value})"))
     e.assigned(x)
-    e.boxed(binding)
+    e.boxed(variable)
 
 
 def collect_path(e: Emitter, target: ast.Node, steps: list[tuple[str, str]]) -> None:

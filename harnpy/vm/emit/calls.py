@@ -9,7 +9,7 @@ from __future__ import annotations
 from harnpy.syntax import ast
 from harnpy.vm.declare.arguments import conversion, most_arguments, needs_value
 from harnpy.vm.emit.access import enum_reference, read
-from harnpy.vm.emit.emitter import is_constant
+from harnpy.vm.emit.function import is_constant
 from harnpy.vm.emit.literals import sequence
 from harnpy.vm.resolve.names import TASK_CALLS
 
@@ -17,8 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harnpy.vm.emit.emitter import Emitter
-    from harnpy.vm.resolve.scopes import Ref
+    from harnpy.vm.emit.function import Emitter
+    from harnpy.vm.resolve.scopes import Reference
 
 #: What the types of signatures are to `infer`.
 _KINDS = {"string": "str", "int": "int", "bool": "bool", "list": "list"}
@@ -46,18 +46,18 @@ def has_spread(args: Sequence[ast.Node]) -> bool:
     return any(isinstance(arg, ast.Spread) for arg in args)
 
 
-def named_call(e: Emitter, node: ast.Node, ref: Ref, args: list[str]) -> str:
+def named_call(e: Emitter, node: ast.Node, ref: Reference, args: list[str]) -> str:
     """A call of what a name stands for, with the given argument texts."""
-    binding = ref.binding
-    if ref.kind != "local" or binding is None:
+    variable = ref.variable
+    if ref.kind != "local" or variable is None:
         return unbound_call(e, ref, args)
-    if binding.late and binding.captured_from:
+    if variable.in_box:
         given = f"{e.depth()}, {tuple_text(args)}, {fallback(e, ref)}"
-        return f"call_late({binding.python}[0], {ref.name!r}, {given})"
-    if binding.fn is not None and binding.role == "fn":
-        return known_call(e, binding.fn, binding.python, args)
-    if binding.struct is not None:
-        return struct_call(binding.struct, args)
+        return f"call_late({variable.python}[0], {ref.name!r}, {given})"
+    if fn := variable.known_fn:
+        return known_call(e, fn, variable.python, args)
+    if variable.struct is not None:
+        return struct_call(variable.struct, args)
     return value_call(e, ref, args)
 
 
@@ -85,10 +85,10 @@ def struct_call(struct: ast.StructDecl, args: list[str]) -> str:
     return f"construct({struct.name!r}, {names!r}, {args[0] if args else 'None'})"
 
 
-def value_call(e: Emitter, ref: Ref, args: list[str]) -> str:
-    """A call of a variable: at once when it holds a function of this arity."""
-    assert ref.binding
-    target, depth = ref.binding.python, e.depth()
+def value_call(e: Emitter, ref: Reference, args: list[str]) -> str:
+    """A call of a slot: at once when it holds a function of this arity."""
+    assert ref.variable
+    target, depth = ref.variable.python, e.depth()
     callee = e.temp()
     settled = [e.settle(text) for text in args]
     plain = ", ".join([depth, *settled])
@@ -97,22 +97,22 @@ def value_call(e: Emitter, ref: Ref, args: list[str]) -> str:
     return f"({callee} := {target}.call)({plain}) if {test} else {slow}"
 
 
-def fallback(e: Emitter, ref: Ref) -> str:
-    """What else a call may mean when the nearest binding holds no callable, outwards: a tuple's text."""
+def fallback(e: Emitter, ref: Reference) -> str:
+    """What else a call may mean when the nearest variable holds no callable, outwards: a tuple's text."""
     others = []
     outer = ref.outer
     while outer is not None:
         if outer.kind == "builtin":
             others.append(e.unit.builtin_value(outer.name))
-        elif outer.binding and outer.binding.late and outer.binding.captured_from:
-            others.append(f"{outer.binding.python}[0]")
-        elif outer.binding:
-            others.append(outer.binding.python)
+        elif outer.variable and outer.variable.in_box:
+            others.append(f"{outer.variable.python}[0]")
+        elif outer.variable:
+            others.append(outer.variable.python)
         outer = outer.outer
     return tuple_text(others)
 
 
-def unbound_call(e: Emitter, ref: Ref, args: list[str]) -> str:
+def unbound_call(e: Emitter, ref: Reference, args: list[str]) -> str:
     if ref.kind == "dynamic":
         return f"call_dynamic(m, {ref.name!r}, {e.depth()}, {tuple_text(args)})"
     if ref.kind == "global":
@@ -124,15 +124,15 @@ def tuple_text(items: Sequence[str]) -> str:
     return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
 
 
-def spread_call(e: Emitter, node: ast.Node, ref: Ref, args: Sequence[ast.Node]) -> str:
+def spread_call(e: Emitter, node: ast.Node, ref: Reference, args: Sequence[ast.Node]) -> str:
     given = e.settle(sequence(e, args))
-    binding = ref.binding
-    if ref.kind == "local" and binding and binding.fn and binding.role == "fn":
-        return e.mark(node, f"call({binding.python}, {e.depth()}, {given})")
-    if ref.kind == "local" and binding and binding.struct:
-        return e.mark(node, struct_call(binding.struct, [f"({given} or [None])[0]"]))
-    if ref.kind == "local" and binding and not (binding.late and binding.captured_from):
-        target = binding.python
+    variable = ref.variable
+    if ref.kind == "local" and variable and variable.known_fn:
+        return e.mark(node, f"call({variable.python}, {e.depth()}, {given})")
+    if ref.kind == "local" and variable and variable.struct:
+        return e.mark(node, struct_call(variable.struct, [f"({given} or [None])[0]"]))
+    if ref.kind == "local" and variable and not variable.in_box:
+        target = variable.python
         return e.mark(node, f"call_named({target}, {ref.name!r}, {e.depth()}, {given}, {fallback(e, ref)})")
     return e.mark(node, named_call(e, node, ref, [f"*{given}"]))
 
@@ -213,7 +213,7 @@ def method_call(e: Emitter, node: ast.MethodCall, into: str | None) -> str:
 
 
 def namespaced(e: Emitter, node: ast.MethodCall) -> str | None:
-    """``stream.map(…)`` and its like, when no variable shadows the namespace."""
+    """``stream.map(…)`` and its like, when no slot shadows the namespace."""
     if isinstance(node.object, ast.Name):
         ref = e.refs[id(node.object)]
         qualified = f"{node.object.name}.{node.name}"
@@ -226,7 +226,7 @@ def namespaced(e: Emitter, node: ast.MethodCall) -> str | None:
 
 
 def pipe(e: Emitter, node: ast.Pipe, into: str | None) -> str:
-    hole = e.unit.resolution.bindings.get((id(node), "_"))
+    hole = e.unit.resolution.variables.get((id(node), "_"))
     if hole is not None:
         e.line(f"{hole.python} = {e.expr(node.left)}")
         e.declared(hole.python)
@@ -246,27 +246,28 @@ def tail_call(e: Emitter, node: ast.Node) -> bool:
     if e.protected or e.generator or e.function.defers or e.own is not None or not called_by_calls(e):
         return False
     if isinstance(node, ast.Pipe) and isinstance(node.right, ast.Name):
-        if (id(node), "_") in e.unit.resolution.bindings:
+        if (id(node), "_") in e.unit.resolution.variables:
             return False
         ref, args = e.refs[id(node.right)], [node.left]
     elif isinstance(node, ast.Call) and node.name not in TASK_CALLS and not has_spread(node.args):
         ref, args = e.refs[id(node)], list(node.args)
     else:
         return False
-    binding = ref.binding
-    if ref.kind != "local" or binding is None or binding.struct or (binding.late and binding.captured_from):
+    variable = ref.variable
+    if ref.kind != "local" or variable is None or variable.struct or variable.in_box:
         return False
     if is_self(e, ref) and not e.loops:
         again(e, args)
         return True
-    if binding.fn is not None and binding.role == "fn" and not e.unit.calls_out(binding.fn):
+    fn = variable.known_fn
+    if fn and not e.unit.calls_out(fn):
         return False
     e.may_tail = True
     texts = e.operands(args)
-    if binding.fn is not None and binding.role == "fn":
-        known_tail(e, binding.fn, binding.python, texts)
+    if fn:
+        known_tail(e, fn, variable.python, texts)
     else:
-        target, given = binding.python, f"{e.depth()}, {tuple_text(texts)}"
+        target, given = variable.python, f"{e.depth()}, {tuple_text(texts)}"
         if isinstance(node, ast.Call):
             text = f"tail_named({target}, {ref.name!r}, {given}, {fallback(e, ref)})"
         else:
@@ -290,10 +291,10 @@ def known_tail(e: Emitter, fn: ast.FnDecl, target: str, args: list[str]) -> None
         e.line(f"return tail({target}, {tuple_text(args)})")
 
 
-def is_self(e: Emitter, ref: Ref) -> bool:
+def is_self(e: Emitter, ref: Reference) -> bool:
     """Whether a name means the very function being written."""
-    own = e.function.self_binding
-    return own is not None and ref.binding is not None and ref.binding.captured_from is own
+    own = e.function.own_variable
+    return own is not None and ref.variable is not None and ref.variable.captured_from is own
 
 
 def again(e: Emitter, args: list[ast.Node]) -> None:
@@ -310,6 +311,6 @@ def again(e: Emitter, args: list[ast.Node]) -> None:
         for surplus in texts[plain:]:
             e.settle(surplus)
     if given:
-        names = ", ".join(binding.python for binding in e.function.params)
+        names = ", ".join(variable.python for variable in e.function.params)
         e.line(f"{names} = {', '.join(given)}")
     e.line("continue")

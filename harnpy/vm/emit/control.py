@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.vm.emit.emitter import DISCARD, RETURN
+from harnpy.vm.emit.function import DISCARD, RETURN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from harnpy.vm.emit.emitter import Destination, Emitter
+    from harnpy.vm.emit.function import Destination, Emitter
 
 
 def if_(e: Emitter, node: ast.If, dest: Destination) -> None:
@@ -71,10 +71,10 @@ def guarded(e: Emitter, node: ast.Try, dest: Destination) -> None:
         e.line(f"{value} = caught({error})")
         if isinstance(catch.type, ast.TypeName) and not catch.type.args:
             e.line(f"if type({value}) is not EnumValue or {value}.enum != {catch.type.name!r}: raise")
-        binding = e.unit.resolution.bindings.get((id(catch), catch.name or ""))
+        variable = e.unit.resolution.variables.get((id(catch), catch.name or ""))
         e.open_scope(catch)
-        if binding:
-            e.assign_new(binding, value)
+        if variable:
+            e.assign_new(variable, value)
         # The handler's own errors go outwards, but what it leaves to do counts as pending too.
         protected(e, catch.body, dest) if node.finally_ else e.block(catch.body, dest)
 
@@ -83,17 +83,17 @@ def guarded(e: Emitter, node: ast.Try, dest: Destination) -> None:
 
 def result(e: Emitter, node: ast.Try, dest: Destination) -> None:
     """``try { }`` alone is a `Result` (02 §19.4)."""
-    variable = e.temp() if dest in (RETURN, DISCARD) else dest
+    slot = e.temp() if dest in (RETURN, DISCARD) else dest
     error = e.temp()
 
     def body() -> None:
-        protected(e, node.body, variable)
-        e.line(f"{variable} = as_result({variable})")
-        e.assigned(variable)
+        protected(e, node.body, slot)
+        e.line(f"{slot} = as_result({slot})")
+        e.assigned(slot)
 
     e.suite("try", body)
-    e.suite(f"except FAILURES as {error}", lambda: e.assign(variable, f"err(caught({error}))"))
-    e.store(dest, variable)
+    e.suite(f"except FAILURES as {error}", lambda: e.assign(slot, f"err(caught({error}))"))
+    e.store(dest, slot)
 
 
 def try_star(e: Emitter, node: ast.TryStar, into: str | None) -> str:
@@ -107,9 +107,9 @@ def propagate(e: Emitter, node: ast.Propagate, into: str | None) -> str:
     e.offset = node.start
     e.line(f"if type({atom}) is not EnumValue or {atom}.enum != 'Result': bad_propagation({atom})")
     e.suite(f"if {atom}.variant != 'Ok'", lambda: e.give(atom))
-    variable = e.temp()
-    e.line(f"{variable} = payload({atom})")
-    return variable
+    slot = e.temp()
+    e.line(f"{slot} = payload({atom})")
+    return slot
 
 
 def retry(e: Emitter, node: ast.Retry, dest: Destination) -> None:

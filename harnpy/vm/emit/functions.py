@@ -7,28 +7,28 @@ it answers the Python function. So capture is by value (02 §7.3) and makers are
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.vm.emit.emitter import DISCARD, RETURN, Emitter
+from harnpy.vm.emit.function import DISCARD, RETURN, Emitter
 from harnpy.vm.emit.writer import Line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harnpy.vm.resolve.scopes import Binding, Function
+    from harnpy.vm.resolve.scopes import FunctionScope, Variable
 
 
 def declaration(e: Emitter, node: ast.FnDecl) -> None:
-    binding = e.unit.resolution.bindings[id(node), node.name]
+    variable = e.unit.resolution.variables[id(node), node.name]
     if (id(node), node.name) in e.unit.resolution.redeclared:
         e.line(f"redeclared({node.name!r})")
         return
     if id(node) in e.unit.resolution.contested:
         e.line(f"if {node.name!r} in bound: redeclared({node.name!r})")
     body, trampoline = make(e, node, node.name, node.body, node.params)
-    if binding.shell:
-        e.line(f"fill({binding.python}, {body}, {trampoline})")
+    if variable.shell:
+        e.line(f"fill({variable.python}, {body}, {trampoline})")
     else:
-        e.assign_new(binding, fn_text(node.name, node.params, body, trampoline))
+        e.assign_new(variable, fn_text(node.name, node.params, body, trampoline))
 
 
 def closure(e: Emitter, node: ast.Closure | ast.FnExpr, into: str | None) -> str:
@@ -104,8 +104,8 @@ def defer(e: Emitter, node: ast.Defer) -> None:
         e.line(f" nonlocal {', '.join(sorted(assigned))}")
     e.lines.extend(inner)
     e.line(f"defers.append({name})")
-    for variable in assigned:
-        e.assigned(variable)
+    for slot in assigned:
+        e.assigned(slot)
 
 
 class FunctionText:
@@ -136,7 +136,7 @@ def write_function(
     start = function.node.start
     maker, name = f"make{number}", f"f{number}"
     captures = list(function.captures.values())
-    heads = [head(binding) for binding in captures]
+    heads = [head(variable) for variable in captures]
     private = [f"{b.python} = {head(b)}" for b in captures if b.reassigned]
     lines = [Line(0, f"def {maker}({', '.join(heads)}):", start)]
     if e.generator:
@@ -165,13 +165,13 @@ def captured_first(e: Emitter, write: Callable[[], None]) -> list[Line]:
     return lines
 
 
-def head(binding: Binding) -> str:
+def head(variable: Variable) -> str:
     """A captured value's name in the maker; a copy of its own when the function assigns to it."""
-    return binding.python + "_given" if binding.reassigned else binding.python
+    return variable.python + "_given" if variable.reassigned else variable.python
 
 
-def signature(function: Function, params: tuple[ast.Param, ...]) -> str:
-    names = [binding.python for binding in function.params]
+def signature(function: FunctionScope, params: tuple[ast.Param, ...]) -> str:
+    names = [variable.python for variable in function.params]
     defaults = [param.default is not None for param in params] or [False] * len(names)
     rest = is_rest(params)
     heads = [f"{n}={'MISSING' if d or rest else 'None'}" for n, d in zip(names, defaults, strict=True)]
@@ -180,20 +180,20 @@ def signature(function: Function, params: tuple[ast.Param, ...]) -> str:
 
 def entry_checks(e: Emitter, params: tuple[ast.Param, ...]) -> None:
     """Defaults for what was not passed, then the annotations (02 §9.2, §20)."""
-    for param, binding in zip(params, e.function.params, strict=False):
+    for param, variable in zip(params, e.function.params, strict=False):
         e.offset = param.start
         if param.default is not None:
             default = param.default
             e.suite(
-                f"if {binding.python} is MISSING",
-                lambda d=default, b=binding: e.into(d, b.python),  # type: ignore[misc]
+                f"if {variable.python} is MISSING",
+                lambda d=default, b=variable: e.into(d, b.python),  # type: ignore[misc]
             )
         elif is_rest(params):
-            e.line(f"if {binding.python} is MISSING: {binding.python} = {'[]' if param.rest else 'None'}")
-    for param, binding in zip(params, e.function.params, strict=False):
+            e.line(f"if {variable.python} is MISSING: {variable.python} = {'[]' if param.rest else 'None'}")
+    for param, variable in zip(params, e.function.params, strict=False):
         e.offset = param.start
         if param.type is not None and not param.rest:
-            e.unit.check_parameter(e, param, binding.python)
+            e.unit.check_parameter(e, param, variable.python)
 
 
 def with_defers(e: Emitter, inside: Callable[[], None]) -> None:
@@ -214,7 +214,7 @@ def generator_lines(
     stream: bool,
 ) -> list[Line]:
     """Arguments are bound and checked at the call; the body runs as items are asked for (02 §18)."""
-    names = ", ".join(["e", *(binding.python for binding in e.function.params)])
+    names = ", ".join(["e", *(variable.python for variable in e.function.params)])
     kind = "Stream" if stream else "Generator"
     depth = [Line(2, "if d > 512: overflow()", start), Line(2, "e = d + 1", start)]
     return [

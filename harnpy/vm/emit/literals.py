@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harnpy.vm.emit.emitter import Emitter
+    from harnpy.vm.emit.function import Emitter
 
 
 def integer(e: Emitter, node: ast.Int, into: str | None) -> str:
@@ -52,9 +52,9 @@ def interpolation(e: Emitter, node: ast.Interp, into: str | None) -> str:
             test = f"type({atom}) is str or type({atom}) is int"
             pieces.append("{" + f"{atom} if {test} else display({atom})" + "}")
         else:
-            variable = e.temp()
-            e.line(f"{variable} = display({atom})")
-            pieces.append("{" + variable + "}")
+            slot = e.temp()
+            e.line(f"{slot} = display({atom})")
+            pieces.append("{" + slot + "}")
     return 'f"' + "".join(pieces) + '"'
 
 

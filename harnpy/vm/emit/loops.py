@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from harnpy.syntax import ast
 from harnpy.vm.emit.assign import bind
-from harnpy.vm.emit.emitter import DISCARD
+from harnpy.vm.emit.function import DISCARD
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from harnpy.vm.emit.emitter import Emitter
+    from harnpy.vm.emit.function import Emitter
 
 _POLL = "if signal.pending: poll()"
 
@@ -41,11 +41,11 @@ def for_(e: Emitter, node: ast.For) -> None:
     pattern = node.pattern
     simple = None
     if isinstance(pattern, ast.NamePattern) and pattern.name != "_":
-        simple = e.unit.resolution.bindings[id(pattern), pattern.name]
-    variable = simple.python if simple else e.temp()
+        simple = e.unit.resolution.variables[id(pattern), pattern.name]
+    slot = simple.python if simple else e.temp()
     if simple:
-        e.declared(variable)
-        e.assigned(variable)
+        e.declared(slot)
+        e.assigned(slot)
 
     def body() -> None:
         e.line(_POLL)
@@ -53,17 +53,17 @@ def for_(e: Emitter, node: ast.For) -> None:
         if simple:
             e.boxed(simple)
         else:
-            bind(e, pattern, variable)
+            bind(e, pattern, slot)
         e.loops.append(None)
         e.statements(node.body.statements, DISCARD)
         e.loops.pop()
 
-    target = variable if variable.isidentifier() else e.temp()
-    if target != variable:
+    target = slot if slot.isidentifier() else e.temp()
+    if target != slot:
         inner = body
 
         def body() -> None:
-            e.line(f"{variable} = {target}")
+            e.line(f"{slot} = {target}")
             inner()
 
     e.suite(f"for {target} in {items}", body)

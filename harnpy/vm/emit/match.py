@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harnpy.vm.emit.emitter import Destination, Emitter
+    from harnpy.vm.emit.function import Destination, Emitter
 
 
 def match(e: Emitter, node: ast.Match, dest: Destination) -> None:
@@ -28,7 +28,7 @@ def match(e: Emitter, node: ast.Match, dest: Destination) -> None:
             one_arm(e, arm, value, done, dest)
     e.offset = node.start
     e.line(f"if not {done}: raise Thrown('No match arm matched the value')")
-    # Let go of the value, so that its variable is its only holder again.
+    # Let go of the value, so that its slot is its only holder again.
     e.line(f"{value} = None")
 
 
@@ -129,4 +129,4 @@ def key_text(entry: ast.DictEntry) -> str:
 def give(e: Emitter, name: ast.Name, text: str) -> None:
     """Bind a name of a pattern; what is absent is nil."""
     if name.name != "_":
-        e.assign_new(e.unit.resolution.bindings[id(name), name.name], text)
+        e.assign_new(e.unit.resolution.variables[id(name), name.name], text)

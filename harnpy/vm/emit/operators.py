@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harnpy.vm.emit.emitter import Emitter
+    from harnpy.vm.emit.function import Emitter
     from harnpy.vm.emit.writer import Line
 
     #: A value's text, and the lines that must come before it.
@@ -67,22 +67,22 @@ def ring(e: Emitter, node: ast.Binary, into: str | None) -> str:
     slow = slow_tree(e, node, iter(atoms))
     if hopeless:
         return slow
-    variable = into or e.temp()
+    slot = into or e.temp()
     fast = fast_tree(node, iter(atoms))
     wrap = test == "int"
     if not unknown:
-        e.line(f"{variable} = {fast}")
+        e.line(f"{slot} = {fast}")
         if wrap:
-            wrap_line(e, node, variable, "")
+            wrap_line(e, node, slot, "")
     else:
         guards = " and ".join(f"type({a}) is {test}" for a in dict.fromkeys(unknown))
         e.line(f"if {guards}:")
-        e.line(f" {variable} = {fast}")
+        e.line(f" {slot} = {fast}")
         if wrap:
-            wrap_line(e, node, variable, " ")
-        e.line(f"else: {variable} = {slow}")
-    e.assigned(variable)
-    return variable
+            wrap_line(e, node, slot, " ")
+        e.line(f"else: {slot} = {slow}")
+    e.assigned(slot)
+    return slot
 
 
 def ring_of(ops: set[str], kinds: list[str]) -> tuple[tuple[str, ...], str]:
@@ -93,16 +93,16 @@ def ring_of(ops: set[str], kinds: list[str]) -> tuple[tuple[str, ...], str]:
     return _NUMBERS, "int"
 
 
-def wrap_line(e: Emitter, node: ast.Binary, variable: str, pad: str) -> None:
+def wrap_line(e: Emitter, node: ast.Binary, slot: str, pad: str) -> None:
     """Reduce to 64 bits; adding or taking away a constant can only leave on one side."""
     constant = isinstance(node.right, ast.Int) and not isinstance(node.left, ast.Binary)
     if constant and node.op == "+":
-        test = f"{variable} > 1073741823"
+        test = f"{slot} > 1073741823"
     elif constant and node.op == "-":
-        test = f"{variable} < -1073741823"
+        test = f"{slot} < -1073741823"
     else:
-        test = f"{variable} > 1073741823 or {variable} < -1073741823"
-    e.line(f"{pad}if {test}: {variable} = wrap({variable})")
+        test = f"{slot} > 1073741823 or {slot} < -1073741823"
+    e.line(f"{pad}if {test}: {slot} = wrap({slot})")
 
 
 def collect(node: ast.Node, leaves: list[ast.Node], ops: set[str]) -> None:
@@ -204,7 +204,7 @@ def equality(e: Emitter, node: ast.Binary) -> str:
     op = node.op
     for constant, other in ((node.right, node.left), (node.left, node.right)):
         if isinstance(constant, ast.Nil):
-            return f"({e.variable(other)} {'is' if op == '==' else 'is not'} None)"
+            return f"({e.slot(other)} {'is' if op == '==' else 'is not'} None)"
         if isinstance(constant, ast.Str):
             left, right = e.operands([node.left, node.right])
             return f"({left} {op} {right})"
@@ -264,16 +264,16 @@ def logic(e: Emitter, node: ast.Binary) -> str:
     right, lines = e.apart(lambda: condition(e, node.right))
     if not lines:
         return f"({left} {word} {right})"
-    variable = e.temp()
-    e.line(f"{variable} = {left}")
-    e.line(f"if {'' if word == 'and' else 'not '}{variable}:")
+    slot = e.temp()
+    e.line(f"{slot} = {left}")
+    e.line(f"if {'' if word == 'and' else 'not '}{slot}:")
     e.lines.extend(lines)
-    e.line(f" {variable} = {right}")
-    return variable
+    e.line(f" {slot} = {right}")
+    return slot
 
 
 def coalesce(e: Emitter, node: ast.Binary, into: str | None) -> str:
-    left = e.variable(node.left)
+    left = e.slot(node.left)
     right, lines = e.apart(lambda: e.expr(node.right))
     if not lines:
         return f"({left} if {left} is not None else {right})"
@@ -291,11 +291,11 @@ def ternary(e: Emitter, node: ast.Ternary, into: str | None) -> str:
 
 def branch(e: Emitter, cond: str, then: Choice, otherwise: Choice) -> str:
     """A choice between two values that each need lines of their own."""
-    variable = e.temp()
+    slot = e.temp()
     e.line(f"if {cond}:")
     e.lines.extend(then[1])
-    e.line(f" {variable} = {then[0]}")
+    e.line(f" {slot} = {then[0]}")
     e.line("else:")
     e.lines.extend(otherwise[1])
-    e.line(f" {variable} = {otherwise[0]}")
-    return variable
+    e.line(f" {slot} = {otherwise[0]}")
+    return slot

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.vm.emit.emitter import DISCARD
+from harnpy.vm.emit.function import DISCARD
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from harnpy.vm.emit.emitter import Destination, Emitter
+    from harnpy.vm.emit.function import Destination, Emitter
 
 
 def select(e: Emitter, node: ast.Select, dest: Destination) -> None:
@@ -28,8 +28,8 @@ def select(e: Emitter, node: ast.Select, dest: Destination) -> None:
 def arm(e: Emitter, case: ast.SelectCase, item: str, dest: Destination) -> None:
     e.open_scope(case)
     if case.name != "_":
-        e.assign_new(e.unit.resolution.bindings[id(case), case.name or ""], item)
-    # Let go of the item, so that the arm's variable is its only holder.
+        e.assign_new(e.unit.resolution.variables[id(case), case.name or ""], item)
+    # Let go of the item, so that the arm's slot is its only holder.
     e.line(f"{item} = None")
     e.block(case.body, dest)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from harnpy.syntax import ast
 from harnpy.vm.emit.calls import tail_call
-from harnpy.vm.emit.emitter import DISCARD, RETURN
+from harnpy.vm.emit.function import DISCARD, RETURN
 from harnpy.vm.resolve.tree import pack_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from harnpy.vm.emit.emitter import Emitter
+    from harnpy.vm.emit.function import Emitter
 
 _LATER: dict[type[ast.Node], str] = {ast.Mutex: "`mutex`"}
 
@@ -60,9 +60,9 @@ def struct(e: Emitter, node: ast.StructDecl) -> None:
     if (id(node), node.name) in e.unit.resolution.redeclared:
         e.line(f"redeclared({node.name!r})")
         return
-    binding = e.unit.resolution.bindings[id(node), node.name]
+    variable = e.unit.resolution.variables[id(node), node.name]
     names = tuple(field.name for field in node.fields)
-    e.assign_new(binding, f"constructor({node.name!r}, {names!r})")
+    e.assign_new(variable, f"constructor({node.name!r}, {names!r})")
 
 
 def skill(e: Emitter, node: ast.SkillDecl) -> None:
@@ -74,18 +74,18 @@ def skill(e: Emitter, node: ast.SkillDecl) -> None:
     fields = [f"{field.name!r}: {value}" for field, value in zip(node.fields, values, strict=True)]
     define, empty = e.unit.builtin_function("skill_define"), e.unit.builtin_function("skill_registry")
     text = f"{define}(vm, {empty}(vm), {node.name!r}, {{{', '.join(fields)}}})"
-    e.assign_new(e.unit.resolution.bindings[id(node), node.name], e.mark(node, text))
+    e.assign_new(e.unit.resolution.variables[id(node), node.name], e.mark(node, text))
 
 
 def import_(e: Emitter, node: ast.Import) -> None:
     """What an import binds are variables like any others; it is run before them all (06 §1)."""
-    bindings = e.unit.resolution.imported[id(node)]
-    wanted = ", ".join(f"{binding.name!r}: ({e.unit.params_text(binding)})" for binding in bindings)
+    variables = e.unit.resolution.imported[id(node)]
+    wanted = ", ".join(f"{variable.name!r}: ({e.unit.params_text(variable)})" for variable in variables)
     brought = e.temp()
     bring = "bring" if node in e.unit.program.items else "bring_again"
     e.line(f"{brought} = {bring}({node.path!r}, {node.names!r}, {{{wanted}}})")
-    for i, binding in enumerate(bindings):
-        e.assign_new(binding, f"{brought}[{i}]")
+    for i, variable in enumerate(variables):
+        e.assign_new(variable, f"{brought}[{i}]")
 
 
 def eval_pack(e: Emitter, node: ast.EvalPack) -> None:
@@ -99,13 +99,13 @@ def eval_pack(e: Emitter, node: ast.EvalPack) -> None:
     given |= {field.name: value for field, value in zip(node.fields, values, strict=True)}
     entries = ", ".join(f"{name!r}: {value}" for name, value in given.items())
     normalise = e.unit.builtin_function("eval_pack_manifest")
-    manifest = resolution.bindings[id(node), node.name]
+    manifest = resolution.variables[id(node), node.name]
     e.assign_new(manifest, e.mark(node, f"{normalise}(vm, {{{entries}}})"))
     if id(node) in resolution.bound_only:
         return
     for owner, name in pack_names(node):
         value = given[name] if owner is not node else f"{manifest.python}[{name!r}]"
-        e.assign_new(resolution.bindings[id(owner), name], value)
+        e.assign_new(resolution.variables[id(owner), name], value)
     e.open_scope(node)
     e.statements(node.body, DISCARD)
     if node.summarize is not None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from harnpy.syntax import ast
 from harnpy.vm.emit.functions import fn_text, make
-from harnpy.vm.emit.schemas import json_schema
+from harnpy.vm.resolve.schemas import json_schema
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from harnpy.vm.emit.emitter import Emitter
+    from harnpy.vm.emit.function import Emitter
 
 
 def declaration(e: Emitter, node: ast.ToolDecl) -> None:
@@ -25,7 +25,7 @@ def declaration(e: Emitter, node: ast.ToolDecl) -> None:
     define, empty = e.unit.builtin_function("tool_define"), e.unit.builtin_function("tool_registry")
     config = f"{{{', '.join(fields)}}}"
     text = f"{define}(vm, {empty}(vm), {node.name!r}, {node.description or ''!r}, {config})"
-    e.assign_new(resolution.bindings[id(node), node.name], e.mark(node, text))
+    e.assign_new(resolution.variables[id(node), node.name], e.mark(node, text))
 
 
 def _parameters(e: Emitter, node: ast.ToolDecl) -> list[str]:

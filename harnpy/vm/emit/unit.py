@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harnpy.syntax import ast
 from harnpy.vm.emit.annotations import parameter_check
-from harnpy.vm.emit.emitter import DISCARD, RETURN, Emitter
+from harnpy.vm.emit.function import DISCARD, RETURN, Emitter
 from harnpy.vm.emit.functions import FunctionText, with_defers, write_function
 from harnpy.vm.emit.writer import Line, render
 from harnpy.vm.resolve.kinds import Kinds
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from harnpy.vm.declare.table import BuiltinTable
-    from harnpy.vm.resolve.scopes import Binding, Function, Resolution
+    from harnpy.vm.resolve.scopes import FunctionScope, Resolution, Variable
 
 #: Nodes whose evaluation can assign to a local of the function they stand in …
 _ASSIGNING = (ast.If, ast.Match, ast.Try, ast.Retry, ast.Deadline)
@@ -68,8 +68,8 @@ class UnitEmitter:
         self.methods.add((name, count))
         return f"m_{name if name.isascii() else name.encode().hex()}_{count}_"
 
-    def params_text(self, binding: Binding) -> str:
-        fn = binding.fn
+    def params_text(self, variable: Variable) -> str:
+        fn = variable.fn
         assert fn
         rest = bool(fn.params) and fn.params[-1].rest
         return f"{tuple(param.name for param in fn.params)!r}, {rest}"
@@ -88,17 +88,17 @@ class UnitEmitter:
             self.leaves[id(fn)] = not body or any(isinstance(node, _CALLS) for node in walk(fn.body))
         return self.leaves[id(fn)]
 
-    def check_parameter(self, e: Emitter, param: ast.Param, variable: str) -> None:
+    def check_parameter(self, e: Emitter, param: ast.Param, slot: str) -> None:
         assert param.type
         check = parameter_check(param.type, self.resolution)
         if check is None:
             return
-        quick = check.quick(variable)
-        text = f"check_parameter({param.name!r}, {variable}, {check.spec!r})"
+        quick = check.quick(slot)
+        text = f"check_parameter({param.name!r}, {slot}, {check.spec!r})"
         e.line(f"if {quick}: {text}" if quick else text)
 
     def assigns_locals(self, node: ast.Node) -> bool:
-        """Whether evaluating ``node`` can assign to a variable of the function around it."""
+        """Whether evaluating ``node`` can assign to a slot of the function around it."""
         known = self.assigning.get(id(node))
         if known is None:
             below = () if isinstance(node, _FUNCTIONS) else node.children()
@@ -109,7 +109,7 @@ class UnitEmitter:
         return known
 
     def function(
-        self, function: Function, shown: str, body: ast.Block, params: tuple[ast.Param, ...]
+        self, function: FunctionScope, shown: str, body: ast.Block, params: tuple[ast.Param, ...]
     ) -> FunctionText:
         self.count += 1
         number = self.count
@@ -161,7 +161,7 @@ class UnitEmitter:
         """Imports, variables, functions; then what its importers may have of them (06 §4)."""
         e.statements(setup_order(self.program), DISCARD)
         functions = {
-            node.name: self.resolution.bindings[id(node), node.name].python
+            node.name: self.resolution.variables[id(node), node.name].python
             for node in self.program.items
             if isinstance(node, ast.FnDecl)
         }

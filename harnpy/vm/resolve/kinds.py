@@ -1,7 +1,7 @@
 """Which expressions are surely ints, numbers, strings …, so that generated code can skip the tests.
 
 Kinds: ``"int"``, ``"num"`` (an int or a float, never a bool), ``"bool"``, ``"str"``, ``"list"``,
-``"dict"`` and ``"any"``. A binding is everything its assigned expressions are; the fixpoint starts
+``"dict"`` and ``"any"``. A variable is everything its assigned expressions are; the fixpoint starts
 from the best guess and only ever widens. `+ - *` on ints stay ints because they wrap (02 §2.1).
 """
 
@@ -11,7 +11,7 @@ from harnpy.syntax import ast
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from harnpy.vm.resolve.scopes import Binding, Resolution
+    from harnpy.vm.resolve.scopes import Resolution, Variable
 
 RING = frozenset("+-*")
 _COMPARISONS = frozenset(["==", "!=", "<", ">", "<=", ">=", "in", "not in", "&&", "||"])
@@ -38,50 +38,50 @@ class Kinds:
         self.settled = True
 
     def settle(self, resolution: Resolution) -> None:
-        bindings = set(resolution.bindings.values())
+        variables = set(resolution.variables.values())
         for function in resolution.functions.values():
-            bindings.update(function.captures.values())
+            variables.update(function.captures.values())
             params = getattr(function.node, "params", ())
-            for param, binding in zip(params, function.params, strict=False):
-                binding.kind = _of_param(param)
+            for param, variable in zip(params, function.params, strict=False):
+                variable.kind = _of_param(param)
         changed = True
         while changed:
             changed = False
-            for binding in bindings:
-                kind = self.of_binding(binding)
-                if kind != binding.kind:
-                    binding.kind, changed = kind, True
+            for variable in variables:
+                kind = self.of_variable(variable)
+                if kind != variable.kind:
+                    variable.kind, changed = kind, True
 
-    def of_binding(self, binding: Binding) -> str | None:
-        if binding.role == "param":
-            return binding.kind
-        if binding.opaque or binding.late or binding.python.startswith("m["):
+    def of_variable(self, variable: Variable) -> str | None:
+        if variable.role == "param":
+            return variable.kind
+        if variable.opaque or variable.late or variable.in_table:
             return "any"
-        if binding.role == "for":
+        if variable.role == "for":
             kind: str | None = "int"
-        elif binding.captured_from:
-            kind = binding.captured_from.kind
+        elif variable.captured_from:
+            kind = variable.captured_from.kind
         else:
             kind = None
-        for value in binding.values:
+        for value in variable.values:
             kind = join(kind, self.kind_or_none(value))
         return kind
 
     def kind(self, node: ast.Node) -> str:
-        """The kind of ``node``, once the bindings are settled; remembered, for chains are asked often."""
+        """The kind of ``node``, once the variables are settled; remembered, for chains are asked often."""
         kind = self.known.get(id(node))
         if kind is None:
             kind = self.known[id(node)] = self.kind_or_none(node) or "any"
         return kind
 
     def kind_or_none(self, node: ast.Node) -> str | None:
-        """The kind, or None for what depends on bindings that have no kind yet."""
+        """The kind, or None for what depends on variables that have no kind yet."""
         if literal := _LITERALS.get(type(node)):
             return literal
         match node:
             case ast.Name():
                 ref = self.refs.get(id(node))
-                return ref.binding.kind if ref and ref.kind == "local" and ref.binding else "any"
+                return ref.variable.kind if ref and ref.kind == "local" and ref.variable else "any"
             case ast.Binary(op=op) if op in RING:
                 return self.ring(node)
             case ast.Binary(op=op):

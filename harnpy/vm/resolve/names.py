@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from harnpy.syntax import ast
 from harnpy.syntax.pack import pack, unpack
-from harnpy.vm.resolve.scopes import Binding, Function, Known, Ref, Resolution, Scope
+from harnpy.vm.resolve.scopes import BlockScope, Declared, FunctionScope, Reference, Resolution, Variable
 from harnpy.vm.resolve.tree import (
     PLACEHOLDER_PARENTS,
     lineage,
@@ -54,7 +54,7 @@ class Resolver:
         self,
         is_builtin: Callable[[str], bool],
         is_global: Callable[[str], bool],
-        known: Known | None = None,
+        known: Declared | None = None,
         imports: Imports | None = None,
     ) -> None:
         self.is_builtin = is_builtin
@@ -65,7 +65,7 @@ class Resolver:
         self.in_module = False
         self.session = known.names if known else None
         self.out = Resolution()
-        self.function: Function = None  # type: ignore[assignment]
+        self.function: FunctionScope = None  # type: ignore[assignment]
         self.counter = 0
 
     # --- entry points -----------------------------------------------------------------------------
@@ -129,8 +129,8 @@ class Resolver:
 
     # --- functions and scopes ---------------------------------------------------------------------
 
-    def enter_function(self, node: ast.Node, name: str | None) -> Function:
-        self.function = Function(node, name, self.function)
+    def enter_function(self, node: ast.Node, name: str | None) -> FunctionScope:
+        self.function = FunctionScope(node, name, self.function)
         self.out.functions[id(node)] = self.function
         self.open_scope(node)
         return self.function
@@ -139,8 +139,8 @@ class Resolver:
         self.close_scope()
         self.function = self.function.parent  # type: ignore[assignment]
 
-    def open_scope(self, node: ast.Node) -> Scope:
-        scope = Scope()
+    def open_scope(self, node: ast.Node) -> BlockScope:
+        scope = BlockScope()
         self.out.scopes[id(node)] = scope
         self.function.scopes.append(scope)
         return scope
@@ -148,9 +148,9 @@ class Resolver:
     def close_scope(self) -> None:
         self.function.scopes.pop()
 
-    def new_binding(self, name: str, mutable: bool, role: str) -> Binding:
+    def new_variable(self, name: str, mutable: bool, role: str) -> Variable:
         self.counter += 1
-        return Binding(name, self.counter, mutable, role)
+        return Variable(name, self.counter, mutable, role)
 
     def predeclare(self, statements: Iterable[ast.Node]) -> None:
         """Note what this block will declare, for nested functions that are called later."""
@@ -158,17 +158,17 @@ class Resolver:
         pending = self.function.scopes[-1].pending
         for node in statements:
             if isinstance(node, ast.FnDecl) and node.name not in pending:
-                binding = self.new_binding(node.name, False, "fn")
-                binding.fn = node
-                pending[node.name] = binding
+                variable = self.new_variable(node.name, False, "fn")
+                variable.fn = node
+                pending[node.name] = variable
             elif isinstance(node, ast.Let) and isinstance(node.target, ast.NamePattern):
                 name = node.target.name
                 if at_top and node.mutable:
                     continue
                 if name != "_" and name not in pending:
-                    pending[name] = self.new_binding(name, node.mutable, "let")
+                    pending[name] = self.new_variable(name, node.mutable, "let")
 
-    def declare(self, node: ast.Node, name: str, mutable: bool, role: str) -> Binding:
+    def declare(self, node: ast.Node, name: str, mutable: bool, role: str) -> Variable:
         """Bind ``name`` in the current scope from here on; `node` and name find it again."""
         scope = self.function.scopes[-1]
         old = scope.names.get(name)
@@ -176,40 +176,40 @@ class Resolver:
             self.out.redeclared.add((id(node), name))
         pending = scope.pending.pop(name, None)
         matches = pending is not None and (pending.role == "fn") == (role == "fn")
-        binding = pending if pending and matches and not old else self.new_binding(name, mutable, role)
-        binding.mutable = mutable
-        binding.shared = mutable and role == "let" and self.at_top_of_module()
-        if binding.shared or self.session is scope.names:
-            binding.python = f"m[{name!r}]"
-        scope.names[name] = binding
-        self.out.bindings[id(node), name] = binding
-        return binding
+        variable = pending if pending and matches and not old else self.new_variable(name, mutable, role)
+        variable.mutable = mutable
+        variable.shared = mutable and role == "let" and self.at_top_of_module()
+        if variable.shared or self.session is scope.names:
+            variable.keep_in_table()
+        scope.names[name] = variable
+        self.out.variables[id(node), name] = variable
+        return variable
 
     def at_top_of_module(self) -> bool:
         return self.in_module and self.function.parent is None and len(self.function.scopes) == 1
 
     # --- what a name means ------------------------------------------------------------------------
 
-    def lookup(self, name: str, called: bool = False) -> Ref:
+    def lookup(self, name: str, called: bool = False) -> Reference:
         """What ``name`` means; when it is ``called`` also what else it may mean (02 §7.4)."""
-        found = self.visible_bindings(name, called)
+        found = self.visible_variables(name, called)
         if not found and (late := self.find_pending(self.function, name, own=False)):
             found = [late]
         ref = None
         if self.is_builtin(name):
-            ref = Ref("builtin", name)
+            ref = Reference("builtin", name)
         elif self.is_global(name):
-            ref = Ref("global", name)
+            ref = Reference("global", name)
         elif not found and (late := self.find_pending(self.function, name, own=True)):
             found = [late]
         elif not found and self.session is not None and self.function.parent:
-            ref = Ref("dynamic", name)
-        for binding in reversed(found):
-            ref = Ref("local", name, binding, ref)
-        return ref or Ref("undefined", name, visible=self.visible_names())
+            ref = Reference("dynamic", name)
+        for variable in reversed(found):
+            ref = Reference("local", name, variable, ref)
+        return ref or Reference("undefined", name, visible=self.visible_names())
 
-    def visible_bindings(self, name: str, all_: bool) -> list[Binding]:
-        """The declared bindings of ``name``, innermost first: all, or the first; captured, if need be."""
+    def visible_variables(self, name: str, all_: bool) -> list[Variable]:
+        """The declared variables of ``name``, innermost first: all, or the first; captured, if need be."""
         depth, function, found = 0, self.function, []
         while function:
             for scope in reversed(function.scopes):
@@ -217,41 +217,43 @@ class Resolver:
                     found.append((depth, scope.names[name]))
             depth, function = depth + 1, function.parent  # type: ignore[assignment]
         wanted = found if all_ else found[:1]
-        return [self.capture(self.function, depth, binding) for depth, binding in wanted]
+        return [self.capture(self.function, depth, variable) for depth, variable in wanted]
 
-    def capture(self, function: Function, depth: int, binding: Binding, late: bool = False) -> Binding:
-        """``binding`` of the function ``depth`` levels out, as ``function`` itself has it.
+    def capture(
+        self, function: FunctionScope, depth: int, variable: Variable, late: bool = False
+    ) -> Variable:
+        """``variable`` of the function ``depth`` levels out, as ``function`` itself has it.
 
         ``late``: it has no value yet, so its box is captured instead.
         """
-        if depth == 0 or binding.shared:
-            return binding
+        if depth == 0 or variable.shared:
+            return variable
         assert function.parent
-        outer = self.capture(function.parent, depth - 1, binding, late)
+        outer = self.capture(function.parent, depth - 1, variable, late)
         inner = function.captures.get(outer)
         if inner is None:
-            inner = self.new_binding(outer.name, outer.mutable, outer.role)
+            inner = self.new_variable(outer.name, outer.mutable, outer.role)
             inner.captured_from = outer
             inner.fn, inner.struct = outer.fn, outer.struct
             inner.late = late or (depth > 1 and outer.late)
             function.captures[outer] = inner
         return inner
 
-    def find_pending(self, function: Function, name: str, own: bool) -> Binding | None:
+    def find_pending(self, function: FunctionScope, name: str, own: bool) -> Variable | None:
         """What an enclosing block will declare as ``name``; ``own`` looks in this function too."""
         depth, current = 0, function
         while current:
             for scope in reversed(current.scopes):
-                binding = scope.pending.get(name)
-                if binding and (depth or (own and binding.role == "fn")):
-                    _refer_ahead(binding, scope)
-                    return self.capture(function, depth, binding, binding.late)
+                variable = scope.pending.get(name)
+                if variable and (depth or (own and variable.role == "fn")):
+                    _refer_ahead(variable, scope)
+                    return self.capture(function, depth, variable, variable.late)
             depth, current = depth + 1, current.parent  # type: ignore[assignment]
         return None
 
     def visible_names(self) -> tuple[str, ...]:
         names: dict[str, None] = {}
-        function: Function | None = self.function
+        function: FunctionScope | None = self.function
         while function:
             for scope in function.scopes:
                 names.update(dict.fromkeys(scope.names))
@@ -303,7 +305,7 @@ class Resolver:
 
     def type_as_value(self, node: ast.Node) -> None:
         """Let a type's name stand for the type's schema, unless it is a variable's too (03 §12)."""
-        from harnpy.vm.emit.schemas import value_schema, without
+        from harnpy.vm.resolve.schemas import value_schema, without
 
         if not isinstance(node, ast.Name) or node.name not in self.out.aliases:
             return
@@ -338,11 +340,11 @@ class Resolver:
         else:
             names = pattern_names(pattern)
         for name in names:
-            binding = self.declare(pattern, name, mutable, role)
+            variable = self.declare(pattern, name, mutable, role)
             if value is None:
-                binding.opaque = True
+                variable.opaque = True
             else:
-                binding.values.append(value)
+                variable.values.append(value)
 
     def visit_Assign(self, node: ast.Assign) -> None:
         self.visit(node.value)
@@ -351,24 +353,24 @@ class Resolver:
         while isinstance(root, ast.Member | ast.Index):
             root = root.object
         ref = self.out.refs.get(id(root))
-        if ref and ref.binding:
-            ref.binding.reassigned = True
+        if ref and ref.variable:
+            ref.variable.reassigned = True
             if root is node.target and node.op == "=":
-                ref.binding.values.append(node.value)
+                ref.variable.values.append(node.value)
             elif root is node.target:
                 compound = ast.Binary(node.start, node.end, node.op[:-1], root, node.value)
                 self.out.keep.append(compound)
-                ref.binding.values.append(compound)
+                ref.variable.values.append(compound)
             else:
-                ref.binding.opaque = True
+                ref.variable.opaque = True
 
     def visit_For(self, node: ast.For) -> None:
         self.visit(node.iterable)
         self.open_scope(node)
         self.pattern(node.pattern, True, None, "for")
         if isinstance(node.pattern, ast.NamePattern) and node.pattern.name != "_":
-            binding = self.out.bindings[id(node.pattern), node.pattern.name]
-            binding.opaque = not self.counts(node.iterable)
+            variable = self.out.variables[id(node.pattern), node.pattern.name]
+            variable.opaque = not self.counts(node.iterable)
         self.statements(node, node.body.statements)
         self.close_scope()
 
@@ -393,7 +395,7 @@ class Resolver:
             self.close_scope()
 
     def match_pattern(self, pattern: ast.Node, arm: ast.Arm, alone: bool) -> None:
-        """Names stand for bindings in patterns; what is left is an expression (02 §12)."""
+        """Names stand for variables in patterns; what is left is an expression (02 §12)."""
         if isinstance(pattern, ast.Name):
             if pattern.name == "_":
                 return
@@ -447,11 +449,11 @@ class Resolver:
         self.visit(node.left)
         holes = list(placeholders(node.right))
         if holes:
-            binding = self.new_binding("_", False, "pipe")
-            binding.values.append(node.left)
-            self.out.bindings[id(node), "_"] = binding
+            variable = self.new_variable("_", False, "pipe")
+            variable.values.append(node.left)
+            self.out.variables[id(node), "_"] = variable
             for hole in holes:
-                self.out.refs[id(hole)] = Ref("local", "_", binding)
+                self.out.refs[id(hole)] = Reference("local", "_", variable)
             self.visit_around(node.right, {id(hole) for hole in holes})
         else:
             self.visit(node.right)
@@ -474,14 +476,14 @@ class Resolver:
         scope = self.function.scopes[-1]
         before = scope.names.get(node.name)
         pending = scope.pending.get(node.name)
-        binding = self.declare(node, node.name, False, "fn")
-        binding.fn = node
-        if before is None and binding is pending:
+        variable = self.declare(node, node.name, False, "fn")
+        variable.fn = node
+        if before is None and variable is pending:
             del scope.names[node.name]
-            scope.pending[node.name] = binding
-        self.nested(node, node.name, node.params, node.body, binding)
+            scope.pending[node.name] = variable
+        self.nested(node, node.name, node.params, node.body, variable)
         scope.pending.pop(node.name, None)
-        scope.names[node.name] = binding
+        scope.names[node.name] = variable
 
     def visit_ImplDecl(self, node: ast.ImplDecl) -> None:
         for fn in node.methods:
@@ -514,7 +516,7 @@ class Resolver:
         for field in node.fields:
             self.visit(field)
         self.declare(node, node.name, False, "eval_pack").opaque = True
-        self.function.scopes.append(Scope())
+        self.function.scopes.append(BlockScope())
         for owner, name in pack_names(node):
             self.declare(owner, name, False, "field").opaque = True
         self.open_scope(node)
@@ -537,9 +539,9 @@ class Resolver:
         self.optional(node.max_concurrent)
         self.enter_function(node, None)
         if node.param:
-            binding = self.declare(node, node.param, False, "param")
-            binding.opaque = True
-            self.function.params.append(binding)
+            variable = self.declare(node, node.param, False, "param")
+            variable.opaque = True
+            self.function.params.append(variable)
         self.statements(node, node.body.statements)
         self.leave_function()
 
@@ -549,10 +551,10 @@ class Resolver:
         name: str | None,
         params: tuple[ast.Param, ...],
         body: ast.Block,
-        binding: Binding | None,
+        variable: Variable | None,
     ) -> None:
         function = self.enter_function(node, name)
-        function.self_binding = binding
+        function.own_variable = variable
         for param in params:
             self.optional(param.default)
             # `_` is a parameter that nothing can read.
@@ -583,7 +585,7 @@ class Resolver:
         pass
 
     def visit_Import(self, node: ast.Import) -> None:
-        """Imported functions are bindings like the file's own; the first of a name is the one (06 §5)."""
+        """Imported functions are variables like the file's own; the first of a name is the one (06 §5)."""
         scope = self.function.scopes[-1]
         bound = self.out.imported[id(node)] = []
         if self.imports is None:
@@ -596,17 +598,17 @@ class Resolver:
             if own and own.fn:
                 self.out.contested.add(id(own.fn))
             elif name not in scope.names or self.session is scope.names:
-                binding = self.declare(node, name, False, "fn")
-                binding.fn, binding.opaque = stub(name, params), True
-                bound.append(binding)
+                variable = self.declare(node, name, False, "fn")
+                variable.fn, variable.opaque = stub(name, params), True
+                bound.append(variable)
 
 
-def _refer_ahead(binding: Binding, scope: Scope) -> None:
+def _refer_ahead(variable: Variable, scope: BlockScope) -> None:
     """Let a scope know that a function refers to what it has yet to declare."""
-    if binding.role == "fn":
-        if not binding.shell:
-            binding.shell = True
-            scope.shells.append(binding)
-    elif not binding.late:
-        binding.late = True
-        scope.late.append(binding)
+    if variable.role == "fn":
+        if not variable.shell:
+            variable.shell = True
+            scope.shells.append(variable)
+    elif not variable.late:
+        variable.late = True
+        scope.late.append(variable)

@@ -1,8 +1,8 @@
-"""What `resolve` finds out: bindings, functions and what each name means.
+"""What `resolve` finds out: variables, functions and what each name means.
 
-A *binding* is one declared name. A *function* is one unit of evaluation: the module's body, a `fn`, a
+A *variable* is one declared name. A *function* is one unit of evaluation: the module's body, a `fn`, a
 closure, the body of a `spawn` or `parallel`. A function that uses a name of an enclosing one gets a
-binding of its own for it, filled with the value at the moment the function value is made: capture is
+variable of its own for it, filled with the value at the moment the function value is made: capture is
 by value (02 §7.3).
 """
 
@@ -18,7 +18,7 @@ def readable(name: str) -> str:
     return name if name.isascii() else "u" + name.encode().hex()
 
 
-class Binding:
+class Variable:
     """One declared name. ``box`` is the variable that holds a late one's one-element list.
 
     ``python`` is the expression that reads it in generated code. ``values`` are the expressions ever
@@ -32,6 +32,7 @@ class Binding:
         "box",
         "captured_from",
         "fn",
+        "in_table",
         "kind",
         "late",
         "mutable",
@@ -53,6 +54,7 @@ class Binding:
         self.mutable = mutable
         self.role = role
         self.values: list[ast.Node] = []
+        self.in_table = False
         self.opaque = False
         self.reassigned = False
         self.late = False
@@ -61,23 +63,38 @@ class Binding:
         self.kind: str | None = None
         self.fn: ast.FnDecl | None = None
         self.struct: ast.StructDecl | None = None
-        self.captured_from: Binding | None = None
+        self.captured_from: Variable | None = None
+
+    def keep_in_table(self) -> None:
+        """Move it to the table ``m``, where all functions of a module or REPL session share it."""
+        self.in_table = True
+        self.python = f"m[{self.name!r}]"
+
+    @property
+    def in_box(self) -> bool:
+        """Whether a closure reads it through the box that it captured."""
+        return self.late and self.captured_from is not None
+
+    @property
+    def known_fn(self) -> ast.FnDecl | None:
+        """The `fn` that it surely holds; None when that is only known at run time."""
+        return self.fn if self.role == "fn" else None
 
 
-class Scope:
+class BlockScope:
     """The names declared so far in one block, and those its later statements will declare."""
 
     __slots__ = ("late", "names", "pending", "shells")
 
     def __init__(self) -> None:
-        self.names: dict[str, Binding] = {}
-        self.pending: dict[str, Binding] = {}
-        self.late: list[Binding] = []
-        self.shells: list[Binding] = []
+        self.names: dict[str, Variable] = {}
+        self.pending: dict[str, Variable] = {}
+        self.late: list[Variable] = []
+        self.shells: list[Variable] = []
 
 
-class Function:
-    """One unit of evaluation. ``captures`` maps each enclosing binding to the one it has here."""
+class FunctionScope:
+    """One unit of evaluation. ``captures`` maps each enclosing variable to the one it has here."""
 
     __slots__ = (
         "captures",
@@ -87,64 +104,64 @@ class Function:
         "params",
         "parent",
         "scopes",
-        "self_binding",
+        "own_variable",
         "yields",
     )
 
-    def __init__(self, node: ast.Node, name: str | None, parent: Function | None) -> None:
+    def __init__(self, node: ast.Node, name: str | None, parent: FunctionScope | None) -> None:
         self.node = node
         self.name = name
         self.parent = parent
-        self.params: list[Binding] = []
-        self.captures: dict[Binding, Binding] = {}
-        self.scopes: list[Scope] = []
+        self.params: list[Variable] = []
+        self.captures: dict[Variable, Variable] = {}
+        self.scopes: list[BlockScope] = []
         self.yields = False
         self.defers = False
-        self.self_binding: Binding | None = None
+        self.own_variable: Variable | None = None
 
 
-class Ref:
+class Reference:
     """What a use of a name means.
 
-    ``kind``: ``"local"`` (``binding``), ``"builtin"``, ``"global"`` (a value the host supplies),
+    ``kind``: ``"local"`` (``variable``), ``"builtin"``, ``"global"`` (a value the host supplies),
     ``"dynamic"`` (found at run time among the session's names: REPL), ``"schema"`` (a type, by the dict
     ``schema``) or ``"undefined"`` (``visible``: candidates for a suggestion). ``outer`` is what a call
-    falls back on when the binding turns out not to be callable (02 §7.4).
+    falls back on when the variable turns out not to be callable (02 §7.4).
     """
 
-    __slots__ = ("binding", "kind", "name", "outer", "schema", "visible")
+    __slots__ = ("variable", "kind", "name", "outer", "schema", "visible")
 
     def __init__(
         self,
         kind: str,
         name: str,
-        binding: Binding | None = None,
-        outer: Ref | None = None,
+        variable: Variable | None = None,
+        outer: Reference | None = None,
         visible: tuple[str, ...] = (),
     ) -> None:
         self.kind = kind
         self.name = name
-        self.binding = binding
+        self.variable = variable
         self.outer = outer
         self.visible = visible
         self.schema: dict[str, object] = {}
 
 
-class Known:
+class Declared:
     """What the inputs of a REPL session have declared so far."""
 
     __slots__ = ("aliases", "enums", "interfaces", "names", "structs")
 
     def __init__(self) -> None:
-        self.names: dict[str, Binding] = {}
+        self.names: dict[str, Variable] = {}
         self.structs: dict[str, ast.StructDecl] = {}
         self.enums: dict[str, ast.EnumDecl | None] = {}
         self.interfaces: set[str] = set()
         self.aliases: dict[str, ast.Node] = {}
 
-    def copy(self) -> Known:
+    def copy(self) -> Declared:
         """A separate record, for an input that may fail."""
-        other = Known()
+        other = Declared()
         other.names, other.structs = dict(self.names), dict(self.structs)
         other.enums, other.interfaces = dict(self.enums), set(self.interfaces)
         other.aliases = dict(self.aliases)
@@ -155,10 +172,10 @@ class Resolution:
     """The result: side tables keyed by node identity (the tree itself is immutable and shared)."""
 
     def __init__(self) -> None:
-        self.refs: dict[int, Ref] = {}
-        self.functions: dict[int, Function] = {}
-        self.scopes: dict[int, Scope] = {}
-        self.bindings: dict[tuple[int, str], Binding] = {}
+        self.refs: dict[int, Reference] = {}
+        self.functions: dict[int, FunctionScope] = {}
+        self.scopes: dict[int, BlockScope] = {}
+        self.variables: dict[tuple[int, str], Variable] = {}
         self.redeclared: set[tuple[int, str]] = set()
         self.structs: dict[str, ast.StructDecl] = {}
         self.enums: dict[str, ast.EnumDecl | None] = {"Result": None}
@@ -170,7 +187,7 @@ class Resolution:
         self.misplaced: list[tuple[ast.Node, str]] = []
         self.tool_defaults: dict[int, list[ast.Node | None]] = {}
         """Of each tool, the defaults of its parameters as they are evaluated where it is declared."""
-        self.imported: dict[int, list[Binding]] = {}
+        self.imported: dict[int, list[Variable]] = {}
         """Of each `import`, what it binds in this file."""
         self.contested: set[int] = set()
         """Functions of the file that go by the name of an imported one."""

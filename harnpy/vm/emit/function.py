@@ -2,9 +2,9 @@
 
 Expressions come back as Python text to put where the value is wanted; what cannot be said in an
 expression is written first, as lines before it. `operands` keeps evaluation in order when that
-happens. Statement forms take a *destination*: a variable, `RETURN` or `DISCARD`.
+happens. Statement forms take a *destination*: a slot, `RETURN` or `DISCARD`.
 
-Operand kinds: a *local* is a Python variable, a *constant* is written out, and only what is left is
+Operand kinds: a *local* is a Python slot, a *constant* is written out, and only what is left is
 computed; `atom` turns any expression into one of the first two.
 """
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from harnpy.vm.emit.unit import UnitEmitter
-    from harnpy.vm.resolve.scopes import Binding, Function
+    from harnpy.vm.resolve.scopes import FunctionScope, Variable
 
     Destination = str
 
@@ -29,7 +29,7 @@ DISCARD = "discard"
 _MAX_INDENT = 90
 
 
-#: From this length on an expression is put into a variable before it grows further.
+#: From this length on an expression is put into a slot before it grows further.
 _LONG = 1000
 
 
@@ -44,7 +44,7 @@ class TooDeep(Exception):
 class Emitter:
     """The state of one function's translation."""
 
-    def __init__(self, unit: UnitEmitter, function: Function) -> None:
+    def __init__(self, unit: UnitEmitter, function: FunctionScope) -> None:
         self.unit = unit
         self.function = function
         self.refs = unit.resolution.refs
@@ -54,7 +54,7 @@ class Emitter:
         self.temps = 0
         self.offset = 0
         self.loops: list[str | None] = []
-        """Python loops around the current place: a Harn loop (None) or our own (its signal variable)."""
+        """Python loops around the current place: a Harn loop (None) or our own (its signal slot)."""
         self.protected = 0
         self.deadlines: list[str] = []
         """The tokens of the `deadline` blocks around the current place."""
@@ -97,16 +97,16 @@ class Emitter:
         self.temps += 1
         return f"t{self.temps}"
 
-    def assign(self, variable: str, text: str) -> None:
-        if text != variable:
-            self.line(f"{variable} = {text}")
-        self.assigned(variable)
+    def assign(self, slot: str, text: str) -> None:
+        if text != slot:
+            self.line(f"{slot} = {text}")
+        self.assigned(slot)
 
-    def assigned(self, variable: str) -> None:
+    def assigned(self, slot: str) -> None:
         """Note the assignment, so that a nested Python function declares it nonlocal."""
-        ours = self.own is None or variable in self.own or is_temp(variable)
-        if not ours and variable.isidentifier():
-            self.outer.add(variable)
+        ours = self.own is None or slot in self.own or is_temp(slot)
+        if not ours and slot.isidentifier():
+            self.outer.add(slot)
 
     # --- expressions ------------------------------------------------------------------------------
 
@@ -116,32 +116,32 @@ class Emitter:
 
         kind = type(node)
         if kind in FORMS:
-            variable = into or self.temp()
-            FORMS[kind](self, node, variable)
-            return variable
+            slot = into or self.temp()
+            FORMS[kind](self, node, slot)
+            return slot
         return self.short(EXPRESSIONS[kind](self, node, into))
 
     def short(self, text: str) -> str:
-        """``text``, or a variable that holds it once it is long: Python nests parentheses 200 deep."""
+        """``text``, or a slot that holds it once it is long: Python nests parentheses 200 deep."""
         return text if len(text) < _LONG else self.settle(text)
 
     def atom(self, node: ast.Node) -> str:
-        """The value of ``node`` as a variable or a constant."""
+        """The value of ``node`` as a slot or a constant."""
         return self.settle(self.expr(node))
 
     def settle(self, text: str) -> str:
-        """``text`` itself when it is a variable or constant, else a new variable that holds it."""
+        """``text`` itself when it is a slot or constant, else a new slot that holds it."""
         return text if is_atom(text) else self.fresh(text)
 
-    def variable(self, node: ast.Node) -> str:
-        """The value of ``node`` in a variable, for uses that a constant does not allow."""
+    def slot(self, node: ast.Node) -> str:
+        """The value of ``node`` in a slot, for uses that a constant does not allow."""
         text = self.expr(node)
         return text if text.isidentifier() and not is_constant(text) else self.fresh(text)
 
     def fresh(self, text: str) -> str:
-        variable = self.temp()
-        self.line(f"{variable} = {text}")
-        return variable
+        slot = self.temp()
+        self.line(f"{slot} = {text}")
+        return slot
 
     def operands(self, nodes: Sequence[ast.Node]) -> list[str]:
         """Texts for ``nodes``, to be used in this order in one expression."""
@@ -153,8 +153,8 @@ class Emitter:
                 disturbs = self.unit.assigns_locals(node)
                 for i, earlier in enumerate(texts):
                     if not is_atom(earlier) or (disturbs and not is_fixed(earlier)):
-                        texts[i] = variable = self.temp()
-                        self.lines.insert(before, Line(self.indent, f"{variable} = {earlier}", self.offset))
+                        texts[i] = slot = self.temp()
+                        self.lines.insert(before, Line(self.indent, f"{slot} = {earlier}", self.offset))
                         before += 1
             texts.append(text)
         return texts
@@ -175,7 +175,7 @@ class Emitter:
         return self.kinds.kind(node)
 
     def depth(self) -> str:
-        """The variable that holds the depth of the functions called from here."""
+        """The slot that holds the depth of the functions called from here."""
         self.uses_depth = True
         return "e"
 
@@ -194,8 +194,8 @@ class Emitter:
             if dest != DISCARD and kind not in (ast.Return, ast.Throw, ast.Break, ast.Continue):
                 self.store(dest, "None")
         else:
-            variable = dest if dest not in (RETURN, DISCARD) else None
-            self.store(dest, EXPRESSIONS[kind](self, node, variable))
+            slot = dest if dest not in (RETURN, DISCARD) else None
+            self.store(dest, EXPRESSIONS[kind](self, node, slot))
         self.offset = before
 
     def store(self, dest: Destination, text: str) -> None:
@@ -226,11 +226,11 @@ class Emitter:
         scope = self.unit.resolution.scopes.get(id(owner))
         if scope is None:
             return
-        for binding in scope.late:
-            self.line(f"{binding.box} = [UNSET]")
-            self.declared(binding.box)
-        for binding in scope.shells:
-            self.assign_new(binding, f"shell({binding.name!r}, {self.unit.params_text(binding)})")
+        for variable in scope.late:
+            self.line(f"{variable.box} = [UNSET]")
+            self.declared(variable.box)
+        for variable in scope.shells:
+            self.assign_new(variable, f"shell({variable.name!r}, {self.unit.params_text(variable)})")
 
     def statements(self, statements: Sequence[ast.Node], dest: Destination) -> None:
         for statement in statements[:-1]:
@@ -240,22 +240,22 @@ class Emitter:
         elif dest != DISCARD:
             self.store(dest, "None")
 
-    # --- bindings ---------------------------------------------------------------------------------
+    # --- variables ---------------------------------------------------------------------------------
 
-    def declared(self, variable: str) -> None:
+    def declared(self, slot: str) -> None:
         if self.own is not None:
-            self.own.add(variable)
+            self.own.add(slot)
 
-    def assign_new(self, binding: Binding, text: str) -> None:
-        """Give a binding its first value."""
-        self.declared(binding.python)
-        self.assign(binding.python, text)
-        self.boxed(binding)
+    def assign_new(self, variable: Variable, text: str) -> None:
+        """Give a variable its first value."""
+        self.declared(variable.python)
+        self.assign(variable.python, text)
+        self.boxed(variable)
 
-    def boxed(self, binding: Binding) -> None:
+    def boxed(self, variable: Variable) -> None:
         """After an assignment: show the value to the closures that look the name up late."""
-        if binding.late and not binding.captured_from:
-            self.line(f"{binding.box}[0] = {binding.python}")
+        if variable.late and not variable.in_box:
+            self.line(f"{variable.box}[0] = {variable.python}")
 
 
 def is_temp(text: str) -> bool:
@@ -263,7 +263,7 @@ def is_temp(text: str) -> bool:
 
 
 def is_atom(text: str) -> bool:
-    """Whether ``text`` is a variable or a constant."""
+    """Whether ``text`` is a slot or a constant."""
     return text.isidentifier() or is_constant(text)
 
 
