@@ -21,7 +21,7 @@ from startup import thousand_lines
 
 from harnpy import Vm
 from harnpy.syntax.parser import parse
-from harnpy.vm.compile import compile_program, load
+from harnpy.vm.compile import compile_program, program_unit
 
 PYTHON = """\
 def step_{n}(items, limit={n}):
@@ -50,13 +50,13 @@ def main() -> int:
     table = Vm().builtins
     with tempfile.TemporaryDirectory() as directory:
         os.environ["XDG_CACHE_HOME"] = directory
-        load(source, "bench.harn", None, table)
+        program_unit(source, "bench.harn", None, table)
         times: dict[str, list[float]] = {"python": [], "parse": [], "compile": [], "load": []}
         for _ in range(options.rounds):
             times["python"].append(seconds(lambda: ast.parse(python)))
             times["parse"].append(seconds(lambda: parse(source)))
             times["compile"].append(seconds(lambda: compile_program(source, "bench.harn", None, table)))
-            times["load"].append(seconds(lambda: load(source, "bench.harn", None, table)))
+            times["load"].append(seconds(lambda: program_unit(source, "bench.harn", None, table)))
     middle = {name: median(found) for name, found in times.items()}
     rows = [
         ("parse 1,000 lines, x ast.parse", middle["parse"] / middle["python"], 4.7),

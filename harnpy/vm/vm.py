@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-from harnpy.vm.compile import load
+from harnpy.vm.compile import program_unit
 from harnpy.vm.declare.table import BuiltinTable
 from harnpy.vm.run.calls import FAILURES, Calls
 from harnpy.vm.run.namespace import namespace
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any, TypeVar
 
-    from harnpy.vm.compile import Unit
     from harnpy.vm.declare.table import Catalog
     from harnpy.vm.modules.links import Linker
     from harnpy.vm.modules.offers import Imports
     from harnpy.vm.repl_session import ReplSession
     from harnpy.vm.run.tasks.tasks import Tasks
+    from harnpy.vm.unit import Unit
 
     Value = Any
     State = TypeVar("State")
@@ -127,7 +127,7 @@ class Vm:
         self._states.clear()
         allow_deep_recursion()
         imports = self.imports_of(source, self.source_dir)
-        unit = load(source, file, entry, self.builtins, checked, imports)
+        unit = program_unit(source, file, entry, self.builtins, checked, imports)
         unit.directory = self.source_dir
         linker = self.linker(unit, set()) if imports else None
         return self.start(_main(unit, namespace(self, unit, {}, linker)))
@@ -160,7 +160,7 @@ class Vm:
         return Linker(self, unit, bound)
 
     def run_unit(self, unit: Unit, space: dict[str, Any]) -> Value:
-        """Run what `load` or `compile_input` made, with ``space`` as its global names."""
+        """Run what `compile_input` made, with ``space`` as its global names."""
         return self._run(_main(unit, space))
 
     def start(self, body: Callable[[], Value]) -> Value:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.vm.emit.function import is_constant
+from harnpy.vm.emit.operand import NIL, Constant, reading
 from harnpy.vm.resolve.tree import enum_variant
 
 TYPE_CHECKING = False
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from harnpy.vm.emit.function import Emitter
     from harnpy.vm.resolve.scopes import Reference
 
-#: Properties that lists, strings, enums and pairs answer: a failed dict read is no rarity for them.
-ANSWERED = frozenset(["count", "empty", "first", "last", "second", "variant", "fields"])
+#: Properties that lists, strings, enums and pairs have too: reading those as a dict often fails.
+COMPUTED = frozenset(["count", "empty", "first", "last", "second", "variant", "fields"])
 
 
 def name(e: Emitter, node: ast.Name, into: str | None) -> str:
@@ -24,7 +24,7 @@ def read(e: Emitter, node: ast.Node, ref: Reference) -> str:
     if ref.kind == "local" and ref.variable:
         if ref.variable.in_box:
             return e.mark(node, f"read_late({ref.variable.python}[0], {ref.name!r})")
-        return ref.variable.python
+        return reading(ref.variable)
     if ref.kind == "builtin":
         return e.unit.builtin_value(ref.name)
     if ref.kind == "global":
@@ -48,7 +48,7 @@ def member(e: Emitter, node: ast.Member, into: str | None) -> str:
         return long_path(e, node, root, names, into)
     atom = e.slot(node.object)
     slow = e.mark(node, f"get_prop({atom}, {node.name!r})")
-    if node.name in ANSWERED:
+    if node.name in COMPUTED:
         return f"({atom}.get({node.name!r}) if type({atom}) is dict else {slow})"
     slot = into or e.temp()
     if slot == atom:
@@ -65,7 +65,7 @@ def path(node: ast.Member) -> tuple[tuple[str, ...], ast.Node]:
     """``a.b.c`` as (("b", "c"), a): the plain reads on the way, outermost last."""
     names: list[str] = []
     current: ast.Node = node
-    while isinstance(current, ast.Member) and not current.optional and current.name not in ANSWERED:
+    while isinstance(current, ast.Member) and not current.optional and current.name not in COMPUTED:
         names.append(current.name)
         current = current.object
     return tuple(reversed(names)), current
@@ -87,7 +87,7 @@ def long_path(e: Emitter, node: ast.Member, root: ast.Node, names: tuple[str, ..
 
 
 def enum_reference(e: Emitter, node: ast.Node) -> tuple[str, str] | None:
-    """``Enum.Variant``, unless a slot shadows the enum's name."""
+    """``Enum.Variant``, unless a variable shadows the enum's name."""
     variant = enum_variant(node, e.unit.resolution.enums)
     if variant:
         ref = e.refs.get(id(node.object))  # type: ignore[attr-defined]
@@ -98,7 +98,7 @@ def enum_reference(e: Emitter, node: ast.Node) -> tuple[str, str] | None:
 
 def index(e: Emitter, node: ast.Index, into: str | None) -> str:
     target, key = e.atoms([node.object, node.index])
-    if is_constant(target):
+    if isinstance(target, Constant):
         target = e.fresh(target)
     slow = e.mark(node, f"index({target}, {key})")
     if node.optional:
@@ -122,6 +122,6 @@ def slice_(e: Emitter, node: ast.Slice, into: str | None) -> str:
     nodes = [node.object, *(bound for bound in (node.first, node.last) if bound)]
     texts = iter(e.operands(nodes))
     target = next(texts)
-    first = next(texts) if node.first else "None"
-    last = next(texts) if node.last else "None"
+    first = next(texts) if node.first else NIL
+    last = next(texts) if node.last else NIL
     return e.mark(node, f"slice_({target}, {first}, {last})")

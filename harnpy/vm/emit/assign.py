@@ -1,17 +1,21 @@
 """`let`, `var`, patterns and assignment. Spec: 02 §8, §13.
 
-Values never change for the program; a slot that is the only holder of a list or dict is updated in
-place instead of copied (`SOLE`: what `getrefcount` answers then, see `harnpy.vm.values.in_place`).
+Values never change for the program; a variable that is the only holder of a list or dict is updated in
+place instead of copied (`SOLE`: what `getrefcount` returns then, see `harnpy.vm.values.in_place`).
 """
 
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.vm.emit.operators import SLOW, all_simple, wrap_line
+from harnpy.vm.emit.function import DISCARD
+from harnpy.vm.emit.operand import reading
+from harnpy.vm.emit.ring import SLOW, all_simple, wrap_line
 from harnpy.vm.resolve.kinds import RING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from harnpy.vm.emit.function import Emitter
     from harnpy.vm.resolve.scopes import Variable
 
@@ -22,23 +26,23 @@ def let(e: Emitter, node: ast.Let) -> None:
         bind(e, target, e.slot(node.value))
         return
     if target.name == "_":
-        e.into(node.value, "discard")
+        e.into(node.value, DISCARD)
         return
     if (id(target), target.name) in e.unit.resolution.redeclared:
-        e.into(node.value, "discard")
+        e.into(node.value, DISCARD)
         e.line(f"redeclared({target.name!r})")
         return
-    variable = e.unit.resolution.variables[id(target), target.name]
-    if variable.python.isidentifier():
-        e.declared(variable.python)
-        e.into(node.value, variable.python)
-        e.boxed(variable)
-    else:
+    variable = e.declared_by(target, target.name)
+    if variable.in_table:
         e.assign_new(variable, e.expr(node.value))
+    else:
+        e.declare_slot(variable.python)
+        e.into(node.value, reading(variable))
+        e.show_in_box(variable)
 
 
 def bind(e: Emitter, pattern: ast.Node, value: str) -> None:
-    """Take ``value``, a slot, apart into the names of a pattern."""
+    """Take ``value``, a slot, apart into the variables of a pattern."""
     match pattern:
         case ast.DictPattern():
             e.line(f"destructure_dict({value})")
@@ -77,9 +81,8 @@ def entry_value(e: Emitter, pattern: ast.Node, entry: ast.PatternEntry, text: st
 
 
 def declared_name(e: Emitter, pattern: ast.Node, name: str) -> Variable | None:
-    if (id(pattern), name) in e.unit.resolution.redeclared:
-        e.line(f"redeclared({name!r})")
-    return None if name == "_" else e.unit.resolution.variables[id(pattern), name]
+    e.refuses(pattern, name)
+    return None if name == "_" else e.declared_by(pattern, name)
 
 
 # --- assignment -------------------------------------------------------------------------------------
@@ -95,32 +98,30 @@ def assign(e: Emitter, node: ast.Assign) -> None:
     ref = e.refs[id(root)]
     variable = ref.variable if ref.kind == "local" else None
     if variable is None or variable.in_box:
-        e.into(node.value, "discard")
+        e.into(node.value, DISCARD)
         e.line(f"undefined_variable({root.name!r}, {ref.visible!r})")
     elif not variable.mutable:
-        e.into(node.value, "discard")
+        e.into(node.value, DISCARD)
         e.line(f"immutable({root.name!r})")
     elif root is not node.target:
         store(e, node, variable)
     elif node.op == "=":
         set_name(e, node, variable)
     else:
-        compound = e.unit.compound(node)
-        e.assign(variable.python, e.expr(compound, variable.python)) if not in_place(
-            e, variable, compound
-        ) else None
-        e.boxed(variable)
+        compound = ast.Binary(node.start, node.end, node.op[:-1], node.target, node.value)
+        if not in_place(e, variable, compound):
+            e.assign(reading(variable), e.expr(compound, reading(variable)))
+        e.show_in_box(variable)
 
 
 def set_name(e: Emitter, node: ast.Assign, variable: Variable) -> None:
     if not in_place(e, variable, node.value):
         # Not straight into the slot: a `finally` in the value still sees the old one.
-        direct = variable.python.isidentifier() and not isinstance(node.value, ast.Try)
-        if direct:
-            e.into(node.value, variable.python)
+        if variable.in_table or isinstance(node.value, ast.Try):
+            e.assign(reading(variable), e.expr(node.value))
         else:
-            e.assign(variable.python, e.expr(node.value))
-    e.boxed(variable)
+            e.into(node.value, reading(variable))
+    e.show_in_box(variable)
 
 
 def in_place(e: Emitter, variable: Variable, value: ast.Node) -> bool:
@@ -135,8 +136,8 @@ def in_place(e: Emitter, variable: Variable, value: ast.Node) -> bool:
 
 
 def may_update(variable: Variable) -> bool:
-    """Whether the one who holds the value counts as one: a slot, or a module's table of variables."""
-    return variable.shared or variable.python.isidentifier()
+    """Whether one holder of the value counts as one: a slot, or a module's table of variables."""
+    return variable.shared or not variable.in_table
 
 
 def extend(e: Emitter, variable: Variable, value: ast.Binary) -> bool:
@@ -155,7 +156,7 @@ def extend(e: Emitter, variable: Variable, value: ast.Binary) -> bool:
         return False
     if any(reads(e, node, variable) for node in added):
         return False
-    x = variable.python
+    x = reading(variable)
     atoms = e.atoms(added)
     e.assigned(x)
     word = "if"
@@ -181,7 +182,7 @@ def extend(e: Emitter, variable: Variable, value: ast.Binary) -> bool:
     return True
 
 
-def slow_chain(e: Emitter, value: ast.Binary, x: str, atoms: list[str]) -> str:
+def slow_chain(e: Emitter, value: ast.Binary, x: str, atoms: Sequence[str]) -> str:
     left = slow_chain(e, value.left, x, atoms[:-1]) if isinstance(value.left, ast.Binary) else x
     return e.mark(value, f"add({left}, {atoms[-1]})")
 
@@ -189,7 +190,7 @@ def slow_chain(e: Emitter, value: ast.Binary, x: str, atoms: list[str]) -> str:
 def push(e: Emitter, variable: Variable, value: ast.MethodCall) -> bool:
     if len(value.args) != 1 or isinstance(value.args[0], ast.Spread) or reads(e, value.args[0], variable):
         return False
-    x, y = variable.python, e.atom(value.args[0])
+    x, y = reading(variable), e.atom(value.args[0])
     e.assigned(x)
     table = e.unit.method_table("push", 1)
     e.line(f"if type({x}) is list and getrefcount({x}) == SOLE: {x}.append({y})")
@@ -209,7 +210,7 @@ def store(e: Emitter, node: ast.Assign, variable: Variable) -> None:
     value = e.atom(node.value)
     steps: list[tuple[str, str]] = []
     collect_path(e, node.target, steps)
-    x = variable.python
+    x = reading(variable)
     path = f"({''.join(f'({kind!r}, {key}), ' for kind, key in steps)})"
     if node.op != "=":
         old = e.temp()
@@ -222,7 +223,7 @@ def store(e: Emitter, node: ast.Assign, variable: Variable) -> None:
     else:
         e.line(f"{x} = " + e.mark(node, f"store_path({x}, {path}, {value})"))
     e.assigned(x)
-    e.boxed(variable)
+    e.show_in_box(variable)
 
 
 def collect_path(e: Emitter, target: ast.Node, steps: list[tuple[str, str]]) -> None:
@@ -239,7 +240,7 @@ def store_one(e: Emitter, node: ast.Assign, x: str, step: tuple[str, str], value
     kind, key = step
     sole = f"getrefcount({x}) == SOLE"
     word = "if"
-    if kind == "index" and key[0] not in "'\"":
+    if isinstance(node.target, ast.Index) and not isinstance(node.target.index, ast.Str):
         e.line(f"if type({x}) is list and type({key}) is int and {sole} and 0 <= {key} < len({x}):")
         e.line(f" {x}[{key}] = {value}")
         word = "elif"

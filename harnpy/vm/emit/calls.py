@@ -9,8 +9,8 @@ from __future__ import annotations
 from harnpy.syntax import ast
 from harnpy.vm.declare.arguments import conversion, most_arguments, needs_value
 from harnpy.vm.emit.access import enum_reference, read
-from harnpy.vm.emit.function import is_constant
 from harnpy.vm.emit.literals import sequence
+from harnpy.vm.emit.operand import Slot, tuple_text
 from harnpy.vm.resolve.names import TASK_CALLS
 
 TYPE_CHECKING = False
@@ -69,8 +69,8 @@ def known_call(e: Emitter, fn: ast.FnDecl, target: str, args: list[str]) -> str:
             args = [*args, *missing(params[len(args) : plain])]
         args = [*args[:plain], f"[{', '.join(args[plain:])}]"]
     elif len(args) > len(params):
-        settled = [e.settle(text) for text in args]
-        args = settled[: len(params)]
+        args = [e.settle(text) for text in args]
+        del args[len(params) :]
     callee = e.temp()
     return f"({callee} := {target}.call)({', '.join([e.depth(), *args])})"
 
@@ -86,7 +86,7 @@ def struct_call(struct: ast.StructDecl, args: list[str]) -> str:
 
 
 def value_call(e: Emitter, ref: Reference, args: list[str]) -> str:
-    """A call of a slot: at once when it holds a function of this arity."""
+    """A call of a variable: at once when it holds a function of this arity."""
     assert ref.variable
     target, depth = ref.variable.python, e.depth()
     callee = e.temp()
@@ -99,7 +99,7 @@ def value_call(e: Emitter, ref: Reference, args: list[str]) -> str:
 
 def fallback(e: Emitter, ref: Reference) -> str:
     """What else a call may mean when the nearest variable holds no callable, outwards: a tuple's text."""
-    others = []
+    others: list[str] = []
     outer = ref.outer
     while outer is not None:
         if outer.kind == "builtin":
@@ -118,10 +118,6 @@ def unbound_call(e: Emitter, ref: Reference, args: list[str]) -> str:
     if ref.kind == "global":
         return f"call({e.unit.global_value(ref.name)}, {e.depth()}, {tuple_text(args)})"
     return f"call_from_frames({ref.name!r}, {e.depth()}, {tuple_text(args)})"
-
-
-def tuple_text(items: Sequence[str]) -> str:
-    return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
 
 
 def spread_call(e: Emitter, node: ast.Node, ref: Reference, args: Sequence[ast.Node]) -> str:
@@ -155,7 +151,8 @@ def converted(e: Emitter, name: str, texts: list[str], kinds: list[str]) -> list
     declaration = e.unit.table.declaration(name)
     most = most_arguments(declaration)
     if most is not None and len(texts) > most:
-        texts = [e.settle(text) for text in texts][:most]
+        texts = [e.settle(text) for text in texts]
+        del texts[most:]
     if declaration.counted:
         return texts
     plain = [p for p in declaration.signature().parameters if not p.rest]
@@ -165,7 +162,7 @@ def converted(e: Emitter, name: str, texts: list[str], kinds: list[str]) -> list
     ]
     if any(unsure):
         # All arguments are evaluated before the first is looked at.
-        texts = [e.fresh(text) if is_constant(text) else e.settle(text) for text in texts]
+        texts = [e.held(text) for text in texts]
     given = [
         conversion(declaration, p, text) if look else text
         for p, text, look in zip(plain, texts, unsure, strict=False)
@@ -198,7 +195,7 @@ def method_call(e: Emitter, node: ast.MethodCall, into: str | None) -> str:
         target, given = e.operands([node.object, ast.List(node.start, node.end, node.args)])
         return e.mark(node, f"call_method({e.depth()}, {target}, {node.name!r}, {given})")
     target, *args = e.operands([node.object, *node.args])
-    if not target.isidentifier() or is_constant(target):
+    if not isinstance(target, Slot):
         target, *args = [e.fresh(target), *map(e.settle, args)]
     if node.optional:
         args = [e.settle(text) for text in args]
@@ -213,7 +210,7 @@ def method_call(e: Emitter, node: ast.MethodCall, into: str | None) -> str:
 
 
 def namespaced(e: Emitter, node: ast.MethodCall) -> str | None:
-    """``stream.map(…)`` and its like, when no slot shadows the namespace."""
+    """``stream.map(…)`` and its like, when no variable shadows the namespace."""
     if isinstance(node.object, ast.Name):
         ref = e.refs[id(node.object)]
         qualified = f"{node.object.name}.{node.name}"
@@ -222,95 +219,20 @@ def namespaced(e: Emitter, node: ast.MethodCall) -> str | None:
     return None
 
 
-# --- pipes and tail calls ---------------------------------------------------------------------------
+# --- pipes ------------------------------------------------------------------------------------------
 
 
 def pipe(e: Emitter, node: ast.Pipe, into: str | None) -> str:
     hole = e.unit.resolution.variables.get((id(node), "_"))
     if hole is not None:
         e.line(f"{hole.python} = {e.expr(node.left)}")
-        e.declared(hole.python)
+        e.declare_slot(hole.python)
         return e.expr(node.right)
     if isinstance(node.right, ast.Name):
         ref = e.refs[id(node.right)]
         if ref.kind == "builtin":
             return builtin_call(e, node, ref.name, [node.left])
-        left = e.atom(node.left)
-        return e.mark(node, f"pipe({left}, {read(e, node.right, ref)}, {e.depth()})")
+        value = e.atom(node.left)
+        return e.mark(node, f"pipe({value}, {read(e, node.right, ref)}, {e.depth()})")
     left, right = e.operands([node.left, node.right])
     return e.mark(node, f"pipe({left}, {right}, {e.depth()})")
-
-
-def tail_call(e: Emitter, node: ast.Node) -> bool:
-    """Write ``return f(…)`` as a tail call, if it is one. Spec: 02 §9.4."""
-    if e.protected or e.generator or e.function.defers or e.own is not None or not called_by_calls(e):
-        return False
-    if isinstance(node, ast.Pipe) and isinstance(node.right, ast.Name):
-        if (id(node), "_") in e.unit.resolution.variables:
-            return False
-        ref, args = e.refs[id(node.right)], [node.left]
-    elif isinstance(node, ast.Call) and node.name not in TASK_CALLS and not has_spread(node.args):
-        ref, args = e.refs[id(node)], list(node.args)
-    else:
-        return False
-    variable = ref.variable
-    if ref.kind != "local" or variable is None or variable.struct or variable.in_box:
-        return False
-    if is_self(e, ref) and not e.loops:
-        again(e, args)
-        return True
-    fn = variable.known_fn
-    if fn and not e.unit.calls_out(fn):
-        return False
-    e.may_tail = True
-    texts = e.operands(args)
-    if fn:
-        known_tail(e, fn, variable.python, texts)
-    else:
-        target, given = variable.python, f"{e.depth()}, {tuple_text(texts)}"
-        if isinstance(node, ast.Call):
-            text = f"tail_named({target}, {ref.name!r}, {given}, {fallback(e, ref)})"
-        else:
-            text = f"tail_pipe({target}, {given})"
-        e.line("return " + e.mark(node, text))
-    return True
-
-
-def called_by_calls(e: Emitter) -> bool:
-    """Whether the function being written is called in a way that goes on with a tail call."""
-    return e.function.parent is not None and not isinstance(e.function.node, ast.Spawn | ast.Parallel)
-
-
-def known_tail(e: Emitter, fn: ast.FnDecl, target: str, args: list[str]) -> None:
-    """Leave the call to make with the caller: what to run, with what."""
-    if len(args) == len(fn.params) and not (fn.params and fn.params[-1].rest):
-        e.line(f"TAIL.args = {tuple_text(args)}")
-        e.line(f"TAIL.body = {target}.body")
-        e.line("return TAIL")
-    else:
-        e.line(f"return tail({target}, {tuple_text(args)})")
-
-
-def is_self(e: Emitter, ref: Reference) -> bool:
-    """Whether a name means the very function being written."""
-    own = e.function.own_variable
-    return own is not None and ref.variable is not None and ref.variable.captured_from is own
-
-
-def again(e: Emitter, args: list[ast.Node]) -> None:
-    """Call the function itself in tail position: new parameters, and back to its top."""
-    e.self_tail = True
-    fn = e.function.node
-    params = fn.params  # type: ignore[attr-defined]
-    texts = e.operands(args)
-    plain = len(params) - 1 if params and params[-1].rest else len(params)
-    given = [*texts[:plain], *missing(params[len(texts) : plain])]
-    if plain < len(params):
-        given.append(f"[{', '.join(texts[plain:])}]")
-    else:
-        for surplus in texts[plain:]:
-            e.settle(surplus)
-    if given:
-        names = ", ".join(variable.python for variable in e.function.params)
-        e.line(f"{names} = {', '.join(given)}")
-    e.line("continue")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from harnpy.syntax import ast
 from harnpy.vm.emit.function import DISCARD, RETURN
+from harnpy.vm.emit.logic import condition
+from harnpy.vm.emit.operand import NIL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,16 +15,16 @@ if TYPE_CHECKING:
 def if_(e: Emitter, node: ast.If, dest: Destination) -> None:
     """An `if` chain; an `else if` whose condition needs no lines before it stays flat."""
     word, current = "if", node
-    condition = e.cond(node.cond)
+    test = condition(e, node.cond)
     closing = 0
     while True:
         branch = current
-        e.suite(f"{word} {condition}", lambda branch=branch: e.block(branch.then, dest))  # type: ignore[misc]
+        e.suite(f"{word} {test}", lambda branch=branch: e.block(branch.then, dest))  # type: ignore[misc]
         following = current.otherwise
         if not isinstance(following, ast.If):
             break
         current = following
-        condition, lines = e.apart(lambda following=following: e.cond(following.cond))  # type: ignore[misc]
+        test, lines = e.apart(lambda following=following: condition(e, following.cond))  # type: ignore[misc]
         word = "elif"
         if lines:
             e.line("else:")
@@ -33,7 +35,7 @@ def if_(e: Emitter, node: ast.If, dest: Destination) -> None:
     if isinstance(following, ast.Block):
         e.suite("else", lambda: e.block(following, dest))
     elif dest != DISCARD:
-        e.suite("else", lambda: e.store(dest, "None"))
+        e.suite("else", lambda: e.store(dest, NIL))
     e.indent -= closing
 
 
@@ -137,7 +139,7 @@ def retry(e: Emitter, node: ast.Retry, dest: Destination) -> None:
     e.suite(f"for {attempt} in range(1, {last} + 1)", attempts)
     relay(e, signal)
     if dest != DISCARD:
-        e.store(dest, "None")
+        e.store(dest, NIL)
 
 
 def relay(e: Emitter, signal: str) -> None:

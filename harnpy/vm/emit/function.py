@@ -1,23 +1,21 @@
 """One Harn function being written as one Python function.
 
-Expressions come back as Python text to put where the value is wanted; what cannot be said in an
-expression is written first, as lines before it. `operands` keeps evaluation in order when that
-happens. Statement forms take a *destination*: a slot, `RETURN` or `DISCARD`.
-
-Operand kinds: a *local* is a Python slot, a *constant* is written out, and only what is left is
-computed; `atom` turns any expression into one of the first two.
+Expressions come back as Python text to put where the value is wanted; what cannot be said in an expression is
+written first, as lines before it. `operands` keeps evaluation in order when that happens. Statement forms
+take a *destination*: a slot, `RETURN` or `DISCARD`.
 """
 
 from __future__ import annotations
 
 from harnpy.syntax import ast
+from harnpy.vm.emit.operand import NIL, Operand, Slot, Temp, is_fixed, reading
 from harnpy.vm.emit.writer import Line, mark
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from harnpy.vm.emit.unit import UnitEmitter
+    from harnpy.vm.emit.unit import UnitDraft
     from harnpy.vm.resolve.scopes import FunctionScope, Variable
 
     Destination = str
@@ -27,10 +25,10 @@ DISCARD = "discard"
 
 #: Python's own limits on nested blocks (20) and indentation (100), with room for what we add.
 _MAX_INDENT = 90
-
-
 #: From this length on an expression is put into a slot before it grows further.
 _LONG = 1000
+#: Statements after which nothing else runs, so that they need no value.
+_LEAVING = (ast.Return, ast.Throw, ast.Break, ast.Continue)
 
 
 class TooDeep(Exception):
@@ -44,11 +42,10 @@ class TooDeep(Exception):
 class Emitter:
     """The state of one function's translation."""
 
-    def __init__(self, unit: UnitEmitter, function: FunctionScope) -> None:
+    def __init__(self, unit: UnitDraft, function: FunctionScope) -> None:
         self.unit = unit
         self.function = function
         self.refs = unit.resolution.refs
-        self.kinds = unit.kinds
         self.lines: list[Line] = []
         self.indent = 2
         self.temps = 0
@@ -56,6 +53,7 @@ class Emitter:
         self.loops: list[str | None] = []
         """Python loops around the current place: a Harn loop (None) or our own (its signal slot)."""
         self.protected = 0
+        """How many blocks are around the current place that have something to do after it."""
         self.deadlines: list[str] = []
         """The tokens of the `deadline` blocks around the current place."""
         self.uses_depth = False
@@ -63,7 +61,7 @@ class Emitter:
         self.may_tail = False
         self.generator = function.yields
         self.own: set[str] | None = None
-        """In a `defer` body, a nested Python function: the variables that are its own …"""
+        """In a `defer` body, a nested Python function: the slots that are its own …"""
         self.outer: set[str] = set()
         """… and those of the function around it that it assigns."""
 
@@ -85,7 +83,7 @@ class Emitter:
         self.indent -= 1
 
     def apart(self, write: Callable[[], str]) -> tuple[str, list[Line]]:
-        """What ``write`` answers, and the lines it wrote, kept out of the text (one level deeper)."""
+        """What ``write`` returns, and the lines it wrote, kept out of the text (one level deeper)."""
         outside, self.lines = self.lines, []
         self.indent += 1
         text = write()
@@ -93,9 +91,9 @@ class Emitter:
         inside, self.lines = self.lines, outside
         return text, inside
 
-    def temp(self) -> str:
+    def temp(self) -> Temp:
         self.temps += 1
-        return f"t{self.temps}"
+        return Temp(f"t{self.temps}")
 
     def assign(self, slot: str, text: str) -> None:
         if text != slot:
@@ -103,42 +101,44 @@ class Emitter:
         self.assigned(slot)
 
     def assigned(self, slot: str) -> None:
-        """Note the assignment, so that a nested Python function declares it nonlocal."""
-        ours = self.own is None or slot in self.own or is_temp(slot)
-        if not ours and slot.isidentifier():
+        """Note the assignment, so that a nested Python function declares the slot nonlocal."""
+        ours = self.own is None or slot in self.own or isinstance(slot, Temp)
+        if not ours and isinstance(slot, Slot):
             self.outer.add(slot)
 
     # --- expressions ------------------------------------------------------------------------------
 
     def expr(self, node: ast.Node, into: str | None = None) -> str:
-        """Python text for the value of ``node``; ``into`` may be assigned on the way to it."""
-        from harnpy.vm.emit.tables import EXPRESSIONS, FORMS
-
+        """Python text for the value of ``node``; ``into``, a slot, may be assigned on the way to it."""
+        writers = self.unit.writers
         kind = type(node)
-        if kind in FORMS:
+        if form := writers.forms.get(kind):
             slot = into or self.temp()
-            FORMS[kind](self, node, slot)
+            form(self, node, slot)
             return slot
-        return self.short(EXPRESSIONS[kind](self, node, into))
+        return self.short(writers.expressions[kind](self, node, into))
 
     def short(self, text: str) -> str:
         """``text``, or a slot that holds it once it is long: Python nests parentheses 200 deep."""
         return text if len(text) < _LONG else self.settle(text)
 
-    def atom(self, node: ast.Node) -> str:
-        """The value of ``node`` as a slot or a constant."""
+    def atom(self, node: ast.Node) -> Operand:
+        """The value of ``node`` in a slot, or as a constant."""
         return self.settle(self.expr(node))
 
-    def settle(self, text: str) -> str:
-        """``text`` itself when it is a slot or constant, else a new slot that holds it."""
-        return text if is_atom(text) else self.fresh(text)
+    def settle(self, text: str) -> Operand:
+        """``text`` itself when its value is at hand, else a new slot that holds it."""
+        return text if isinstance(text, Operand) else self.fresh(text)
 
-    def slot(self, node: ast.Node) -> str:
+    def slot(self, node: ast.Node) -> Slot:
         """The value of ``node`` in a slot, for uses that a constant does not allow."""
-        text = self.expr(node)
-        return text if text.isidentifier() and not is_constant(text) else self.fresh(text)
+        return self.held(self.expr(node))
 
-    def fresh(self, text: str) -> str:
+    def held(self, text: str) -> Slot:
+        """``text`` itself when it is a slot, else a new slot that holds it."""
+        return text if isinstance(text, Slot) else self.fresh(text)
+
+    def fresh(self, text: str) -> Temp:
         slot = self.temp()
         self.line(f"{slot} = {text}")
         return slot
@@ -152,27 +152,21 @@ class Emitter:
             if len(self.lines) > before:
                 disturbs = self.unit.assigns_locals(node)
                 for i, earlier in enumerate(texts):
-                    if not is_atom(earlier) or (disturbs and not is_fixed(earlier)):
+                    if not isinstance(earlier, Operand) or (disturbs and not is_fixed(earlier)):
                         texts[i] = slot = self.temp()
                         self.lines.insert(before, Line(self.indent, f"{slot} = {earlier}", self.offset))
                         before += 1
             texts.append(text)
         return texts
 
-    def atoms(self, nodes: Sequence[ast.Node]) -> list[str]:
+    def atoms(self, nodes: Sequence[ast.Node]) -> list[Operand]:
         return [self.settle(text) for text in self.operands(nodes)]
-
-    def cond(self, node: ast.Node) -> str:
-        """Python text that is true or false as ``node`` is truthy or falsy."""
-        from harnpy.vm.emit.operators import condition
-
-        return condition(self, node)
 
     def mark(self, node: ast.Node, text: str) -> str:
         return mark(text, node.start)
 
     def kind(self, node: ast.Node) -> str:
-        return self.kinds.kind(node)
+        return self.unit.kinds.kind(node)
 
     def depth(self) -> str:
         """The slot that holds the depth of the functions called from here."""
@@ -183,26 +177,25 @@ class Emitter:
 
     def into(self, node: ast.Node, dest: Destination) -> None:
         """Write ``node`` so that its value ends up in ``dest``."""
-        from harnpy.vm.emit.tables import EXPRESSIONS, FORMS, STATEMENTS
-
+        writers = self.unit.writers
         before, self.offset = self.offset, node.start
         kind = type(node)
-        if kind in FORMS:
-            FORMS[kind](self, node, dest)
-        elif kind in STATEMENTS:
-            STATEMENTS[kind](self, node)
-            if dest != DISCARD and kind not in (ast.Return, ast.Throw, ast.Break, ast.Continue):
-                self.store(dest, "None")
+        if form := writers.forms.get(kind):
+            form(self, node, dest)
+        elif statement := writers.statements.get(kind):
+            statement(self, node)
+            if dest != DISCARD and kind not in _LEAVING:
+                self.store(dest, NIL)
         else:
             slot = dest if dest not in (RETURN, DISCARD) else None
-            self.store(dest, EXPRESSIONS[kind](self, node, slot))
+            self.store(dest, writers.expressions[kind](self, node, slot))
         self.offset = before
 
     def store(self, dest: Destination, text: str) -> None:
         if dest == RETURN:
             self.give(text)
         elif dest == DISCARD:
-            if not is_atom(text):
+            if not isinstance(text, Operand):
                 self.line(text)
         else:
             self.assign(dest, text)
@@ -210,7 +203,7 @@ class Emitter:
     def give(self, text: str) -> None:
         """Return ``text`` from the function; a generator's return value is not seen (02 §18)."""
         if self.generator:
-            if not is_atom(text):
+            if not isinstance(text, Operand):
                 self.line(text)
             self.line("return")
         else:
@@ -228,9 +221,9 @@ class Emitter:
             return
         for variable in scope.late:
             self.line(f"{variable.box} = [UNSET]")
-            self.declared(variable.box)
+            self.declare_slot(variable.box)
         for variable in scope.shells:
-            self.assign_new(variable, f"shell({variable.name!r}, {self.unit.params_text(variable)})")
+            self.assign_new(variable, f"shell({variable.name!r}, {parameters_text(variable)})")
 
     def statements(self, statements: Sequence[ast.Node], dest: Destination) -> None:
         for statement in statements[:-1]:
@@ -238,41 +231,40 @@ class Emitter:
         if statements:
             self.into(statements[-1], dest)
         elif dest != DISCARD:
-            self.store(dest, "None")
+            self.store(dest, NIL)
 
-    # --- variables ---------------------------------------------------------------------------------
+    # --- variables --------------------------------------------------------------------------------
 
-    def declared(self, slot: str) -> None:
+    def declared_by(self, node: ast.Node, name: str) -> Variable:
+        """The variable that ``node`` declares under ``name``."""
+        return self.unit.resolution.variables[id(node), name]
+
+    def refuses(self, node: ast.Node, name: str) -> bool:
+        """Whether ``node`` may not declare ``name``, which is taken (02 §8); if so, write the error."""
+        if (id(node), name) not in self.unit.resolution.redeclared:
+            return False
+        self.line(f"redeclared({name!r})")
+        return True
+
+    def declare_slot(self, slot: str) -> None:
         if self.own is not None:
             self.own.add(slot)
 
     def assign_new(self, variable: Variable, text: str) -> None:
         """Give a variable its first value."""
-        self.declared(variable.python)
-        self.assign(variable.python, text)
-        self.boxed(variable)
+        self.declare_slot(variable.python)
+        self.assign(reading(variable), text)
+        self.show_in_box(variable)
 
-    def boxed(self, variable: Variable) -> None:
+    def show_in_box(self, variable: Variable) -> None:
         """After an assignment: show the value to the closures that look the name up late."""
         if variable.late and not variable.in_box:
             self.line(f"{variable.box}[0] = {variable.python}")
 
 
-def is_temp(text: str) -> bool:
-    return text[0] == "t" and text[1:].isdigit()
-
-
-def is_atom(text: str) -> bool:
-    """Whether ``text`` is a slot or a constant."""
-    return text.isidentifier() or is_constant(text)
-
-
-def is_constant(text: str) -> bool:
-    if text in ("None", "True", "False") or text.lstrip("-").replace(".", "", 1).isdigit():
-        return True
-    return text[0] in "'\"" and text[-1] == text[0] and text[0] not in text[1:-1]
-
-
-def is_fixed(text: str) -> bool:
-    """Whether nothing that runs in between can change what ``text`` reads."""
-    return is_temp(text) or is_constant(text)
+def parameters_text(variable: Variable) -> str:
+    """The parameters of the `fn` that a variable holds, and whether the last takes the rest."""
+    fn = variable.fn
+    assert fn
+    rest = bool(fn.params) and fn.params[-1].rest
+    return f"{tuple(param.name for param in fn.params)!r}, {rest}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harnpy.syntax import ast
+from harnpy.vm.emit.operand import NIL, Constant, Slot
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,24 +13,24 @@ if TYPE_CHECKING:
 
 
 def integer(e: Emitter, node: ast.Int, into: str | None) -> str:
-    return repr(node.value)
+    return Constant(node.value)
 
 
 def floating(e: Emitter, node: ast.Float, into: str | None) -> str:
     text = repr(node.value)
-    return text if text != "inf" else 'float("inf")'
+    return Constant(text) if text != "inf" else 'float("inf")'
 
 
 def string(e: Emitter, node: ast.Str, into: str | None) -> str:
-    return ascii(node.value)
+    return Constant(ascii(node.value))
 
 
 def boolean(e: Emitter, node: ast.Bool, into: str | None) -> str:
-    return "True" if node.value else "False"
+    return Constant(node.value)
 
 
 def nil(e: Emitter, node: ast.Nil, into: str | None) -> str:
-    return "None"
+    return NIL
 
 
 def duration(e: Emitter, node: ast.Duration, into: str | None) -> str:
@@ -46,15 +47,13 @@ def interpolation(e: Emitter, node: ast.Interp, into: str | None) -> str:
             pieces.append(ascii(part.value)[1:-1].replace("{", "{{").replace("}", "}}").replace('"', r"\""))
             continue
         atom = next(atoms)
-        if e.kind(part) in ("int", "str") and atom.isidentifier():
+        if not isinstance(atom, Slot):
+            pieces.append("{" + e.fresh(f"display({atom})") + "}")
+        elif e.kind(part) in ("int", "str"):
             pieces.append("{" + atom + "}")
-        elif atom.isidentifier() and atom not in ("None", "True", "False"):
+        else:
             test = f"type({atom}) is str or type({atom}) is int"
             pieces.append("{" + f"{atom} if {test} else display({atom})" + "}")
-        else:
-            slot = e.temp()
-            e.line(f"{slot} = display({atom})")
-            pieces.append("{" + slot + "}")
     return 'f"' + "".join(pieces) + '"'
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from harnpy.syntax import ast
 from harnpy.vm.emit.assign import bind
 from harnpy.vm.emit.function import DISCARD
+from harnpy.vm.emit.logic import condition
+from harnpy.vm.emit.operand import reading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +20,7 @@ _POLL = "if signal.pending: poll()"
 
 
 def while_(e: Emitter, node: ast.While) -> None:
-    cond, lines = e.apart(lambda: e.cond(node.cond))
+    cond, lines = e.apart(lambda: condition(e, node.cond))
 
     def body() -> None:
         if lines:
@@ -41,24 +43,24 @@ def for_(e: Emitter, node: ast.For) -> None:
     pattern = node.pattern
     simple = None
     if isinstance(pattern, ast.NamePattern) and pattern.name != "_":
-        simple = e.unit.resolution.variables[id(pattern), pattern.name]
-    slot = simple.python if simple else e.temp()
+        simple = e.declared_by(pattern, pattern.name)
+    slot = reading(simple) if simple else e.temp()
     if simple:
-        e.declared(slot)
+        e.declare_slot(slot)
         e.assigned(slot)
 
     def body() -> None:
         e.line(_POLL)
         e.open_scope(node)
         if simple:
-            e.boxed(simple)
+            e.show_in_box(simple)
         else:
             bind(e, pattern, slot)
         e.loops.append(None)
         e.statements(node.body.statements, DISCARD)
         e.loops.pop()
 
-    target = slot if slot.isidentifier() else e.temp()
+    target = e.temp() if simple and simple.in_table else slot
     if target != slot:
         inner = body
 

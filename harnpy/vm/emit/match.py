@@ -7,6 +7,7 @@ all before it fitted. So an expression in a pattern sees the names to its left, 
 from __future__ import annotations
 
 from harnpy.syntax import ast
+from harnpy.vm.emit.logic import condition
 from harnpy.vm.resolve.tree import enum_variant
 
 TYPE_CHECKING = False
@@ -41,7 +42,7 @@ def one_arm(e: Emitter, arm: ast.Arm, value: str, done: str, dest: Destination) 
 
     def chosen() -> None:
         if arm.guard is not None:
-            e.suite(f"if {e.cond(arm.guard)}", run)
+            e.suite(f"if {condition(e, arm.guard)}", run)
         else:
             run()
 
@@ -129,4 +130,4 @@ def key_text(entry: ast.DictEntry) -> str:
 def give(e: Emitter, name: ast.Name, text: str) -> None:
     """Bind a name of a pattern; what is absent is nil."""
     if name.name != "_":
-        e.assign_new(e.unit.resolution.variables[id(name), name.name], text)
+        e.assign_new(e.declared_by(name, name.name), text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harnpy.syntax import ast
 from harnpy.vm.emit.function import DISCARD
+from harnpy.vm.emit.operand import NIL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ def select(e: Emitter, node: ast.Select, dest: Destination) -> None:
 def arm(e: Emitter, case: ast.SelectCase, item: str, dest: Destination) -> None:
     e.open_scope(case)
     if case.name != "_":
-        e.assign_new(e.unit.resolution.variables[id(case), case.name or ""], item)
-    # Let go of the item, so that the arm's slot is its only holder.
+        e.assign_new(e.declared_by(case, case.name or ""), item)
+    # Let go of the item, so that the arm's variable is its only holder.
     e.line(f"{item} = None")
     e.block(case.body, dest)
 
@@ -41,7 +42,7 @@ def otherwise(e: Emitter, case: ast.SelectCase | None, dest: Destination, inside
         if case is not None:
             e.block(case.body, dest)
         else:
-            e.store(dest, "None")
+            e.store(dest, NIL)
 
     if not inside:
         body()

@@ -1,22 +1,22 @@
-"""The simple statements."""
+"""Statements without blocks of their own, imports, structs, skills and eval packs."""
 
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.vm.emit.calls import tail_call
-from harnpy.vm.emit.function import DISCARD, RETURN
+from harnpy.vm.emit.function import DISCARD, RETURN, parameters_text
+from harnpy.vm.emit.logic import condition
+from harnpy.vm.emit.operand import NIL, Operand
+from harnpy.vm.emit.tail_calls import tail_call
 from harnpy.vm.resolve.tree import pack_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from harnpy.vm.emit.function import Emitter
 
-_LATER: dict[type[ast.Node], str] = {ast.Mutex: "`mutex`"}
-
 
 def return_(e: Emitter, node: ast.Return) -> None:
     if node.value is None:
-        e.give("None")
+        e.give(NIL)
     elif not tail_call(e, node.value):
         e.into(node.value, RETURN)
 
@@ -29,7 +29,7 @@ def throw(e: Emitter, node: ast.Throw) -> None:
 
 def yield_(e: Emitter, node: ast.Yield | ast.Emit) -> None:
     """Hand an item to the consumer; outside a generator it does nothing (02 §18)."""
-    text = e.expr(node.value) if node.value else "None"
+    text = e.expr(node.value) if node.value else NIL
     if e.generator and e.deadlines:
         # The consumer is another task (05 §1.1): this one's clock is not its own.
         paused = e.temp()
@@ -39,12 +39,12 @@ def yield_(e: Emitter, node: ast.Yield | ast.Emit) -> None:
         e.line(f"resume_deadlines({paused})")
     elif e.generator:
         e.line(f"yield {text}")
-    elif not text.isidentifier():
+    elif not isinstance(text, Operand):
         e.line(text)
 
 
 def guard(e: Emitter, node: ast.Guard) -> None:
-    e.suite(f"if not {e.cond(node.cond)}", lambda: e.block(node.otherwise, DISCARD))
+    e.suite(f"if not {condition(e, node.cond)}", lambda: e.block(node.otherwise, DISCARD))
 
 
 def require(e: Emitter, node: ast.Require) -> None:
@@ -52,35 +52,33 @@ def require(e: Emitter, node: ast.Require) -> None:
         text = e.expr(node.message) if node.message else "'require condition failed'"
         e.line(f"raise Thrown({text})")
 
-    e.suite(f"if not {e.cond(node.cond)}", fail)
+    e.suite(f"if not {condition(e, node.cond)}", fail)
 
 
 def struct(e: Emitter, node: ast.StructDecl) -> None:
     """The name is a constructor function too (02 §15.1)."""
-    if (id(node), node.name) in e.unit.resolution.redeclared:
-        e.line(f"redeclared({node.name!r})")
+    if e.refuses(node, node.name):
         return
-    variable = e.unit.resolution.variables[id(node), node.name]
+    variable = e.declared_by(node, node.name)
     names = tuple(field.name for field in node.fields)
     e.assign_new(variable, f"constructor({node.name!r}, {names!r})")
 
 
 def skill(e: Emitter, node: ast.SkillDecl) -> None:
     """The name is a registry of one skill, made by `skill_define` (07 §13.1)."""
-    if (id(node), node.name) in e.unit.resolution.redeclared:
-        e.line(f"redeclared({node.name!r})")
+    if e.refuses(node, node.name):
         return
     values = e.operands([field.value for field in node.fields])
     fields = [f"{field.name!r}: {value}" for field, value in zip(node.fields, values, strict=True)]
     define, empty = e.unit.builtin_function("skill_define"), e.unit.builtin_function("skill_registry")
     text = f"{define}(vm, {empty}(vm), {node.name!r}, {{{', '.join(fields)}}})"
-    e.assign_new(e.unit.resolution.variables[id(node), node.name], e.mark(node, text))
+    e.assign_new(e.declared_by(node, node.name), e.mark(node, text))
 
 
 def import_(e: Emitter, node: ast.Import) -> None:
     """What an import binds are variables like any others; it is run before them all (06 §1)."""
     variables = e.unit.resolution.imported[id(node)]
-    wanted = ", ".join(f"{variable.name!r}: ({e.unit.params_text(variable)})" for variable in variables)
+    wanted = ", ".join(f"{variable.name!r}: ({parameters_text(variable)})" for variable in variables)
     brought = e.temp()
     bring = "bring" if node in e.unit.program.items else "bring_again"
     e.line(f"{brought} = {bring}({node.path!r}, {node.names!r}, {{{wanted}}})")
@@ -90,22 +88,20 @@ def import_(e: Emitter, node: ast.Import) -> None:
 
 def eval_pack(e: Emitter, node: ast.EvalPack) -> None:
     """The name is the manifest of the fields; then the statements run, unless it is only bound (08 §8.7)."""
-    resolution = e.unit.resolution
-    if (id(node), node.name) in resolution.redeclared:
-        e.line(f"redeclared({node.name!r})")
+    if e.refuses(node, node.name):
         return
     given = {"id": repr(node.id or node.name)}
     values = e.atoms([field.value for field in node.fields])
     given |= {field.name: value for field, value in zip(node.fields, values, strict=True)}
     entries = ", ".join(f"{name!r}: {value}" for name, value in given.items())
     normalise = e.unit.builtin_function("eval_pack_manifest")
-    manifest = resolution.variables[id(node), node.name]
+    manifest = e.declared_by(node, node.name)
     e.assign_new(manifest, e.mark(node, f"{normalise}(vm, {{{entries}}})"))
-    if id(node) in resolution.bound_only:
+    if id(node) in e.unit.resolution.bound_only:
         return
     for owner, name in pack_names(node):
         value = given[name] if owner is not node else f"{manifest.python}[{name!r}]"
-        e.assign_new(resolution.variables[id(owner), name], value)
+        e.assign_new(e.declared_by(owner, name), value)
     e.open_scope(node)
     e.statements(node.body, DISCARD)
     if node.summarize is not None:
@@ -120,6 +116,6 @@ def block(e: Emitter, node: ast.Block) -> None:
     e.block(node, DISCARD)
 
 
-def later(e: Emitter, node: ast.Node) -> None:
-    """A construct whose meaning a later version brings: running it says so."""
-    e.line(f"unsupported({_LATER[type(node)]!r})")
+def mutex(e: Emitter, node: ast.Mutex) -> None:
+    """Parsed, but not run yet: running it reports that."""
+    e.line("unsupported('`mutex`')")

@@ -1,8 +1,4 @@
-"""Which function writes which node. A new construct adds a row; nothing else grows.
-
-`EXPRESSIONS` answer Python text; `FORMS` (blocks with a value) put it into a destination; `STATEMENTS`
-have none.
-"""
+"""Which function writes which node. A new construct adds a row; nothing else grows."""
 
 from __future__ import annotations
 
@@ -11,9 +7,10 @@ from harnpy.vm.emit import (
     access,
     assign,
     calls,
+    closures,
     control,
-    functions,
     literals,
+    logic,
     loops,
     operators,
     statements,
@@ -21,13 +18,13 @@ from harnpy.vm.emit import (
 )
 from harnpy.vm.emit import match as matching
 from harnpy.vm.emit import select as selecting
+from harnpy.vm.emit.unit import Writers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
+    from harnpy.vm.emit.unit import Writer
 
-EXPRESSIONS: dict[type[ast.Node], Callable[..., str]] = {
+_EXPRESSIONS: dict[type[ast.Node], Writer] = {
     ast.Int: literals.integer,
     ast.Float: literals.floating,
     ast.Str: literals.string,
@@ -45,20 +42,20 @@ EXPRESSIONS: dict[type[ast.Node], Callable[..., str]] = {
     ast.Slice: access.slice_,
     ast.Unary: operators.unary,
     ast.Binary: operators.binary,
-    ast.Ternary: operators.ternary,
+    ast.Ternary: logic.ternary,
     ast.RangeTo: operators.range_to,
     ast.Pipe: calls.pipe,
     ast.Call: calls.call,
     ast.MethodCall: calls.method_call,
     ast.Propagate: control.propagate,
     ast.TryStar: control.try_star,
-    ast.Closure: functions.closure,
-    ast.FnExpr: functions.closure,
-    ast.Spawn: functions.spawn,
-    ast.Parallel: functions.parallel,
+    ast.Closure: closures.closure,
+    ast.FnExpr: closures.closure,
+    ast.Spawn: closures.spawn,
+    ast.Parallel: closures.parallel,
 }
 
-FORMS: dict[type[ast.Node], Callable[[Any, Any, str], None]] = {
+_FORMS: dict[type[ast.Node], Writer] = {
     ast.If: control.if_,
     ast.Match: matching.match,
     ast.Try: control.try_,
@@ -67,7 +64,7 @@ FORMS: dict[type[ast.Node], Callable[[Any, Any, str], None]] = {
     ast.Select: selecting.select,
 }
 
-STATEMENTS: dict[type[ast.Node], Callable[[Any, Any], None]] = {
+_STATEMENTS: dict[type[ast.Node], Writer] = {
     ast.Let: assign.let,
     ast.Assign: assign.assign,
     ast.For: loops.for_,
@@ -80,9 +77,9 @@ STATEMENTS: dict[type[ast.Node], Callable[[Any, Any], None]] = {
     ast.Emit: statements.yield_,
     ast.Guard: statements.guard,
     ast.Require: statements.require,
-    ast.Defer: functions.defer,
-    ast.FnDecl: functions.declaration,
-    ast.ImplDecl: functions.impl,
+    ast.Defer: closures.defer,
+    ast.FnDecl: closures.declaration,
+    ast.ImplDecl: closures.impl,
     ast.StructDecl: statements.struct,
     ast.EnumDecl: statements.nothing,
     ast.InterfaceDecl: statements.nothing,
@@ -94,5 +91,7 @@ STATEMENTS: dict[type[ast.Node], Callable[[Any, Any], None]] = {
     ast.ToolDecl: tools.declaration,
     ast.SkillDecl: statements.skill,
     ast.EvalPack: statements.eval_pack,
-    ast.Mutex: statements.later,
+    ast.Mutex: statements.mutex,
 }
+
+WRITERS = Writers(_EXPRESSIONS, _FORMS, _STATEMENTS)

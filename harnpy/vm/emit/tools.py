@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.vm.emit.functions import fn_text, make
+from harnpy.vm.emit.closures import fn_text, make
 from harnpy.vm.resolve.schemas import json_schema
 
 TYPE_CHECKING = False
@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 
 def declaration(e: Emitter, node: ast.ToolDecl) -> None:
     resolution = e.unit.resolution
-    if (id(node), node.name) in resolution.redeclared:
-        e.line(f"redeclared({node.name!r})")
+    if e.refuses(node, node.name):
         return
     parameters = _parameters(e, node)
     fields = [f"'parameters': {{{', '.join(parameters)}}}"]
@@ -25,7 +24,7 @@ def declaration(e: Emitter, node: ast.ToolDecl) -> None:
     define, empty = e.unit.builtin_function("tool_define"), e.unit.builtin_function("tool_registry")
     config = f"{{{', '.join(fields)}}}"
     text = f"{define}(vm, {empty}(vm), {node.name!r}, {node.description or ''!r}, {config})"
-    e.assign_new(resolution.variables[id(node), node.name], e.mark(node, text))
+    e.assign_new(e.declared_by(node, node.name), e.mark(node, text))
 
 
 def _parameters(e: Emitter, node: ast.ToolDecl) -> list[str]:

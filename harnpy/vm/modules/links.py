@@ -9,8 +9,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Never
 
-    from harnpy.vm.compile import Unit
     from harnpy.vm.modules.loader import Module, Names
+    from harnpy.vm.unit import Unit
     from harnpy.vm.values.objects import Fn
     from harnpy.vm.vm import Vm
 

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from harnpy.syntax.errors import CompileFault, SourceFault
-    from harnpy.vm.compile import Unit
     from harnpy.vm.modules.paths import Place
     from harnpy.vm.modules.surface import Request, Surface
+    from harnpy.vm.unit import Unit
     from harnpy.vm.values.objects import Fn
     from harnpy.vm.vm import Vm
 
@@ -172,10 +172,10 @@ def _run(vm: Vm, module: Module, brought: Imports) -> None:
 
 def _compiled(vm: Vm, module: Module, brought: Imports) -> Unit:
     from harnpy.syntax.errors import SourceFault
-    from harnpy.vm.compile import load_module
+    from harnpy.vm.compile import module_unit
 
     try:
-        return load_module(module.source, module.name, vm.builtins, brought)
+        return module_unit(module.source, module.name, vm.builtins, brought)
     except SourceFault as fault:
         where = f" in {module.name}" if module.place.bundled else ""
         raise RuntimeFault(f"Import {_stage(fault)} error{where}: {fault.message}") from None

@@ -8,56 +8,17 @@ from __future__ import annotations
 
 import sys
 
+from harnpy.vm.emit import protocol
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import CodeType
     from typing import Any
 
-    from harnpy.vm.compile import Unit
     from harnpy.vm.modules.links import Linker
+    from harnpy.vm.unit import Unit
     from harnpy.vm.values.objects import Fn
     from harnpy.vm.vm import Vm
-
-#: Helpers by where they are: a module of `harnpy.vm`, or an attribute of the Vm.
-_HELPERS = {
-    "values.objects": "Builtin Duration EnumValue Fn Generator Stream Struct display",
-    "errors": "Interrupted Thrown",
-    "declare.arguments": "reject",
-    "run.backtrace": "caught",
-    "run.parameter_types": "check_parameter",
-    "values.in_place": "SOLE read_path store_path",
-    "values.operators": (
-        "add sub mul div mod power neg wrap eq ne lt gt le ge in_ index slice_ get_prop get_prop_optional "
-        "get_path set_prop set_index range_to spread_list spread_dict destructure_dict destructure_list "
-        "iterate_for"
-    ),
-    "run.calls": (
-        "FAILURES MISSING UNSET again alive as_result bad_propagation construct constructor err field "
-        "immutable make_struct overflow payload redeclared retry_count run_defers unsupported"
-    ),
-    "vm.calls": (
-        "TAIL bouncing call call_builtin call_dynamic call_from_frames call_late call_named fill generator "
-        "pipe read_dynamic read_late shell tail tail_named tail_pipe undefined_builtin undefined_variable"
-    ),
-    "vm.tasks": (
-        "await_task cancel_gracefully cancel_task deadline_begin deadline_end is_cancelled parallel "
-        "pause_deadlines resume_deadlines select select_limit spawn"
-    ),
-    "vm": "poll signal",
-}
-_WHERE = {name: place for place, names in _HELPERS.items() for name in names.split()}
-
-
-def helpers_used(code: CodeType) -> list[str]:
-    """The helpers that ``code``, or a function in it, refers to."""
-    found: set[str] = set()
-    codes = [code]
-    while codes:
-        top = codes.pop()
-        found.update(top.co_names)
-        codes += [constant for constant in top.co_consts if type(constant) is type(code)]
-    return sorted(found & _WHERE.keys())
 
 
 def namespace(
@@ -70,9 +31,9 @@ def namespace(
     for name in unit.called:
         _bind_when_called(vm, space, name)
     for name in unit.valued:
-        space[f"v_{name.replace('.', '__')}_"] = vm.builtins.bound(name)
+        space[protocol.builtin_value(name)] = vm.builtins.bound(name)
     for name in unit.globals:
-        space[f"g_{name}_"] = vm.global_value(name)
+        space[protocol.global_value(name)] = vm.global_value(name)
     if unit.methods:
         space.update(_method_tables(unit, impls))
     if linker:
@@ -84,7 +45,7 @@ def namespace(
 
 def _bind_when_called(vm: Vm, space: dict[str, Any], name: str) -> None:
     """Let the first call of a builtin load its module: a library names more of them than a run needs."""
-    variable = f"b_{name.replace('.', '__')}_"
+    variable = protocol.builtin_function(name)
 
     def first(vm: Vm, *args: Any) -> Any:
         function = space[variable] = vm.builtins.direct(name)
@@ -94,7 +55,7 @@ def _bind_when_called(vm: Vm, space: dict[str, Any], name: str) -> None:
 
 
 def _helper(vm: Vm, name: str) -> Any:
-    place = _WHERE[name]
+    place = protocol.HELPERS[name]
     if place == "vm" or place.startswith("vm."):
         owner: Any = vm
         for part in place.split(".")[1:]:
@@ -108,11 +69,9 @@ def _helper(vm: Vm, name: str) -> Any:
 def _method_tables(unit: Unit, impls: dict[str, dict[str, Fn]]) -> dict[str, Any]:
     from harnpy.vm.run.methods.dispatch import MethodTable
 
-    tables = {}
-    for name, count in unit.methods:
-        shown = name if name.isascii() else name.encode().hex()
-        tables[f"m_{shown}_{count}_"] = MethodTable(name, count, impls)
-    return tables
+    return {
+        protocol.method_table(name, count): MethodTable(name, count, impls) for name, count in unit.methods
+    }
 
 
 def _spread_method_call(vm: Vm, impls: dict[str, dict[str, Fn]]) -> Callable[..., Any]:

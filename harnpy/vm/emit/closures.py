@@ -1,0 +1,97 @@
+"""Nodes that make functions: `fn`, closures, the bodies of tasks, `impl` and `defer`."""
+
+from __future__ import annotations
+
+from harnpy.syntax import ast
+from harnpy.vm.emit.function import DISCARD, Emitter
+from harnpy.vm.emit.makers import is_rest, write_maker
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def declaration(e: Emitter, node: ast.FnDecl) -> None:
+    variable = e.declared_by(node, node.name)
+    if e.refuses(node, node.name):
+        return
+    if id(node) in e.unit.resolution.contested:
+        e.line(f"if {node.name!r} in bound: redeclared({node.name!r})")
+    body, trampoline = make(e, node, node.name, node.body, node.params)
+    if variable.shell:
+        e.line(f"fill({variable.python}, {body}, {trampoline})")
+    else:
+        e.assign_new(variable, fn_text(node.name, node.params, body, trampoline))
+
+
+def closure(e: Emitter, node: ast.Closure | ast.FnExpr, into: str | None) -> str:
+    body, trampoline = make(e, node, "<closure>", node.body, node.params)
+    return fn_text(None, node.params, body, trampoline)
+
+
+def fn_text(name: str | None, params: Sequence[ast.Param], body: str, trampoline: bool) -> str:
+    names = tuple(param.name for param in params)
+    if trampoline:
+        return f"bouncing({name!r}, {names!r}, {body}, {is_rest(params)})"
+    rest = ", True" if is_rest(params) else ""
+    return f"Fn({name!r}, {names!r}, {body}{rest})"
+
+
+def make(
+    e: Emitter, node: ast.Node, shown: str, body: ast.Block, params: Sequence[ast.Param]
+) -> tuple[str, bool]:
+    """Text that makes the Python function of ``node``, and whether it may return a tail call."""
+    function = e.unit.resolution.functions[id(node)]
+    maker = write_maker(Emitter(e.unit, function), shown, body, params)
+    captured = [
+        outer.python if not own.late or outer.captured_from else outer.box
+        for outer, own in function.captures.items()
+    ]
+    return f"{maker.name}({', '.join(captured)})", maker.may_tail
+
+
+def spawn(e: Emitter, node: ast.Spawn, into: str | None) -> str:
+    body, _ = make(e, node, "<task>", node.body, ())
+    return e.mark(node, f"spawn({body})")
+
+
+def parallel(e: Emitter, node: ast.Parallel, into: str | None) -> str:
+    limit = node.max_concurrent
+    texts = e.operands([node.source, limit] if limit else [node.source])
+    function = e.unit.resolution.functions[id(node)]
+    body, _ = make(e, node, "<task>", node.body, ())
+    cap = texts[1] if limit else "None"
+    kind = "stream" if node.stream else node.kind
+    takes = bool(function.params)
+    return e.mark(node, f"parallel({kind!r}, {texts[0]}, {body}, {takes}, {cap})")
+
+
+def impl(e: Emitter, node: ast.ImplDecl) -> None:
+    """Methods are found by the struct's name when they are called (02 §15.3)."""
+    for fn in node.methods:
+        body, trampoline = make(e, fn, f"{node.name}.{fn.name}", fn.body, fn.params)
+        text = fn_text(fn.name, fn.params, body, trampoline)
+        e.line(f"implement({node.name!r}, {fn.name!r}, {text})")
+
+
+def defer(e: Emitter, node: ast.Defer) -> None:
+    """A nested Python function: it sees the current values of the variables around it (02 §19.6)."""
+    name = e.temp().replace("t", "deferred")
+    outer_lines, outer_own, outer_outer = e.lines, e.own, e.outer
+    e.lines, e.own, e.outer = [], set(), set()
+    loops, e.loops = e.loops, []
+    generator, e.generator = e.generator, False
+    e.indent += 1
+    e.block(node.body, DISCARD)
+    e.line("return None")
+    e.indent -= 1
+    inner, assigned = e.lines, e.outer
+    e.lines, e.own, e.outer = outer_lines, outer_own, outer_outer
+    e.loops, e.generator = loops, generator
+    e.line(f"def {name}():")
+    if assigned:
+        e.line(f" nonlocal {', '.join(sorted(assigned))}")
+    e.lines.extend(inner)
+    e.line(f"defers.append({name})")
+    for slot in assigned:
+        e.assigned(slot)

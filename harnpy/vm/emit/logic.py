@@ -1,0 +1,78 @@
+"""Choices between values: `&&`, `||`, `!`, `??` and `?:`, and conditions. Spec: 02 §4."""
+
+from __future__ import annotations
+
+from harnpy.syntax import ast
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from harnpy.vm.emit.function import Emitter
+    from harnpy.vm.emit.writer import Line
+
+    #: A value's text, and the lines that must come before it.
+    Choice = tuple[str, list[Line]]
+
+
+def condition(e: Emitter, node: ast.Node) -> str:
+    """Text whose Python truth is the Harn truth of ``node``."""
+    if isinstance(node, ast.Binary) and node.op in ("&&", "||"):
+        return e.short(logic(e, node))
+    if isinstance(node, ast.Unary) and node.op == "!":
+        return e.short(f"(not {condition(e, node.operand)})")
+    return e.expr(node)
+
+
+def logic_value(e: Emitter, node: ast.Binary) -> str:
+    """`&&` and `||` give a bool (02 §4.2)."""
+    text = logic(e, node)
+    return text if decides(e, node) else f"(True if {text} else False)"
+
+
+def decides(e: Emitter, node: ast.Node) -> bool:
+    """Whether `condition` answers a bool for ``node``, and not just something truthy or falsy."""
+    if isinstance(node, ast.Binary) and node.op in ("&&", "||"):
+        return decides(e, node.left) and decides(e, node.right)
+    return e.kind(node) == "bool"
+
+
+def logic(e: Emitter, node: ast.Binary) -> str:
+    word = "and" if node.op == "&&" else "or"
+    left = condition(e, node.left)
+    right, lines = e.apart(lambda: condition(e, node.right))
+    if not lines:
+        return f"({left} {word} {right})"
+    slot = e.temp()
+    e.line(f"{slot} = {left}")
+    e.line(f"if {'' if word == 'and' else 'not '}{slot}:")
+    e.lines.extend(lines)
+    e.line(f" {slot} = {right}")
+    return slot
+
+
+def coalesce(e: Emitter, node: ast.Binary, into: str | None) -> str:
+    left = e.slot(node.left)
+    right, lines = e.apart(lambda: e.expr(node.right))
+    if not lines:
+        return f"({left} if {left} is not None else {right})"
+    return branch(e, f"{left} is None", (right, lines), (left, []))
+
+
+def ternary(e: Emitter, node: ast.Ternary, into: str | None) -> str:
+    cond = condition(e, node.cond)
+    then, then_lines = e.apart(lambda: e.expr(node.then))
+    otherwise, other_lines = e.apart(lambda: e.expr(node.otherwise))
+    if not then_lines and not other_lines:
+        return f"({then} if {cond} else {otherwise})"
+    return branch(e, cond, (then, then_lines), (otherwise, other_lines))
+
+
+def branch(e: Emitter, cond: str, then: Choice, otherwise: Choice) -> str:
+    """A choice between two values that each need lines of their own."""
+    slot = e.temp()
+    e.line(f"if {cond}:")
+    e.lines.extend(then[1])
+    e.line(f" {slot} = {then[0]}")
+    e.line("else:")
+    e.lines.extend(otherwise[1])
+    e.line(f" {slot} = {otherwise[0]}")
+    return slot

@@ -1,0 +1,156 @@
+"""A function literal as a *maker* at the top of the generated text.
+
+Called with the captured values, a maker returns the Python function. So capture is by value (02 §7.3), and
+makers are compiled once.
+"""
+
+from __future__ import annotations
+
+from harnpy.syntax import ast
+from harnpy.vm.emit.annotations import parameter_check
+from harnpy.vm.emit.function import DISCARD, RETURN
+from harnpy.vm.emit.operand import Slot
+from harnpy.vm.emit.writer import Line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from harnpy.vm.emit.function import Emitter
+    from harnpy.vm.resolve.scopes import FunctionScope, Variable
+
+
+class Maker:
+    """A maker by its name, and whether its function may return `TAIL`."""
+
+    __slots__ = ("may_tail", "name")
+
+    def __init__(self, name: str, may_tail: bool) -> None:
+        self.name = name
+        self.may_tail = may_tail
+
+
+def is_rest(params: Sequence[ast.Param]) -> bool:
+    """Whether the last parameter takes the rest of the arguments."""
+    return bool(params) and params[-1].rest
+
+
+def write_maker(e: Emitter, shown: str, body: ast.Block, params: Sequence[ast.Param]) -> Maker:
+    """Write the maker of the function that ``e`` was made for; backtraces call it ``shown``."""
+    function = e.function
+    number = e.unit.number_function(shown)
+    stream = isinstance(function.node, ast.FnDecl) and function.node.gen
+    e.generator = function.yields or stream
+    declared = isinstance(function.node, ast.FnDecl)
+    dest = DISCARD if declared or e.generator else RETURN
+
+    def inside() -> None:
+        e.open_scope(function.node)
+        e.statements(body.statements, dest)
+
+    prologue = captured_first(e, lambda: entry_checks(e, params))
+    main = captured_first(e, lambda: with_defers(e, inside) if function.defers else inside())
+    start = function.node.start
+    maker, name = f"make{number}", f"f{number}"
+    captures = list(function.captures.values())
+    heads = [head(variable) for variable in captures]
+    private = [f"{b.python} = {head(b)}" for b in captures if b.reassigned]
+    lines = [Line(0, f"def {maker}({', '.join(heads)}):", start)]
+    if e.generator:
+        lines += generator_lines(e, name, prologue, [*private], main, start, params, stream)
+    else:
+        lines.append(Line(1, f"def {name}({signature(function, params)}):", start))
+        lines.append(Line(2, "if d > 512: overflow()", start))
+        if e.uses_depth:
+            lines.append(Line(2, "if signal.pending: poll()", start))
+            lines.append(Line(2, "e = d + 1", start))
+        inner = [*(Line(2, text, start) for text in private), *prologue, *main]
+        if e.self_tail:
+            lines.append(Line(2, "while True:", start))
+            lines.append(Line(3, "if signal.pending: poll()", start))
+            inner = [Line(line.indent + 1, line.text, line.offset) for line in inner]
+            inner.append(Line(3, "return None", start))
+        lines += inner or [Line(2, "return None", start)]
+    lines.append(Line(1, f"return {name}", start))
+    e.unit.makers.extend(lines)
+    return Maker(maker, e.may_tail)
+
+
+def captured_first(e: Emitter, write: Callable[[], None]) -> list[Line]:
+    e.lines = []
+    write()
+    lines, e.lines = e.lines, []
+    return lines
+
+
+def head(variable: Variable) -> str:
+    """A captured value's name in the maker; a copy of its own when the function assigns to it."""
+    return variable.python + "_given" if variable.reassigned else variable.python
+
+
+def signature(function: FunctionScope, params: Sequence[ast.Param]) -> str:
+    names = [variable.python for variable in function.params]
+    defaults = [param.default is not None for param in params] or [False] * len(names)
+    rest = is_rest(params)
+    heads = [f"{n}={'MISSING' if d or rest else 'None'}" for n, d in zip(names, defaults, strict=True)]
+    return ", ".join(["d", *heads])
+
+
+def entry_checks(e: Emitter, params: Sequence[ast.Param]) -> None:
+    """Defaults for what was not passed, then the annotations (02 §9.2, §20)."""
+    for param, variable in zip(params, e.function.params, strict=False):
+        e.offset = param.start
+        if param.default is not None:
+            default = param.default
+            e.suite(
+                f"if {variable.python} is MISSING",
+                lambda d=default, v=variable: e.into(d, Slot(v.python)),  # type: ignore[misc]
+            )
+        elif is_rest(params):
+            e.line(f"if {variable.python} is MISSING: {variable.python} = {'[]' if param.rest else 'None'}")
+    for param, variable in zip(params, e.function.params, strict=False):
+        e.offset = param.start
+        if param.type is not None and not param.rest:
+            _check_annotation(e, param.name, param.type, variable.python)
+
+
+def _check_annotation(e: Emitter, name: str, type_: ast.Node, slot: str) -> None:
+    check = parameter_check(type_, e.unit.resolution)
+    if check is None:
+        return
+    text = f"check_parameter({name!r}, {slot}, {check.spec!r})"
+    quick = check.quick(slot)
+    e.line(f"if {quick}: {text}" if quick else text)
+
+
+def with_defers(e: Emitter, inside: Callable[[], None]) -> None:
+    e.line("defers = []")
+    e.suite("try", inside)
+    e.line("finally:")
+    e.line(" if alive(): run_defers(defers)")
+
+
+def generator_lines(
+    e: Emitter,
+    name: str,
+    prologue: list[Line],
+    private: list[str],
+    main: list[Line],
+    start: int,
+    params: Sequence[ast.Param],
+    stream: bool,
+) -> list[Line]:
+    """Arguments are bound and checked at the call; the body runs as items are asked for (02 §18)."""
+    names = ", ".join(["e", *(variable.python for variable in e.function.params)])
+    kind = "Stream" if stream else "Generator"
+    depth = [Line(2, "if d > 512: overflow()", start), Line(2, "e = d + 1", start)]
+    return [
+        Line(1, f"def {name}_items({names}):", start),
+        *(Line(2, text, start) for text in private),
+        Line(2, "if 0: yield", start),
+        *main,
+        Line(1, f"def {name}({signature(e.function, params)}):", start),
+        *depth,
+        *prologue,
+        Line(2, f"return generator({kind}, {name}_items({names}))", start),
+    ]

@@ -1,0 +1,83 @@
+"""The whole text of a unit: the makers of its functions, then `main`, which runs it."""
+
+from __future__ import annotations
+
+from harnpy.syntax import ast
+from harnpy.vm.emit.function import DISCARD, RETURN, Emitter
+from harnpy.vm.emit.makers import with_defers
+from harnpy.vm.emit.tables import WRITERS
+from harnpy.vm.emit.unit import UnitDraft
+from harnpy.vm.emit.writer import Line, render
+from harnpy.vm.resolve.tree import lineage, script_order, setup_order
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harnpy.vm.declare.table import BuiltinTable
+    from harnpy.vm.resolve.scopes import Resolution
+
+    #: The text of a unit, and the source offset of each of its lines.
+    Text = tuple[str, list[int]]
+
+
+def draft_of(program: ast.Program, resolution: Resolution, table: BuiltinTable) -> UnitDraft:
+    return UnitDraft(program, resolution, table, WRITERS)
+
+
+def program_text(unit: UnitDraft, entry: ast.Pipeline | None) -> Text:
+    """The text of a program that starts at ``entry``, or at its first statement; it defines ``main(d)``."""
+    return _main_text(unit, _script if entry is None else lambda e: _pipeline(e, entry))
+
+
+def input_text(unit: UnitDraft) -> Text:
+    """Like a script's, but `main` returns the value of a last expression (REPL)."""
+    return _main_text(unit, lambda e: e.statements(script_order(unit.program), RETURN))
+
+
+def module_text(unit: UnitDraft) -> Text:
+    """The text of a module: its declarations, and what it hands out."""
+    return _main_text(unit, _module, "module")
+
+
+def _main_text(unit: UnitDraft, body: Callable[[Emitter], None], shown: str = "pipeline") -> Text:
+    function = unit.resolution.functions[id(unit.program)]
+    e = Emitter(unit, function)
+    e.indent = 1
+    e.open_scope(unit.program)
+    if function.defers:
+        with_defers(e, lambda: body(e))
+    else:
+        body(e)
+    head = [Line(0, "def main(d):", 0)]
+    if e.uses_depth:
+        head.append(Line(1, "e = d + 1", 0))
+    unit.shown["main"] = shown
+    return render([*unit.makers, *head, *e.lines, Line(1, "return None", 0)])
+
+
+def _script(e: Emitter) -> None:
+    """Top-level statements in order; only an executed `return` gives a value (02 §10.5)."""
+    e.statements(script_order(e.unit.program), DISCARD)
+
+
+def _module(e: Emitter) -> None:
+    """Imports, variables, functions; then what its importers may have of them (06 §4)."""
+    program = e.unit.program
+    e.statements(setup_order(program), DISCARD)
+    functions = [node for node in program.items if isinstance(node, ast.FnDecl)]
+    published = {node.name: e.declared_by(node, node.name).python for node in functions}
+    e.line(f"publish({{{', '.join(f'{name!r}: {python}' for name, python in published.items())}}})")
+    for node in program.items:
+        if isinstance(node, ast.Import) and node.pub:
+            e.offset = node.start
+            e.line(f"pass_on({node.path!r}, {node.names!r})")
+
+
+def _pipeline(e: Emitter, entry: ast.Pipeline) -> None:
+    """The setup, the pipelines that ``entry`` extends, ``entry`` itself (02 §10.2, §10.4)."""
+    program = e.unit.program
+    e.statements(setup_order(program), DISCARD)
+    for pipeline in lineage(program, entry):
+        e.open_scope(pipeline)
+        e.statements(pipeline.body.statements, RETURN if pipeline is entry else DISCARD)

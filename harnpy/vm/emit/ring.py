@@ -1,0 +1,149 @@
+"""`+ - *` on ints: a tree of them in one Python expression. Spec: 02 §2.
+
+Modulo 2^64 they are a ring, so a tree of them is computed in Python ints and wrapped once. A test on 2^30
+comes first because CPython compares small ints faster. When a guard fails, the tree is done again operator
+by operator, which raises the right error at the right place.
+"""
+
+from __future__ import annotations
+
+from harnpy.syntax import ast
+from harnpy.vm.resolve.kinds import RING
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harnpy.vm.emit.function import Emitter
+
+#: The functions that do an operator for any values, or raise its error.
+SLOW = {
+    "+": "add", "-": "sub", "*": "mul", "/": "div", "%": "mod", "**": "power",
+    "==": "eq", "!=": "ne", "<": "lt", ">": "gt", "<=": "le", ">=": "ge", "in": "in_",
+}  # fmt: skip
+_NUMBERS = ("int", "num")
+
+#: A tree of more leaves than this is computed in parts: Python nests parentheses 200 deep at most.
+_MOST_LEAVES = 12
+
+
+def ring(e: Emitter, node: ast.Binary, into: str | None) -> str:
+    leaves: list[ast.Node] = []
+    ops: set[str] = set()
+    collect(node, leaves, ops)
+    kinds = [e.kind(leaf) for leaf in leaves]
+    texts = e.operands(leaves)
+    atoms = texts if all(k in _NUMBERS for k in kinds) else [e.settle(text) for text in texts]
+    wanted, test = ring_of(ops, kinds)
+    unknown = [a for a, k in zip(atoms, kinds, strict=True) if k not in wanted]
+    hopeless = any(k not in (*wanted, "any") for k in kinds)
+    slow = slow_tree(e, node, iter(atoms))
+    if hopeless:
+        return slow
+    slot = into or e.temp()
+    fast = fast_tree(node, iter(atoms))
+    wrap = test == "int"
+    if not unknown:
+        e.line(f"{slot} = {fast}")
+        if wrap:
+            wrap_line(e, node, slot, "")
+    else:
+        guards = " and ".join(f"type({a}) is {test}" for a in dict.fromkeys(unknown))
+        e.line(f"if {guards}:")
+        e.line(f" {slot} = {fast}")
+        if wrap:
+            wrap_line(e, node, slot, " ")
+        e.line(f"else: {slot} = {slow}")
+    e.assigned(slot)
+    return slot
+
+
+def ring_of(ops: set[str], kinds: list[str]) -> tuple[tuple[str, ...], str]:
+    """The kinds that the fast way is for, and the Python type that unknown leaves are tested for."""
+    for kind in ("str", "list"):
+        if kind in kinds and ops == {"+"}:
+            return (kind,), kind
+    return _NUMBERS, "int"
+
+
+def wrap_line(e: Emitter, node: ast.Binary, slot: str, pad: str) -> None:
+    """Reduce to 64 bits; adding or taking away a constant can only leave on one side."""
+    constant = isinstance(node.right, ast.Int) and not isinstance(node.left, ast.Binary)
+    if constant and node.op == "+":
+        test = f"{slot} > 1073741823"
+    elif constant and node.op == "-":
+        test = f"{slot} < -1073741823"
+    else:
+        test = f"{slot} > 1073741823 or {slot} < -1073741823"
+    e.line(f"{pad}if {test}: {slot} = wrap({slot})")
+
+
+def collect(node: ast.Node, leaves: list[ast.Node], ops: set[str]) -> None:
+    """The leaves of a ring tree, in order, and its operators.
+
+    A subtree whose errors must come first stays one leaf.
+    """
+    assert isinstance(node, ast.Binary)
+    ops.add(node.op)
+    for side in (node.left, node.right):
+        if is_ring(side) and fuses(node, side):
+            collect(side, leaves, ops)
+        else:
+            leaves.append(side)
+
+
+def is_ring(node: ast.Node) -> bool:
+    return isinstance(node, ast.Binary) and node.op in RING
+
+
+def fuses(parent: ast.Binary, side: ast.Node) -> bool:
+    """Whether ``side`` may be computed together with its parent.
+
+    Not when the tree grows too large, and a left side not when evaluating the right one could have
+    effects that an error of the left must prevent.
+    """
+    if leaf_count(side) >= _MOST_LEAVES:
+        return False
+    return side is parent.right or all_simple(parent.right)
+
+
+def leaf_count(node: ast.Node) -> int:
+    count, stack = 0, [node]
+    while stack and count < _MOST_LEAVES:
+        top = stack.pop()
+        if isinstance(top, ast.Binary) and top.op in RING:
+            stack.extend((top.left, top.right))
+        else:
+            count += 1
+    return count
+
+
+def all_simple(node: ast.Node) -> bool:
+    """Whether ``node`` only reads variables and constants."""
+    if isinstance(node, ast.Binary) and node.op in RING:
+        return all_simple(node.left) and all_simple(node.right)
+    return isinstance(node, ast.Name | ast.Int | ast.Float | ast.Str)
+
+
+def fast_tree(node: ast.Binary, atoms: Iterator[str]) -> str:
+    """The tree in Python operators."""
+
+    def side(child: ast.Node) -> str:
+        if isinstance(child, ast.Binary) and child.op in RING and fuses(node, child):
+            return f"({fast_tree(child, atoms)})"
+        return next(atoms)
+
+    left = side(node.left)
+    return f"{left} {node.op} {side(node.right)}"
+
+
+def slow_tree(e: Emitter, node: ast.Binary, atoms: Iterator[str]) -> str:
+    """The tree operator by operator, each with its place in the source."""
+
+    def side(child: ast.Node) -> str:
+        if isinstance(child, ast.Binary) and child.op in RING and fuses(node, child):
+            return slow_tree(e, child, atoms)
+        return next(atoms)
+
+    left = side(node.left)
+    return e.mark(node, f"{SLOW[node.op]}({left}, {side(node.right)})")
