@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 import harnpy.vm.compile
-from harnpy import Vm, VmError
+from harnpy import Vm, VmError, shipped
 from harnpy.syntax.errors import SourceFault
-from harnpy.vm.modules import paths
 from harnpy.vm.run.backtrace import render
 from harnpy.world import World
 from harnpy.world.streams import RealStreams
@@ -239,7 +238,7 @@ def test_a_path_that_can_be_no_file(write: Write, tmp_path: Path) -> None:
 def test_a_broken_bundled_module_is_named(
     write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(paths, "library", lambda: str(tmp_path))
+    monkeypatch.setattr(shipped, "directory", lambda _: str(tmp_path))
     write("broken.harn", "pub fn f( {")
     write("unended.harn", 'let x = "')
     for name, stage in (("broken", "parse"), ("unended", "lex")):
