@@ -5,26 +5,40 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from harnpy.vm.vm import RECURSION_LIMIT
-from tests.support import ROOT, Command
+from tests.clock import SimulatedClock, simulated_time
+from tests.support import PATIENCE, ROOT, Command
 
 # What the first Vm would do: hypothesis refuses a limit that changes under it.
 sys.setrecursionlimit(RECURSION_LIMIT)
 
 # Two cores shared by everything: how long one example takes says nothing about it. CI looks at the same
 # examples every time, so that a failure there is the change's; at a desk every run looks at new ones.
-settings.register_profile("harnpy", deadline=None, derandomize="CI" in os.environ)
+settings.register_profile(
+    "harnpy",
+    deadline=None,
+    derandomize="CI" in os.environ,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("harnpy")
 
 
 @pytest.fixture
+def clock() -> Iterator[SimulatedClock]:
+    """The test runs in simulated time."""
+    with simulated_time() as clock:
+        yield clock
+
+
+@pytest.fixture
 def harnpy(tmp_path: Path) -> Command:
-    """Run `harnpy ARGS` in `tmp_path`, as a user would; answers the finished process."""
+    """Run `harnpy ARGS` in `tmp_path`, as a user would; return the finished process."""
 
     def run(*args: str | Path, stdin: str = "", **env: str) -> subprocess.CompletedProcess[str]:
         # The user's own cache of parsed programs serves here too; everything else of HOME is the test's.
@@ -36,7 +50,7 @@ def harnpy(tmp_path: Path) -> Command:
             input=stdin,
             capture_output=True,
             encoding="utf-8",
-            timeout=60,
+            timeout=PATIENCE,
             env={**os.environ, **home, **env},
         )
 

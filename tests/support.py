@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 
 #: The `harnpy` fixture: `harnpy("run", "x.harn", stdin="…", NO_COLOR="1")`.
@@ -29,7 +31,7 @@ def ends(seconds: float = 60) -> Iterator[None]:
     """
 
     def ring(number: int, frame: FrameType | None) -> None:
-        raise AssertionError(f"no end after {seconds:g} s of processor time")
+        pytest.fail(f"no end after {seconds:g} s of processor time")
 
     before = signal.signal(signal.SIGVTALRM, ring)
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
@@ -38,6 +40,24 @@ def ends(seconds: float = 60) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.signal(signal.SIGVTALRM, before)
+
+
+def wait_for_rewrite(path: Path, before: int) -> None:
+    """Return once a file has another `last_written` than ``before``."""
+    wait_until(lambda: last_written(path) not in (0, before))
+
+
+def last_written(path: Path) -> int:
+    """When, in nanoseconds; 0 for a file that is not there."""
+    return path.stat().st_mtime_ns if path.exists() else 0
+
+
+def wait_until(happened: Callable[[], object]) -> None:
+    """Return as soon as ``happened()``; for what another process or thread does."""
+    given_up = time.monotonic() + PATIENCE
+    while not happened():
+        assert time.monotonic() < given_up, "it never happened"
+        time.sleep(0.001)
 
 
 def processor_time(work: Callable[[], object]) -> float:

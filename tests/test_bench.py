@@ -12,7 +12,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from tests.support import ROOT
+from tests.support import PATIENCE, ROOT
 
 _TINY = ["--rounds", "1", "--length", "20", "--sessions", "2"]
 _SIDES = {"agents": ["OpenAI Agents SDK"], "agently": ["Agently", "Agently, auto_resize=False"]}
@@ -31,7 +31,12 @@ runpy.run_path("bench/peers.py", run_name="__main__")
 
 def run(*command: str) -> str:
     done = subprocess.run(
-        [sys.executable, *command], cwd=ROOT, capture_output=True, encoding="utf-8", timeout=120, check=False
+        [sys.executable, *command],
+        cwd=ROOT,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=PATIENCE,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

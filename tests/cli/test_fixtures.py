@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import ROOT, Command
+from tests.support import PATIENCE, ROOT, Command
 
 ASK = 'println(llm_call("hello", nil, {provider: "openai", model: "gpt-4o"}).text)\n'
 ECHO = 'println(llm_call(argv.first, nil, {provider: "mock"}).text)\n'
@@ -70,7 +70,9 @@ def test_a_recording_is_written_however_the_program_ends(
 
 
 def test_a_recording_is_written_when_a_signal_ends_the_program(write, tmp_path: Path) -> None:
-    program = write("a.harn", 'llm_call("hi", nil, {provider: "mock"})\neprintln("asked")\nsleep(60000)')
+    program = write(
+        "a.harn", 'llm_call("hi", nil, {provider: "mock"})\neprintln("asked")\nwhile true { sleep(60000) }'
+    )
     process = subprocess.Popen(
         [sys.executable, "-m", "harnpy", "run", "--llm-mock-record", "m.jsonl", program],
         cwd=tmp_path,
@@ -80,7 +82,7 @@ def test_a_recording_is_written_when_a_signal_ends_the_program(write, tmp_path: 
     assert process.stderr
     assert process.stderr.readline() == b"asked\n"
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=30)
+    process.communicate(timeout=PATIENCE)
     assert process.returncode == 124
     assert len((tmp_path / "m.jsonl").read_text().splitlines()) == 1
 

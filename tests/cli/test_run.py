@@ -7,12 +7,11 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from tests.support import ROOT, Command
+from tests.support import PATIENCE, ROOT, Command
 
 
 @pytest.fixture
@@ -281,14 +280,12 @@ def running(tmp_path: Path, script):
 def test_a_signal_ends_the_run_with_124(running, number: signal.Signals, program: str) -> None:
     process = running(program)
     process.send_signal(number)
-    out, err = process.communicate(timeout=10)
+    out, err = process.communicate(timeout=PATIENCE)
     assert (out, err, process.returncode) == ("", "[harn] signal received, flushing state...\n", 124)
 
 
 def test_a_program_that_ignores_the_signal_is_ended(running) -> None:
     process = running("try { while true { } } finally { while true { } }")
-    start = time.monotonic()
     process.terminate()
-    process.communicate(timeout=10)
+    process.communicate(timeout=PATIENCE)
     assert process.returncode == 124
-    assert time.monotonic() - start < 5

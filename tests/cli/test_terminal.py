@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import ROOT
+from tests.support import PATIENCE, ROOT
 
 _ESCAPES = re.compile(r"\x1b(\[[0-9;?]*[A-Za-z]|[=>]|\][^\x07]*\x07)")
 
@@ -53,7 +53,7 @@ class Terminal:
         self.type(line + "\r")
         self.expect(line + "\n")
 
-    def expect(self, text: str, seconds: float = 20) -> None:
+    def expect(self, text: str, seconds: float = PATIENCE) -> None:
         """Wait until `text` shows after what was expected before; colours and movements don't count."""
         deadline = time.monotonic() + seconds
         while text not in self.plain:
@@ -68,9 +68,9 @@ class Terminal:
 
     def rest(self) -> str:
         """All that is still to come, and the process's end."""
-        while self._read(20):
+        while self._read(PATIENCE):
             pass
-        self.process.wait(timeout=20)
+        self.process.wait(timeout=PATIENCE)
         return self.seen
 
     def _forget(self, text: str) -> None:
@@ -195,9 +195,11 @@ def test_the_report_has_colour_on_a_terminal(terminal, tmp_path: Path) -> None:
 def test_a_long_run_shows_its_progress(terminal, tmp_path: Path) -> None:
     suite = tmp_path / "conformance"
     suite.mkdir()
-    for name in "abc":
-        (suite / f"{name}.harn").write_text("sleep(150ms)", encoding="utf-8")
+    waiting = f'while shell("cat {tmp_path}/seen").status != 0 {{ sleep(20) }}'
+    for name, text in (("a", ""), ("b", waiting), ("c", "")):
+        (suite / f"{name}.harn").write_text(text, encoding="utf-8")
         (suite / f"{name}.expected").write_text("", encoding="utf-8")
-    screen = terminal("test", "conformance").rest()
-    assert "1/3" in screen or "2/3" in screen
-    assert "3 passed, 0 failed, 3 total" in screen
+    run = terminal("test", "conformance")
+    run.expect("1/3")
+    (tmp_path / "seen").touch()
+    assert "3 passed, 0 failed, 3 total" in run.rest()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.llm.wire import ANTHROPIC, OPENAI, Fail, Say, Wire
-from tests.support import ROOT
+from tests.support import PATIENCE, ROOT
 
 _BLOCKS = re.findall(
     r"^```sh\n(.*?)^```$", (ROOT / "examples" / "real_model.md").read_text("utf-8"), re.M | re.S
@@ -39,7 +39,12 @@ def paste(wire: Wire, directory: Path, *blocks: str) -> subprocess.CompletedProc
         "HARN_PROVIDERS_CONFIG": str(directory / "providers.toml"),
     }
     return subprocess.run(
-        ["sh", "-e", "-c", script], cwd=directory, env=env, capture_output=True, encoding="utf-8", timeout=60
+        ["sh", "-e", "-c", script],
+        cwd=directory,
+        env=env,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=PATIENCE,
     )
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from harnpy import Vm
 from harnpy.workflow.checkpoints import program_name
-from tests.support import ROOT, Command
+from tests.support import ROOT, Command, last_written, wait_for_rewrite
 
 KEEP = 'checkpoint("n", (checkpoint_get("n") ?? 0) + 1)\nprintln(checkpoint_get("n"))\n'
 
@@ -99,9 +99,8 @@ def test_a_killed_writer_leaves_what_it_wrote_before(tmp_path: Path) -> None:
             cwd=tmp_path,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
         ) as writer:
-            before = kept.stat().st_mtime_ns if kept.exists() else 0
-            while not kept.exists() or kept.stat().st_mtime_ns == before:
-                time.sleep(0.001)
+            before = last_written(kept)
+            wait_for_rewrite(kept, before)
             time.sleep(pause)
             writer.send_signal(signal.SIGKILL)
         assert len(json.loads(kept.read_text())["v"]["text"]) == 400_000

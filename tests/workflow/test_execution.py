@@ -19,7 +19,7 @@ from harnpy.llm.call import Models
 from harnpy.session import SessionStore
 from harnpy.session.effects import Effects
 from harnpy.workflow.execution.execute import execute
-from tests.support import ROOT
+from tests.support import ROOT, wait_until
 from tests.workflow.bench import Bench
 
 Dict = dict[str, Any]
@@ -118,8 +118,7 @@ def test_a_killed_run_goes_on_from_its_last_stage(tmp_path: Path) -> None:
             cwd=tmp_path,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
         ) as process:
-            while len(stages_of(record)) < seen + 3:
-                time.sleep(0.001)
+            wait_until(lambda seen=seen: len(stages_of(record)) >= seen + 3)
             time.sleep(pause)
             process.send_signal(signal.SIGKILL)
         run, stages = json.loads(record.read_text()), stages_of(record)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import ROOT, Command
+from tests.support import PATIENCE, ROOT, Command, last_written, wait_for_rewrite
 
 STATE = ".harn/workflows/w/state.json"
 
@@ -32,7 +32,7 @@ def test_writers_in_several_processes_lose_nothing(tmp_path: Path) -> None:
     text = f'for i in range(0, {each}) {{ workflow.signal("w", argv[0], i) }}\n'
     command = program(tmp_path, "send.harn", text)
     writers = [started(tmp_path, [*command, "--", name]) for name in ("a", "b", "c")]
-    assert [writer.wait(timeout=60) for writer in writers] == [0, 0, 0]
+    assert [writer.wait(timeout=PATIENCE) for writer in writers] == [0, 0, 0]
     for writer in writers:
         writer.communicate()
     state = json.loads((tmp_path / STATE).read_text())
@@ -50,7 +50,7 @@ def test_readers_in_several_processes_get_each_message_once(harnpy: Command, tmp
     )
     command = program(tmp_path, "take.harn", take)
     readers = [started(tmp_path, command) for _ in range(2)]
-    taken = [int(line) for reader in readers for line in reader.communicate(timeout=60)[0].split()]
+    taken = [int(line) for reader in readers for line in reader.communicate(timeout=PATIENCE)[0].split()]
     assert sorted(taken) == list(range(60))
 
 
@@ -61,8 +61,8 @@ def test_another_process_answers_an_update(tmp_path: Path) -> None:
     )
     server = started(tmp_path, program(tmp_path, "serve.harn", serve))
     asker = started(tmp_path, program(tmp_path, "ask.harn", 'println(workflow.update("w", "inc", 41))\n'))
-    assert asker.communicate(timeout=60)[0] == "42\n"
-    server.communicate(timeout=60)
+    assert asker.communicate(timeout=PATIENCE)[0] == "42\n"
+    server.communicate(timeout=PATIENCE)
 
 
 def test_a_killed_writer_leaves_a_mailbox_that_others_can_use(harnpy: Command, tmp_path: Path) -> None:
@@ -72,10 +72,9 @@ def test_a_killed_writer_leaves_a_mailbox_that_others_can_use(harnpy: Command, t
         'println(workflow.query("w", "q").count)\nprintln(workflow.signal("w", "m").status.query_count)\n'
     )
     for pause in (0.0, 0.01, 0.025):
-        before = state.stat().st_mtime_ns if state.exists() else 0
+        before = last_written(state)
         with started(tmp_path, command) as writer:
-            while not state.exists() or state.stat().st_mtime_ns == before:
-                time.sleep(0.001)
+            wait_for_rewrite(state, before)
             time.sleep(pause)
             writer.send_signal(signal.SIGKILL)
         assert harnpy("run", "read.harn").stdout == "300000\n1\n"
