@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from harnpy.agent.loop.dispatch import PERMISSION_DENIED
+from harnpy.agent.loop.calls import PERMISSION_DENIED
 from harnpy.agent.loop.make_loop import make_loop
 from harnpy.agent.rules.annotations import strings
 from harnpy.agent.rules.globs import first_match

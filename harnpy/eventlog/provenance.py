@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from harnpy.eventlog.topics import LogEvent
+    from harnpy.eventlog.events import LogEvent
 
 _SCHEMA = "harn.provenance.schema"
 _PREVIOUS = "harn.provenance.prev_hash"
@@ -21,7 +21,7 @@ _VERSION = "harn-eventlog-provenance-v1"
 
 
 def chained(topic: str, id: int, event: LogEvent, at: int, previous: LogEvent | None) -> dict[str, str]:
-    """The event's headers as the link behind ``previous``."""
+    """Return the event's headers as the link after ``previous``."""
     own = {name: value for name, value in event.headers.items() if name not in (_SCHEMA, _PREVIOUS, _RECORD)}
     headers = {**own, _SCHEMA: _VERSION}
     if previous is not None:
@@ -30,7 +30,7 @@ def chained(topic: str, id: int, event: LogEvent, at: int, previous: LogEvent | 
 
 
 def problems(topic: str, events: Iterable[tuple[int, LogEvent]]) -> list[str]:
-    """Where the chain is broken."""
+    """Return where the chain is broken."""
     found = []
     previous: LogEvent | None = None
     for id, event in events:

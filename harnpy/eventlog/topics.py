@@ -1,4 +1,4 @@
-"""A log of events by topic: append, read from an id on, hear of what comes. Spec: 08 §15.2.
+"""A log of events by topic: append, read from an id, get notified of what comes. Spec: 08 §15.2.
 
 Ids count from 1 in each topic, without gaps. Every event carries the chain of `provenance` in its headers.
 """
@@ -6,34 +6,18 @@ Ids count from 1 in each topic, without gaps. Every event carries the chain of `
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 from harnpy.eventlog import provenance
+from harnpy.eventlog.events import InvalidTopic, LogEvent
 from harnpy.storage.memory import MemoryBackend
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from harnpy.storage.contract import Backend
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]+")
-
-
-class LogError(Exception):
-    """The log could not do what was asked; nothing has changed."""
-
-
-class InvalidTopic(LogError):
-    pass
-
-
-class LogEvent(NamedTuple):
-    """``payload`` is a JSON value. The log sets the provenance headers and, when it is None, the time."""
-
-    kind: str
-    payload: Any = None
-    headers: Mapping[str, str] = {}
-    occurred_at_ms: int | None = None
 
 
 class EventLog:
@@ -45,7 +29,7 @@ class EventLog:
         self.listeners: list[Callable[[str], object]] = []
 
     def append(self, topic: str, event: LogEvent) -> int:
-        """Add the event; its id. Raises `InvalidTopic`."""
+        """Append the event and return its id. Raises `InvalidTopic`."""
         stream = self._backend.stream(checked(topic))
         version = stream.version
         at = int(self._now() * 1000) if event.occurred_at_ms is None else event.occurred_at_ms
@@ -58,20 +42,20 @@ class EventLog:
     def read_range(
         self, topic: str, from_id: int | None = None, limit: int | None = None
     ) -> list[tuple[int, LogEvent]]:
-        """The events with ids greater than ``from_id``, oldest first, at most ``limit`` of them."""
+        """Return the events with ids greater than ``from_id``, oldest first, at most ``limit``."""
         after = from_id or 0
         until = None if limit is None else after + limit
         return list(enumerate(self._backend.stream(checked(topic)).read(after, until), after + 1))
 
     def latest(self, topic: str) -> int | None:
-        """The highest id ever given; None for an empty topic."""
+        """Return the highest id ever given; None for an empty topic."""
         return self._backend.stream(checked(topic)).version or None
 
     def topics(self) -> list[str]:
         return sorted(self._backend.names())
 
     def verify_topic(self, topic: str) -> list[str]:
-        """What is wrong with the topic's chain; nothing when it is whole."""
+        """Return what is wrong with the topic's chain; [] when it is whole."""
         return provenance.problems(topic, self.read_range(topic))
 
 

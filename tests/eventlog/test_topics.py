@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harnpy.eventlog.events import InvalidTopic, LogEvent
 from harnpy.eventlog.provenance import problems
-from harnpy.eventlog.topics import InvalidTopic, LogEvent, memory_log
+from harnpy.eventlog.topics import memory_log
 
 
 @given(st.lists(st.sampled_from(["a", "b"]), max_size=20), st.integers(0, 20), st.integers(0, 5))

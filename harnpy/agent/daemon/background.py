@@ -36,7 +36,7 @@ SHAPE: Shape = {
 
 
 @dataclass(slots=True)
-class KeptDaemon:
+class BackgroundDaemon:
     """``options`` are those of its loop. ``as_text(event)`` is what the loop reads of an event.
 
     It is the loop's `Owner`: it has events for it, and rings its ``bell`` when its state was saved.

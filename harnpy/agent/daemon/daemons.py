@@ -11,7 +11,7 @@ from __future__ import annotations
 import os.path
 from typing import TYPE_CHECKING, Any
 
-from harnpy.agent.daemon.background import META, SHAPE, KeptDaemon, meta_path
+from harnpy.agent.daemon.background import META, SHAPE, BackgroundDaemon, meta_path
 from harnpy.agent.daemon.events import CAPACITY, EventQueue
 from harnpy.agent.daemon.snapshot import StateFiles
 from harnpy.agent.loop.make_loop import make_loop
@@ -46,9 +46,9 @@ class Daemons:
         self._beside = beside
         self._equipped = equipped
         self._effects = runtime.sessions.effects
-        self._daemons: dict[str, KeptDaemon] = {}
+        self._daemons: dict[str, BackgroundDaemon] = {}
 
-    def spawn(self, config: Any) -> KeptDaemon:
+    def spawn(self, config: Any) -> BackgroundDaemon:
         """A daemon that has begun with its task. Raises `MisuseError` and `OptionError` for wrong configs."""
         if not isinstance(config, dict):
             raise MisuseError(f"{SPAWN}: config must be a dict")
@@ -63,7 +63,7 @@ class Daemons:
         if capacity is not None and capacity < 1:
             raise MisuseError(f"{SPAWN}: event_queue_capacity must be >= 1")
         session_id = options.string("session_id") or ""
-        daemon = KeptDaemon(
+        daemon = BackgroundDaemon(
             id=f"daemon_{new_id()}",
             name=options.string("name") or "daemon",
             task=task,
@@ -80,7 +80,7 @@ class Daemons:
         self._start(daemon, self._loop(daemon, task, None, SPAWN))
         return daemon
 
-    def trigger(self, daemon: KeptDaemon, event: Any) -> None:
+    def trigger(self, daemon: BackgroundDaemon, event: Any) -> None:
         """Give a daemon an event, for when it rests. Raises `MisuseError` when it can't be given any."""
         if not daemon.running:
             raise MisuseError(f"daemon_trigger: daemon {daemon.id} is not running")
@@ -92,7 +92,7 @@ class Daemons:
         daemon.bell.ring()
         self._await_rest(daemon, saves)
 
-    def snapshot(self, daemon: KeptDaemon) -> Dict:
+    def snapshot(self, daemon: BackgroundDaemon) -> Dict:
         """The daemon's state as it was saved last, or else as it is, and its events."""
         self._collect(daemon)
         snapshot = daemon.last
@@ -102,7 +102,7 @@ class Daemons:
         queue = {"pending_events": list(events.pending), "inflight_event": events.inflight}
         return {**snapshot.as_dict(), **queue, **events.counts()}
 
-    def stop(self, daemon: KeptDaemon) -> None:
+    def stop(self, daemon: BackgroundDaemon) -> None:
         """End the daemon where it is; its directory keeps the state of its last rest, and its events."""
         self._collect(daemon)
         daemon.status = STOPPED
@@ -114,13 +114,13 @@ class Daemons:
             if activity is not None:
                 activity.abort()
 
-    def resume(self, directory: str) -> KeptDaemon:
+    def resume(self, directory: str) -> BackgroundDaemon:
         """The daemon of a directory, running again. Raises `MisuseError` when there is none."""
         files = StateFiles(self._runtime.files, self._effects, RESUME)
         self._refuse_second(directory, RESUME)
         meta = files.load(meta_path(directory), META, SHAPE)
         former = self._daemons.get(meta["id"])
-        daemon = KeptDaemon(
+        daemon = BackgroundDaemon(
             **{key: meta[key] for key in ("id", "name", "task", "system", "session_id")},
             directory=directory,
             options=meta["options"] if former is None else former.options,
@@ -139,7 +139,7 @@ class Daemons:
         self._start(daemon, self._loop(daemon, task, state, RESUME))
         return daemon
 
-    def find(self, handle: Any) -> KeptDaemon:
+    def find(self, handle: Any) -> BackgroundDaemon:
         """The daemon of a handle: its id, or a dict with it."""
         id = handle
         if isinstance(handle, dict):
@@ -154,7 +154,7 @@ class Daemons:
 
     # A run.
 
-    def _loop(self, daemon: KeptDaemon, task: str, state: str | None, caller: str) -> Loop:
+    def _loop(self, daemon: BackgroundDaemon, task: str, state: str | None, caller: str) -> Loop:
         """The loop of a daemon, which goes on from the ``state`` in a file, if there is one."""
         given = {
             **daemon.options,
@@ -167,14 +167,14 @@ class Daemons:
         daemon.drive(loop)
         return loop
 
-    def _start(self, daemon: KeptDaemon, loop: Loop) -> None:
+    def _start(self, daemon: BackgroundDaemon, loop: Loop) -> None:
         daemon.save()
         self._daemons[daemon.id] = daemon
         ambient = self._runtime.ambient().branch()
         daemon.activity = self._beside.start(lambda: self._run(daemon, loop), ambient)
         self._await_rest(daemon, 0)
 
-    def _run(self, daemon: KeptDaemon, loop: Loop) -> None:
+    def _run(self, daemon: BackgroundDaemon, loop: Loop) -> None:
         """The daemon's life; what comes of one that was stopped meanwhile is nobody's any more."""
         try:
             with self._equipped(daemon.options):
@@ -188,7 +188,7 @@ class Daemons:
             daemon.result = result
             self._end(daemon, COMPLETED)
 
-    def _end(self, daemon: KeptDaemon, status: str) -> None:
+    def _end(self, daemon: BackgroundDaemon, status: str) -> None:
         daemon.status = status
         try:
             daemon.save()
@@ -196,7 +196,7 @@ class Daemons:
             self._effects.warn("agent.daemon", error.message)
         daemon.bell.ring()
 
-    def _await_rest(self, daemon: KeptDaemon, saves: int) -> None:
+    def _await_rest(self, daemon: BackgroundDaemon, saves: int) -> None:
         """Wait until the daemon's state was saved again, it has ended, or patience has."""
         clock = self._runtime.models.monotonic
         until = clock() + _PATIENCE
@@ -204,7 +204,7 @@ class Daemons:
             daemon.bell.wait(seconds=left)
         self._collect(daemon)
 
-    def _collect(self, daemon: KeptDaemon) -> None:
+    def _collect(self, daemon: BackgroundDaemon) -> None:
         if daemon.activity is not None:
             daemon.activity.collect()
 
@@ -223,7 +223,7 @@ class Daemons:
     def _as_text(self, event: Any) -> str:
         return event if isinstance(event, str) else self._effects.to_json(event)
 
-    def _has_heard(self, daemon: KeptDaemon, event: Any) -> bool:
+    def _has_heard(self, daemon: BackgroundDaemon, event: Any) -> bool:
         """Whether the session holds an event that the saved state doesn't."""
         sessions, path = self._runtime.sessions, daemon.snapshot_path
         if not sessions.exists(daemon.session_id):

@@ -16,8 +16,8 @@ _NEXT_PHASE = re.compile(r"^[ \t]*next_phase:[ \t]*(\S+)", re.MULTILINE)
 _EXIT_CODE = re.compile(r"exit_code=(-?\d+)")
 
 
-class Refusal(NamedTuple):
-    """Feedback for a completion that isn't accepted."""
+class Unaccepted(NamedTuple):
+    """Why a completion isn't accepted, as feedback for the model."""
 
     kind: str
     text: str
@@ -65,15 +65,17 @@ def requested(options: LoopOptions, text: str, parsed: Parsed, has_tools: bool) 
     return done if has_tools else sentinel in (parsed.prose or text)
 
 
-def refusal(options: LoopOptions, verification: Verification, ledger: Ledger, acted: bool) -> Refusal | None:
+def refusal(
+    options: LoopOptions, verification: Verification, ledger: Ledger, acted: bool
+) -> Unaccepted | None:
     """Why a requested completion isn't accepted yet; ``acted``: a tool was called, or there is none."""
     open_items = ledger.unresolved()
     if open_items:
-        return Refusal("ledger_not_satisfied", prompts.ledger_open(open_items))
+        return Unaccepted("ledger_not_satisfied", prompts.ledger_open(open_items))
     if options.exit_when_verified and not verification.passed:
-        return Refusal("verification_gate", prompts.not_verified(verification.exit_code))
+        return Unaccepted("verification_gate", prompts.not_verified(verification.exit_code))
     if not acted:
-        return Refusal("sentinel_without_action", prompts.without_action(options))
+        return Unaccepted("sentinel_without_action", prompts.without_action(options))
     return None
 
 

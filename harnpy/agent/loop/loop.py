@@ -1,7 +1,7 @@
 """The agent loop: ask the model, act on its answer, decide whether to go on. Spec: 07 §6, 08 §1.11.
 
-The conversation is a `Dialogue`'s affair, what the model may call an `Offer`'s, calling it a
-`Dispatcher`'s, and whether the work is complete `completion`'s. What is left is the order of things.
+`ModelInput` holds the conversation, `Offer` decides what the model may call, `Dispatcher` calls it and
+`completion` decides whether the work is complete. What is left here is the order of things.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from harnpy.agent.daemon.resting import Daemon
+from harnpy.agent.daemon.resting import WATCHDOG, Daemon
 from harnpy.agent.loop import prompts
 from harnpy.agent.loop.transcript_entries import reply_events
+from harnpy.agent.loop.turns import Idle
 from harnpy.agent.rules.hooks import PRE_AGENT_TURN
 from harnpy.llm.budget import project
 from harnpy.llm.errors import BudgetExceeded
@@ -27,10 +28,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from harnpy.agent.context import Rules
-    from harnpy.agent.daemon.options import DaemonOptions
+    from harnpy.agent.daemon.daemon_options import DaemonOptions
     from harnpy.agent.loop.dispatch import Dispatcher
     from harnpy.agent.loop.ledger import Ledger
-    from harnpy.agent.loop.model_input import Dialogue
+    from harnpy.agent.loop.loop_state import LoopState
+    from harnpy.agent.loop.model_input import ModelInput
     from harnpy.agent.loop.offer import Offer
     from harnpy.agent.loop.options import LoopOptions
     from harnpy.agent.loop.turns import Turns
@@ -56,10 +58,11 @@ def opening_messages(given: list[Any]) -> Iterator[Dict]:
 
 @dataclass(slots=True)
 class Parts:
-    """What a loop is put together from. ``emit(type, **fields)`` tells subscribers."""
+    """What a loop is put together from. ``emit(type, **fields)`` notifies subscribers."""
 
+    state: LoopState
     conversation: Conversation
-    dialogue: Dialogue
+    model_input: ModelInput
     skills: ActiveSkills
     ledger: Ledger
     offer: Offer
@@ -81,8 +84,9 @@ class Loop:
         self.rules = rules
         self.opening: list[Any] = []
         self.daemon: Daemon | None = None
+        self.state = parts.state
         self.conversation = parts.conversation
-        self.dialogue = parts.dialogue
+        self.model_input = parts.model_input
         self.skills = parts.skills
         self.ledger = parts.ledger
         self.offer = parts.offer
@@ -90,19 +94,15 @@ class Loop:
         self.dispatcher = parts.dispatcher
         self.turns = parts.turns
         self.conversation.summarize = self.summarize
-        # The budget is the loop's own affair: it ends the loop instead of failing the call.
+        # The budget is checked here, not by the call: it ends the loop instead of failing.
         self.budget, request.budget = request.budget, None
         self.prefill = request.prefill
         self.caller_system = request.system
-        self.texts: list[str] = []
-        self.iterations = 0
-        self.tokens = 0
-        self.cost = 0.0
         self._emit = parts.emit
 
     def rest_as(self, options: DaemonOptions, caller: str) -> None:
-        """Go idle where the loop would end otherwise."""
-        self.daemon = self.turns.daemon = Daemon(options, self, caller, self._emit)
+        """Go idle where the loop would otherwise end. Errors name ``caller``, a builtin."""
+        self.daemon = Daemon(options, self.runtime, self.state, self.model_input, caller, self._emit)
 
     # From beginning to end.
 
@@ -123,24 +123,22 @@ class Loop:
                 conversation.fail(str(error))
                 raise
             ms = int((self.models.monotonic() - begin) * 1000)
-            dispatcher = self.dispatcher
-            self.models.trace.record_loop(
-                status, self.iterations, ms, dispatcher.calls, list(dispatcher.successful)
-            )
+            state = self.state
+            self.models.trace.record_loop(status, state.iterations, ms, state.calls, list(state.successful))
             conversation.store()
             result = self._result(status, ms)
             conversation.keep_active_skills(self.skills.active)
-            conversation.end("completed" if status == "done" else status, steps=self.iterations)
+            conversation.end("completed" if status == "done" else status, steps=state.iterations)
         return result
 
     def _begin(self) -> None:
         opening = opening_messages(self.opening)
-        begin = self.dialogue.begin if self.daemon is None else self.daemon.begin
+        begin = self.model_input.begin if self.daemon is None else self.daemon.begin
         begin(self.caller_system, self.options.tool_format, opening)
 
     @contextmanager
     def _running(self) -> Iterator[None]:
-        """Be found under the session's id inside the block."""
+        """List the loop under its session's id inside the block."""
         running, id = self.runtime.running, self.conversation.id
         outer = running.get(id)
         running[id] = self.conversation
@@ -153,15 +151,15 @@ class Loop:
                 running[id] = outer
 
     def _tools_succeeded(self) -> bool:
-        """Whether one of the tools that had to succeed did."""
+        """Whether one of the required tools succeeded."""
         required = self.options.require_tools
-        return not required or any(name in self.dispatcher.successful for name in required)
+        return not required or any(name in self.state.successful for name in required)
 
     def _turns(self) -> str:
-        """Turn after turn until one ends the loop; its status."""
+        """Take turns until one ends the loop. Return its status."""
         if self.options.max_iterations == 0:
             return "done"
-        status = None if self.daemon is None else self.daemon.go_on()
+        status = None if self.daemon is None else self.daemon.resume()
         if status is not None:
             return status
         for iteration in range(self.options.max_iterations):
@@ -172,12 +170,12 @@ class Loop:
         return "budget_exhausted"
 
     def _turn(self, iteration: int) -> str | None:
-        """One turn; the loop's status if it ends here."""
-        if self.dialogue.segment is not None:
-            self.dialogue.segment.iteration = iteration
+        """Take one turn. Return the loop's status if it ends here."""
+        if self.model_input.segment is not None:
+            self.model_input.segment.iteration = iteration
         if self.skills.due(iteration):
-            self.skills.match(self.dialogue.latest_request(), iteration)
-        if self.offer.renew(self.dialogue.request):
+            self.skills.match(self.model_input.latest_request(), iteration)
+        if self.offer.renew(self.model_input.request):
             self.toolbox.hold(self.offer.allowed)
         self._before_call(iteration)
         request = self._request(iteration)
@@ -187,31 +185,41 @@ class Loop:
             self._emit("iteration_end", iteration=iteration, turn_info=over)
             return "budget_exhausted"
         reply, text = self._ask(request, iteration)
-        status = self.turns.take(reply, text, iteration)
+        taken = self.turns.take(reply, text, iteration)
+        status = self._rest(taken) if isinstance(taken, Idle) else taken
         self.conversation.store()
         return "budget_exhausted" if self._spent() else status
+
+    def _rest(self, idle: Idle) -> str | None:
+        """End the loop, or let its daemon rest until something wakes it. Return the status that ends it."""
+        if self.daemon is None:
+            self.turns.close(idle.turn.info(False))
+            return "done"
+        rest = self.daemon.idle()
+        self.turns.close(idle.turn.info(rest.mark == WATCHDOG, status=rest.mark))
+        return rest.status
 
     # Before the call.
 
     def _before_call(self, iteration: int) -> None:
-        dialogue = self.dialogue
-        dialogue.take_in_messages()
-        dialogue.compact_when_full("preflight", iteration)
+        model_input = self.model_input
+        model_input.take_in_messages()
+        model_input.compact_when_full("preflight", iteration)
         self._run_hooks(PRE_AGENT_TURN, iteration=iteration, total_iterations=self.options.max_iterations)
         self._emit("turn_start", iteration=iteration)
         self._emit("iteration_start", iteration=iteration)
-        dialogue.take_in_messages()  # what subscribers injected on hearing that
-        dialogue.request.prefill = self.prefill
+        model_input.take_in_messages()  # what subscribers have injected in reply
+        model_input.request.prefill = self.prefill
         for kind, content in self.runtime.sessions.take_feedback(self.conversation.id):
             self._emit("feedback_injected", kind=kind, content=content)
             if kind == "prefill_assistant":
-                dialogue.request.prefill = content
+                model_input.request.prefill = content
             else:
-                dialogue.feed_back(kind, content)
+                model_input.feed_back(kind, content)
 
     def _request(self, iteration: int) -> Request:
-        """What is asked: the conversation, and what only this call gets to see."""
-        request = self.dialogue.request
+        """Return what is asked: the conversation, and what only this call sees."""
+        request = self.model_input.request
         if self.ledger.active:
             request = replace(
                 request, messages=[*request.messages, {"role": "user", "content": self.ledger.render()}]
@@ -222,7 +230,7 @@ class Loop:
         if self.budget is None:
             return False
         try:
-            project(request, self.cost).check(self.budget, request)
+            project(request, self.state.cost).check(self.budget, request)
         except BudgetExceeded:
             return True
         return False
@@ -230,15 +238,15 @@ class Loop:
     # The call.
 
     def _ask(self, request: Request, iteration: int) -> tuple[Reply, str]:
-        """The model's answer, and its text with the prefill that it goes on from."""
+        """Return the model's answer, and its text including the prefill that it continues."""
         reply = self._valid_reply(request, iteration)
-        self.iterations += 1
+        self.state.iterations += 1
         text = (request.prefill or "") + reply.text
-        self.texts.append(text)
+        self.state.texts.append(text)
         return reply, text
 
     def _valid_reply(self, request: Request, iteration: int) -> Reply:
-        """The answer; one whose output doesn't fit is asked for again, and the last one stands."""
+        """Return the answer. Ask again while its output doesn't fit, as often as the options allow."""
         attempt = 0
         while True:
             reply = self.models.ask(request, iteration)
@@ -253,7 +261,7 @@ class Loop:
             nudge = nudge_text(request.output, reading.errors)
             record_retry(self.models.trace, attempt, reading, nudge)
             if nudge is not None:
-                self.dialogue.feed_back("schema_retry", nudge)
+                self.model_input.feed_back("schema_retry", nudge)
                 request = self._request(iteration)
                 self.conversation.store()
 
@@ -261,17 +269,17 @@ class Loop:
         """Ask the loop's model for a summary: no system prompt, no history, the same account."""
         messages = [{"role": "user", "content": prompt}]
         bare: Dict = {"system": None, "tools": None, "prefill": None, "segment": None}
-        request = replace(self.dialogue.request, messages=messages, **bare)
+        request = replace(self.model_input.request, messages=messages, **bare)
         return self._account(self.models.ask(request)).text
 
     def _account(self, reply: Reply) -> Reply:
         """Charge a call to the loop's budget."""
-        self.tokens += reply.input_tokens + reply.output_tokens
-        self.cost += reply.cost
+        self.state.tokens += reply.input_tokens + reply.output_tokens
+        self.state.cost += reply.cost
         return reply
 
     def _note(self, reply: Reply, experiment: Dict | None) -> None:
-        """What the session's log keeps of a call."""
+        """Record a call in the session's log."""
         mode = self.options.tool_format
         for event in reply_events(reply, tool_calling_mode=mode, structural_experiment=experiment):
             self.conversation.note(event)
@@ -282,38 +290,38 @@ class Loop:
     def _spent(self) -> bool:
         """Whether a budget for the whole loop is used up."""
         limit = None if self.budget is None else self.budget.total_budget_usd
-        if limit is not None and self.cost >= limit:
+        if limit is not None and self.state.cost >= limit:
             return True
-        return self.options.token_budget is not None and self.tokens >= self.options.token_budget
+        return self.options.token_budget is not None and self.state.tokens >= self.options.token_budget
 
-    # What is told.
+    # Hooks and the result.
 
     def _run_hooks(self, event: str, **turn: Any) -> None:
         self.runtime.hooks.run(event, session={"id": self.conversation.id}, turn=turn)
 
     def _result(self, status: str, ms: int) -> Dict:
-        trace, dispatcher = self.models.trace, self.dispatcher
+        trace, state = self.models.trace, self.state
         return {
             "status": status,
-            "text": "".join(self.texts),
-            "visible_text": prompts.shown(visible_text(self.turns.last_prose), self.options.max_prose_chars),
+            "text": "".join(state.texts),
+            "visible_text": prompts.shown(visible_text(state.last_prose), self.options.max_prose_chars),
             "llm": {
-                "iterations": self.iterations,
+                "iterations": state.iterations,
                 "duration_ms": ms,
                 "input_tokens": trace.input_tokens,
                 "output_tokens": trace.output_tokens,
             },
             "tools": {
-                "calls": dispatcher.calls,
-                "successful": list(dispatcher.successful),
-                "rejected": list(dispatcher.rejected),
+                "calls": state.calls,
+                "successful": list(state.successful),
+                "rejected": list(state.rejected),
                 "mode": self.options.mode,
             },
-            "deferred_user_messages": self.dialogue.deferred(),
-            "daemon_state": status if self.daemon else "active" if self.iterations else None,
+            "deferred_user_messages": self.model_input.deferred(),
+            "daemon_state": status if self.daemon else "active" if state.iterations else None,
             "daemon_snapshot_path": self.daemon and self.daemon.options.path,
             "task_ledger": self.ledger.as_dict(),
-            "ledger_done_rejections": self.turns.ledger_rejections,
+            "ledger_done_rejections": state.ledger_rejections,
             "trace": trace.summary(),
             "transcript": self.conversation.transcript("active" if status == "done" else "paused"),
         }

@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
-from harnpy.agent.daemon.options import read_daemon
+from harnpy.agent.daemon.daemon_options import read_daemon
 from harnpy.agent.loop.compaction import read_compaction
 from harnpy.agent.loop.dispatch import Dispatcher
 from harnpy.agent.loop.ledger import read_ledger
 from harnpy.agent.loop.loop import Loop, Parts
-from harnpy.agent.loop.model_input import Dialogue
+from harnpy.agent.loop.loop_state import LoopState
+from harnpy.agent.loop.model_input import ModelInput
 from harnpy.agent.loop.offer import Offer
 from harnpy.agent.loop.options import LLM_BACKOFF_MS, profile_of, read_loop_options
 from harnpy.agent.loop.turns import Turns
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def run_loop(runtime: Runtime, message: str, system: str | None, given: Any) -> dict[str, Any]:
-    """Run a loop to its end; the result dict of 07 §6.11. ``given`` is the caller's options.
+    """Run a loop to its end and return its result. ``given`` is the caller's options. Spec: 07 §6.11.
 
     Raises `OptionError` and `MisuseError` before anything happens, `CallError` when the model fails for
     good: the session then holds the conversation up to the failed call.
@@ -50,7 +51,7 @@ def make_loop(
     caller: str = "agent_loop",
     default_format: str = "text",
 ) -> Loop:
-    """A loop that is ready to run; ``caller`` is the builtin that error texts name."""
+    """Return a loop that is ready to run. Errors name ``caller``, a builtin."""
     models = runtime.models
     options = models.options(given)
     profile = profile_of(options, caller)
@@ -64,7 +65,7 @@ def make_loop(
         schema_retries=profile.schema_retries,
     )
     rules = runtime.ambient().rules.for_options(options, caller)
-    _look_at_tools(options, system, message, rules, caller, models.warn)
+    _check_tools(options, system, message, rules, caller, models.warn)
     loop_options = read_loop_options(options, profile, caller, default_format)
     options = _with_inherited_skills(options, runtime)
     skills = read_skills(options.value("skills"), caller)
@@ -74,14 +75,14 @@ def make_loop(
     if daemon is not None:
         loop.rest_as(daemon, caller)
     pretty = functools.partial(runtime.sessions.effects.to_json, pretty=True)
-    loop.dialogue.compaction = read_compaction(options, request.model, loop.summarize, pretty)
+    loop.model_input.compaction = read_compaction(options, request.model, loop.summarize, pretty)
     messages = options.value("messages")
     loop.opening = messages if isinstance(messages, list) else [{"role": "user", "content": message}]
     return loop
 
 
 def _with_inherited_skills(options: Options, runtime: Runtime) -> Options:
-    """The options with the skills of the workflow that the loop works for, where they say nothing."""
+    """Fill in the skills of the workflow that the loop works for, unless the options set any."""
     workflow = runtime.ambient().workflow
     if workflow is None:
         return options
@@ -90,7 +91,7 @@ def _with_inherited_skills(options: Options, runtime: Runtime) -> Options:
     return runtime.models.options({**options.given, **missing})
 
 
-def _look_at_tools(
+def _check_tools(
     options: Options,
     system: str | None,
     message: str,
@@ -98,7 +99,7 @@ def _look_at_tools(
     caller: str,
     warn: Callable[[str, str], None],
 ) -> None:
-    """Refuse tools that nobody could run, and report what is odd about the others (07 §4.7)."""
+    """Refuse tools that nobody could run, and warn of what is odd about the others (07 §4.7)."""
     entries = tool_entries(options.value("tools"))
     if not entries:
         return
@@ -118,7 +119,7 @@ def _make_parts(
 ) -> Parts:
     sessions, trace = runtime.sessions, runtime.models.trace
     effects = sessions.effects
-    conversation = _conversation(runtime, options)
+    state, conversation = LoopState(), _conversation(runtime, options)
     id, note = conversation.id, conversation.note
     emit = runtime.announcer(id)
     request.segment = runtime.models.segment(
@@ -127,7 +128,7 @@ def _make_parts(
         depth=sessions.depth(),
         tool_format=options.tool_format,
     )
-    dialogue = Dialogue(runtime, conversation, request, request.segment)
+    model_input = ModelInput(runtime, conversation, request, request.segment)
     ledger = read_ledger(given)
     active = ActiveSkills(skills, read_matching(given), id, effects, note, emit, runtime.found_skills)
     entries = tool_entries(given.value("tools"))
@@ -140,13 +141,13 @@ def _make_parts(
     if LOAD_SKILL not in toolbox.entries:
         toolbox.internal[LOAD_SKILL] = lambda call: active.load(call["arguments"])
     gate = Gate(rules, runtime.hooks, id, effects.show, runtime.ask)
-    dispatcher = Dispatcher(runtime, options, conversation, emit, toolbox, gate)
-    turns = Turns(options, dialogue, offer, dispatcher, ledger, trace, runtime.hooks, emit)
-    return Parts(conversation, dialogue, active, ledger, offer, toolbox, dispatcher, turns, emit)
+    dispatcher = Dispatcher(runtime, state, options, conversation, emit, toolbox, gate)
+    turns = Turns(state, options, model_input, offer, dispatcher, ledger, trace, runtime.hooks, emit)
+    return Parts(state, conversation, model_input, active, ledger, offer, toolbox, dispatcher, turns, emit)
 
 
 def _conversation(runtime: Runtime, options: LoopOptions) -> Conversation:
-    """The conversation of the session that the options name; without one it is the loop's alone."""
+    """Return the conversation of the session that the options name, or one of the loop's own."""
     sessions = runtime.sessions
     if options.session_id:
         return SessionConversation(options.session_id, sessions)
@@ -156,7 +157,7 @@ def _conversation(runtime: Runtime, options: LoopOptions) -> Conversation:
 def _deferred(
     request: Request, options: LoopOptions, entries: list[Dict], runtime: Runtime
 ) -> DeferredTools | None:
-    """The tools, when some of them are to be searched for here and not by the provider."""
+    """Return the deferred tools, if they are searched for here and not by the provider."""
     search = request.search
     if search is None or search.in_format(options.tool_format).native:
         return None

@@ -1,6 +1,6 @@
 """A loop's conversation on its way to the model: the request follows what the session holds.
 
-A `Dialogue` keeps three records of one conversation in step: the `Conversation` (and through it the
+A `ModelInput` keeps three records of one conversation in step: the `Conversation` (and through it the
 session), the message list of the request, and the rows of the transcript sidecar. It compacts when the
 conversation has grown too long. Spec: 07 §6.3 step 2, §7.3; 08 §4.9.
 """
@@ -34,7 +34,7 @@ _NOTES = {
 }
 
 
-class Dialogue:
+class ModelInput:
     """``request`` is asked again and again; its messages are those of ``conversation``."""
 
     def __init__(

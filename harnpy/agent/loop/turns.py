@@ -1,17 +1,17 @@
-"""What an answer leads to: its calls are made, its claim to be done is weighed. Spec: 07 §6.3–6.5.
+"""What an answer leads to: its calls are made, its claim to be done is checked. Spec: 07 §6.3–6.5.
 
-`Turns.take` is steps 6 to 10 of an iteration. A turn with tool calls goes one way, one without the other;
-both end in what subscribers hear of the turn, and in the status that ends the loop, if any does.
+`Turns.take` is steps 6 to 10 of an iteration. A turn with tool calls goes one way, one without the other.
+Both notify the subscribers, and return the status that ends the loop, if any does. A turn that leaves
+nothing to do is `Idle`: the loop decides whether to end or to rest.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harnpy.agent.daemon.resting import WATCHDOG
 from harnpy.agent.loop import completion, prompts
-from harnpy.agent.loop.dispatch import OK, REJECTED
+from harnpy.agent.loop.calls import OK, REJECTED
 from harnpy.agent.loop.ledger import NAME as LEDGER
 from harnpy.agent.loop.ledger import UNAVAILABLE as NO_LEDGER
 from harnpy.agent.loop.ledger import LedgerError
@@ -23,10 +23,11 @@ from harnpy.session.transcript import lifecycle_event
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harnpy.agent.daemon.resting import Daemon
-    from harnpy.agent.loop.dispatch import Dispatcher, Result
+    from harnpy.agent.loop.calls import Result
+    from harnpy.agent.loop.dispatch import Dispatcher
     from harnpy.agent.loop.ledger import Ledger
-    from harnpy.agent.loop.model_input import Dialogue
+    from harnpy.agent.loop.loop_state import LoopState
+    from harnpy.agent.loop.model_input import ModelInput
     from harnpy.agent.loop.offer import Offer
     from harnpy.agent.loop.options import LoopOptions
     from harnpy.agent.rules.hooks import Hooks
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Turn:
-    """One answer of the model and what became of it. ``accepted``: it completes the request."""
+    """One answer of the model and what came of it. ``accepted``: it completes the request."""
 
     iteration: int
     text: str
@@ -47,17 +48,24 @@ class Turn:
     accepted: bool = False
 
     def info(self, failed: bool, **mark: Any) -> Dict:
-        """What subscribers and hooks hear of a turn without calls (08 §1.7)."""
+        """Return what subscribers and hooks receive about a turn without calls. Spec: 08 §1.7."""
         return {"iteration": self.iteration, "failed": failed, "text": self.text, **mark}
 
 
+class Idle(NamedTuple):
+    """The turn leaves nothing to do: the loop ends here, or rests. `Turns.close` ends the turn."""
+
+    turn: Turn
+
+
 class Turns:
-    """The turns of one loop. ``emit(type, **fields)`` tells subscribers."""
+    """The turns of one loop. ``emit(type, **fields)`` notifies subscribers."""
 
     def __init__(
         self,
+        state: LoopState,
         options: LoopOptions,
-        dialogue: Dialogue,
+        model_input: ModelInput,
         offer: Offer,
         dispatcher: Dispatcher,
         ledger: Ledger,
@@ -65,15 +73,12 @@ class Turns:
         hooks: Hooks,
         emit: Callable[..., None],
     ) -> None:
+        self.state = state
         self.options = options
-        self.dialogue = dialogue
+        self.model_input = model_input
         self.offer = offer
         self.dispatcher = dispatcher
         self.ledger = ledger
-        self.verification = completion.Verification()
-        self.daemon: Daemon | None = None
-        self.last_prose = ""
-        self.ledger_rejections = 0
         self._trace = trace
         self._hooks = hooks
         self._emit = emit
@@ -81,8 +86,8 @@ class Turns:
         self._fallbacks = 0
         self._single_tool_turns = 0
 
-    def take(self, reply: Reply, text: str, iteration: int) -> str | None:
-        """Act on an answer, ``text`` being its whole text; the loop's status if it ends here."""
+    def take(self, reply: Reply, text: str, iteration: int) -> str | Idle | None:
+        """Act on an answer, ``text`` being its whole text. Return the loop's status if it ends here."""
         turn = self._interpret(reply, Turn(iteration, text))
         self._feed_back(turn)
         turn.accepted = self._completes(turn)
@@ -92,7 +97,7 @@ class Turns:
     # What the answer says.
 
     def _interpret(self, reply: Reply, turn: Turn) -> Turn:
-        """Find the calls in an answer: the provider's, or else those in its text (step 6)."""
+        """Find the calls in an answer: the provider's, or else those in its text. Step 6."""
         text = turn.text
         may_call = self.offer.has_tools or self.ledger.active
         if may_call or any(tag in text for tag in TAGS):
@@ -107,41 +112,43 @@ class Turns:
             turn.calls = turn.parsed.calls
             if self.options.tool_format == "native" and turn.calls:
                 self._fall_back(turn)
-        self.last_prose = turn.parsed.prose or text
-        segment = self.dialogue.segment
+        self.state.last_prose = turn.parsed.prose or text
+        segment = self.model_input.segment
         if segment is not None:
-            segment.interpreted(self.last_prose, turn.calls, turn.parsed.errors)
+            segment.interpreted(self.state.last_prose, turn.calls, turn.parsed.errors)
         return turn
 
     def _fall_back(self, turn: Turn) -> None:
-        """Calls came as text although the loop's format is native."""
+        """Handle calls that came as text although the loop's format is native."""
         self._fallbacks += 1
         policy = self.options.native_tool_fallback
         accepted = policy == "allow" or (policy == "allow_once" and self._fallbacks == 1)
         counts = {"accepted": accepted, "policy": policy, "fallback_index": self._fallbacks}
         counts["tool_call_count"] = len(turn.calls)
         details = {**counts, "tool_parse_error_count": len(turn.parsed.errors)}
-        self.dialogue.conversation.note(
+        self.model_input.conversation.note(
             lifecycle_event("native_tool_fallback", role="assistant", metadata=details)
         )
         self._trace.record("native_tool_fallback", iteration=turn.iteration, **counts)
         if not accepted:
             turn.calls = []
-            self.dialogue.feed_back("native_tool_contract", prompts.native_contract(policy, self._fallbacks))
+            self.model_input.feed_back(
+                "native_tool_contract", prompts.native_contract(policy, self._fallbacks)
+            )
 
     def _feed_back(self, turn: Turn) -> None:
-        """Tell the model what was wrong with the form of its answer (step 7)."""
+        """Tell the model what was wrong with the form of its answer. Step 7."""
         parsed = turn.parsed
         if parsed.errors:
-            self.dialogue.feed_back("parse_guidance", prompts.unparsable(parsed.errors))
+            self.model_input.feed_back("parse_guidance", prompts.unparsable(parsed.errors))
         if parsed.violations and self.offer.has_tools and self.options.tool_format == "text":
             text = prompts.violated(parsed.violations, self.options.sentinel)
-            self.dialogue.feed_back("protocol_violation", text)
+            self.model_input.feed_back("protocol_violation", text)
 
     # Whether the work is complete.
 
     def _completes(self, turn: Turn) -> bool:
-        """Whether the turn completes the request; a completion that is refused is answered (6.5)."""
+        """Whether the turn completes the request. A refused completion gets feedback. Spec: 07 §6.5."""
         options = self.options
         if not options.persistent:
             return False
@@ -149,12 +156,12 @@ class Turns:
             return True
         if not completion.requested(options, turn.text, turn.parsed, self.offer.has_tools):
             return False
-        acted = not self.offer.has_tools or bool(self.dispatcher.calls or turn.calls)
-        refused = completion.refusal(options, self.verification, self.ledger, acted)
+        acted = not self.offer.has_tools or bool(self.state.calls or turn.calls)
+        refused = completion.refusal(options, self.state.verification, self.ledger, acted)
         if refused is None:
             return True
-        self.ledger_rejections += refused.kind == "ledger_not_satisfied"
-        self.dialogue.feed_back(refused.kind, refused.text)
+        self.state.ledger_rejections += refused.kind == "ledger_not_satisfied"
+        self.model_input.feed_back(refused.kind, refused.text)
         return False
 
     def _changes_phase(self, turn: Turn) -> bool:
@@ -166,36 +173,36 @@ class Turns:
         return True
 
     def _keep_ledger(self, turn: Turn) -> None:
-        """Apply the model's calls of `ledger`, and answer them (step 9)."""
+        """Apply and answer the model's calls of `ledger`. Step 9."""
         for call in turn.calls:
             if call["name"] == LEDGER:
                 metadata = {"tool_call_id": call.get("id"), "tool_name": LEDGER}
                 content = f"<tool_result>{self._ledger_answer(call)}</tool_result>"
-                self.dialogue.add({"role": "user", "content": content, "metadata": metadata})
+                self.model_input.add({"role": "user", "content": content, "metadata": metadata})
         turn.calls = [call for call in turn.calls if call["name"] != LEDGER]
 
     def _ledger_answer(self, call: Dict) -> str:
         if not self.ledger.active:
-            self.dispatcher.rejected[LEDGER] = None
+            self.state.rejected[LEDGER] = None
             return NO_LEDGER
         try:
             done = self.ledger.apply(call["arguments"])
         except LedgerError as error:
             return f"ledger error: {error}"
-        self.dispatcher.calls.append(LEDGER)
-        self.dispatcher.successful[LEDGER] = None
+        self.state.calls.append(LEDGER)
+        self.state.successful[LEDGER] = None
         return f"ledger: {done}"
 
-    # A turn with tool calls (6.4).
+    # A turn with tool calls. Spec: 07 §6.4.
 
     def _tool_turn(self, turn: Turn) -> str | None:
         errors = turn.parsed.errors
-        self.dialogue.add(self._recorded_calls(turn))
+        self.model_input.add(self._recorded_calls(turn))
         results = self.dispatcher.dispatch(turn.calls, turn.iteration)
         self._answer_calls(turn, results)
         self._nudges = 0
         info = self._tool_turn_info(turn, results)
-        self.dialogue.conversation.store()
+        self.model_input.conversation.store()
         self._run_hooks(info)
         self._emit("turn_end", iteration=turn.iteration, turn_info=info)
         self._emit("iteration_end", iteration=turn.iteration, turn_info=info)
@@ -203,9 +210,9 @@ class Turns:
             return "done"
         if self._called_back(info):
             return "done"
-        self.dialogue.compact_when_full("auto", turn.iteration)
+        self.model_input.compact_when_full("auto", turn.iteration)
         if errors:
-            self.dialogue.feed_back("parse_error", "\n\n".join(errors))
+            self.model_input.feed_back("parse_error", "\n\n".join(errors))
         return "done" if turn.accepted else None
 
     def _recorded_calls(self, turn: Turn) -> Dict:
@@ -222,13 +229,13 @@ class Turns:
     def _answer_calls(self, turn: Turn, results: list[Result]) -> None:
         if self.options.tool_format == "native":
             for result in results:
-                self.dialogue.add(result_message(result.call, result.text, self.offer.style))
+                self.model_input.add(result_message(result.call, result.text, self.offer.style))
         else:
             texts = [prompts.tool_result(result.call["name"], result.text) for result in results]
-            self.dialogue.feed_back("tool_results", "\n\n".join(texts))
+            self.model_input.feed_back("tool_results", "\n\n".join(texts))
         for result in results:
             if result.call["name"] == "run" and result.status is not None:
-                self.verification.hear(result.text)
+                self.state.verification.hear(result.text)
 
     def _tool_turn_info(self, turn: Turn, results: list[Result]) -> Dict:
         names = [call["name"] for call in turn.calls]
@@ -247,12 +254,12 @@ class Turns:
             "iteration": turn.iteration,
             "failed": any(result.status != OK for result in results),
             "consecutive_single_tool_turns": self._single_tool_turns,
-            "session_tools_used": list(self.dispatcher.calls),
-            "session_successful_tools": list(self.dispatcher.successful),
+            "session_tools_used": list(self.state.calls),
+            "session_successful_tools": list(self.state.successful),
         }
 
     def _called_back(self, info: Dict) -> bool:
-        """Let the caller look at the turn; whether it wants the loop to stop (6.9)."""
+        """Call the caller's `post_turn_callback`. Return whether it asks the loop to stop. Spec: 07 §6.9."""
         callback = self.options.post_turn_callback
         answer = None if callback is None else callback(info)
         message, stop = answer, False
@@ -261,56 +268,59 @@ class Turns:
         elif isinstance(answer, dict):
             message, stop = answer.get("message"), bool(answer.get("stop"))
         if isinstance(message, str) and message:
-            self.dialogue.feed_back("post_turn_callback", message)
+            self.model_input.feed_back("post_turn_callback", message)
         return stop
 
     def _run_hooks(self, info: Dict) -> None:
-        self._hooks.run(POST_AGENT_TURN, session={"id": self.dialogue.conversation.id}, turn=info)
+        self._hooks.run(POST_AGENT_TURN, session={"id": self.model_input.conversation.id}, turn=info)
 
-    # A turn without tool calls (6.4).
+    # A turn without tool calls. Spec: 07 §6.4.
 
-    def _text_turn(self, turn: Turn) -> str | None:
-        status, info = self._take_text(turn)
-        self.dialogue.conversation.store()
-        self._run_hooks(info)
-        self._emit("iteration_end", iteration=turn.iteration, turn_info=info)
+    def _text_turn(self, turn: Turn) -> str | Idle | None:
+        taken = self._take_text(turn)
+        if isinstance(taken, Idle):
+            return taken
+        status, info = taken
+        self.close(info)
         return status
 
-    def _take_text(self, turn: Turn) -> tuple[str | None, Dict]:
-        """What a turn without calls leads to: the status that ends the loop, and what is told of the turn."""
+    def close(self, info: Dict) -> None:
+        """End a turn without calls; ``info`` is what hooks and subscribers receive about it."""
+        self.model_input.conversation.store()
+        self._run_hooks(info)
+        self._emit("iteration_end", iteration=info["iteration"], turn_info=info)
+
+    def _take_text(self, turn: Turn) -> tuple[str | None, Dict] | Idle:
+        """Return the status that ends the loop, if any, and what hooks and subscribers receive."""
         options = self.options
         if turn.accepted:
             self._record_text(turn)
             return "done", turn.info(False, sentinel_hit=True)
         if turn.parsed.errors:
-            self.dialogue.feed_back("parse_error", "\n\n".join(turn.parsed.errors))
+            self.model_input.feed_back("parse_error", "\n\n".join(turn.parsed.errors))
             self._nudges = 0
             return None, turn.info(True, parse_error=True)
-        if options.tool_format == "native" and options.require_action and not self.dispatcher.calls:
+        if options.tool_format == "native" and options.require_action and not self.state.calls:
             if self._stuck(turn):
                 return "stuck", turn.info(True, action_required=True)
-            self.dialogue.feed_back("action_required", prompts.ACTION_REQUIRED)
+            self.model_input.feed_back("action_required", prompts.ACTION_REQUIRED)
             return None, turn.info(True, action_required=True)
         self._record_text(turn)
         if not options.persistent:
-            return ("done", turn.info(False)) if self.daemon is None else self._idle(self.daemon, turn)
-        if self.dialogue.conversation.waiting():
+            return Idle(turn)
+        if self.model_input.conversation.waiting():
             return None, turn.info(False, status="host_input")
         if self._stuck(turn):
             return "stuck", turn.info(True, status="stuck")
-        self.dialogue.feed_back("nudge", prompts.nudge(options, self.offer.has_tools))
+        self.model_input.feed_back("nudge", prompts.nudge(options, self.offer.has_tools))
         return None, turn.info(False, status="continue")
-
-    def _idle(self, daemon: Daemon, turn: Turn) -> tuple[str | None, Dict]:
-        rest = daemon.idle()
-        return rest.status, turn.info(rest.mark == WATCHDOG, status=rest.mark)
 
     def _record_text(self, turn: Turn) -> None:
         content = prompts.recorded(turn.parsed.canonical or turn.text)
-        self.dialogue.add({"role": "assistant", "content": content})
+        self.model_input.add({"role": "assistant", "content": content})
 
     def _stuck(self, turn: Turn) -> bool:
-        """Count a turn that got nowhere; true when it was one too many."""
+        """Count a turn that got nowhere. Return whether it was one too many."""
         self._nudges += 1
         limit = self.options.max_nudges
         if self._nudges <= limit:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harnpy.builtins.language.text.json_writer import write, write_float
-from harnpy.eventlog.topics import LogError, LogEvent
+from harnpy.eventlog.events import LogError, LogEvent
 from harnpy.text.json.reader import read
 from harnpy.vm.declare.builtin import ABSENT, builtin
 from harnpy.vm.errors import RuntimeFault

@@ -21,7 +21,7 @@ from harnpy.agent.people.requests import (
 )
 from harnpy.builtins.agents.event_log import as_data, log_of
 from harnpy.builtins.language.host.host_mocks import HostMocks
-from harnpy.eventlog.topics import LogEvent
+from harnpy.eventlog.events import LogEvent
 from harnpy.session.effects import rfc3339
 from harnpy.vm.errors import Interrupted, RuntimeFault
 

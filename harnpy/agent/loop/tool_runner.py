@@ -1,0 +1,112 @@
+"""Running a tool: who runs it, how often it is retried, what its failure becomes. Spec: 07 §6.7 step 11."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from harnpy.agent.errors import ToolFailure
+from harnpy.agent.loop.calls import PERMISSION_DENIED, Outcome
+from harnpy.agent.plans import plan_result
+from harnpy.agent.tools.served import FILE_TOOLS, PLAN_TOOLS, file_tool
+
+if TYPE_CHECKING:
+    from harnpy.agent.loop.calls import CheckedCall
+    from harnpy.agent.loop.options import LoopOptions
+    from harnpy.agent.runtime import Runtime
+    from harnpy.agent.tools.toolbox import Toolbox
+    from harnpy.reading.dicts import Dict
+    from harnpy.session.effects import Effects
+
+_RETRY_STEPS = 5
+_UNAVAILABLE = (
+    "Tool '{}' is not available in the current environment. "
+    "Use only the tools listed in the tool-calling contract."
+)
+#: What the error category of a tool's failure is called in events. Spec: 07 §9.2.
+_EVENT_CATEGORIES = {
+    "timeout": "timeout",
+    "rate_limit": "network",
+    "overloaded": "network",
+    "server_error": "network",
+    "transient_network": "network",
+    "schema_validation": "schema_validation",
+    "tool_error": "tool_error",
+    "cancelled": "cancelled",
+    "tool_rejected": PERMISSION_DENIED,
+}
+
+
+class ToolRunner:
+    """Runs the tools of one loop."""
+
+    def __init__(self, runtime: Runtime, options: LoopOptions, toolbox: Toolbox, effects: Effects) -> None:
+        self._runtime = runtime
+        self._options = options
+        self._toolbox = toolbox
+        self._effects = effects
+
+    def run(self, checked: CheckedCall) -> Outcome:
+        """Run the tool. Whatever goes wrong becomes a text."""
+        clock = self._runtime.models.monotonic
+        begin = clock()
+        try:
+            outcome = self._attempts(checked)
+        except ToolFailure as error:
+            if error.category == "tool_rejected":
+                outcome = Outcome("", denial=error.text)
+            else:
+                category = _EVENT_CATEGORIES.get(error.category or "tool_error", "host_bridge_error")
+                outcome = Outcome(f"Error: {error.text}", category=category)
+        return outcome._replace(ms=int((clock() - begin) * 1000))
+
+    def _attempts(self, checked: CheckedCall) -> Outcome:
+        """Call the tool. A host tool that can't be reached is retried as the options say."""
+        attempt = 0
+        while True:
+            try:
+                return self._call(checked)
+            except ConnectionError as error:
+                if attempt >= self._options.tool_retries:
+                    raise ToolFailure(str(error), "transient_network") from error
+                pause_ms = self._options.tool_backoff_ms * 2 ** min(attempt, _RETRY_STEPS)
+                self._runtime.models.sleep(pause_ms / 1000)
+                attempt += 1
+
+    def _call(self, checked: CheckedCall) -> Outcome:
+        name, arguments = checked.name, checked.arguments
+        entry = self._toolbox.entries.get(name)
+        if entry is None:
+            return _unavailable(name)
+        executor = entry.get("executor") or "harn"
+        if executor != "harn":
+            return self._call_elsewhere(name, executor, entry, arguments)
+        if name in FILE_TOOLS and self._runtime.files is not None:
+            return Outcome(file_tool(self._runtime.files, name, arguments))
+        if name in PLAN_TOOLS:
+            return self._plan(checked)
+        handler = entry.get("handler")
+        if callable(handler):
+            return Outcome(self._effects.show(handler(arguments)))
+        if self._runtime.host_tool is not None:
+            return Outcome(self._effects.show(self._runtime.host_tool(entry, arguments)))
+        return _unavailable(name)
+
+    def _call_elsewhere(self, name: str, executor: str, entry: Dict, arguments: Dict) -> Outcome:
+        if executor == "host_bridge" and self._runtime.host_tool is not None:
+            return Outcome(self._effects.show(self._runtime.host_tool(entry, arguments)))
+        where = {
+            "host_bridge": 'executor: "host_bridge", but no host bridge is connected',
+            "mcp_server": 'executor: "mcp_server", but no MCP server is connected',
+            "provider_native": 'executor: "provider_native": only the model\'s provider runs it',
+        }
+        return Outcome("", denial=f"Tool '{name}' is declared with {where[executor]}.")
+
+    def _plan(self, checked: CheckedCall) -> Outcome:
+        pretty = partial(self._effects.to_json, pretty=True)
+        text, event = plan_result(checked.name, checked.arguments, checked.call.get("id"), pretty)
+        return Outcome(text, plan=event)
+
+
+def _unavailable(name: str) -> Outcome:
+    return Outcome("", denial=_UNAVAILABLE.format(name))
