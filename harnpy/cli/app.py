@@ -10,7 +10,7 @@ import click
 
 from harnpy.cli.commands import run
 from harnpy.cli.console import FAILED, INTERRUPTED, USAGE, complain, usage_error
-from harnpy.cli.show import failures
+from harnpy.cli.show import error_text
 from harnpy.version import __version__
 
 #: Command name to the module whose `command` it is.
@@ -25,19 +25,28 @@ _MODULES = {
     "eval": "harnpy.cli.commands.eval",
     "session": "harnpy.cli.commands.session",
     "builtins": "harnpy.cli.commands.builtins",
-    "version": "harnpy.cli.commands.version",
 }
 
 
+@click.command("version", short_help="Show the version, decorated.")
+def _version() -> None:
+    """Show the version, decorated. `harnpy --version` prints it plain."""
+    title, motto = f"harn v{__version__}", "the agent harness language"
+    width = max(len(title), len(motto)) + 4
+    click.echo(f"╭{'─' * width}╮\n│{title:^{width}}│\n│{motto:^{width}}│\n╰{'─' * width}╯")
+
+
 class _Commands(click.Group):
-    """Loads a command's module when it is named."""
+    """Imports a command's module when the command is named."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return ["run", *_MODULES]
+        return ["run", *_MODULES, "version"]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name == "run":  # for the list of commands only: `main` has dispatched it already
             return click.Command("run", short_help=run.SUMMARY)
+        if name == "version":
+            return _version
         if name not in _MODULES:
             return None
         command = import_module(_MODULES[name]).command
@@ -60,7 +69,7 @@ def harnpy(context: click.Context) -> int | None:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run a command; a command answers its exit status, None meaning 0."""
+    """Run a command; a command returns its exit status, None meaning 0."""
     try:
         status = harnpy.main(list(argv), prog_name="harnpy", standalone_mode=False)
     except click.UsageError as error:
@@ -72,7 +81,7 @@ def main(argv: Sequence[str]) -> int:
     except BrokenPipeError:
         raise
     except OSError as error:
-        complain(f"error: {failures.text(error)}")
+        complain(f"error: {error_text.text(error)}")
         return FAILED
     except (click.Abort, KeyboardInterrupt):
         sys.stdout.flush()

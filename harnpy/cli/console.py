@@ -43,6 +43,11 @@ def paint(text: str, style: str, stream: TextIO) -> str:
     return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if has_colour(stream) else text
 
 
+def say(text: str = "") -> None:
+    """Write one line to stdout."""
+    sys.stdout.write(text + "\n")
+
+
 def complain(message: str) -> None:
     """Write one line to stderr."""
     sys.stderr.write(message + "\n")

@@ -19,7 +19,7 @@ from uuid import UUID
 import pytest
 
 from harnpy import Vm
-from harnpy.cli.fixtures import replay
+from harnpy.cli.model_fixtures import replay
 from tests.llm.wire import KEY, OPENAI, Answer, Call, Received, Say, Wire
 from tests.support import Command
 from tests.worlds import OwnWorld

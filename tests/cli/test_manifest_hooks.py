@@ -12,7 +12,7 @@ import pytest
 
 from harnpy import Vm
 from harnpy.builtins.agents.hooks import hooks_of
-from harnpy.cli.project import bind_project
+from harnpy.cli.project_setup import bind_project
 from harnpy.project import ManifestError
 from harnpy.world import World
 from harnpy.world.streams import RealStreams

@@ -17,7 +17,7 @@ from rich.console import Console
 
 from harnpy import Vm
 from harnpy.cli.show.agent_board import Board, name_of
-from harnpy.cli.show.watch import table, watched
+from harnpy.cli.show.watch_agents import table, watched
 from tests.support import PATIENCE, ROOT, Command
 from tests.worlds import OwnWorld
 

@@ -14,7 +14,7 @@ import click
 from harnpy import Vm
 from harnpy.builtins.agents.models.calls import models_of
 from harnpy.cli.console import FAILED, OK, complain
-from harnpy.cli.show import failures
+from harnpy.cli.show import error_text
 from harnpy.cli.testing.sandbox import sandboxed_world
 from harnpy.llm.trace import Trace
 from harnpy.vm.errors import ExitRequest
@@ -33,7 +33,7 @@ def command(file: Path, iterations: int) -> int:
         try:
             runs.append(_run_once(file))
         except Exception as error:
-            sys.stderr.write(failures.render(error, sys.stderr))
+            sys.stderr.write(error_text.render(error, sys.stderr))
             complain(f"benchmark aborted on iteration {iteration}")
             return FAILED
     print(f"Benchmark: {file}\nIterations: {iterations}")

@@ -11,9 +11,9 @@ import click
 
 from harnpy import Vm
 from harnpy.cli.commands import preflight
-from harnpy.cli.commands.later import later
+from harnpy.cli.commands.unbuilt import unbuilt_options
 from harnpy.cli.console import FAILED, OK, complain, has_colour
-from harnpy.cli.show import failures
+from harnpy.cli.show import error_text
 from harnpy.syntax.errors import SourceFault, SyntaxFault
 from harnpy.syntax.span import Lines
 from harnpy.vm.compile import compile_program, parsed
@@ -21,14 +21,14 @@ from harnpy.vm.compile import compile_program, parsed
 
 @click.command("check", short_help="Find the errors of programs without running them.")
 @click.argument("targets", nargs=-1, type=click.Path(path_type=Path), metavar="TARGET...")
-@later("--workspace", "--strict-types", "--invariants", "--provider-matrix")
+@unbuilt_options("--workspace", "--strict-types", "--invariants", "--provider-matrix")
 @click.option(
     "--preflight",
     "severity",
     type=click.Choice(preflight.SEVERITIES),
     help="What to make of imports and templates that won't be found.",
 )
-@later("--host-capabilities", "--bundle-root", takes_value=True)
+@unbuilt_options("--host-capabilities", "--bundle-root", takes_value=True)
 @click.pass_context
 def command(context: click.Context, targets: tuple[Path, ...], severity: str | None) -> int:
     """Find the errors of programs without running them.
@@ -49,7 +49,7 @@ def command(context: click.Context, targets: tuple[Path, ...], severity: str | N
         try:
             clean = _check(file, severity)
         except (OSError, SourceFault) as error:
-            sys.stderr.write(failures.render(error, sys.stderr))
+            sys.stderr.write(error_text.render(error, sys.stderr))
             status = FAILED
             if isinstance(error, SyntaxFault):
                 break

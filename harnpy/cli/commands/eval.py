@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harnpy.cli import records
-from harnpy.cli.console import FAILED, OK, complain
-from harnpy.cli.show import eval_report
-from harnpy.cli.show.html import html_option, write_page
-from harnpy.cli.testing.report import say
+from harnpy.cli import run_records
+from harnpy.cli.console import FAILED, OK, complain, say
+from harnpy.cli.show import eval_lines
+from harnpy.cli.show.html_option import html_option, write_page
 from harnpy.faults import MisuseError
 from harnpy.workflow.evals import pack_manifest as packs
 from harnpy.workflow.evals.run_pack import run_pack
@@ -72,13 +71,13 @@ def command(
         return shown(judged(path, kind, compare), page)
     except MisuseError as error:
         if kind == "record":
-            return records.unreadable(error)
-        return records.refused(error, f"error: {error.message}")
+            return run_records.unreadable(error)
+        return run_records.refused(error, f"error: {error.message}")
 
 
 def shown(report: Dict, page: str | None = None) -> int:
     """Print a report, write its HTML to the file ``page``, and answer the exit status."""
-    for line in eval_report.lines(report):
+    for line in eval_lines.lines(report):
         say(line)
     write_page(page, lambda: html_evaluation(report))
     return OK if report["pass"] else FAILED
@@ -109,13 +108,13 @@ def _kind(path: str) -> str:
 
 
 def _given(path: str) -> Any:
-    effects = records.effects()
+    effects = run_records.effects()
     return effects.parse_json(effects.read_text(path))
 
 
 def _record(path: str, compare: str | None) -> Dict:
-    effects, run = records.effects(), records.load(path)
-    comparison = None if compare is None else diff(records.load(compare), run, effects)
+    effects, run = run_records.effects(), run_records.load(path)
+    comparison = None if compare is None else diff(run_records.load(compare), run, effects)
     judged = evaluate(run, eval_suite.own_fixture(run, effects))
     about = {"run_id": run["id"], "workflow_id": run["workflow_id"], "comparison": comparison}
     return {**judged, **about}
@@ -129,20 +128,20 @@ def _directory(path: str) -> Dict:
 
 
 def _case(path: str) -> Dict:
-    run = records.load(path)
-    return eval_suite.case_report(run, eval_suite.own_fixture(run, records.effects()), None, path)
+    run = run_records.load(path)
+    return eval_suite.case_report(run, eval_suite.own_fixture(run, run_records.effects()), None, path)
 
 
 def _suite(path: str) -> Dict:
     """A suite in a file, whose folder is where its paths begin."""
-    effects = records.effects()
+    effects = run_records.effects()
     manifest = eval_suite.read_manifest(_given(path), eval_suite.MANIFEST, effects)
     base = os.path.join(os.path.dirname(path), manifest["base_dir"] or "")
     return eval_suite.run_manifest({**manifest, "base_dir": base}, effects)
 
 
 def _pack(path: str) -> Dict:
-    effects = records.effects()
+    effects = run_records.effects()
     return run_pack(packs.load(path, effects), effects)
 
 

@@ -10,9 +10,9 @@ from harnpy import Vm
 from harnpy.builtins.agents.models.calls import models_of
 from harnpy.builtins.agents.records.evals import eval_metrics
 from harnpy.cli.commands.run import exit_status
-from harnpy.cli.fixtures import replay
-from harnpy.cli.project import bind_project
-from harnpy.cli.show import failures
+from harnpy.cli.model_fixtures import replay
+from harnpy.cli.project_setup import bind_project
+from harnpy.cli.show import error_text
 from harnpy.faults import OptionError
 from harnpy.llm.experiments import VARIABLE, read_experiment
 from harnpy.vm.errors import ExitRequest
@@ -60,7 +60,7 @@ def _run(path: str, spec: str | None, llm_mock: str | None, args: Sequence[str])
     except ExitRequest as request:
         status = request.code
     except Exception as error:
-        status, failure = 1, failures.text(error)
+        status, failure = 1, error_text.text(error)
     trace = models_of(vm).trace
     return {
         "pass": status == 0,

@@ -10,7 +10,7 @@ import click
 from harnpy.cli.console import FAILED
 from harnpy.cli.repl.highlight import is_unfinished
 from harnpy.cli.repl.shell import Shell
-from harnpy.cli.show import failures
+from harnpy.cli.show import error_text
 from harnpy.project import ManifestError
 from harnpy.version import __version__
 from harnpy.vm.errors import ExitRequest
@@ -31,7 +31,7 @@ def command() -> int:
     except ExitRequest as request:
         return request.code
     except ManifestError as error:
-        sys.stderr.write(failures.render(error, sys.stderr))
+        sys.stderr.write(error_text.render(error, sys.stderr))
         return FAILED
     return 0
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import click
 
-from harnpy.cli import records
-from harnpy.cli.console import OK
-from harnpy.cli.show import run_report
-from harnpy.cli.show.html import html_option, write_page
-from harnpy.cli.testing.report import say
+from harnpy.cli import run_records
+from harnpy.cli.console import OK, say
+from harnpy.cli.show import run_lines
+from harnpy.cli.show.html_option import html_option, write_page
 from harnpy.faults import MisuseError
 from harnpy.workflow.report import html_report
 
@@ -19,10 +18,10 @@ from harnpy.workflow.report import html_report
 def command(run: str, page: str | None) -> int:
     """Show how the run in the file RUN, or of that id, went, and whether it passes its own fixture."""
     try:
-        record = records.load(run)
+        record = run_records.load(run)
     except MisuseError as error:
-        return records.unreadable(error)
-    for line in run_report.replay(record):
+        return run_records.unreadable(error)
+    for line in run_lines.replay(record):
         say(line)
     write_page(page, lambda: html_report(record))
     return OK

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from harnpy.cli.console import FAILED, INTERRUPTED, OK, complain, not_yet, usage_error
-from harnpy.cli.project import bind_project
+from harnpy.cli.project_setup import bind_project
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ What stands after `--` is the program's `argv`.
 """
 
 #: Options that are specified but not built yet.
-_LATER = (
+_UNBUILT = (
     "--attest",
     "--receipt-out",
     "--attest-agent",
@@ -157,7 +157,7 @@ def _refuse_both(options: Options, one: str, other: str) -> None:
 def _take(options: Options, word: str, rest: Any) -> None:
     """Put one word, and its value if it takes one, into `options`."""
     name, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
-    if name in _LATER:
+    if name in _UNBUILT:
         raise UsageError(not_yet(name))
     if name in _FLAGS and not equals:
         setattr(options, _FLAGS[name], True)
@@ -204,10 +204,10 @@ def _execute(options: Options) -> int:
     try:
         value = run(vm, options)
         if options.trace:
-            from harnpy.cli.show import trace
+            from harnpy.cli.show import model_calls
 
             sys.stdout.flush()
-            trace.show(vm)
+            model_calls.show(vm)
         return exit_status(value)
     except ExitRequest as request:
         return request.code
@@ -224,7 +224,7 @@ def _world(options: Options) -> World:
 
     if not options.attended:
         return World()
-    from harnpy.cli.attended import Attended
+    from harnpy.cli.terminal_person import Attended
     from harnpy.world.people import People
 
     world = World()
@@ -236,15 +236,15 @@ def _instrumented(options: Options, world: World) -> Callable[[Vm, Options], Any
     """How the program is run: as it is, or watched, with model calls replayed or recorded."""
     run = _run
     if options.watch_agents:
-        from harnpy.cli.show.watch import watched
+        from harnpy.cli.show.watch_agents import watched
 
         run = watched(run, world)
     if options.llm_mock is not None:
-        from harnpy.cli.fixtures import replayed
+        from harnpy.cli.model_fixtures import replayed
 
         run = replayed(run, options.llm_mock)
     if options.llm_mock_record is not None:
-        from harnpy.cli.fixtures import recorded
+        from harnpy.cli.model_fixtures import recorded
 
         run = recorded(run, options.llm_mock_record)
     return run
@@ -296,9 +296,9 @@ def exit_status(value: Any) -> int:
 
 
 def _failed(error: Exception, options: Options) -> int:
-    from harnpy.cli.show import failures
+    from harnpy.cli.show import error_text
 
-    sys.stderr.write(failures.render(error, sys.stderr))
+    sys.stderr.write(error_text.render(error, sys.stderr))
     if options.debug:
         import traceback
 

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harnpy.cli import records
-from harnpy.cli.console import OK, one_line
-from harnpy.cli.show import run_report, tables
-from harnpy.cli.show.html import html_option, write_page
-from harnpy.cli.testing.report import say
+from harnpy.cli import run_records
+from harnpy.cli.console import OK, one_line, say
+from harnpy.cli.show import run_lines, tables
+from harnpy.cli.show.html_option import html_option, write_page
 from harnpy.faults import MisuseError
 from harnpy.workflow.records.record_diff import diff
 from harnpy.workflow.records.record_files import run_directory
@@ -49,8 +48,8 @@ def list_runs(directory: str | None, as_json: bool) -> int:
 
     Records are looked for where workflows write them, and in the directories below.
     """
-    where = Path(directory or run_directory(records.effects()))
-    found = sorted(records.summaries(where), key=lambda run: (run.started_at, run.id), reverse=True)
+    where = Path(directory or run_directory(run_records.effects()))
+    found = sorted(run_records.summaries(where), key=lambda run: (run.started_at, run.id), reverse=True)
     if as_json:
         say(json.dumps([run.as_dict() for run in found], indent=2, sort_keys=True, ensure_ascii=False))
     elif found:
@@ -67,13 +66,13 @@ def list_runs(directory: str | None, as_json: bool) -> int:
 def inspect(run: str, compare: str | None, page: str | None) -> int:
     """Show the run whose record is in the file RUN, or whose id that is."""
     try:
-        record = records.load(run)
-        base = None if compare is None else records.load(compare)
+        record = run_records.load(run)
+        base = None if compare is None else run_records.load(compare)
     except MisuseError as error:
-        return records.unreadable(error)
-    _say_all(run_report.inspection(record))
+        return run_records.unreadable(error)
+    _say_all(run_lines.inspection(record))
     if base is not None:
-        _say_all(run_report.difference(diff(base, record, records.effects())))
+        _say_all(run_lines.difference(diff(base, record, run_records.effects())))
     write_page(page, lambda: html_report(record))
     return OK
 
@@ -85,10 +84,10 @@ def inspect(run: str, compare: str | None, page: str | None) -> int:
 def compare(left: str, right: str, page: str | None) -> int:
     """Show what changed from the run in LEFT to the run in RIGHT."""
     try:
-        before, after = records.load(left), records.load(right)
+        before, after = run_records.load(left), run_records.load(right)
     except MisuseError as error:
-        return records.unreadable(error)
-    found = diff(before, after, records.effects())
+        return run_records.unreadable(error)
+    found = diff(before, after, run_records.effects())
     sides = (f"{found[f'{side}_run_id']} [{found[f'{side}_status']}]" for side in ("left", "right"))
     say(one_line(" -> ".join(sides)))
     if found["identical"]:
@@ -102,24 +101,30 @@ def compare(left: str, right: str, page: str | None) -> int:
 def _changes(before: Dict, after: Dict, found: Dict) -> list[Sequence[Text]]:
     rows: list[Sequence[Text]] = [
         (tables.cell(name), tables.cell(change), tables.cell(detail))
-        for name, change, details in run_report.changes(found)
+        for name, change, details in run_lines.changes(found)
         for detail in details
     ]
     for name in ("transition", "artifact", "checkpoint"):
         delta = found[f"{name}_count_delta"]
         if delta:
             counts = f"{len(before[f'{name}s'])} -> {len(after[f'{name}s'])}"
-            rows.append((tables.cell(f"{name}s"), tables.cell("changed"), tables.cell(counts)))
+            rows.append(
+                (
+                    tables.cell(f"{name}s"),
+                    tables.cell("changed"),
+                    tables.cell(counts),
+                )
+            )
     return rows
 
 
-def _table(found: Sequence[records.Summary]) -> Table:
+def _table(found: Sequence[run_records.Summary]) -> Table:
     columns = ("id", "workflow", "status", "stages", "started (UTC)", "duration", "cost", "path")
     rows = [
         (
             tables.cell(run.id, _WIDTHS["id"]),
             tables.cell(run.workflow, _WIDTHS["workflow"]),
-            tables.cell(run.status, style=records.style_of(run.status)),
+            tables.cell(run.status, style=run_lines.style_of(run.status)),
             tables.cell(str(len(run.stages))),
             tables.cell(run.started),
             tables.cell(_duration(run.duration_ms)),

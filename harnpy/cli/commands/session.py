@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harnpy.cli import records
-from harnpy.cli.console import FAILED, OK, complain, one_line
-from harnpy.cli.testing.report import say
+from harnpy.cli import run_records
+from harnpy.cli.console import FAILED, OK, complain, one_line, say
 from harnpy.faults import MisuseError
 from harnpy.project import project_root
 from harnpy.session.effects import system_reason
@@ -44,9 +43,9 @@ def export(run: str, mode: str, out: str | None) -> int:
     sanitized: for support and sharing. local: verbatim, for one trust boundary only. replay-only: evidence
     without any text. Secrets are masked in every mode.
     """
-    effects = records.effects()
+    effects = run_records.effects()
     try:
-        record = records.load(run)
+        record = run_records.load(run)
         bundle = export_run(
             record,
             mode,
@@ -55,7 +54,7 @@ def export(run: str, mode: str, out: str | None) -> int:
             env=os.environ,
         )
     except (MisuseError, SidecarError) as error:
-        return records.refused(error, str(error))
+        return run_records.refused(error, str(error))
     return _deliver(_text(bundle), out, "session bundle")
 
 

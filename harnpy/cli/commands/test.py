@@ -9,13 +9,13 @@ from typing import Any
 
 import click
 
-from harnpy.cli.commands.later import later
+from harnpy.cli.commands.unbuilt import unbuilt_options
 from harnpy.cli.console import not_yet
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s)?")
 
 #: Targets that are specified but not built yet.
-_LATER_TARGETS = ("protocols", "agents-conformance")
+_UNBUILT_TARGETS = ("protocols", "agents-conformance")
 
 
 def _milliseconds(context: click.Context, parameter: click.Parameter, value: str) -> float:
@@ -54,7 +54,7 @@ def _milliseconds(context: click.Context, parameter: click.Parameter, value: str
     help="Let the programs have the skills in DIR too; may be repeated.",
 )
 @click.option("--evals", is_flag=True, help="Package: judge its eval packs.")
-@later("--record", "--replay", "--determinism")
+@unbuilt_options("--record", "--replay", "--determinism")
 @click.pass_context
 def command(context: click.Context, /, target: str | None, **options: Any) -> int:
     """Run the tests of a project, or a conformance suite.
@@ -68,7 +68,7 @@ def command(context: click.Context, /, target: str | None, **options: Any) -> in
 
     `harnpy test package --evals` judges the eval packs that harn.toml lists as `evals`, else harn.eval.toml.
     """
-    if target in _LATER_TARGETS:
+    if target in _UNBUILT_TARGETS:
         raise click.UsageError(not_yet(f"harnpy test {target}"), context)
     if target == "package":
         return _package(context, options)

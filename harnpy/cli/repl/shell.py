@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 from harnpy import Vm
 from harnpy.cli.console import complain
-from harnpy.cli.project import bind_hooks
+from harnpy.cli.project_setup import bind_hooks
 from harnpy.cli.repl.highlight import pieces
-from harnpy.cli.show import failures
+from harnpy.cli.show import error_text
 from harnpy.project import project_root
 from harnpy.vm.values.objects import display, type_name
 
@@ -107,7 +107,7 @@ class Shell:
             complain("Error: interrupted")
         except Exception as error:
             sys.stdout.flush()
-            sys.stderr.write(failures.render_for_repl(error))
+            sys.stderr.write(error_text.render_for_repl(error))
 
     def _run(self, source: str) -> None:
         if not is_expression(source):

@@ -12,8 +12,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from harnpy.cli.console import FAILED, OK, complain
-from harnpy.cli.testing import report
+from harnpy.cli.console import FAILED, OK, complain, say
+from harnpy.cli.testing import result_lines
 from harnpy.cli.testing.judge import normalise, verdict
 from harnpy.cli.testing.results import Result, junit, tally
 from harnpy.cli.testing.sandbox import Outcome, run_program
@@ -79,7 +79,7 @@ def _in_full(case: Case, outcome: Outcome) -> str:
 
 def _run_all(cases: list[Case], options: Options) -> list[Result]:
     results = []
-    with _mapper(options.jobs) as mapper, report.progress(len(cases)) as count:
+    with _mapper(options.jobs) as mapper, result_lines.progress(len(cases)) as count:
         for result in mapper(
             partial(run_case, timeout_ms=options.timeout_ms, skill_dirs=options.skill_dirs), cases
         ):
@@ -87,7 +87,7 @@ def _run_all(cases: list[Case], options: Options) -> list[Result]:
             if options.json:
                 sys.stdout.write(result.as_json() + "\n")
             elif result.status != "skip":
-                report.say(report.status_line(result, timed=options.timing or options.verbose))
+                say(result_lines.status_line(result, timed=options.timing or options.verbose))
             count(result)
     return results
 
@@ -103,19 +103,19 @@ def _mapper(jobs: int) -> Iterator[Mapper]:
 
 
 def _report(results: list[Result], options: Options) -> None:
-    report.say()
-    report.say(report.summary_line(tally(results)))
+    say()
+    say(result_lines.summary_line(tally(results)))
     if options.timing or options.verbose:
-        report.say()
-        for line in report.statistics(results):
-            report.say(line)
+        say()
+        for line in result_lines.statistics(results):
+            say(line)
     if tally(results).failed:
-        report.say("\nFailures:")
-        for line in report.failures(results, options.verbose):
-            report.say(line)
+        say("\nFailures:")
+        for line in result_lines.failures(results, options.verbose):
+            say(line)
 
 
 def _write_junit(path: Path, results: list[Result], quiet: bool) -> None:
     path.write_text(junit(results), encoding="utf-8")
     if not quiet:
-        report.say(f"JUnit XML written to {path}")
+        say(f"JUnit XML written to {path}")

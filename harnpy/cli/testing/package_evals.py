@@ -8,9 +8,8 @@ from pathlib import Path
 import click
 
 from harnpy.cli.commands.eval import judged, shown
-from harnpy.cli.console import FAILED, OK
-from harnpy.cli.records import refused
-from harnpy.cli.testing.report import say
+from harnpy.cli.console import FAILED, OK, say
+from harnpy.cli.run_records import refused
 from harnpy.faults import MisuseError
 from harnpy.project import MANIFEST, project_root
 from harnpy.workflow.fields import read_toml

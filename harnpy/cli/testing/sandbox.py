@@ -14,10 +14,10 @@ from pathlib import Path
 from time import perf_counter
 
 from harnpy import Vm
-from harnpy.cli.fixtures import replay
-from harnpy.cli.project import bind_project
-from harnpy.cli.show import failures
-from harnpy.cli.testing.limits import TimedOut, time_limit
+from harnpy.cli.model_fixtures import replay
+from harnpy.cli.project_setup import bind_project
+from harnpy.cli.show import error_text
+from harnpy.cli.testing.time_limit import TimedOut, time_limit
 from harnpy.llm.errors import FixtureError
 from harnpy.vm.errors import ExitRequest
 from harnpy.world import World
@@ -125,5 +125,5 @@ def run_program(
     except ExitRequest as request:
         ending = Outcome(exit_code=request.code)
     except Exception as error:
-        ending = Outcome(error=failures.text(error), report=failures.render(error))
+        ending = Outcome(error=error_text.text(error), report=error_text.render(error))
     return replace(ending, output="".join(written), ms=(perf_counter() - start) * 1000)

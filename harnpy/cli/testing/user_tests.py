@@ -14,9 +14,9 @@ from pathlib import Path
 from time import perf_counter, sleep
 from typing import NoReturn
 
-from harnpy.cli.console import FAILED, OK, complain, paint
-from harnpy.cli.show import failures
-from harnpy.cli.testing import report
+from harnpy.cli.console import FAILED, OK, complain, paint, say
+from harnpy.cli.show import error_text
+from harnpy.cli.testing import result_lines
 from harnpy.cli.testing.results import Result, Tally, tally
 from harnpy.cli.testing.sandbox import Outcome, run_program
 from harnpy.syntax import ast
@@ -111,7 +111,7 @@ def _test_file(path: Path, filter: str) -> TestFile:
     try:
         program = parse(path.read_text(encoding="utf-8", errors="replace"), file=str(path))
     except (OSError, SyntaxFault) as error:
-        return TestFile(path, (), failures.render(error).rstrip("\n"))
+        return TestFile(path, (), error_text.render(error).rstrip("\n"))
     names = [item.name for item in program.items if isinstance(item, ast.Pipeline) and _is_test(item)]
     return TestFile(path, tuple(name for name in names if filter in name))
 
@@ -124,19 +124,19 @@ def _run_once(options: Options) -> int:
     files = find_tests(options.path, options.filter)
     count = sum(max(len(file.tests), 1) for file in files)
     if not count:
-        report.say("No test pipelines found")
+        say("No test pipelines found")
         return OK
-    report.say(f"Running {_plural(count, 'test')} from {_plural(len(files), 'file')}...\n")
+    say(f"Running {_plural(count, 'test')} from {_plural(len(files), 'file')}...\n")
     start = perf_counter()
     results: list[Result] = []
-    with report.progress(count) as counted:
+    with result_lines.progress(count) as counted:
         for file, found in zip(files, _run_files(files, options), strict=True):
             for result in found:
                 results.append(result)
                 _say_result(result, file)
                 counted(result)
-    report.say()
-    report.say(_summary(tally(results), (perf_counter() - start) * 1000))
+    say()
+    say(_summary(tally(results), (perf_counter() - start) * 1000))
     return FAILED if tally(results).failed else OK
 
 
@@ -151,9 +151,9 @@ def _run_files(files: list[TestFile], options: Options) -> Iterator[list[Result]
 
 
 def _say_result(result: Result, file: TestFile) -> None:
-    report.say(report.status_line(result, place=str(file.path), timed=result.status == "pass"))
+    say(result_lines.status_line(result, place=str(file.path), timed=result.status == "pass"))
     for line in result.detail.split("\n") if result.detail else ():
-        report.say(f"        {line}".rstrip())
+        say(f"        {line}".rstrip())
 
 
 def _summary(count: Tally, ms: float) -> str:
@@ -168,13 +168,13 @@ def _plural(count: int, noun: str) -> str:
 
 def _run_for_ever(options: Options) -> NoReturn:
     """`--watch`: until a signal."""
-    report.say(f"Watching {options.path} for changes... (Ctrl+C to stop)")
+    say(f"Watching {options.path} for changes... (Ctrl+C to stop)")
     while True:
         before = _stamps(options.path)  # so that a change made during the run counts as well
         _run_once(options)
         sys.stdout.flush()
         _wait_for_change(options.path, before)
-        report.say(paint("--- file changed, re-running tests ---", "dim", sys.stdout))
+        say(paint("--- file changed, re-running tests ---", "dim", sys.stdout))
 
 
 def _wait_for_change(path: Path, seen: dict[Path, int]) -> None:

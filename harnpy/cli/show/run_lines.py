@@ -7,12 +7,20 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from harnpy.cli.console import harmless, one_line, paint
-from harnpy.cli.records import style_of
 from harnpy.llm.messages import compact_json
 from harnpy.workflow.records.replay_fixture import evaluate
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
+
+
+_PASSED = ("complete", "completed", "success", "verified")
+_FAILED = ("failed", "error", "cancelled")
+
+
+def style_of(status: str) -> str:
+    """Return the colour of a status that a run ended with, "" while it goes on."""
+    return "green" if status in _PASSED else "red" if status in _FAILED else ""
 
 
 def inspection(run: Dict) -> Iterator[str]:

@@ -9,11 +9,15 @@ import click
 
 from harnpy.cli.console import not_yet
 
+Command = Callable[..., Any]
 
-def later(*names: str, takes_value: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Let a command refuse the options `names`; with `takes_value` each has one."""
 
-    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+def unbuilt_options(
+    *names: str, takes_value: bool = False
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make a command refuse the options `names`; with `takes_value` each takes a value."""
+
+    def decorate(command: Command) -> Command:
         for name in names:
             option = click.option(
                 name, is_flag=not takes_value, hidden=True, expose_value=False, callback=_refuse

@@ -15,9 +15,6 @@ from harnpy.session.effects import Effects
 from harnpy.text.json.reader import read
 from harnpy.workflow.records import record_files
 
-_PASSED = ("complete", "completed", "success", "verified")
-_FAILED = ("failed", "error", "cancelled")
-
 
 def effects() -> Effects:
     """The real ones, with JSON as programs read it."""
@@ -46,11 +43,6 @@ def refused(error: Exception, message: str) -> int:
     named = [harmless(file) for file in getattr(error, "__notes__", ())]
     complain("\n  --> ".join([message, *named]))
     return FAILED
-
-
-def style_of(status: str) -> str:
-    """The colour of a status: of how a run ended, nothing for one that goes on."""
-    return "green" if status in _PASSED else "red" if status in _FAILED else ""
 
 
 class Usage(msgspec.Struct):

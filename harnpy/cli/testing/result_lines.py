@@ -16,11 +16,6 @@ if TYPE_CHECKING:
 _WORDS = {"pass": ("PASS", "green"), "fail": ("FAIL", "red")}
 
 
-def say(text: str = "") -> None:
-    """One line of the report."""
-    sys.stdout.write(text + "\n")
-
-
 def status_line(result: Result, place: str = "", timed: bool = False) -> str:
     """`  PASS  NAME [PLACE] (N ms)`, the last two parts where they are wanted."""
     word, style = _WORDS[result.status]

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from harnpy.cli.console import harmless, one_line, paint
-from harnpy.cli.show.run_report import difference
+from harnpy.cli.show.run_lines import difference
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harnpy.cli.testing.report import say
+from harnpy.cli.console import say
 from harnpy.world import World
 
 if TYPE_CHECKING:
