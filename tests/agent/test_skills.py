@@ -11,7 +11,7 @@ from harnpy.agent.skills.active import ActiveSkills, Matching, read_matching, re
 from harnpy.agent.skills.library import FoundSkill
 from harnpy.agent.skills.loading import native_tool
 from harnpy.agent.skills.matching import candidates, path_pattern
-from harnpy.agent.skills.registry import registry_of
+from harnpy.agent.skills.skill_registry import registry_of
 from harnpy.faults import MisuseError
 from harnpy.llm.options import Options
 from harnpy.session import SessionRegistry

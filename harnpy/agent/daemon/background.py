@@ -16,9 +16,9 @@ from harnpy.agent.workers.worker import RUNNING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harnpy.agent.daemon.events import EventQueue
+    from harnpy.agent.daemon.event_queue import EventQueue
     from harnpy.agent.daemon.resting import Daemon
-    from harnpy.agent.daemon.snapshot import Shape, Snapshot, StateFiles
+    from harnpy.agent.daemon.snapshot import DaemonSnapshot, Shape, StateFiles
     from harnpy.agent.loop.loop import Loop
     from harnpy.agent.workers.worker import Activity, Bell
     from harnpy.reading.dicts import Dict
@@ -58,7 +58,7 @@ class BackgroundDaemon:
     result: Dict | None = None
     rests: Daemon | None = None
     activity: Activity | None = None
-    last: Snapshot | None = None
+    last: DaemonSnapshot | None = None
     #: How often its state was saved.
     saves: int = 0
 
@@ -77,7 +77,7 @@ class BackgroundDaemon:
         assert loop.daemon is not None
         loop.daemon.owner, self.rests = self, loop.daemon
 
-    def current(self) -> Snapshot:
+    def current(self) -> DaemonSnapshot:
         """Its state while it works, before it has rested."""
         assert self.rests is not None
         return self.rests.snapshot("active")
@@ -92,7 +92,7 @@ class BackgroundDaemon:
         self.save()
         return self.as_text(event)
 
-    def saved(self, snapshot: Snapshot) -> None:
+    def saved(self, snapshot: DaemonSnapshot) -> None:
         self.events.settle()
         self.save()
         self.last, self.saves = snapshot, self.saves + 1

@@ -12,7 +12,7 @@ import os.path
 from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.daemon.background import META, SHAPE, BackgroundDaemon, meta_path
-from harnpy.agent.daemon.events import CAPACITY, EventQueue
+from harnpy.agent.daemon.event_queue import CAPACITY, EventQueue
 from harnpy.agent.daemon.snapshot import StateFiles
 from harnpy.agent.loop.make_loop import make_loop
 from harnpy.agent.workers.worker import COMPLETED, FAILED

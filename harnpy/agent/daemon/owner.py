@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harnpy.agent.daemon.snapshot import Snapshot
+    from harnpy.agent.daemon.snapshot import DaemonSnapshot
 
 
 class Owner(Protocol):
@@ -22,7 +22,7 @@ class Owner(Protocol):
     def take(self) -> str:
         """The first of it, as a message from the user; what was taken before has been dealt with."""
 
-    def saved(self, snapshot: Snapshot) -> None:
+    def saved(self, snapshot: DaemonSnapshot) -> None:
         """The daemon rests or has ended, and this is its state."""
 
     def wait(self, seconds: float) -> None:
@@ -43,7 +43,7 @@ class Nobody:
     def take(self) -> str:
         raise AssertionError("nothing is waiting")
 
-    def saved(self, snapshot: Snapshot) -> None:
+    def saved(self, snapshot: DaemonSnapshot) -> None:
         """Nobody wants to know."""
 
     def wait(self, seconds: float) -> None:

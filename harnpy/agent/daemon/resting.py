@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from harnpy.agent.daemon.owner import Nobody
-from harnpy.agent.daemon.snapshot import Snapshot, StateFiles
+from harnpy.agent.daemon.snapshot import DaemonSnapshot, StateFiles
 from harnpy.agent.daemon.watching import Watch
 from harnpy.session.effects import rfc3339
 from harnpy.session.transcript import MESSAGE_KINDS, lifecycle_event
@@ -93,14 +93,14 @@ class Daemon:
         for message in messages:
             model_input.add(message)
 
-    def _recorded(self, snapshot: Snapshot | None) -> list[Dict]:
+    def _recorded(self, snapshot: DaemonSnapshot | None) -> list[Dict]:
         """Return all messages so far; those after the snapshot are in the session."""
         messages = self._conversation.messages
         if snapshot is None:
             return list(messages)
         return [*snapshot.recorded_messages, *messages[len(snapshot.visible_messages) :]]
 
-    def _restore(self, snapshot: Snapshot) -> None:
+    def _restore(self, snapshot: DaemonSnapshot) -> None:
         state, last = self._state, snapshot.last_iteration_text
         state.texts = [snapshot.total_text.removesuffix(last), last]
         state.iterations = snapshot.total_iterations
@@ -208,9 +208,9 @@ class Daemon:
             self._files.save(self.options.path, snapshot.as_dict())
         self.owner.saved(snapshot)
 
-    def snapshot(self, state: str) -> Snapshot:
+    def snapshot(self, state: str) -> DaemonSnapshot:
         conversation, now = self._conversation, self._state
-        return Snapshot(
+        return DaemonSnapshot(
             saved_at=rfc3339(conversation.effects.now()),
             daemon_state=state,
             visible_messages=list(conversation.messages),

@@ -21,7 +21,7 @@ TYPE = "daemon_snapshot"
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class DaemonSnapshot:
     """``visible_messages`` are what the model sees, ``recorded_messages`` all that ever entered the
     conversation. ``watch_state`` has the times of the watched files at the last look.
     """
@@ -46,7 +46,7 @@ class Snapshot:
         return {"_type": TYPE, **{name: getattr(self, name) for name in _FIELDS}}
 
 
-_FIELDS = tuple(field.name for field in fields(Snapshot))
+_FIELDS = tuple(field.name for field in fields(DaemonSnapshot))
 
 
 def is_text(value: Any) -> bool:
@@ -101,9 +101,9 @@ class StateFiles:
     def modified(self, path: str) -> int | None:
         return self._files.modified(path)
 
-    def snapshot(self, path: str) -> Snapshot:
+    def snapshot(self, path: str) -> DaemonSnapshot:
         read = self.load(path, TYPE, _SHAPE)
-        return Snapshot(**{name: read[name] for name in _FIELDS})
+        return DaemonSnapshot(**{name: read[name] for name in _FIELDS})
 
     def load(self, path: str, type: str, shape: Shape) -> Dict:
         """The value that a file of that ``type`` holds."""

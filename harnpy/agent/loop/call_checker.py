@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harnpy.agent.loop.arguments import PARSE_ERROR, missing, normalised
+from harnpy.agent.loop.call_arguments import PARSE_ERROR, missing, normalised
 from harnpy.agent.loop.calls import PERMISSION_DENIED, REJECTED_LOOP, CheckedCall, Rejection, denied_text
 
 if TYPE_CHECKING:

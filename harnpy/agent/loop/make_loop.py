@@ -6,10 +6,10 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.daemon.daemon_options import read_daemon
-from harnpy.agent.loop.compaction import read_compaction
 from harnpy.agent.loop.dispatch import Dispatcher
 from harnpy.agent.loop.ledger import read_ledger
 from harnpy.agent.loop.loop import Loop, Parts
+from harnpy.agent.loop.loop_compaction import read_compaction
 from harnpy.agent.loop.loop_state import LoopState
 from harnpy.agent.loop.model_input import ModelInput
 from harnpy.agent.loop.offer import Offer

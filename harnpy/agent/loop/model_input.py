@@ -18,7 +18,7 @@ from harnpy.session.resize.summaries import byte_length
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from harnpy.agent.loop.compaction import LoopCompaction
+    from harnpy.agent.loop.loop_compaction import LoopCompaction
     from harnpy.agent.runtime import Runtime
     from harnpy.llm.request import Request
     from harnpy.llm.transcript_log import Segment

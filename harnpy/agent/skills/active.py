@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from harnpy.agent.skills.library import Library
 from harnpy.agent.skills.loading import LOAD_SKILL, Refused, load
 from harnpy.agent.skills.matching import Candidate, candidates
-from harnpy.agent.skills.registry import are_entries, described, id_of, is_registry
+from harnpy.agent.skills.skill_registry import are_entries, described, id_of, is_registry
 from harnpy.faults import MisuseError
 from harnpy.llm.options import Options
 from harnpy.session.transcript import lifecycle_event

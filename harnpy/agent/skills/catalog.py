@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harnpy.agent.skills.registry import described, id_of, skill_lines
+from harnpy.agent.skills.skill_registry import described, id_of, skill_lines
 from harnpy.session.resize.summaries import byte_length
 
 if TYPE_CHECKING:

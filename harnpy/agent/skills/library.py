@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from harnpy.agent.skills.registry import id_of, registry_of
 from harnpy.agent.skills.rendering import substituted, variables
+from harnpy.agent.skills.skill_registry import id_of, registry_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.agent.skills.library import NO_NAME, NO_REGISTRY, SkillNotFound
 from harnpy.agent.skills.matching import may_invoke
-from harnpy.agent.skills.registry import id_of
+from harnpy.agent.skills.skill_registry import id_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

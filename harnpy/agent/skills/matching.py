@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from harnpy.agent.skills.registry import described
+from harnpy.agent.skills.skill_registry import described
 from harnpy.session.resize.summaries import byte_length
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from harnpy.agent.skills.frontmatter import UnusableSkill, read_skill_file
 from harnpy.agent.skills.library import FoundSkill
-from harnpy.agent.skills.registry import id_of
+from harnpy.agent.skills.skill_registry import id_of
 from harnpy.project import MANIFEST
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harnpy.agent.skills import registry as registries
+from harnpy.agent.skills import skill_registry as registries
 from harnpy.agent.skills.catalog import BUDGET, catalog_entries, render_catalog
 from harnpy.agent.skills.library import NO_NAME, NO_REGISTRY, Library, SkillNotFound
 from harnpy.faults import OptionError

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from weakref import WeakKeyDictionary
 
-from harnpy.agent.tools.registry import bound_entry, entries_of, without_handler
+from harnpy.agent.tools.tool_registry import bound_entry, entries_of, without_handler
 from harnpy.vm.declare.builtin import builtin
 
 TYPE_CHECKING = False

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from harnpy.agent.tools import docs as tool_docs
-from harnpy.agent.tools.registry import entries_of
-from harnpy.builtins.agents.tools.registry import need
+from harnpy.agent.tools.tool_registry import entries_of
+from harnpy.builtins.agents.tools.tool_registries import need
 from harnpy.builtins.language.text.json_writer import quote
 from harnpy.text.json.reader import JsonError, read
 from harnpy.vm.declare.builtin import ABSENT, builtin

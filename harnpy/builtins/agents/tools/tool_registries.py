@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harnpy.agent.tools import registry as registries
+from harnpy.agent.tools import tool_registry as registries
 from harnpy.faults import OptionError
 from harnpy.vm.declare.builtin import ABSENT, builtin
 from harnpy.vm.values.objects import display
