@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from harnpy.agent.rules.permissions import PermissionPolicy
     from harnpy.agent.rules.policy import Policy
     from harnpy.agent.workflow_scope import WorkflowScope
-    from harnpy.llm.options import Options
+    from harnpy.reading.lenient import Options
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from harnpy.llm.messages import compact_json
 from harnpy.session.effects import to_json
 from harnpy.session.transcript import lifecycle_event
+from harnpy.text.json.compact import compact_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING, Any
 from harnpy.agent.loop.calls import PERMISSION_DENIED
 from harnpy.agent.loop.make_loop import make_loop
 from harnpy.agent.rules.annotations import strings
-from harnpy.agent.rules.globs import first_match
 from harnpy.faults import MisuseError
-from harnpy.llm.messages import compact_json
 from harnpy.llm.structured.extract import extract
 from harnpy.llm.structured.schema import canonical, check
 from harnpy.llm.tools import is_registry
 from harnpy.session.transcript import lifecycle_event
+from harnpy.text.globs import first_match
+from harnpy.text.json.compact import compact_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harnpy.agent.loop.loop import Loop
     from harnpy.agent.runtime import Runtime
-    from harnpy.llm.options import Options
     from harnpy.reading.dicts import Dict
+    from harnpy.reading.lenient import Options
 
 
 CALLER = "sub_agent_run"

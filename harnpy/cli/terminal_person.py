@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from harnpy.agent.people.requests import ESCALATION, QUESTION, HumanCancelled
 from harnpy.builtins.language.data.types import parsed_float, parsed_int
 from harnpy.llm.structured.schema import canonical, check
-from harnpy.llm.values import Values
+from harnpy.llm.structured.schema_values import SchemaValues
 from harnpy.reading.dicts import Dict
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def _by_schema(text: str, schema: Dict) -> Any:
     """The text, or the JSON value that it spells, whichever the schema takes. Raises ValueError."""
     problems: list[str] = []
     for value in _readings(text):
-        value, problems = check(value, canonical(schema), Values(), defaults=True)
+        value, problems = check(value, canonical(schema), SchemaValues(), defaults=True)
         if not problems:
             return value
     raise ValueError("; ".join(problems))

@@ -10,8 +10,8 @@ from harnpy.faults import OptionError
 from harnpy.llm.errors import BudgetExceeded
 
 if TYPE_CHECKING:
-    from harnpy.llm.options import Options
     from harnpy.llm.request import Request
+    from harnpy.reading.lenient import Options
 
 _USD = ("max_cost_usd", "total_budget_usd")
 _TOKENS = ("max_input_tokens", "max_output_tokens")

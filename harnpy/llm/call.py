@@ -15,18 +15,18 @@ from harnpy.llm.configuration.gates import check_gates
 from harnpy.llm.errors import BudgetSpent, CallError
 from harnpy.llm.experiments import VARIABLE as EXPERIMENT
 from harnpy.llm.experiments import read_experiment, rewritten
-from harnpy.llm.options import Options
 from harnpy.llm.providers.connections import Connections
 from harnpy.llm.providers.mock import MockProvider
 from harnpy.llm.rate_limits import RateLimits
 from harnpy.llm.request import read_request
 from harnpy.llm.routing import Router
 from harnpy.llm.structured.asking import ask_until_valid
+from harnpy.llm.structured.schema_values import SchemaValues
 from harnpy.llm.tool_search import NativeSearch, read_tool_search, resolve_search
 from harnpy.llm.tools import native_style, tool_entries
 from harnpy.llm.transcript_log import VARIABLE, Segment, segment_writer
 from harnpy.llm.transport import read_transport
-from harnpy.llm.values import Values
+from harnpy.reading.lenient import Options
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -66,7 +66,7 @@ class Models:
         read: Callable[[str], str] | None = None,
         directory: Callable[[], str] = os.getcwd,
         warn: Callable[[str, str], None] = warn,
-        values: Values | None = None,
+        values: SchemaValues | None = None,
         wait: Callable[[Awaitable[Any]], Any] | None = None,
         tracing: bool = False,
         provided: Mapping[str, Provider] | None = None,
@@ -78,7 +78,7 @@ class Models:
         self.sleep = sleep
         self._append = append
         self.warn = warn
-        self.values = values or Values()
+        self.values = values or SchemaValues()
         self.config = Configured(env, read, directory)
         self.connections = Connections(wait)
         self.provided = provided or {}

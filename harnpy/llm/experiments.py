@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.faults import OptionError
 from harnpy.llm.messages import request_messages
+from harnpy.reading.type_words import type_word
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,13 +67,13 @@ def apply(
         answer = {"messages": answer}
     elif not isinstance(answer, dict):
         raise OptionError(
-            f"structural_experiment: transform must return nil, a list, or a dict; got {_type(answer)}"
+            f"structural_experiment: transform must return nil, a list, or a dict; got {type_word(answer)}"
         )
     if isinstance(answer.get("messages"), list):
         messages = request_messages(answer["messages"])
     system = answer.get("system", system)
     if system is not None and not isinstance(system, str):
-        raise OptionError(f"structural_experiment: system must be a string or nil; got {_type(system)}")
+        raise OptionError(f"structural_experiment: system must be a string or nil; got {type_word(system)}")
     metadata = answer.get("metadata")
     return Applied(messages, system, note if metadata is None else {**note, "metadata": metadata})
 
@@ -106,7 +107,7 @@ def read_experiment(
     if callable(given):
         return Experiment(CUSTOM, CUSTOM, {}, given)
     raise OptionError(
-        f"structural_experiment: expected string, dict, closure, nil, or false; got {_type(given)}"
+        f"structural_experiment: expected string, dict, closure, nil, or false; got {type_word(given)}"
     )
 
 
@@ -124,7 +125,7 @@ def _from_dict(given: Dict, show: Callable[[Any], str]) -> Experiment:
     if transform is None:
         return _named(name or "", label, args)
     if not callable(transform):
-        raise OptionError(f"structural_experiment: transform must be a closure; got {_type(transform)}")
+        raise OptionError(f"structural_experiment: transform must be a closure; got {type_word(transform)}")
     name = name or CUSTOM
     return Experiment(label or name, name, args, transform)
 
@@ -149,11 +150,6 @@ def _value(text: str) -> Any:
         return json.loads(text)
     except ValueError:
         return text
-
-
-def _type(value: Any) -> str:
-    """The language's name for the type of ``value``."""
-    return getattr(value, "type_name", None) or {str: "string"}.get(type(value), type(value).__name__)
 
 
 # The named experiments.

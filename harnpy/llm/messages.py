@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
+
+from harnpy.text.json.compact import compact_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -29,33 +30,6 @@ def request_message(message: Message) -> Message:
 def request_messages(given: Iterable[Any]) -> list[Message]:
     """The messages of an option or a session; what is no dict is dropped."""
     return [request_message(message) for message in given if isinstance(message, dict)]
-
-
-def compact_json(value: Any) -> str:
-    """JSON with sorted keys; what JSON has no word for is text, and a number that is none null."""
-    try:
-        return _ENCODER.encode(value)
-    except ValueError:
-        return _ENCODER.encode(_finite(value))
-
-
-def text_of(value: Any) -> str:
-    """The text of a value that JSON has no word for: a language's own say it themselves."""
-    display = getattr(value, "display", None)
-    return str(display() if callable(display) else value)
-
-
-_ENCODER = json.JSONEncoder(
-    separators=(",", ":"), sort_keys=True, ensure_ascii=False, default=text_of, allow_nan=False
-)
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not abs(value) < float("inf") else value
 
 
 def strings_in(value: Any) -> Iterator[str]:

@@ -17,10 +17,10 @@ from harnpy.llm.transport import Transport
 
 if TYPE_CHECKING:
     from harnpy.llm.configuration.catalogue import Catalogue
-    from harnpy.llm.options import Options
     from harnpy.llm.routing import Route, Stop
     from harnpy.llm.tool_search import Search
     from harnpy.llm.transcript_log import Segment
+    from harnpy.reading.lenient import Options
 
 MAX_TOKENS = 16384
 

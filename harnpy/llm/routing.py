@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from harnpy.llm.configuration.catalogue import Catalogue
     from harnpy.llm.configuration.providers import Providers
-    from harnpy.llm.options import Options
+    from harnpy.reading.lenient import Options
 
 
 class Stop(NamedTuple):

@@ -9,7 +9,7 @@ from harnpy.faults import OptionError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harnpy.llm.options import Options
+    from harnpy.reading.lenient import Options
 
     Show = Callable[[Any], str]
 

@@ -15,7 +15,7 @@ from harnpy.llm.tools import native_tools
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harnpy.llm.options import Options
+    from harnpy.reading.lenient import Options
 
     Entry = dict[str, Any]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os.path
 from typing import TYPE_CHECKING, Any
 
-from harnpy.llm.messages import compact_json
+from harnpy.text.json.compact import compact_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable

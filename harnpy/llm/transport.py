@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harnpy.llm.options import Options
+    from harnpy.reading.lenient import Options
 
 TIMEOUT = "HARN_LLM_TIMEOUT"
 _NO = ("0", "false")

@@ -1,1 +1,4 @@
-"""Reading values that come from outside: dicts with known keys, leniently or strictly."""
+"""Reading values from outside: leniently (a wrong type reads as absent) or strictly (it is an error).
+
+Imports only `faults`, `world` and `text`.
+"""

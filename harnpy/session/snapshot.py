@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from harnpy.reading.dicts import detached
 from harnpy.session.effects import rfc3339
-from harnpy.session.values import detached
 from harnpy.session.verbs.anchors import DEFAULT_POLICY
 
 if TYPE_CHECKING:

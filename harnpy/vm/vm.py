@@ -274,7 +274,7 @@ class Vm:
 
     def suggest(self, name: str, candidates: Iterable[str]) -> str | None:
         """The nearest of ``candidates``, for "did you mean" (02 §9.3)."""
-        from harnpy.syntax.spell import nearest_at_run_time
+        from harnpy.text.spell import nearest_at_run_time
 
         return nearest_at_run_time(name, candidates)
 

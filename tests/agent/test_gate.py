@@ -14,7 +14,7 @@ from harnpy.agent.rules.gate import Decision, Gate
 from harnpy.agent.rules.hooks import Hooks
 from harnpy.agent.rules.policy import PolicyError
 from harnpy.builtins import catalog
-from harnpy.llm.options import Options
+from harnpy.reading.lenient import Options
 from harnpy.vm.errors import VmError
 
 ADVICE = "Use one of the declared tools exactly as named and put extra fields inside that tool's arguments."

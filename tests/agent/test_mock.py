@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from harnpy.faults import MisuseError, OptionError
 from harnpy.llm.call import Models
 from harnpy.llm.errors import CallError
-from harnpy.llm.globs import glob_matches
 from harnpy.llm.reply import Reply
+from harnpy.text.globs import glob_matches
 
 
 def ask(models: Models, prompt: str = "hi", system: str | None = None, **options: Any) -> Reply:

@@ -13,7 +13,7 @@ from harnpy.agent.skills.loading import native_tool
 from harnpy.agent.skills.matching import candidates, path_pattern
 from harnpy.agent.skills.skill_registry import registry_of
 from harnpy.faults import MisuseError
-from harnpy.llm.options import Options
+from harnpy.reading.lenient import Options
 from harnpy.session import SessionRegistry
 from harnpy.session.effects import Effects
 from harnpy.session.loop_conversation import Conversation, SessionConversation

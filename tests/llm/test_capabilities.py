@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from harnpy.faults import OptionError
 from harnpy.llm.configuration.capabilities import NOTHING, Capabilities, model_version
 from harnpy.llm.configuration.gates import check_gates
-from harnpy.llm.options import Options
 from harnpy.llm.request import Request
+from harnpy.reading.lenient import Options
 
 number = st.integers(0, 999)
 

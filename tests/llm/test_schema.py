@@ -8,13 +8,13 @@ import pytest
 
 from harnpy.builtins.bridge.domain_values import HarnValues
 from harnpy.llm.structured.schema import SchemaError, canonical, check
-from harnpy.llm.values import Values
+from harnpy.llm.structured.schema_values import SchemaValues
 from harnpy.vm.values.objects import Set, Struct
 
-PLAIN = Values()
+PLAIN = SchemaValues()
 
 
-def checked(value: Any, schema: Any, values: Values = PLAIN, **options: Any) -> tuple[Any, list[str]]:
+def checked(value: Any, schema: Any, values: SchemaValues = PLAIN, **options: Any) -> tuple[Any, list[str]]:
     return tuple(check(value, canonical(schema), values, **options))  # type: ignore[return-value]
 
 

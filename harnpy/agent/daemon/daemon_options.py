@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from harnpy.llm.options import Options
+    from harnpy.reading.lenient import Options
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,8 @@ from harnpy.agent.loop.calls import (
 )
 from harnpy.agent.loop.repeats import Repeats
 from harnpy.agent.loop.tool_runner import ToolRunner
-from harnpy.llm.messages import compact_json
 from harnpy.session.resize.microcompact import microcompact
+from harnpy.text.json.compact import compact_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable

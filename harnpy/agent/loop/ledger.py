@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from harnpy.llm.options import Options
+from harnpy.reading.lenient import Options
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict

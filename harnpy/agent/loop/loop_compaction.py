@@ -12,7 +12,7 @@ from harnpy.session.resize.policy import KEEP_LAST, TOKEN_THRESHOLD, TOOL_OUTPUT
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harnpy.llm.options import Options
+    from harnpy.reading.lenient import Options
 
     Show = Callable[[Any], str]
 

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from harnpy.agent.context import Rules
     from harnpy.agent.loop.options import LoopOptions
     from harnpy.agent.runtime import Runtime
-    from harnpy.llm.options import Options
     from harnpy.llm.request import Request
     from harnpy.reading.dicts import Dict
+    from harnpy.reading.lenient import Options
 
 
 def run_loop(runtime: Runtime, message: str, system: str | None, given: Any) -> dict[str, Any]:

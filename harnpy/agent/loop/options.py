@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.faults import MisuseError
-from harnpy.llm.options import Options
 from harnpy.llm.request import not_yet
+from harnpy.reading.lenient import Options
 from harnpy.session.resize.policy import TOOL_OUTPUT_MAX_CHARS
 
 if TYPE_CHECKING:

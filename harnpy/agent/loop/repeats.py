@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from harnpy.llm.messages import compact_json
+from harnpy.text.json.compact import compact_json
 
 if TYPE_CHECKING:
     from harnpy.agent.loop.options import LoopOptions

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.llm.messages import compact_json
 from harnpy.llm.tools import native_style
 from harnpy.session.transcript import lifecycle_event, message_event, transcript
+from harnpy.text.json.compact import compact_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

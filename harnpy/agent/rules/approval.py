@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from harnpy.agent.rules.globs import common, first_match
-from harnpy.llm.options import Options
+from harnpy.reading.lenient import Options
+from harnpy.text.globs import common, first_match
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harnpy.agent.rules.globs import matches
-from harnpy.agent.values import type_word
 from harnpy.faults import MisuseError
-from harnpy.llm.messages import compact_json
+from harnpy.reading.type_words import type_word
 from harnpy.session.resize.microcompact import microcompact
+from harnpy.text.globs import affix_matches
+from harnpy.text.json.compact import compact_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -66,7 +66,7 @@ class Hooks:
         """Deny the tools that match a pattern, or shorten what they answer (`register_tool_hook`)."""
 
         def applies(payload: Dict) -> bool:
-            return matches(tools, payload["tool"]["name"])
+            return affix_matches(tools, payload["tool"]["name"])
 
         if deny is not None:
             self._hooks.append(Hook(PRE_TOOL_USE, applies, lambda payload: {"deny": deny}))
@@ -150,7 +150,7 @@ def payload_test(pattern: str) -> Test:
     found = _PATH.fullmatch(pattern)
     if found is not None:
         return lambda payload: bool(_at(payload, found[1]))
-    return lambda payload: matches(pattern, _text_at(payload, "tool.name"))
+    return lambda payload: affix_matches(pattern, _text_at(payload, "tool.name"))
 
 
 def _comparison(path: str, operator: str, right: str) -> Test:

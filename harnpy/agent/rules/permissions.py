@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harnpy.agent.rules.globs import first_match, matches
-from harnpy.agent.values import type_word
 from harnpy.faults import MisuseError
-from harnpy.llm.messages import compact_json
+from harnpy.reading.type_words import type_word
 from harnpy.session.transcript import lifecycle_event
+from harnpy.text.globs import affix_matches, first_match
+from harnpy.text.json.compact import compact_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -153,7 +153,7 @@ def read_permissions(given: Any, label: str) -> PermissionPolicy | None:
 
 
 def _applicable(rules: Sequence[Rule], tool: str, arguments: Dict) -> Rule | None:
-    return next((rule for rule in rules if matches(rule.tool, tool) and rule.applies(arguments)), None)
+    return next((rule for rule in rules if affix_matches(rule.tool, tool) and rule.applies(arguments)), None)
 
 
 def _scope(grant: Any, expected: str) -> str | None:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.agent.rules.annotations import NETWORK, Annotations, operations, rank, read_annotations, strings
 from harnpy.agent.rules.ceilings import CEILINGS
-from harnpy.agent.rules.globs import first_match
 from harnpy.faults import MisuseError
+from harnpy.text.globs import first_match
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -14,7 +14,7 @@ from harnpy.agent.skills.loading import LOAD_SKILL, Refused, load
 from harnpy.agent.skills.matching import Candidate, candidates
 from harnpy.agent.skills.skill_registry import are_entries, described, id_of, is_registry
 from harnpy.faults import MisuseError
-from harnpy.llm.options import Options
+from harnpy.reading.lenient import Options
 from harnpy.session.transcript import lifecycle_event
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harnpy.agent.rules.annotations import rank
-from harnpy.agent.rules.globs import matches
 from harnpy.agent.tools.mentions import has_word, mentions, read_part
 from harnpy.agent.tools.surface_tools import SurfaceTool, dict_at, native_entries, string_at, strings_at
 from harnpy.llm.tools import tool_entries
+from harnpy.text.globs import affix_matches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -59,7 +59,7 @@ class _Surface:
         self.active = {
             name: tool
             for name, tool in self.tools.items()
-            if not ceiling or any(matches(pattern, name) for pattern in ceiling)
+            if not ceiling or any(affix_matches(pattern, name) for pattern in ceiling)
         }
 
     def diagnostics(self) -> Iterator[Dict]:
@@ -109,7 +109,7 @@ class _Surface:
             pattern, key = string_at(constraint, "tool"), string_at(constraint, "arg_key")
             if pattern is None:
                 continue
-            matching = [tool for name, tool in self.active.items() if matches(pattern, name)]
+            matching = [tool for name, tool in self.active.items() if affix_matches(pattern, name)]
             if not matching and "*" not in pattern:
                 text = f"an argument constraint is for '{pattern}', which is no active tool"
                 yield _warning("UNKNOWN_ARG_CONSTRAINT_TOOL", text, pattern, field)

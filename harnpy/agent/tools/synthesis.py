@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import OptionError
-from harnpy.llm.messages import compact_json
+from harnpy.text.json.compact import compact_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable

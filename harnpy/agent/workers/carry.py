@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.workers.requested import requested_policies
 from harnpy.faults import MisuseError
-from harnpy.llm.messages import compact_json
 from harnpy.session.resize import summaries
 from harnpy.session.resize.engine import merged_summary
 from harnpy.session.resize.pairs import Pairs
 from harnpy.session.resize.policy import ResizePolicy
 from harnpy.session.transcripts import Transcripts
+from harnpy.text.json.compact import compact_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harnpy.agent.rules.hooks import Hooks
-from harnpy.llm.options import Options
+from harnpy.reading.lenient import Options
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.values.objects import display
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harnpy.llm.values import PatternProblem, Values
+from harnpy.llm.structured.schema_values import PatternProblem, SchemaValues
 from harnpy.text.json.reader import read
 from harnpy.vm.values.equality import equal
 from harnpy.vm.values.objects import Set, Struct, display, type_name
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from harnpy.vm.vm import Vm
 
 
-class HarnValues(Values):
+class HarnValues(SchemaValues):
     def __init__(self, vm: Vm) -> None:
         self._vm = vm
 

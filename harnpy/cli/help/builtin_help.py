@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from harnpy.builtins import catalog
 from harnpy.cli.help.excerpt import excerpts
 from harnpy.cli.help.specification import citations
-from harnpy.syntax.spell import nearest
+from harnpy.text.spell import nearest
 from harnpy.vm.run import methods
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from harnpy.cli.console import harmless, one_line, paint
-from harnpy.llm.messages import compact_json
+from harnpy.text.json.compact import compact_json
 from harnpy.workflow.records.replay_fixture import evaluate
 
 if TYPE_CHECKING:

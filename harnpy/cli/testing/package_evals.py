@@ -12,7 +12,7 @@ from harnpy.cli.console import FAILED, OK, say
 from harnpy.cli.run_records import refused
 from harnpy.faults import MisuseError
 from harnpy.project import MANIFEST, project_root
-from harnpy.workflow.fields import read_toml
+from harnpy.reading.dicts import read_toml
 
 _USUAL = ["harn.eval.toml"]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from harnpy.faults import MisuseError, OptionError
 from harnpy.llm.configuration.providers import MOCK
 from harnpy.llm.configuration.settings import convert, parse_toml, read_entry
-from harnpy.llm.globs import glob_matches
+from harnpy.text.globs import glob_matches
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.llm.configuration.context import context_window
 from harnpy.llm.configuration.prices import price_of
-from harnpy.llm.globs import glob_matches
+from harnpy.text.globs import glob_matches
 
 if TYPE_CHECKING:
     from collections.abc import Callable

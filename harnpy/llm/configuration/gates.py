@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harnpy.llm.configuration.capabilities import Capabilities
-    from harnpy.llm.options import Options
     from harnpy.llm.request import Request
+    from harnpy.reading.lenient import Options
 
 _IMAGES = ("image", "image_url", "input_image")
 

@@ -9,7 +9,7 @@ from harnpy.llm.configuration.providers import MOCK, public_url, unknown_provide
 
 if TYPE_CHECKING:
     from harnpy.llm.configuration.providers import ProviderConfig, Providers
-    from harnpy.llm.options import Options
+    from harnpy.reading.lenient import Options
 
     Report = dict[str, Any]
 

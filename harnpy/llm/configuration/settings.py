@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 
 from harnpy.faults import OptionError
 from harnpy.llm.configuration.prices import Price
-from harnpy.llm.globs import glob_matches
+from harnpy.text.globs import glob_matches
 
 T = TypeVar("T")
 

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from harnpy.faults import MisuseError, OptionError
 from harnpy.llm.categories import CATEGORIES
 from harnpy.llm.errors import CallError
-from harnpy.llm.globs import glob_matches
-from harnpy.llm.messages import compact_json, match_text, prompt_text, strings_in
+from harnpy.llm.messages import match_text, prompt_text, strings_in
 from harnpy.llm.reply import Reply
+from harnpy.text.globs import glob_matches
+from harnpy.text.json.compact import compact_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

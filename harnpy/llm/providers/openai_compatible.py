@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import openai
 
-from harnpy.llm.messages import compact_json
 from harnpy.llm.providers.failures import MalformedReply, ServiceError
 from harnpy.llm.providers.remote import Answer, Remote, count, expect_dict, expect_list
 from harnpy.llm.providers.tools import openai_choice, openai_tool
 from harnpy.llm.providers.turns import joined_text, read_arguments, tool_call, turns
 from harnpy.llm.structured.json_schema import json_schema
 from harnpy.llm.structured.output import JSON_OBJECT, JSON_SCHEMA
+from harnpy.text.json.compact import compact_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -12,7 +12,6 @@ import json
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from harnpy.llm.messages import text_of
 from harnpy.llm.providers.failures import (
     MalformedReply,
     call_error,
@@ -22,6 +21,7 @@ from harnpy.llm.providers.failures import (
     unusable_key,
 )
 from harnpy.llm.reply import Reply
+from harnpy.text.json.compact import text_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -11,7 +11,7 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.faults import OptionError
-from harnpy.llm.messages import compact_json
+from harnpy.text.json.compact import compact_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

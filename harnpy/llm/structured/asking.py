@@ -10,20 +10,20 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.errors import CallError
-from harnpy.llm.messages import compact_json
 from harnpy.llm.result import interpreted
 from harnpy.llm.structured.extract import extract, is_json
 from harnpy.llm.structured.nudge import joined, nudge_text
 from harnpy.llm.structured.schema import check
 from harnpy.llm.text_format.blocks import parse_reply
+from harnpy.text.json.compact import compact_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from harnpy.llm.reply import Reply
     from harnpy.llm.request import Request
+    from harnpy.llm.structured.schema_values import SchemaValues
     from harnpy.llm.trace import Trace
-    from harnpy.llm.values import Values
 
 _NO_JSON = "response did not contain parseable JSON"
 _CUT_OFF = "response hit the token limit before producing complete JSON"
@@ -64,7 +64,7 @@ class Answer:
         return f"LLM output failed schema validation: {joined(self.reading.errors)}{hint}"
 
 
-def read_answer(reply: Reply, request: Request, values: Values) -> Reading:
+def read_answer(reply: Reply, request: Request, values: SchemaValues) -> Reading:
     """The structured output in a reply; nothing, when the request expects none."""
     output = request.output
     if not output.structured:
@@ -81,7 +81,7 @@ def read_answer(reply: Reply, request: Request, values: Values) -> Reading:
 
 
 def ask_until_valid(
-    request: Request, ask: Callable[[Request], Reply], trace: Trace, values: Values
+    request: Request, ask: Callable[[Request], Reply], trace: Trace, values: SchemaValues
 ) -> Answer:
     """Ask, and ask again while the output doesn't fit and retries remain.
 

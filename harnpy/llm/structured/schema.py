@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from harnpy.faults import OptionError
-from harnpy.llm.values import PatternProblem, Values
+from harnpy.llm.structured.schema_values import PatternProblem, SchemaValues
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,7 +98,7 @@ class Checked(NamedTuple):
     errors: list[str]
 
 
-def check(value: Any, schema: Schema, values: Values, *, defaults: bool = False) -> Checked:
+def check(value: Any, schema: Schema, values: SchemaValues, *, defaults: bool = False) -> Checked:
     """What ``value`` is by a canonical schema; ``defaults``: absent keys are filled in."""
     return _Check(schema, values, defaults).run(value)
 
@@ -106,7 +106,7 @@ def check(value: Any, schema: Schema, values: Values, *, defaults: bool = False)
 class _Check:
     """One check of one value; methods answer its normalised form and add to ``errors``."""
 
-    def __init__(self, root: Schema, values: Values, defaults: bool) -> None:
+    def __init__(self, root: Schema, values: SchemaValues, defaults: bool) -> None:
         self.root = root
         self.values = values
         self.defaults = defaults

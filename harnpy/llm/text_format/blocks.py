@@ -11,9 +11,9 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from harnpy.llm.messages import compact_json
 from harnpy.llm.text_format.calls import CALL, NAME, CallScanner
 from harnpy.llm.visible import without_thoughts
+from harnpy.text.json.compact import compact_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

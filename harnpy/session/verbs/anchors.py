@@ -9,9 +9,10 @@ from __future__ import annotations
 import os.path
 from typing import TYPE_CHECKING, Any
 
+from harnpy.reading.kinds import mapping, timestamp
 from harnpy.session.effects import rfc3339
 from harnpy.session.errors import InvalidArgument
-from harnpy.session.verbs.options import check, known_keys, mapping, timestamp
+from harnpy.session.verbs.arguments import check, known_keys
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.reading.dicts import detached
+from harnpy.reading.kinds import boolean, mapping, string
 from harnpy.session import events as kinds
 from harnpy.session.effects import rfc3339
 from harnpy.session.errors import InvalidArgument
 from harnpy.session.events import LIVE_CLIENTS, EventDraft
 from harnpy.session.transcript import lifecycle_event
-from harnpy.session.values import detached
+from harnpy.session.verbs.arguments import check, not_blank, read_options
 from harnpy.session.verbs.lifecycle import inject_shared
-from harnpy.session.verbs.options import boolean, check, mapping, not_blank, read_options, string
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict

@@ -8,12 +8,13 @@ from __future__ import annotations
 from operator import is_not
 from typing import TYPE_CHECKING, Any
 
+from harnpy.reading.dicts import detached
+from harnpy.reading.kinds import closure, count, string
 from harnpy.session.errors import InvalidArgument, SessionNotFound
 from harnpy.session.resize import engine
 from harnpy.session.resize.notes import compacted_event, note_of
 from harnpy.session.resize.policy import ResizePolicy
-from harnpy.session.values import detached
-from harnpy.session.verbs.options import closure, count, read_options, string
+from harnpy.session.verbs.arguments import read_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harnpy.reading.kinds import count
 from harnpy.session.errors import InvalidArgument
-from harnpy.session.verbs.options import check, count, not_blank
+from harnpy.session.verbs.arguments import check, not_blank
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from harnpy.reading.dicts import detached
+from harnpy.reading.kinds import boolean, count
 from harnpy.session import events as kinds
 from harnpy.session.errors import InvalidArgument, SessionNotFound
 from harnpy.session.snapshot import Snapshot, shared_snapshot
-from harnpy.session.values import detached
-from harnpy.session.verbs.options import boolean, check, count, not_blank, read_options
+from harnpy.session.verbs.arguments import check, not_blank, read_options
 from harnpy.session.window import Window
 
 if TYPE_CHECKING:

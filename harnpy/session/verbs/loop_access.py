@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harnpy.session.values import detached
+from harnpy.reading.dicts import detached
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.reading.dicts import detached
+from harnpy.reading.kinds import mapping, string
 from harnpy.session import events as kinds
 from harnpy.session.errors import InvalidArgument
 from harnpy.session.events import EventDraft
 from harnpy.session.transcript import lifecycle_event
-from harnpy.session.values import detached
-from harnpy.session.verbs.options import check, mapping, read_options, string
+from harnpy.session.verbs.arguments import check, read_options
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harnpy.reading.kinds import boolean, count, string
 from harnpy.session import events as kinds
 from harnpy.session import sidecar
 from harnpy.session.effects import system_reason
 from harnpy.session.events import EventDraft
 from harnpy.session.log import Session
 from harnpy.session.sidecar import SidecarError
-from harnpy.session.verbs.options import boolean, check, count, not_blank, read_options, string
+from harnpy.session.verbs.arguments import check, not_blank, read_options
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.reading.dicts import detached
+from harnpy.reading.kinds import anything, mapping
 from harnpy.session import events as kinds
 from harnpy.session.effects import rfc3339
 from harnpy.session.errors import InvalidArgument
 from harnpy.session.events import EventDraft
 from harnpy.session.transcript import lifecycle_event
-from harnpy.session.values import detached
 from harnpy.session.verbs.anchors import (
     DEFAULT_POLICY,
     anchor_kind,
@@ -19,7 +20,7 @@ from harnpy.session.verbs.anchors import (
     read_policy,
     root_kind,
 )
-from harnpy.session.verbs.options import anything, check, mapping, not_blank, read_options
+from harnpy.session.verbs.arguments import check, not_blank, read_options
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict

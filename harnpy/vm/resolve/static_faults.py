@@ -5,7 +5,7 @@ from __future__ import annotations
 from harnpy.syntax.diagnostic import Diagnostic
 from harnpy.syntax.errors import SourceFault
 from harnpy.syntax.span import Lines
-from harnpy.syntax.spell import nearest
+from harnpy.text.spell import nearest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -121,7 +121,7 @@ def _field_fault(path: str, name: str, value: Any, spec: Spec) -> VmError | None
 
 
 def _similar(name: str, value: dict[str, Any]) -> str:
-    from harnpy.syntax.spell import distance
+    from harnpy.text.spell import distance
 
     close = [k for k in value if k[:1] == name[:1] and distance(k, name) <= 2]
     return f", did you mean '{min(close, key=lambda k: (distance(k, name), k))}'?" if close else ""

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.handoffs import handoff_context, name_of, normalise
 from harnpy.faults import MisuseError
+from harnpy.reading.strict import read_fields
 from harnpy.session.effects import rfc3339
 from harnpy.session.resize.summaries import byte_length
-from harnpy.workflow.fields import read_fields
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict

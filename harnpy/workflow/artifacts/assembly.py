@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harnpy.agent.values import type_word
 from harnpy.faults import MisuseError
-from harnpy.llm.options import Options
+from harnpy.reading.lenient import Options
+from harnpy.reading.type_words import type_word
 from harnpy.workflow.artifacts.artifact import read_artifacts
 from harnpy.workflow.artifacts.chunks import CHUNKED, SEMANTIC, chunks_of, dropped, without_repeats
 from harnpy.workflow.artifacts.ranking import CALLER, RELEVANCE, STRATEGIES, in_order, ranked

@@ -6,8 +6,8 @@ import re
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from harnpy.agent.values import type_word
 from harnpy.faults import MisuseError
+from harnpy.reading.type_words import type_word
 from harnpy.session.resize.summaries import byte_length
 
 if TYPE_CHECKING:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.reading.strict import errors_after, read_fields
 from harnpy.session.resize.microcompact import microcompact
 from harnpy.session.resize.summaries import byte_length
 from harnpy.workflow.artifacts.artifact import BYTES_PER_TOKEN
 from harnpy.workflow.artifacts.tags import rendered_artifact
-from harnpy.workflow.fields import read_fields, reading
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,7 +30,7 @@ _LEAST_TEXT = 200
 
 def read_context_policy(given: Any) -> Dict:
     """The policy with every key. Raises `MisuseError`."""
-    with reading("context policy parse error: "):
+    with errors_after("context policy parse error: "):
         return read_fields({} if given is None else given, _FIELDS, "")
 
 

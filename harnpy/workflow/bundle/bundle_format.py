@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from harnpy.llm.messages import compact_json
+from harnpy.text.json.compact import compact_json
 from harnpy.workflow.bundle.redaction_manifest import digest
 
 if TYPE_CHECKING:

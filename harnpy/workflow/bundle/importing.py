@@ -6,6 +6,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import MisuseError
+from harnpy.reading.lenient import as_text, dicts_at
 from harnpy.session.effects import Effects
 from harnpy.workflow.artifacts.artifact import HANDOFF, normal_kind, normalised
 from harnpy.workflow.bundle.bundle_format import (
@@ -21,7 +22,6 @@ from harnpy.workflow.bundle.path_masking import paths_in
 from harnpy.workflow.bundle.sections import outcomes_of, record_of
 from harnpy.workflow.bundle.validation import validate_bundle
 from harnpy.workflow.records.record_shapes import STAGE, made
-from harnpy.workflow.untyped import as_text, events_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -129,7 +129,7 @@ def _visible_text(transcript: Any, node_id: str, fixture: Dict | None) -> str | 
 
 def _said(transcript: Any) -> Iterator[str]:
     """The texts of the assistant's messages."""
-    for event in events_of(transcript):
+    for event in dicts_at(transcript, "events"):
         text = as_text(event.get("text"))
         if text and (event.get("kind"), event.get("role")) == ("message", "assistant"):
             yield text

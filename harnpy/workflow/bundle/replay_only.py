@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.reading.lenient import dicts_at
 from harnpy.workflow.bundle.redaction_manifest import digest, step
-from harnpy.workflow.untyped import events_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -64,7 +64,7 @@ def _transcript(section: Dict, pointer: str, manifest: Manifest) -> Dict:
     if section["section"] == "sidecar":
         rows = [_lengths(row, ROW, _content(row)) for row in transcript["rows"]]
         return {**section, "transcript": {"rows": rows}}
-    events = [_event(event, EVENT) for event in events_of(transcript)]
+    events = [_event(event, EVENT) for event in dicts_at(transcript, "events")]
     return {**section, "transcript": {"events": events}}
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.reading.lenient import as_dict, dicts_at
 from harnpy.workflow.bundle.tool_calls import tool_calls
 from harnpy.workflow.records.observability import verdict_of
 from harnpy.workflow.records.record_shapes import RUN, Field, read
-from harnpy.workflow.untyped import as_dict, events_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -113,7 +113,7 @@ def _events(run: Dict) -> Iterator[Dict]:
     seen: set[str] = set()
     sources = [(stage["id"], stage["transcript"]) for stage in run["stages"]]
     for stage_id, transcript in [*sources, (None, run["transcript"])]:
-        for event in events_of(transcript):
+        for event in dicts_at(transcript, "events"):
             if not isinstance(event.get("kind"), str):
                 continue
             id = event.get("id")

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from typing import TYPE_CHECKING, Any
 
+from harnpy.reading.lenient import dicts_at
 from harnpy.workflow.bundle.redaction_manifest import digest
 from harnpy.workflow.records.record_shapes import RECORDING, made
-from harnpy.workflow.untyped import events_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +46,7 @@ def _calls_in(transcript: Any, stage_id: Any) -> Iterator[Dict]:
     """A call begins with its intent; one that was rejected has none, and its execution tells all."""
     begun: dict[tuple[Any, Any], deque[Dict]] = defaultdict(deque)
     calls: list[Dict] = []
-    for event in events_of(transcript):
+    for event in dicts_at(transcript, "events"):
         metadata = event.get("metadata")
         if not isinstance(metadata, dict):
             continue

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os.path
 from typing import TYPE_CHECKING, Any
 
+from harnpy.reading.dicts import read_toml
+from harnpy.reading.strict import errors_after
 from harnpy.workflow.documents import names_its_file, read_document
-from harnpy.workflow.fields import read_toml, reading
 from harnpy.workflow.records.record_shapes import Field, read
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ _PACK: Shape = {
 
 def normalised(given: Any, effects: Effects) -> Dict:
     """The manifest with every key. Raises `MisuseError`."""
-    with reading("eval_pack_manifest parse error at "):
+    with errors_after("eval_pack_manifest parse error at "):
         pack = read(_PACK, _underscored(_PACK, given))
     pack["version"] = pack["version"] or 1
     if not pack["id"]:

@@ -6,8 +6,8 @@ import os.path
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import MisuseError
+from harnpy.reading.strict import errors_after
 from harnpy.workflow.documents import read_document
-from harnpy.workflow.fields import reading
 from harnpy.workflow.records.eval_suite import load_fixture
 from harnpy.workflow.records.record import derive, read_run
 from harnpy.workflow.records.record_files import load
@@ -32,7 +32,7 @@ class Sources:
         inline, path = self._located(name, self._base, "run")
         if path is not None:
             return load(path, self._effects), path
-        with reading("failed to parse inline run record: "):
+        with errors_after("failed to parse inline run record: "):
             run = read_run(inline, self._effects)
         derive(run, self._effects)
         return run, None
@@ -42,7 +42,7 @@ class Sources:
         inline, path = self._located(name, self._fixture_base, "replay fixture")
         if path is not None:
             return load_fixture(path, self._effects)
-        with reading("failed to parse replay fixture: "):
+        with errors_after("failed to parse replay fixture: "):
             return read_fixture(inline, "replay fixture")
 
     def friction(self, name: str) -> tuple[Any, str | None]:

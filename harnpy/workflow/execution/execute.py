@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from harnpy.agent.context import Rules
     from harnpy.agent.rules.policy import Policy
     from harnpy.agent.runtime import Runtime
-    from harnpy.llm.options import Options
     from harnpy.reading.dicts import Dict
+    from harnpy.reading.lenient import Options
     from harnpy.workflow.execution.replay import Replay
     from harnpy.workflow.execution.run_options import RunOptions
 

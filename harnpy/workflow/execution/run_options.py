@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.rules.approval import read_approval_policy
 from harnpy.agent.skills.active import read_skills
+from harnpy.reading.strict import errors_after, read_fields
 from harnpy.session.transcripts import is_transcript
 from harnpy.workflow.execution.trigger import read_trigger_event
-from harnpy.workflow.fields import read_fields, reading
 
 if TYPE_CHECKING:
     from harnpy.agent.rules.approval import ApprovalPolicy
-    from harnpy.llm.options import Options
     from harnpy.reading.dicts import Dict
+    from harnpy.reading.lenient import Options
     from harnpy.workflow.execution.replay import Replay
 
 
@@ -114,7 +114,7 @@ def _text(given: Options, key: str) -> str | None:
 def _read_execution(given: Any) -> Dict | None:
     if given is None:
         return None
-    with reading("workflow execution parse error: "):
+    with errors_after("workflow execution parse error: "):
         execution = read_fields(given, _EXECUTION, "")
     return {**execution, "env": execution["env"] or {}}
 
@@ -125,7 +125,7 @@ def _scope(execution: Dict | None) -> str:
 
 def _read_audit(given: Any, scope: str, approval: Dict | None) -> Dict:
     """The mutation session that was asked for, as far as it says."""
-    with reading(f"{CALLER}: audit parse error: "):
+    with errors_after(f"{CALLER}: audit parse error: "):
         audit = read_fields({} if given is None else given, _AUDIT, "")
     audit["mutation_scope"] = audit["mutation_scope"] or scope
     audit["approval_policy"] = audit["approval_policy"] or approval

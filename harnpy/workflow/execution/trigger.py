@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.agent.values import type_word
 from harnpy.faults import MisuseError
+from harnpy.reading.type_words import type_word
 from harnpy.session.effects import is_rfc3339
 
 if TYPE_CHECKING:

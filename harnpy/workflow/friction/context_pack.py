@@ -6,7 +6,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import MisuseError
-from harnpy.workflow.fields import read_fields, read_toml
+from harnpy.reading.dicts import read_toml
+from harnpy.reading.strict import read_fields
 from harnpy.workflow.friction.event_redaction import is_secret
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.workflow.fields import read_fields
+from harnpy.reading.strict import read_fields
 from harnpy.workflow.friction.friction_event import read_events
 from harnpy.workflow.friction.suggestions import suggestions
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import MisuseError
+from harnpy.reading.strict import read_fields
 from harnpy.session.effects import system_reason
-from harnpy.workflow.fields import read_fields
 from harnpy.workflow.friction.friction_event import normalised
 
 if TYPE_CHECKING:

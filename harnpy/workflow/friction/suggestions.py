@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from harnpy.reading.strict import read_fields
 from harnpy.session.effects import rfc3339
-from harnpy.workflow.fields import read_fields
 from harnpy.workflow.friction.candidate import candidate_manifest
 from harnpy.workflow.friction.context_pack import CONTEXT_PACK
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
+from harnpy.reading.strict import read_fields
 from harnpy.session.resize.policy import STRATEGIES
-from harnpy.workflow.fields import read_fields
 from harnpy.workflow.graph import graph_shapes
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.rules.annotations import NETWORK, rank, read_annotations
 from harnpy.agent.rules.approval import ApprovalPolicy, read_approval_policy
-from harnpy.agent.rules.globs import first_match
 from harnpy.agent.rules.policy import Policy, read_policy
 from harnpy.llm.tools import is_registry, tool_entries
-from harnpy.workflow.fields import reading
+from harnpy.reading.strict import errors_after
+from harnpy.text.globs import first_match
 from harnpy.workflow.graph.normalise import capability_policy, given_policy
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def read_ceiling(given: Any) -> Policy:
     """The ceiling in a dict, the built-in one of nil. Raises `MisuseError`."""
     if given is None:
         return BUILT_IN
-    with reading("policy parse error: "):
+    with errors_after("policy parse error: "):
         return read_policy(capability_policy(given, ""))
 
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import MisuseError
-from harnpy.llm.messages import compact_json
+from harnpy.text.json.compact import compact_json
 from harnpy.text.json.reader import read as parse_json
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Any
 
+from harnpy.reading.lenient import as_dict, as_text
 from harnpy.workflow.records.identity_memo import Kept
-from harnpy.workflow.untyped import as_dict, as_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harnpy.reading.lenient import as_dict, as_text
 from harnpy.workflow.records.record_shapes import CHILD_RUN, EXECUTION, made, read
-from harnpy.workflow.untyped import as_dict, as_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -6,8 +6,8 @@ import os.path
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import MisuseError
+from harnpy.reading.strict import errors_after
 from harnpy.workflow.documents import names_its_file, read_document
-from harnpy.workflow.fields import reading
 from harnpy.workflow.records.record import normalised
 from harnpy.workflow.records.record_diff import baseline_failure, diff
 from harnpy.workflow.records.record_files import load
@@ -36,7 +36,7 @@ _MANIFEST = {
 
 def read_manifest(given: Any, caller: str, effects: Effects) -> Dict:
     """A manifest with every key. Raises `MisuseError` in the name of ``caller``."""
-    with reading(f"{caller} parse error at "):
+    with errors_after(f"{caller} parse error at "):
         manifest = read(_MANIFEST, given)
     return {**manifest, "_type": MANIFEST, "id": manifest["id"] or f"eval_suite_{effects.new_id()}"}
 
@@ -62,7 +62,7 @@ def report(cases: list[Dict]) -> Dict:
 def load_fixture(path: str, effects: Effects) -> Dict:
     """The replay fixture in a file. Raises `MisuseError`."""
     given = read_document(path, "replay fixture", effects)
-    with reading("failed to parse replay fixture: "):
+    with errors_after("failed to parse replay fixture: "):
         return read_fixture(given, "replay fixture")
 
 

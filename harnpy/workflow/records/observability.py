@@ -9,10 +9,10 @@ from __future__ import annotations
 import os.path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from harnpy.reading.lenient import as_dict, as_dicts, dicts_at
 from harnpy.workflow.records.action_graph import ActionGraph
 from harnpy.workflow.records.identity_memo import Kept
 from harnpy.workflow.records.planner_rounds import daemon_event, planner_round
-from harnpy.workflow.untyped import as_dict, as_dicts, events_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -144,7 +144,7 @@ def _compactions(transcript: Any, location: str, stage: Dict | None) -> Iterator
         return
     listed = as_dicts(transcript.get("assets"))
     assets = {asset["id"]: asset for asset in listed if isinstance(asset.get("id"), str)}
-    for event in events_of(transcript):
+    for event in dicts_at(transcript, "events"):
         if event.get("kind") != "compaction":
             continue
         told = as_dict(event.get("metadata"))

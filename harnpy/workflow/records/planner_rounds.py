@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.workflow.untyped import as_dict
+from harnpy.reading.lenient import as_dict
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import MisuseError
+from harnpy.reading.strict import FieldError, errors_after
 from harnpy.session.effects import rfc3339
 from harnpy.workflow.artifacts import artifact
-from harnpy.workflow.fields import FieldError, reading
 from harnpy.workflow.records import child_runs, handoff_receipts
 from harnpy.workflow.records.observability import observability
 from harnpy.workflow.records.plain_json import plain
@@ -97,7 +97,7 @@ def derive(run: Dict, effects: Effects, asked: QuestionsOf = no_questions) -> No
 
 def read_run(given: Any, effects: Effects) -> Dict:
     """The record as the dict has it: every key, nothing made up. Raises `MisuseError`."""
-    with reading("run_record parse error at "):
+    with errors_after("run_record parse error at "):
         run = read(RUN, plain(given, effects))
         for index, stage in enumerate(run["stages"]):
             stage["artifacts"] = _artifacts(stage["artifacts"], f"stages[{index}].artifacts", effects)

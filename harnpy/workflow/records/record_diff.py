@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.llm.messages import compact_json
+from harnpy.reading.lenient import as_dicts
+from harnpy.text.json.compact import compact_json
 from harnpy.workflow.records.observability import LLM_TRANSCRIPT, observability
 from harnpy.workflow.records.replay_fixture import option
-from harnpy.workflow.untyped import as_dicts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,9 +6,9 @@ import os.path
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import MisuseError
+from harnpy.reading.strict import errors_after
 from harnpy.session.effects import system_reason
 from harnpy.workflow.documents import names_its_file, read_document
-from harnpy.workflow.fields import reading
 from harnpy.workflow.records.observability import observability
 from harnpy.workflow.records.plain_json import TOO_DEEP, plain, pretty
 from harnpy.workflow.records.record import derive, no_questions, normalised, read_run
@@ -56,7 +56,7 @@ def save(given: Any, effects: Effects, path: str | None = None, asked: Questions
 def load(path: str, effects: Effects) -> Dict:
     """The record in a file. Raises `MisuseError`."""
     given = read_document(path, "run record", effects)
-    with reading("failed to parse run record: "):
+    with errors_after("failed to parse run record: "):
         run = read_run(given, effects)
     run["persisted_path"] = run["persisted_path"] or path
     derive(run, effects)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harnpy.workflow.fields import read_fields
+from harnpy.reading.strict import read_fields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.reading.strict import errors_after
 from harnpy.session.effects import rfc3339
-from harnpy.workflow.fields import reading
 from harnpy.workflow.records import clarifying
 from harnpy.workflow.records.record_shapes import FIXTURE, made, read
 
@@ -38,7 +38,7 @@ def fixture_of(run: Dict, effects: Effects) -> Dict:
 
 def read_fixture(given: Any, caller: str) -> Dict:
     """A fixture with every key. Raises `MisuseError` in the name of ``caller``."""
-    with reading(f"{caller} parse error at "):
+    with errors_after(f"{caller} parse error at "):
         return read(FIXTURE, given, "fixture")
 
 

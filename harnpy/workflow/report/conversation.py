@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.llm.messages import compact_json
+from harnpy.reading.lenient import as_dicts, dicts_at
 from harnpy.session.transcript import MESSAGE_KINDS, RESULT_ROLES
+from harnpy.text.json.compact import compact_json
 from harnpy.workflow.report import parts
 from harnpy.workflow.report.figures import plural
 from harnpy.workflow.report.markup import Markup, element, joined
-from harnpy.workflow.untyped import as_dicts, events_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,7 +26,7 @@ def conversation(transcript: Any, title: str = "Conversation") -> Markup:
     """Folded away; nothing for a transcript without messages and events."""
     if not isinstance(transcript, dict):
         return Markup()
-    events, said = events_of(transcript), as_dicts(transcript.get("messages"))
+    events, said = dicts_at(transcript, "events"), as_dicts(transcript.get("messages"))
     spoken = [_message(message) for message in said] or [
         _turn(str(event.get("role") or "user"), parts.prose(str(event.get("text") or "")))
         for event in events

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.reading.lenient import as_dicts
 from harnpy.workflow.report import parts
 from harnpy.workflow.report.figures import NONE, clock, count, duration, elapsed, money
 from harnpy.workflow.report.markup import Markup, element
-from harnpy.workflow.untyped import as_dicts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.reading.lenient import as_dict, as_dicts
 from harnpy.workflow.records.observability import verdict_of
 from harnpy.workflow.report import parts
 from harnpy.workflow.report.conversation import conversation
 from harnpy.workflow.report.figures import count, duration, elapsed, money, plural
 from harnpy.workflow.report.markup import Markup, element, joined
 from harnpy.workflow.report.tool_call_list import tool_calls
-from harnpy.workflow.untyped import as_dict, as_dicts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import MisuseError
+from harnpy.reading.strict import read_fields
 from harnpy.workflow.artifacts.artifact import KIND, normalised
 from harnpy.workflow.artifacts.selection import read_context_policy, select, select_adaptive
-from harnpy.workflow.fields import read_fields
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

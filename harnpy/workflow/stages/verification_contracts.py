@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import MisuseError
+from harnpy.reading.strict import errors_after, read_fields
 from harnpy.session.effects import parse_json, system_reason
 from harnpy.workflow.artifacts.tags import escaped, lines_of, tagged
-from harnpy.workflow.fields import read_fields, reading
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -92,7 +92,7 @@ def _sources(id: str, verify: Dict, files: Files | None, parse: Callable[[str], 
     path = verify.get("contract_path") or verify.get("verification_contract_path")
     if path:
         read = _read(str(path), files, parse)
-        with reading(f"workflow verification contract parse failed for {path}: "):
+        with errors_after(f"workflow verification contract parse failed for {path}: "):
             fields = _fields(read, "")
         yield fields
     inner = verify.get("contract")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.reading.lenient import as_dicts, as_text
 from harnpy.workflow.graph.normalise import STAGE
-from harnpy.workflow.untyped import as_dicts, as_text
 from harnpy.workflow.viz.chart import Chart, Shape, Tone
 
 if TYPE_CHECKING:

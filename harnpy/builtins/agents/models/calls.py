@@ -19,11 +19,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from harnpy.llm.options import Options
     from harnpy.llm.reply import Reply
     from harnpy.llm.request import Request
     from harnpy.llm.structured.asking import Answer
     from harnpy.reading.dicts import Dict
+    from harnpy.reading.lenient import Options
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from harnpy.builtins.agents.sessions.service import store_of, with_callables
 from harnpy.builtins.agents.sessions.summarizing import prompt_from, summarizer
 from harnpy.builtins.language.text.json_writer import write_pretty
-from harnpy.llm.options import Options
+from harnpy.reading.lenient import Options
 from harnpy.session.errors import ResizeError
 from harnpy.session.resize import engine
 from harnpy.session.resize.microcompact import microcompact as shortened

@@ -6,8 +6,8 @@ import os.path
 
 from harnpy.builtins.bridge.places import runtime_root
 from harnpy.builtins.language.text.json_writer import write_stored
-from harnpy.llm.options import Options
 from harnpy.project import STATE_VARIABLE, state_directory
+from harnpy.reading.lenient import Options
 from harnpy.text.json.reader import read
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import RuntimeFault

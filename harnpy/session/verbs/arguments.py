@@ -1,59 +1,22 @@
-"""Reading what a verb is given beside its id: known keys only, each of its kind. Spec: 08 §1.2, §1.9.
-
-A kind is a function from a value to what is wrong with it, None when nothing is.
-"""
+"""Reading what a verb is given besides an id: known keys only, each of its kind. Spec: 08 §1.2, §1.9."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.session.effects import is_rfc3339
+from harnpy.reading.dicts import detached
+from harnpy.reading.kinds import string
 from harnpy.session.errors import InvalidArgument
-from harnpy.session.values import detached
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from harnpy.reading.dicts import Dict
-
-    Kind = Callable[[Any], str | None]
-
-
-def anything(value: Any) -> str | None:
-    return None
-
-
-def string(value: Any) -> str | None:
-    return None if type(value) is str else "must be a string"
-
-
-def timestamp(value: Any) -> str | None:
-    problem = string(value)
-    return problem or (None if is_rfc3339(value) else "must be an RFC 3339 timestamp")
-
-
-def boolean(value: Any) -> str | None:
-    return None if type(value) is bool else "must be a bool"
-
-
-def mapping(value: Any) -> str | None:
-    return None if type(value) is dict else "must be a dict"
-
-
-def closure(value: Any) -> str | None:
-    return None if callable(value) else "must be a closure"
-
-
-def integer(value: Any) -> str | None:
-    return None if type(value) is int else "must be an int"
-
-
-def count(value: Any) -> str | None:
-    return integer(value) or (None if value >= 0 else "must be >= 0")
+    from harnpy.reading.kinds import Kind
 
 
 def read_options(given: Any, kinds: Mapping[str, Kind]) -> Dict:
-    """The options that are set, in the order of ``kinds``; what is nil counts as not set.
+    """Return the options that are set, in the order of ``kinds``; nil counts as not set.
 
     Raises `InvalidArgument` for the first unknown key, else for the first value of another kind.
     """
@@ -84,7 +47,7 @@ def check(name: str, value: Any, kind: Kind) -> None:
 
 
 def not_blank(name: str, text: str | None) -> None:
-    """Raise `InvalidArgument` for a text of nothing but white space, or what is no text; None is fine."""
+    """Raise `InvalidArgument` unless given a text that is more than white space, or None."""
     if text is not None:
         check(name, text, string)
         if not text.strip():

@@ -1,4 +1,4 @@
-"""Reading option dicts as 07 does: a wrong type reads as absent, unknown keys too."""
+"""Reading leniently: a value of the wrong type reads as absent, and unknown keys are ignored."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from harnpy.faults import MisuseError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from harnpy.reading.dicts import Dict
+
 
 class Options:
-    """``show`` is the display of any value: string options take it of whatever they are given."""
+    """The options of a call. ``show`` turns any value into text, for options that are strings."""
 
     def __init__(self, given: Any, show: Callable[[Any], str] = str) -> None:
         self.given: dict[str, Any] = given if isinstance(given, dict) else {}
@@ -59,3 +61,22 @@ class Options:
         """A list with its items displayed; an empty one is absent."""
         value = self.given.get(key)
         return [self.show(item) for item in value] if isinstance(value, list) and value else None
+
+
+def as_text(value: Any) -> str | None:
+    """Return a text that isn't empty, None for anything else."""
+    return value if isinstance(value, str) and value else None
+
+
+def as_dict(value: Any) -> Dict:
+    return value if isinstance(value, dict) else {}
+
+
+def as_dicts(value: Any) -> list[Dict]:
+    """Return the dicts in a list, in order."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def dicts_at(value: Any, key: str) -> list[Dict]:
+    """Return the dicts in the list under a key of a dict."""
+    return as_dicts(as_dict(value).get(key))

@@ -1,4 +1,4 @@
-"""What this package must know of the values that it is given, and what it knows of plain JSON's."""
+"""What checking data against a schema must know of the values: their types, parts, equality and text."""
 
 from __future__ import annotations
 
@@ -6,28 +6,19 @@ import json
 import re
 from typing import Any
 
-from harnpy.llm.messages import compact_json
-
-_NAMES = {
-    dict: "dict",
-    list: "list",
-    str: "string",
-    int: "int",
-    float: "float",
-    bool: "bool",
-    type(None): "nil",
-}
+from harnpy.reading.type_words import type_word
+from harnpy.text.json.compact import compact_json
 
 
 class PatternProblem(ValueError):
     """A text is no regular expression; ``str()`` says why."""
 
 
-class Values:
-    """JSON's values as Python has them. A language with other kinds overrides what differs."""
+class SchemaValues:
+    """JSON's values as Python has them. A language with other types overrides what differs."""
 
     def type_of(self, value: Any) -> str:
-        return _NAMES.get(type(value)) or type(value).__name__
+        return type_word(value)
 
     def show(self, value: Any) -> str:
         """The display of any value."""

@@ -1,13 +1,13 @@
-"""Reading dicts whose fields must have the right type. Spec: 08 §5.1, §6.2."""
+"""Reading strictly: a field of the wrong type is an error. Spec: 08 §5.1, §6.2."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from harnpy.agent.values import type_word
 from harnpy.faults import MisuseError
-from harnpy.llm.messages import compact_json
+from harnpy.reading.type_words import type_word
+from harnpy.text.json.compact import compact_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -38,7 +38,7 @@ _ITEMS: Mapping[str, tuple[type[Any], str]] = {
 
 
 class FieldError(MisuseError):
-    """Something of the wrong type. ``problem`` says what and where, in the name of nobody."""
+    """A value of the wrong type. ``problem`` says what and where, without ``what`` is being read."""
 
     def __init__(self, what: str, problem: str) -> None:
         super().__init__(f"{what} parse error at {problem}")
@@ -46,8 +46,8 @@ class FieldError(MisuseError):
 
 
 @contextmanager
-def reading(lead: str) -> Iterator[None]:
-    """What is wrong with what is read inside the block is said after ``lead``. Raises `MisuseError`."""
+def errors_after(lead: str) -> Iterator[None]:
+    """Put ``lead`` before the problem in every `MisuseError` of the block."""
     try:
         yield
     except MisuseError as error:
@@ -62,10 +62,10 @@ def read_fields(
     required: tuple[str, ...] = (),
     what: str = "orchestration",
 ) -> Dict:
-    """The known fields of a dict; those that are nil or absent are None, others are dropped.
+    """Return the known fields of a dict: None for those that are nil or absent; others are dropped.
 
-    Raises `FieldError` for a field of another type, by its ``path`` and ``what`` is being read, and for a
-    ``required`` one that is nil.
+    Raises `FieldError` for a field of another type and for a ``required`` one that is nil. The message names
+    ``what`` is being read, and the field by its ``path``.
     """
     if not isinstance(given, dict):
         raise _parse_error(what, path, f"expected dict, got {type_word(given)}", given)
@@ -77,21 +77,6 @@ def read_fields(
             raise _parse_error(what, place, f"expected {kind}, got {type_word(value)}", given)
         read[key] = value
     return read
-
-
-def read_toml(text: str) -> Dict:
-    """A TOML text as JSON would hold it: dates and times are texts. Raises ValueError."""
-    import tomllib
-
-    return {key: _as_json(value) for key, value in tomllib.loads(text).items()}
-
-
-def _as_json(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _as_json(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_as_json(item) for item in value]
-    return value.isoformat() if hasattr(value, "isoformat") else value
 
 
 def _fits(value: Any, kind: str) -> bool:

@@ -1,4 +1,4 @@
-"""What a value is called in a message, whoever made it."""
+"""The word that a message uses for the type of a value. Spec: 02 §1."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NAMES = {
 
 
 def type_word(value: Any) -> str:
-    """The script's name for the type of ``value``; a value that has a name of its own says so itself."""
+    """Return the language's name for the type of ``value``, which may bring its own as ``type_name``."""
     known = _NAMES.get(type(value))
     if known is not None:
         return known
