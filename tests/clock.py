@@ -23,22 +23,25 @@ _REAL_CLOCK = "harnpy.world.clock.RealClock"
 
 
 class SimulatedClock:
-    """Stands in for `RealClock`."""
+    """A `Clock` that begins at ``start``; ``passed`` are the seconds since then, ``slept`` of each sleep."""
 
-    def __init__(self, now: float | None = None) -> None:
-        self._start = time.time() if now is None else now
-        self._passed = 0.0
+    def __init__(self, start: float = 1_700_000_000.0, tick: float = TICK) -> None:
+        self.start = start
+        self.tick = tick
+        self.passed = 0.0
+        self.slept: list[float] = []
 
     def now(self) -> float:
-        return self._start + self.monotonic()
+        return self.start + self.monotonic()
 
     def monotonic(self) -> float:
-        self._passed += TICK
-        return self._passed
+        self.passed += self.tick
+        return self.passed
 
     def sleep(self, seconds: float | None) -> None:
         assert seconds is not None, "everybody waits for somebody, and nobody comes"
-        self._passed += seconds
+        self.slept.append(seconds)
+        self.passed += seconds
 
     def new_event_loop(self) -> asyncio.AbstractEventLoop:
         """An event loop whose timers keep this clock's time."""
@@ -48,7 +51,7 @@ class SimulatedClock:
 @contextmanager
 def simulated_time() -> Iterator[SimulatedClock]:
     """Inside the block every Vm that uses the real clock uses a simulated one."""
-    clock = SimulatedClock()
+    clock = SimulatedClock(time.time())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_REAL_CLOCK, lambda: clock)
         for module in (asyncio, asyncio.events):
@@ -78,12 +81,12 @@ class _Selector(DefaultSelector):
         if ready or (timeout is not None and timeout <= 0):
             return ready
         if timeout is not None and not self._somebody_is_outside():
-            self._clock.sleep(timeout)
+            self._clock.passed += timeout
             return []
         start = time.monotonic()
         ready = super().select(timeout)
         waited = time.monotonic() - start
-        self._clock.sleep(waited if timeout is None else min(waited, timeout))
+        self._clock.passed += waited if timeout is None else min(waited, timeout)
         return ready
 
     def _somebody_is_outside(self) -> bool:

@@ -24,7 +24,7 @@ settings.register_profile(
     "harnpy",
     deadline=None,
     derandomize="CI" in os.environ,
-    suppress_health_check=[HealthCheck.too_slow],
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("harnpy")
 

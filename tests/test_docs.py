@@ -20,6 +20,8 @@ from harnpy.cli.repl.highlight import is_unfinished
 from harnpy.cli.repl.shell import Shell
 from harnpy.cli.testing.sandbox import run_program
 
+pytestmark = pytest.mark.usefixtures("clock")
+
 ROOT = Path(__file__).parent.parent
 SPEC = ROOT / "docs" / "spec"
 #: Every page, without the specification, whose blocks are fragments.

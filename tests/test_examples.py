@@ -6,6 +6,8 @@ import pytest
 
 from harnpy.cli.testing.sandbox import run_program
 
+pytestmark = pytest.mark.usefixtures("clock")
+
 OUTPUTS = Path(__file__).parent / "examples"
 EXAMPLES = sorted((Path(__file__).parent.parent / "examples").rglob("*.harn"))
 

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from harnpy.world import World
-from harnpy.world.clock import RealClock
 from harnpy.world.environment import RealEnvironment
 from harnpy.world.files import RealFiles
 from harnpy.world.ids import RealIds
 from harnpy.world.processes import RealProcesses
 from harnpy.world.streams import RealStreams
 
+if TYPE_CHECKING:
+    from harnpy.world.clock import Clock
 
-class OwnWorld(World, RealClock, RealEnvironment, RealFiles, RealIds, RealProcesses, RealStreams):
-    """The real world as one object that is its own parts: a test overrides the methods that it wants."""
+
+class OwnWorld(World, RealEnvironment, RealFiles, RealIds, RealProcesses, RealStreams):
+    """The real world, as one object that is most of its parts: a test overrides the methods that it wants."""
 
     def __init__(
         self,
         stdout: Callable[[str], object] | None = None,
         stderr: Callable[[str], object] | None = None,
         stdin: TextIO | None = None,
+        clock: Clock | None = None,
     ) -> None:
         RealStreams.__init__(self, stdout, stderr, stdin)
-        self.clock = self.environment = self.files = self.ids = self.processes = self.streams = self
+        if clock:
+            self.clock = clock
+        self.environment = self.files = self.ids = self.processes = self.streams = self

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from harnpy import Vm, VmError
+from tests.clock import SimulatedClock
 from tests.worlds import OwnWorld
 
 KEYS = (
@@ -21,35 +22,29 @@ KEYS = (
 ).split()
 
 
-class Clock(OwnWorld):
-    """A host whose time passes only while everybody sleeps; ``at`` says what happens when."""
+class Clock(SimulatedClock):
+    """Time passes only while everybody sleeps; ``at`` says what happens when."""
 
     def __init__(self) -> None:
-        self.printed: list[str] = []
-        self.slept: list[float] = []
-        super().__init__(stdout=self.printed.append, stderr=lambda text: None)
-        self.time = 1_000_000.0
+        super().__init__(1_000_000.0, tick=0)
         self._plans: list[tuple[float, Callable[[], object]]] = []
 
-    def now(self) -> float:
-        return self.time
-
-    def monotonic(self) -> float:
-        return self.time
-
     def sleep(self, seconds: float | None) -> None:
-        assert seconds is not None
-        self.slept.append(round(seconds, 3))
-        end = self.time + seconds
+        before = self.passed
+        super().sleep(seconds)
+        end = self.passed
         due = [plan for plan in self._plans if plan[0] <= end]
         self._plans = [plan for plan in self._plans if plan[0] > end]
         for when, act in sorted(due, key=lambda plan: plan[0]):
-            self.time = max(self.time, when)
+            self.passed = max(before, when)
             act()
-        self.time = end
+        self.passed = end
+
+    def naps(self) -> list[float]:
+        return [round(seconds, 3) for seconds in self.slept]
 
     def at(self, seconds: float, act: Callable[[], object]) -> None:
-        self._plans.append((1_000_000.0 + seconds, act))
+        self._plans.append((seconds, act))
 
 
 class Program:
@@ -57,14 +52,16 @@ class Program:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self.host = Clock()
+        self.printed: list[str] = []
+        self.clock = Clock()
+        self.host = OwnWorld(self.printed.append, lambda text: None, clock=self.clock)
         self.vm = Vm(self.host)
 
     def run(self, source: str) -> Any:
         return self.vm.run_source(f"let dir = {json.dumps(str(self.directory))}\n{source}")
 
     def lines(self) -> list[str]:
-        return "".join(self.host.printed).splitlines()
+        return "".join(self.printed).splitlines()
 
     def state(self, name: str = "daemon.json") -> dict[str, Any]:
         state: dict[str, Any] = json.loads((self.directory / name).read_text(encoding="utf-8"))
@@ -100,7 +97,7 @@ def test_a_timer_fires_at_a_fixed_interval(program: Program) -> None:
     program.run(
         'agent_loop("go", nil, {provider: "mock", daemon: true, wake_interval_ms: 250, max_iterations: 4})'
     )
-    assert program.host.slept == [0.25] * 4
+    assert program.clock.naps() == [0.25] * 4
 
 
 def test_without_a_timer_the_rests_grow_and_the_watchdog_counts_them(program: Program) -> None:
@@ -109,7 +106,7 @@ def test_without_a_timer_the_rests_grow_and_the_watchdog_counts_them(program: Pr
         let options = {provider: "mock", session_id: "s", daemon: true, watch_paths: [dir]}
         agent_loop("go", nil, options + {idle_watchdog_attempts: 6})
     """)
-    assert program.host.slept == [0.1, 0.5, 1.0, 2.0, 2.0, 2.0]
+    assert program.clock.naps() == [0.1, 0.5, 1.0, 2.0, 2.0, 2.0]
     assert program.lines() == [
         "{attempts: 6, elapsed_ms: 7600, session_id: s, type: daemon_watchdog_tripped}"
     ]
@@ -117,23 +114,23 @@ def test_without_a_timer_the_rests_grow_and_the_watchdog_counts_them(program: Pr
 
 def test_after_a_wake_the_rests_and_the_attempts_begin_anew(program: Program) -> None:
     program.write("a", 1)
-    program.host.at(1.0, lambda: program.write("a", 2))
+    program.clock.at(1.0, lambda: program.write("a", 2))
     result = program.run("""
         let options = {provider: "mock", daemon: true, watch_paths: ["${dir}/a"]}
         return agent_loop("go", nil, options + {idle_watchdog_attempts: 4})
     """)
-    assert program.host.slept == [0.1, 0.5, 1.0, 0.1, 0.5, 1.0, 2.0]
+    assert program.clock.naps() == [0.1, 0.5, 1.0, 0.1, 0.5, 1.0, 2.0]
     assert (result["status"], result["llm"]["iterations"]) == ("watchdog", 2)
 
 
 def test_a_changed_file_wakes_and_one_that_comes_or_goes_does_not(program: Program) -> None:
     for name in ("a", "b", "gone"):
         program.write(name, 1)
-    host = program.host
-    host.at(0.05, lambda: (program.directory / "gone").unlink())
-    host.at(0.05, lambda: program.write("new", 5))
-    host.at(0.3, lambda: [program.write(name, 2) for name in ("b", "a")])
-    host.at(0.7, lambda: program.write("new", 6))
+    clock = program.clock
+    clock.at(0.05, lambda: (program.directory / "gone").unlink())
+    clock.at(0.05, lambda: program.write("new", 5))
+    clock.at(0.3, lambda: [program.write(name, 2) for name in ("b", "a")])
+    clock.at(0.7, lambda: program.write("new", 6))
     result = program.run("""
         let paths = ["a", "b", "gone", "new", "a"].map({ name -> "${dir}/${name}" })
         let options = {provider: "mock", daemon: true, watch_paths: paths, idle_watchdog_attempts: 2}
@@ -165,12 +162,12 @@ def test_a_change_during_a_turn_is_not_missed(program: Program) -> None:
 
 def test_a_file_comes_before_the_timer(program: Program) -> None:
     program.write("a", 1)
-    program.host.at(0.1, lambda: program.write("a", 2))
+    program.clock.at(0.1, lambda: program.write("a", 2))
     result = program.run("""
         let options = {provider: "mock", daemon: true, watch_paths: ["${dir}/a"], max_iterations: 2}
         return agent_loop("go", nil, options + {wake_interval_ms: 1000})
     """)
-    assert program.host.slept == [1.0, 1.0]
+    assert program.clock.naps() == [1.0, 1.0]
     messages = contents(result["transcript"]["messages"])
     assert "watched paths changed" in messages[2]
     assert messages[4] == TIMER
@@ -183,7 +180,7 @@ def test_other_tasks_run_while_a_daemon_rests(program: Program) -> None:
         println("over")
         await(ticking)
     """)
-    assert program.host.time == 1_000_001.0
+    assert program.clock.now() == 1_000_001.0
     assert program.lines()[0] == "over"
     assert set(program.lines()[1:]) == {"tick"}
 
@@ -235,7 +232,7 @@ def test_the_file_left_behind_is_what_the_result_says(program: Program) -> None:
 def test_a_resting_daemon_has_written_that_it_rests(program: Program) -> None:
     program.write("a", 7)
     states: list[dict[str, Any]] = []
-    program.host.at(0.05, lambda: states.append(program.state()))
+    program.clock.at(0.05, lambda: states.append(program.state()))
     program.run("""
         agent_loop("go", nil, {
           provider: "mock", daemon: true, persist_path: "${dir}/daemon.json",
@@ -295,7 +292,7 @@ def test_a_crash_while_writing_leaves_the_old_state(
         raise Crash
 
     monkeypatch.setattr(os, "fsync" if failing == "write" else "replace", crash)
-    program.host.time += 5
+    program.clock.passed += 5
     with pytest.raises(Crash):
         Program(program.directory).run(run)
     monkeypatch.undo()
@@ -483,7 +480,7 @@ def test_a_spawned_daemon_has_rested_when_its_handle_comes(program: Program) -> 
     }
     assert h == expected
     assert sorted(os.listdir(program.directory)) == ["daemon.json", "daemon.meta.json"]
-    assert program.host.slept == []
+    assert program.clock.naps() == []
 
 
 def test_triggered_events_are_read_one_at_a_time_in_order(program: Program) -> None:
@@ -520,7 +517,7 @@ SLOW = """
 
 def test_nobody_waits_longer_than_half_a_second_for_a_rest(program: Program) -> None:
     program.run(SLOW + "println(h.daemon_state)")
-    assert program.host.time == 1_000_000.5
+    assert program.clock.now() == 1_000_000.5
     assert program.lines() == ["nil"]
 
 
@@ -688,7 +685,7 @@ def test_a_daemon_whose_loop_throws_has_failed(program: Program) -> None:
     assert h["status"] == "failed"
     assert "no key" in h["error"]
     assert program.state("daemon.meta.json")["status"] == "failed"
-    assert program.host.slept == []
+    assert program.clock.naps() == []
 
 
 def test_a_daemon_may_stop_itself(program: Program) -> None:

@@ -20,6 +20,7 @@ import pytest
 
 from harnpy import Vm
 from harnpy.cli.model_fixtures import replay
+from tests.clock import SimulatedClock
 from tests.llm.wire import KEY, OPENAI, Answer, Call, Received, Say, Wire
 from tests.support import Command
 from tests.worlds import OwnWorld
@@ -82,9 +83,8 @@ class Replay(OwnWorld):
 
     def __init__(self, directory: Path, seed: int | None) -> None:
         self.out = StringIO()
-        super().__init__(self.out.write, self.out.write)
+        super().__init__(self.out.write, self.out.write, clock=SimulatedClock(tick=0))
         self.vm: Vm | None = None
-        self.time = 1_700_000_000.0
         self.by_task = False
         self._minted: Counter[str] = Counter()
         self._env = {"HARN_EVENT_LOG_DIR": str(directory), "HARN_LLM_TRANSCRIPT_DIR": str(directory)}
@@ -93,15 +93,6 @@ class Replay(OwnWorld):
 
     def get(self, name: str) -> str | None:
         return self._env.get(name)
-
-    def now(self) -> float:
-        return self.time
-
-    monotonic = now
-
-    def sleep(self, seconds: float | None) -> None:
-        assert seconds is not None, "everybody waits for somebody"
-        self.time += seconds
 
     def new(self) -> str:
         assert self.vm

@@ -12,6 +12,8 @@ from harnpy import Vm
 from harnpy.vm.errors import VmError
 from tests.worlds import OwnWorld
 
+pytestmark = pytest.mark.usefixtures("clock")
+
 NODE = '{id: "n", model_policy: {provider: "mock"}}'
 
 

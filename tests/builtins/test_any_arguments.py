@@ -45,7 +45,7 @@ CALLABLES = st.sampled_from([make_fn(lambda a=None, b=None: b), make_fn(lambda a
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(arguments=st.lists(VALUES, max_size=4), callback=CALLABLES)
 def test_every_builtin_survives(name: str, arguments: list[Any], callback: Any) -> None:
     vm = FakeVm()

@@ -68,7 +68,7 @@ class _Contained(OwnWorld):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(arguments=st.lists(_VALUES, max_size=4))
 @example(arguments=["\x00", "name", "value"])
 @example(arguments=["x" * 300, "name"])

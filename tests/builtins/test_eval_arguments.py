@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import harnpy
@@ -68,7 +68,7 @@ class _NoFiles(OwnWorld):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=60)
 @given(arguments=_ARGUMENTS)
 @example(arguments=[{"kind": "tool_gap", "summary": "s"}, {"path": "\x00"}])
 @example(arguments=[{"cases": [{"run": "\x00"}]}])

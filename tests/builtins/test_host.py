@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -12,6 +14,9 @@ from harnpy.agent.people.requests import HumanCancelled
 from harnpy.world import World
 from harnpy.world.host import Host
 from harnpy.world.people import People
+from tests.support import PATIENCE
+
+pytestmark = pytest.mark.usefixtures("clock")
 
 Dict = dict[str, Any]
 
@@ -184,16 +189,27 @@ def test_an_active_policy_limits_host_calls_but_not_mocks() -> None:
 
 
 def test_a_killed_wait_kills_the_command_and_what_it_started(tmp_path: Any) -> None:
-    file = tmp_path / "late"
-    program = f"""
-    let command = "(sleep 0.3; touch {file}) & wait"
+    """What the command has started holds a pipe open as long as it lives."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    began, ended = Event(), Event()
+
+    def watch() -> None:
+        with open(pipe) as opened:
+            began.set()
+            opened.read()
+        ended.set()
+
+    Thread(target=watch, daemon=True).start()
+    vm = Vm()
+    vm.register("has_begun() -> bool", began.is_set)
+    vm.run_source(f"""
+    let command = "(sleep 1000 > {pipe}) & wait"
     let t = spawn {{ host_call("process.exec", {{shell_id: "sh", command: command}}) }}
-    sleep(50ms)
+    while !has_begun() {{ sleep(5ms) }}
     cancel(t)
-    sleep(500ms)
-    """
-    Vm().run_source(program)
-    assert not file.exists()
+    """)
+    assert ended.wait(PATIENCE)
 
 
 TOOL_LOOP = """

@@ -18,6 +18,7 @@ from rich.console import Console
 from harnpy import Vm
 from harnpy.cli.show.agent_board import Board, name_of
 from harnpy.cli.show.watch_agents import table, watched
+from tests.clock import SimulatedClock
 from tests.support import PATIENCE, ROOT, Command
 from tests.worlds import OwnWorld
 
@@ -50,19 +51,16 @@ pipeline main(task) {
 
 
 class Screen(OwnWorld):
-    """A terminal, or none, and a clock that is told what time it is."""
+    """A terminal, or none, and a clock that the test moves."""
 
     def __init__(self, terminal: bool = True) -> None:
         self.screen = StringIO()
-        self.time = 100.0
+        self.time = SimulatedClock(tick=0)
         self._terminal = terminal
-        super().__init__(self.screen.write, self.screen.write)
+        super().__init__(self.screen.write, self.screen.write, clock=self.time)
 
     def isatty(self, stream: str) -> bool:
         return self._terminal
-
-    def monotonic(self) -> float:
-        return self.time
 
 
 def watch(host: Screen, source: str, console: Console, show: Any = lambda name: None) -> Any:
@@ -84,14 +82,14 @@ def rows(board: Board) -> list[list[str]]:
 
 def board_of(driven: list[str]) -> tuple[Board, Screen]:
     world = Screen()
-    return Board(lambda: driven, world.monotonic), world
+    return Board(lambda: driven, world.time.monotonic), world
 
 
 def test_a_row_follows_its_agent() -> None:
     driven = ["lead"]
     board, world = board_of(driven)
     board.hear({"type": "turn_start", "session_id": "lead", "iteration": 0})
-    world.time += 2
+    world.time.passed += 2
     assert rows(board)[1] == ["lead", "asking", "1", "0", "0", "$0.0000", "2.0", "s"]
     board.hear_trace({"type": "llm_call", "input_tokens": 1200, "output_tokens": 34})
     call = {"type": "tool_call_update", "session_id": "lead", "tool_call_id": "t1", "tool_name": "look"}
@@ -103,7 +101,7 @@ def test_a_row_follows_its_agent() -> None:
     board.hear_trace({"type": "loop_complete", "status": "stuck"})
     driven.pop()
     board.hear({"type": "turn_start", "session_id": "lead", "iteration": 1})
-    world.time += 60
+    world.time.passed += 60
     assert rows(board)[1:] == [
         ["lead", "asking", "2", "1,200", "34", "$0.0000", "1:02"],
         ["helper", "stuck", "1", "0", "0", "$0.0000", "0.0", "s"],
@@ -131,10 +129,10 @@ def test_an_agent_that_works_again_goes_on_with_its_account() -> None:
     board, world = board_of(["a"])
     for _ in range(2):
         board.hear({"type": "turn_start", "session_id": "a", "iteration": 0})
-        world.time += 3
+        world.time.passed += 3
         board.hear_trace({"type": "llm_call", "input_tokens": 1, "output_tokens": 1})
         board.hear_trace({"type": "loop_complete", "status": "done"})
-        world.time += 100
+        world.time.passed += 100
     assert rows(board)[1] == ["a", "done", "1", "2", "2", "$0.0000", "6.0", "s"]
 
 
@@ -166,7 +164,7 @@ def test_who_works_is_shown_when_there_is_no_room_for_all() -> None:
         driven[0] = f"agent-{n:02d}"
         board.hear({"type": "turn_start", "session_id": driven[0], "iteration": 0})
         if n != 3:
-            world.time += 1
+            world.time.passed += 1
             board.hear_trace({"type": "loop_complete", "status": "done"})
     console = Console(file=StringIO(), width=100)
     console.print(table(board, 3))

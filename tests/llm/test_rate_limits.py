@@ -12,65 +12,53 @@ from harnpy.llm.call import Models
 from harnpy.llm.errors import CallError
 from harnpy.llm.providers.mock import MockProvider
 from harnpy.llm.rate_limits import WINDOW, RateLimits
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-        self.slept: list[float] = []
-
-    def monotonic(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.now += seconds
+from tests.clock import SimulatedClock
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> SimulatedClock:
+    return SimulatedClock(tick=0)
 
 
-def limits(clock: Clock, env: dict[str, str] | None = None, **rest: Any) -> RateLimits:
+def limits(clock: SimulatedClock, env: dict[str, str] | None = None, **rest: Any) -> RateLimits:
     return RateLimits((env or {}).get, clock.monotonic, clock.sleep, **rest)
 
 
 @given(rpm=st.integers(1, 5), pauses=st.lists(st.floats(0, 50), min_size=1, max_size=25))
 def test_no_sixty_seconds_see_more_than_the_limit(rpm: int, pauses: list[float]) -> None:
-    clock = Clock()
+    clock = SimulatedClock(tick=0)
     rates = limits(clock)
     rates.set("p", rpm)
     permits = []
     for pause in pauses:
-        clock.now += pause
+        clock.passed += pause
         rates.acquire("p")
-        permits.append(clock.now)
+        permits.append(clock.passed)
     for earlier, later in zip(permits, permits[rpm:], strict=False):
         assert later - earlier >= WINDOW - 1e-6
 
 
-def test_a_full_window_waits_until_its_oldest_request_leaves(clock: Clock) -> None:
+def test_a_full_window_waits_until_its_oldest_request_leaves(clock: SimulatedClock) -> None:
     rates = limits(clock)
     rates.set("p", 2)
     rates.acquire("p")
-    clock.now += 10
+    clock.passed += 10
     rates.acquire("p")
-    clock.now += 5
+    clock.passed += 5
     rates.acquire("p")
     assert clock.slept == [45.0]
     rates.acquire("p")
     assert clock.slept == [45.0, 10.0]
 
 
-def test_without_a_limit_nothing_waits(clock: Clock) -> None:
+def test_without_a_limit_nothing_waits(clock: SimulatedClock) -> None:
     rates = limits(clock)
     for _ in range(1000):
         rates.acquire("p")
     assert clock.slept == []
 
 
-def test_where_a_limit_comes_from(clock: Clock) -> None:
+def test_where_a_limit_comes_from(clock: SimulatedClock) -> None:
     env = {"HARN_RATE_LIMIT_OPENAI": "9", "HARN_RATE_LIMIT_ODD": "many", "HARN_RATE_LIMIT_OFF": "0"}
     rates = limits(clock, env, configured={"openai": 3, "odd": 4, "together": 5}.get)
     assert [rates.rpm(name) for name in ("openai", "odd", "together", "off", "none")] == [9, 4, 5, None, None]
@@ -80,7 +68,7 @@ def test_where_a_limit_comes_from(clock: Clock) -> None:
     assert rates.rpm("openai") is None
 
 
-def test_waits_between_tries_double_up_to_half_a_minute(clock: Clock) -> None:
+def test_waits_between_tries_double_up_to_half_a_minute(clock: SimulatedClock) -> None:
     def fail() -> None:
         raise CallError("overloaded", "busy")
 
@@ -104,7 +92,7 @@ class Flaky:
         return MockProvider().complete(request)
 
 
-def backoffs(clock: Clock, failures: list[CallError], **options: Any) -> list[float]:
+def backoffs(clock: SimulatedClock, failures: list[CallError], **options: Any) -> list[float]:
     models = Models(env={}.get, now=lambda: 0.0, monotonic=clock.monotonic, sleep=clock.sleep)
     request = models.request("hi", None, models.options({"provider": "mock", **options}))
     request.provider = "real"
@@ -113,21 +101,21 @@ def backoffs(clock: Clock, failures: list[CallError], **options: Any) -> list[fl
     return clock.slept
 
 
-def test_the_backoff_doubles_up_to_sixteen_times_its_base(clock: Clock) -> None:
+def test_the_backoff_doubles_up_to_sixteen_times_its_base(clock: SimulatedClock) -> None:
     failures = [CallError("overloaded", "busy") for _ in range(6)]
     assert backoffs(clock, failures, llm_retries=6) == [0.5, 1, 2, 4, 4, 4]
 
 
-def test_the_backoff_has_a_base_of_its_own(clock: Clock) -> None:
+def test_the_backoff_has_a_base_of_its_own(clock: SimulatedClock) -> None:
     assert backoffs(clock, [CallError("timeout", "x")], llm_retries=1, llm_backoff_ms=10) == [0.02]
 
 
-def test_a_providers_hint_comes_before_the_backoff(clock: Clock) -> None:
+def test_a_providers_hint_comes_before_the_backoff(clock: SimulatedClock) -> None:
     failures = [CallError("rate_limit", "slow down\nretry-after: 1.5"), CallError("rate_limit", "m")]
     assert backoffs(clock, failures, llm_retries=2) == [1.5, 1.0]
 
 
-def test_a_limit_holds_for_tries_again(clock: Clock) -> None:
+def test_a_limit_holds_for_tries_again(clock: SimulatedClock) -> None:
     models = Models(env={"HARN_RATE_LIMIT_REAL": "1"}.get, monotonic=clock.monotonic, sleep=clock.sleep)
     request = models.request("hi", None, models.options({"provider": "mock", "llm_retries": 1}))
     request.provider, request.backoff_ms = "real", 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harnpy.syntax import ast
@@ -14,9 +14,7 @@ from tests.strategies import EXPRESSIONS, PROGRAMS
 
 #: Hypothesis prints strategies in some warnings of its own, and ours describe a language.
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
-_SETTINGS = settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
-)
+_SETTINGS = settings(max_examples=200)
 
 
 @_SETTINGS

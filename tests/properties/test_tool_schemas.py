@@ -47,7 +47,7 @@ def _accepts(vm: Vm, handler: Any, value: Any) -> bool:
     return True
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(TYPES, st.lists(VALUES, min_size=1, max_size=8))
 def test_a_schema_allows_what_the_handler_takes(type_: str, values: list[Any]) -> None:
     vm = Vm()

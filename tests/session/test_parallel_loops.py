@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from harnpy import Vm
+
+pytestmark = pytest.mark.usefixtures("clock")
 
 SOURCE = """
     let ids = range(10).map({ n -> "session-${n}" }).to_list()

@@ -8,6 +8,7 @@ import pytest
 
 from harnpy import Vm
 from harnpy.vm.errors import VmError
+from tests.clock import SimulatedClock
 from tests.worlds import OwnWorld
 
 SEEDS = [str(seed) for seed in range(1, 21)]
@@ -18,19 +19,11 @@ class Steps(OwnWorld):
 
     def __init__(self, chaos: str | None) -> None:
         self.out, self.err = StringIO(), StringIO()
-        super().__init__(self.out.write, self.err.write)
+        super().__init__(self.out.write, self.err.write, clock=SimulatedClock(tick=0))
         self._chaos = chaos
-        self._clock = 0.0
 
     def get(self, name: str) -> str | None:
         return self._chaos if name == "HARNPY_CHAOS_SCHED" else None
-
-    def monotonic(self) -> float:
-        return self._clock
-
-    def sleep(self, seconds: float | None) -> None:
-        assert seconds is not None
-        self._clock += seconds
 
 
 def run(source: str, chaos: str | None) -> tuple[str, str]:

@@ -15,6 +15,8 @@ from harnpy.vm.errors import ExitRequest
 from harnpy.world import World
 from harnpy.world.streams import RealStreams
 
+pytestmark = pytest.mark.usefixtures("clock")
+
 
 async def double_later(n: int) -> int:
     await asyncio.sleep(0.02)

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harnpy.session.effects import Effects
@@ -50,7 +50,7 @@ PLACES = {
     "drive": ("D:\\data\\hideout\\x.db", "hideout"),
     "environment": ("value s3cr3t-pa55word!", "s3cr3t-pa55word!"),
 }
-SLOW = settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+SLOW = settings(max_examples=12)
 
 
 def dumped(value: Any) -> str:

@@ -151,7 +151,7 @@ RUNS = st.fixed_dictionaries(
 
 
 @given(RUNS)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 def test_any_record_comes_back_from_its_file_as_it_was(effects: Effects, run: Dict) -> None:
     saved = record_files.save(run, effects, "r.json")
     loaded = record_files.load("r.json", effects)

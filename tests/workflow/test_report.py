@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harnpy.session.effects import Effects
@@ -239,7 +239,7 @@ def test_an_empty_run() -> None:
     assert "This run has no stages." in sound(html_report({})).text
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15)
 @given(record=RUNS, secret=st.sampled_from(["sk-proj-4fTq9LxB72", "Bearer mF_9.B5f-4.1JqM"]))
 def test_hostile_text_stays_text_and_secrets_stay_home(record: Dict, secret: str) -> None:
     document = html_report(planted(record, f"{HOSTILE} {secret}"))
@@ -248,7 +248,7 @@ def test_hostile_text_stays_text_and_secrets_stay_home(record: Dict, secret: str
     assert all(f"node{at}" in outline.text for at in range(1, len(record["stages"]) + 1))
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=10)
 @given(left=RUNS, right=RUNS)
 def test_any_two_runs_are_compared(left: Dict, right: Dict) -> None:
     left, right = (read(RUN, planted(one, HOSTILE)) for one in (left, right))
