@@ -71,7 +71,7 @@ class BuiltinTable:
             else:
                 declaration = self.declaration(name)
                 found = declaration.bind()
-                call = self._bordered(declaration, found.call)
+                call = self._checked(declaration, found.call)
                 if call is not found.call:
                     found = Builtin(name, call, found.max_args)
             self._bound[name] = found
@@ -82,14 +82,14 @@ class BuiltinTable:
         if self.denies(name):
             return _refusal(name)
         declaration = self.declaration(name)
-        return self._bordered(declaration, direct(declaration))
+        return self._checked(declaration, direct(declaration))
 
     def global_value(self, name: str) -> Any:
         """One of the catalog's globals."""
         return self.catalog.global_value(name, self.bound)
 
-    def _bordered(self, declaration: Declaration, function: Callable[..., Any]) -> Callable[..., Any]:
-        """``function`` behind what must stand between a program and it; most builtins need nothing."""
+    def _checked(self, declaration: Declaration, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return ``function`` with what must happen around it; nothing for most builtins."""
         name = declaration.name
         if name not in self.registered and self.catalog.raises_faults(name):
             from harnpy.vm.declare.failures import reporting_faults
