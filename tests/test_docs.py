@@ -2,11 +2,13 @@
 
 In README.md and docs/*.md a `harn` block is a whole program. The `python` blocks of a page are one
 script, cut into pieces. A `text` block straight after either is what it prints. A `console` block that
-begins with the REPL's prompt is a conversation with it. Links within the repository lead somewhere.
+begins with the REPL's prompt is a conversation with it. Links within the repository lead somewhere,
+and the modules that pages name exist.
 """
 
 from __future__ import annotations
 
+import pkgutil
 import re
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -118,6 +120,36 @@ def test_links_lead_somewhere(page: Path) -> None:
         target = page.parent / path if path else page
         assert target.exists(), f"{page.name} links to {path}"
         assert not anchor or anchor in anchors(target), f"{page.name} links to {path}#{anchor}"
+
+
+_CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
+#: Paths and modules in code spans: `vm/emit/`, `vm/vm.py`, `tests/test_docs.py`, `harnpy.faults`.
+_PATH = re.compile(r"(?:\w+/)+(?:\w+\.py)?|\w+\.py")
+_MODULE = re.compile(r"harnpy(?:\.\w+)+")
+
+
+def _exists(path: str) -> bool:
+    """Whether a path leads somewhere, from the repository or from the package."""
+    return any((base / path).exists() for base in (ROOT, ROOT / "harnpy"))
+
+
+def _resolves(name: str) -> bool:
+    """Whether a dotted name is a module or what a module has."""
+    try:
+        pkgutil.resolve_name(name)
+    except (ImportError, AttributeError):
+        return False
+    return True
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name)
+def test_code_that_a_page_names_exists(page: Path) -> None:
+    spans = _CODE.findall(_BLOCK.sub("", page.read_text(encoding="utf-8")))
+    modules = [span for span in spans if _MODULE.fullmatch(span)]
+    assert [name for name in modules if not _resolves(name)] == []
+    if page.parent.name == "internals" or page.name == "CONTRIBUTING.md":
+        paths = [span for span in spans if _PATH.fullmatch(span)]
+        assert [path for path in paths if not _exists(path)] == []
 
 
 def test_every_bundled_module_is_listed() -> None:
