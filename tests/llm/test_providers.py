@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from typing import Any
@@ -637,9 +638,12 @@ def test_timeout_is_for_the_whole_call(protocol: str, answer: Say | Silence) -> 
 
 @BOTH
 def test_idle_timeout_is_for_silence(protocol: str) -> None:
-    with Wire(protocol, Say("Hello, world", pause=0.1), Silence()) as wire:
-        assert ask(wire, request(idle_timeout=0.6)).text == "Hello, world"
-        assert failure(wire, request(idle_timeout=0.6)).category == "timeout"
+    """All the pauses together are longer than the service may be silent."""
+    with Wire(protocol, Say("Hello, world", pause=0.5), Silence()) as wire:
+        started = time.monotonic()
+        assert ask(wire, request(idle_timeout=2.5)).text == "Hello, world"
+        assert time.monotonic() - started > 2.5
+        assert failure(wire, request(idle_timeout=0.3)).category == "timeout"
         assert failure(wire, timeout=0.3).category == "timeout"
 
 

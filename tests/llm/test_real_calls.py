@@ -15,8 +15,9 @@ import pytest
 
 from harnpy import Vm
 from harnpy.vm.errors import VmError
+from tests.clock import SimulatedClock
 from tests.llm.wire import ANTHROPIC, KEY, OPENAI, Answer, Call, Fail, Raw, Say, Silence, Wire
-from tests.support import Command
+from tests.support import PATIENCE, Command
 from tests.worlds import OwnWorld
 
 BOTH = pytest.mark.parametrize("protocol", [OPENAI, ANTHROPIC])
@@ -32,9 +33,9 @@ _PROVIDERS = {
 class WireHost(OwnWorld):
     """The real world, whose environment names the service and its key."""
 
-    def __init__(self, env: dict[str, str]) -> None:
+    def __init__(self, env: dict[str, str], clock: SimulatedClock | None = None) -> None:
         self.out, self.err = StringIO(), StringIO()
-        super().__init__(self.out.write, self.err.write)
+        super().__init__(self.out.write, self.err.write, clock=clock)
         self._env = env
 
     def get(self, name: str) -> str | None:
@@ -48,9 +49,21 @@ def environment(wire: Wire, directory: Path, **more: str) -> dict[str, str]:
     return {**named, "ACME_KEY": KEY, **more}
 
 
-def program(wire: Wire, directory: Path, source: str, **env: str) -> str:
+class AskedClock(SimulatedClock):
+    """Stands still until the service was asked that many times; then all timers are due."""
+
+    def __init__(self, wire: Wire, asked: int) -> None:
+        super().__init__(tick=0)
+        self._wire = wire
+        self._asked = asked
+
+    def monotonic(self) -> float:
+        return 1000.0 if len(self._wire.requests) >= self._asked else 0.0
+
+
+def program(wire: Wire, directory: Path, source: str, clock: SimulatedClock | None = None, **env: str) -> str:
     """What the program printed."""
-    host = WireHost(environment(wire, directory, **env))
+    host = WireHost(environment(wire, directory, **env), clock)
     Vm(world=host).run_source(source)
     return host.out.getvalue()
 
@@ -103,7 +116,8 @@ def test_the_error_that_a_program_sees(protocol: str, answer: Answer, category: 
     }
     """
     with Wire(protocol, answer) as wire:
-        printed = program(wire, tmp_path, source, HARN_LLM_TIMEOUT="0.5")
+        patience = "0.5" if isinstance(answer, Silence) else "300"
+        printed = program(wire, tmp_path, source, HARN_LLM_TIMEOUT=patience)
     assert printed == f"{category}\nacme m-1 {category.split()[0]}\n"
 
 
@@ -133,7 +147,7 @@ def test_llm_retries_decide_how_often_a_service_is_asked(protocol: str, tmp_path
 def test_tasks_wait_side_by_side(protocol: str, tmp_path: Path) -> None:
     """The service answers nobody before all three have asked."""
     source = """
-    let replies = parallel each [1, 2, 3] { n -> llm_call("hi", nil, {timeout: 20}).text }
+    let replies = parallel each [1, 2, 3] { n -> llm_call("hi", nil, {timeout: 300}).text }
     println(replies)
     """
     with Wire(protocol, Say("ok", meet=3)) as wire:
@@ -144,7 +158,7 @@ def test_tasks_wait_side_by_side(protocol: str, tmp_path: Path) -> None:
 def test_the_program_goes_on_while_a_call_waits(protocol: str, tmp_path: Path) -> None:
     source = """
     let call = spawn { llm_call("hi").text }
-    sleep(50ms)
+    sleep(1ms)
     println("meanwhile")
     println(await(call))
     """
@@ -165,8 +179,9 @@ def test_a_deadline_ends_the_request_and_leaves_the_session_whole(protocol: str,
     println(agent_session_snapshot(s).messages.count)
     """
     with Wire(protocol, Say("first"), Silence(), Say("third")) as wire:
-        printed = program(wire, tmp_path, source).splitlines()
-        assert wire.hung_up.wait(10), "the request went on"
+        clock = AskedClock(wire, asked=2)
+        printed = program(wire, tmp_path, source, clock=clock).splitlines()
+        assert wire.hung_up.wait(PATIENCE), "the request went on"
     assert printed == [
         "Deadline exceeded",
         "[user: one, assistant: first, user: two]",
@@ -181,13 +196,11 @@ def test_a_cancelled_task_ends_its_request(protocol: str, tmp_path: Path) -> Non
     let call = spawn { llm_call("hi") }
     sleep(300ms)
     cancel(call)
-    sleep(10ms)
     println("on")
     """
     with Wire(protocol, Silence()) as wire:
-        assert program(wire, tmp_path, source) == "on\n"
-        assert wire.asked.is_set()
-        assert wire.hung_up.wait(10)
+        assert program(wire, tmp_path, source, clock=AskedClock(wire, asked=1)) == "on\n"
+        assert wire.hung_up.wait(PATIENCE)
 
 
 @BOTH
@@ -199,13 +212,13 @@ def test_an_interrupt_leaves_the_session_whole(protocol: str, tmp_path: Path) ->
         wire.asked.clear()
 
         def interrupt() -> None:
-            wire.asked.wait(10)
+            wire.asked.wait(PATIENCE)
             os.kill(os.getpid(), signal.SIGINT)
 
         threading.Thread(target=interrupt).start()
         with pytest.raises(KeyboardInterrupt):
             vm.run_source('agent_loop("two", nil, {session_id: "talk"})')
-        assert wire.hung_up.wait(10)
+        assert wire.hung_up.wait(PATIENCE)
         vm.run_source("""
         println(agent_session_snapshot("talk").messages.map({ m -> "${m.role}: ${m.content}" }))
         println(agent_loop("three", nil, {session_id: "talk"}).text)
@@ -219,7 +232,7 @@ def test_connections_end_with_the_program(protocol: str, tmp_path: Path) -> None
     with Wire(protocol, Say("ok")) as wire:
         program(wire, tmp_path, 'llm_call("a")\nllm_call("b")')
         assert wire.connections == 1, "the calls of a program share a connection"
-        assert wire.closed.wait(10)
+        assert wire.closed.wait(PATIENCE)
 
 
 @BOTH
@@ -227,7 +240,7 @@ def test_inside_a_running_loop(protocol: str, tmp_path: Path) -> None:
     async def embed(wire: Wire) -> str:
         host = WireHost(environment(wire, tmp_path))
         await Vm(world=host).run_async('println(llm_call("hi").text)')
-        assert await asyncio.to_thread(wire.closed.wait, 10)
+        assert await asyncio.to_thread(wire.closed.wait, PATIENCE)
         return host.out.getvalue()
 
     with Wire(protocol, Say("ok")) as wire:
