@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from harnpy.agent.people.requests import Question
     from harnpy.reading.dicts import Dict
 
 
@@ -31,7 +32,7 @@ class Recorder(Protocol):
 
     def tool_called(self, call: ToolCall) -> None: ...
 
-    def asked(self, question: Dict) -> None:
+    def asked(self, question: Question) -> None:
         """A person was asked: `{request_id, prompt, agent, trace_id, asked_at}`."""
 
 
@@ -64,6 +65,6 @@ class WorkflowScope:
         for recorder in self.recorders:
             recorder.tool_called(call)
 
-    def asked(self, question: Dict) -> None:
+    def asked(self, question: Question) -> None:
         """A question is this run's alone."""
         self.recorders[0].asked(question)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -15,13 +16,16 @@ from harnpy.session.effects import Effects
 from harnpy.text.json.reader import read
 from harnpy.workflow.records import record_files
 
+if TYPE_CHECKING:
+    from harnpy.workflow.records.record_types import RunRecord
+
 
 def effects() -> Effects:
     """The real ones, with JSON as programs read it."""
     return Effects(parse_json=read)
 
 
-def load(name: str) -> Dict:
+def load(name: str) -> RunRecord:
     """The record in a file, or of the run with that id. Raises `MisuseError`; `unreadable` tells it."""
     return record_files.load(_file(name), effects())
 

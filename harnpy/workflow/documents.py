@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os.path
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from harnpy.faults import MisuseError
 from harnpy.session.effects import system_reason
@@ -12,8 +12,10 @@ from harnpy.session.effects import system_reason
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
+
+
+T = TypeVar("T")
 
 
 def read_document(path: str, what: str, effects: Effects, parse: Callable[[str], Any] | None = None) -> Any:
@@ -32,11 +34,11 @@ def read_document(path: str, what: str, effects: Effects, parse: Callable[[str],
         raise MisuseError(f"failed to parse {what}: {error}") from error
 
 
-def names_its_file(read: Callable[[str, Effects], Dict]) -> Callable[[str, Effects], Dict]:
+def names_its_file(read: Callable[[str, Effects], T]) -> Callable[[str, Effects], T]:
     """Add the file's path as a note to what a reader raises, whose texts don't name the file."""
 
     @wraps(read)
-    def reading(path: str, effects: Effects) -> Dict:
+    def reading(path: str, effects: Effects) -> T:
         try:
             return read(path, effects)
         except MisuseError as error:

@@ -15,7 +15,8 @@ from harnpy.workflow.bundle import export_run, import_bundle, validate_bundle
 from harnpy.workflow.bundle.secret_patterns import mask_secrets
 from harnpy.workflow.bundle.sections import SECTIONS, sections
 from harnpy.workflow.records.plain_json import plain
-from harnpy.workflow.records.record_shapes import RUN, read
+from harnpy.workflow.records.record_shapes import RUN
+from harnpy.workflow.shapes import read
 from tests.workflow.run_records import RUNS, SIDECARS, differences, planted, strings
 
 Dict = dict[str, Any]

@@ -33,11 +33,11 @@ def test_the_normal_form_is_its_own(graph: Dict) -> None:
 @given(GRAPHS)
 def test_every_key_is_there(graph: Dict) -> None:
     normal = normalise_graph(graph, EFFECTS)
-    assert set(normal) == set(graph_shapes.GRAPH.types)
+    assert set(normal) == set(graph_shapes.GRAPH.fields)
     for node in normal["nodes"].values():
-        assert set(node) >= set(graph_shapes.NODE.types)
+        assert set(node) >= set(graph_shapes.NODE.fields)
         for field, shape in graph_shapes.POLICIES.items():
-            assert set(node[field]) >= set(shape.types)
+            assert set(node[field]) >= set(shape.fields)
 
 
 @given(GRAPHS)

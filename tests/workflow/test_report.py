@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from harnpy.session.effects import Effects
 from harnpy.workflow.records.record import read_run
 from harnpy.workflow.records.record_diff import diff
-from harnpy.workflow.records.record_shapes import RUN, read
+from harnpy.workflow.records.record_shapes import RUN
 from harnpy.workflow.report import figures, html_diff, html_evaluation, html_report
 from harnpy.workflow.report.markup import Markup, element, text
+from harnpy.workflow.shapes import read
 from tests.workflow.run_records import RUNS, planted
 
 Dict = dict[str, Any]

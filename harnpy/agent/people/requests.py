@@ -7,7 +7,7 @@ is unanswered ask the same function. Times are RFC 3339 text.
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -18,6 +18,16 @@ if TYPE_CHECKING:
 QUESTION, APPROVAL, DUAL_CONTROL, ESCALATION = "question", "approval", "dual_control", "escalation"
 
 TIMED_OUT, CANCELLED = "hitl.timeout", "hitl.cancelled"
+
+
+class Question(TypedDict):
+    """A question that a run asked a person, as its record has it. Spec: 08 §8.1."""
+
+    request_id: str
+    prompt: str
+    agent: str
+    asked_at: str
+    trace_id: str | None
 
 
 class _Kind(NamedTuple):
@@ -47,19 +57,25 @@ _RESPONSE_KEYS = (
 )
 
 
-def questions(log: Iterable[tuple[str, Any]], run_id: str) -> list[Dict]:
+def questions(log: Iterable[tuple[str, Any]], run_id: str) -> list[Question]:
     """The questions that a run asked, as its record has them (08 §8.1); ``log`` are kinds and payloads."""
     asked = (payload for kind, payload in log if kind == KINDS[QUESTION].asked and isinstance(payload, dict))
     return [_question(payload) for payload in asked if payload.get("run_id") == run_id]
 
 
-def _question(payload: Dict) -> Dict:
+def _question(payload: Dict) -> Question:
     details, trace_id = payload.get("payload"), payload.get("trace_id")
-    prompt = details.get("prompt") if isinstance(details, dict) else None
-    known = {"request_id": payload.get("request_id"), "prompt": prompt, "agent": payload.get("agent")}
-    texts = {**known, "asked_at": payload.get("requested_at")}
-    shown = {key: value if isinstance(value, str) else "" for key, value in texts.items()}
-    return {**shown, "trace_id": trace_id if isinstance(trace_id, str) else None}
+    return {
+        "request_id": _text(payload.get("request_id")),
+        "prompt": _text(details.get("prompt") if isinstance(details, dict) else None),
+        "agent": _text(payload.get("agent")),
+        "asked_at": _text(payload.get("requested_at")),
+        "trace_id": trace_id if isinstance(trace_id, str) else None,
+    }
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
 
 
 class HumanCancelled(Exception):

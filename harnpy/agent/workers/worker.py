@@ -27,7 +27,7 @@ class Outcome(NamedTuple):
 
     result: Dict
     transcript: Dict | None
-    artifacts: list[Dict]
+    artifacts: list[Any]
 
 
 class Job(Protocol):
@@ -99,7 +99,7 @@ class Worker:
     history: list[str] = field(default_factory=list)
     result: Dict | None = None
     error: str | None = None
-    artifacts: list[Dict] = field(default_factory=list)
+    artifacts: list[Any] = field(default_factory=list)
     transcript: Dict | None = None
     session_id: str | None = None
     parent_session_id: str | None = None

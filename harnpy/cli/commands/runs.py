@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -98,7 +98,7 @@ def compare(left: str, right: str, page: str | None) -> int:
     return OK
 
 
-def _changes(before: Dict, after: Dict, found: Dict) -> list[Sequence[Text]]:
+def _changes(before: Mapping[str, Any], after: Mapping[str, Any], found: Dict) -> list[Sequence[Text]]:
     rows: list[Sequence[Text]] = [
         (tables.cell(name), tables.cell(change), tables.cell(detail))
         for name, change, details in run_lines.changes(found)

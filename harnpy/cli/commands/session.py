@@ -20,6 +20,8 @@ from harnpy.workflow.records.observability import sidecar_path
 from harnpy.world import World
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
 
@@ -127,7 +129,7 @@ def _deliver(text: str, out: str | None, what: str) -> int:
     return OK
 
 
-def _text(document: Dict) -> str:
+def _text(document: Mapping[str, Any]) -> str:
     """JSON with sorted keys; half a character, which UTF-8 has no bytes for, is escaped."""
     text = json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False)
     return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from harnpy.cli.console import harmless, one_line, paint
@@ -12,6 +12,7 @@ from harnpy.workflow.records.replay_fixture import evaluate
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
+    from harnpy.workflow.records.record_types import ChildRun, RunRecord, StageRecord
 
 
 _PASSED = ("complete", "completed", "success", "verified")
@@ -23,16 +24,16 @@ def style_of(status: str) -> str:
     return "green" if status in _PASSED else "red" if status in _FAILED else ""
 
 
-def inspection(run: Dict) -> Iterator[str]:
+def inspection(run: RunRecord) -> Iterator[str]:
     """What `harnpy runs inspect` prints of a record."""
     yield from _summary(run)
-    yield from _observed(run["observability"])
+    yield from _observed(run["observability"] or {})
     yield from _lineage(run["metadata"])
     yield f"Pending nodes: {one_line(', '.join(run['pending_nodes'])) or '-'}"
     yield f"Replay fixture: {'derived' if run['replay_fixture'] is None else 'embedded'}"
     for stage in run["stages"]:
         yield from _stage(stage, run["child_runs"])
-    yield from _details(run["observability"])
+    yield from _details(run["observability"] or {})
 
 
 def difference(diff: Dict) -> Iterator[str]:
@@ -60,7 +61,7 @@ def changes(diff: Dict) -> Iterator[tuple[str, str, list[str]]]:
         yield f"{observed['section']} {observed['label']}", "changed", observed["details"]
 
 
-def replay(run: Dict) -> Iterator[str]:
+def replay(run: RunRecord) -> Iterator[str]:
     """The stored run as it went, without its models."""
     yield f"Replay: {one_line(run['id'])}"
     for stage in run["stages"]:
@@ -86,7 +87,7 @@ def replay(run: Dict) -> Iterator[str]:
 # Parts of an inspection.
 
 
-def _summary(run: Dict) -> Iterator[str]:
+def _summary(run: RunRecord) -> Iterator[str]:
     yield f"Run: {one_line(run['id'])}"
     yield f"Workflow: {harmless(run['workflow_name'] or run['workflow_id'])}"
     yield f"Status: {_status(run['status'])}"
@@ -114,7 +115,7 @@ def _lineage(metadata: Dict) -> Iterator[str]:
         yield "Delegated: true"
 
 
-def _stage(stage: Dict, children: list[Dict]) -> Iterator[str]:
+def _stage(stage: StageRecord, children: list[ChildRun]) -> Iterator[str]:
     line = f"- {one_line(stage['node_id'])} [{one_line(stage['kind'])}] {_ending(stage)}"
     handle = stage["metadata"].get("worker")
     if not isinstance(handle, dict):
@@ -122,8 +123,10 @@ def _stage(stage: Dict, children: list[Dict]) -> Iterator[str]:
         if stage["branch"] == "error":
             yield f"  error: {one_line(stage['metadata'].get('error') or '-')}"
         return
-    known = (child for child in children if child["worker_id"] == handle.get("id"))
-    child = next(known, dict.fromkeys(("worker_name", "worker_id", "run_id", "run_path")))
+    known = [child for child in children if child["worker_id"] == handle.get("id")]
+    child: Mapping[str, Any] = (
+        known[0] if known else dict.fromkeys(("worker_name", "worker_id", "run_id", "run_path"))
+    )
     yield f"{line} worker={one_line(child['worker_name'] or '-')}"
     for name, key in (("worker_id", "worker_id"), ("child_run_id", "run_id"), ("child_run_path", "run_path")):
         yield f"  {name}: {one_line(child[key] or '-')}"
@@ -143,7 +146,7 @@ def _details(told: Dict) -> Iterator[str]:
         yield one_line(f"daemon {event['node_id']}: {event['daemon_state'] or '-'} {event['snapshot_path']}")
 
 
-def _ending(stage: Dict) -> str:
+def _ending(stage: StageRecord) -> str:
     status = _status(stage["status"]) if stage["status"] else "-"
     outcome, branch = (one_line(stage[key] or "-") for key in ("outcome", "branch"))
     return f"status={status} outcome={outcome} branch={branch}"

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.handoffs import handoff_context, name_of, normalise
 from harnpy.faults import MisuseError
-from harnpy.reading.strict import read_fields
 from harnpy.session.effects import rfc3339
 from harnpy.session.resize.summaries import byte_length
+from harnpy.workflow.shapes import Field, Shape, all_of, read
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
+    from harnpy.workflow.artifacts.artifact_types import Artifact
 
 
 KIND, HANDOFF = "artifact", "handoff"
@@ -36,33 +37,40 @@ _PRIORITY_GROUPS = {
 _PRIORITIES = {kind: priority for priority, kinds in _PRIORITY_GROUPS.items() for kind in kinds.split()}
 _PRIORITY = 40
 
-_FIELDS = {
-    "_type": "string", "id": "string", "kind": "string", "title": "string", "text": "string", "data": "any",
-    "source": "string", "created_at": "string", "freshness": "string", "priority": "int",
-    "lineage": "list of strings", "relevance": "number", "estimated_tokens": "int", "stage": "string",
-    "metadata": "dict",
-}  # fmt: skip
+#: What `normalised` fills in has no default here.
+ARTIFACT: Shape[Artifact] = Shape(
+    {
+        **all_of(Field("string"), "_type id kind title text"),
+        "data": Field("any"),
+        **all_of(Field("string"), "source created_at freshness"),
+        "priority": Field("int"),
+        "lineage": Field("list of strings", []),
+        "relevance": Field("number"),
+        "estimated_tokens": Field("int"),
+        "stage": Field("string"),
+        "metadata": Field("dict", {}),
+    }
+)
 
 
-def normalised(given: Any, effects: Effects, path: str = "", run_id: str | None = None) -> Dict:
+def normalised(given: Any, effects: Effects, path: str = "", run_id: str | None = None) -> Artifact:
     """The artifact with every key; ``path`` is where it stands, for messages. Raises `MisuseError`.
 
     ``run_id`` is the run of a handoff that doesn't say which.
     """
-    artifact = read_fields(given, _FIELDS, path)
+    artifact: Any = read(ARTIFACT, given, path)
     artifact["kind"] = normal_kind(artifact["kind"])
     if artifact["kind"] == HANDOFF:
         artifact |= _handed_off(given, effects, run_id)
     artifact["_type"] = artifact["_type"] or "artifact"
     artifact["id"] = artifact["id"] or f"artifact_{effects.new_id()}"
     artifact["created_at"] = artifact["created_at"] or rfc3339(effects.now())
-    artifact["lineage"] = artifact["lineage"] or []
-    artifact["metadata"] = artifact["metadata"] or {}
     if artifact["estimated_tokens"] is None and artifact["text"] is not None:
         artifact["estimated_tokens"] = tokens_of(artifact["text"])
     if artifact["priority"] is None:
         artifact["priority"] = _PRIORITIES.get(artifact["kind"], _PRIORITY)
-    return artifact
+    complete: Artifact = artifact
+    return complete
 
 
 def tokens_of(text: str) -> int:
@@ -93,7 +101,7 @@ def _handed_off(given: Any, effects: Effects, run_id: str | None) -> Dict:
     }
 
 
-def read_artifacts(given: Any, effects: Effects) -> list[Dict]:
+def read_artifacts(given: Any, effects: Effects) -> list[Artifact]:
     """A list of artifacts, normalised. Raises `MisuseError`."""
     if given is None:
         return []

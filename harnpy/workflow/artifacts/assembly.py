@@ -18,8 +18,15 @@ from harnpy.workflow.artifacts.tags import lines_of, rendered_artifact, tagged
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
+    from harnpy.workflow.artifacts.artifact_types import (
+        Artifact,
+        AssembledContext,
+        Chunk,
+        Dropped,
+        Included,
+        Reason,
+    )
     from harnpy.workflow.artifacts.ranking import Ranker
 
 
@@ -39,7 +46,7 @@ class _Wanted(NamedTuple):
     ranker: Ranker | None
 
 
-def assemble(given: Any, effects: Effects) -> Dict:
+def assemble(given: Any, effects: Effects) -> AssembledContext:
     """The chunks to show, with what became of every artifact. Raises `MisuseError`.
 
     ``given`` are the options, with a Python callable for a ranker.
@@ -73,7 +80,7 @@ def assemble(given: Any, effects: Effects) -> Dict:
     }
 
 
-def render_assembled(assembled: Dict) -> str:
+def render_assembled(assembled: AssembledContext) -> str:
     """What `assemble` made, as a model reads it."""
     return "\n\n".join([*map(_rendered, assembled["chunks"]), _rendered_budget(assembled)])
 
@@ -113,7 +120,7 @@ def _choice(options: Options, key: str, choices: Sequence[str], default: str) ->
 # The account.
 
 
-def _packed(chunks: list[Dict], budget: int) -> tuple[list[Dict], list[Dict]]:
+def _packed(chunks: list[Chunk], budget: int) -> tuple[list[Chunk], list[Chunk]]:
     """The chunks that a budget has room for, taken in order, and the others."""
     packed, left_out, spent = [], [], 0
     for chunk in chunks:
@@ -125,18 +132,19 @@ def _packed(chunks: list[Dict], budget: int) -> tuple[list[Dict], list[Dict]]:
     return packed, left_out
 
 
-def _has_text(artifact: Dict) -> bool:
-    return bool(artifact["text"]) and not artifact["text"].isspace()
+def _has_text(artifact: Artifact) -> bool:
+    text = artifact["text"] or ""
+    return bool(text) and not text.isspace()
 
 
-def _textless(artifact: Dict) -> Dict:
+def _textless(artifact: Artifact) -> Dropped:
     reason = "no_text" if artifact["text"] is None else "empty_text"
     return {"artifact_id": artifact["id"], "chunk_id": None, "reason": reason, "detail": None}
 
 
-def _included(chunks: list[Dict]) -> list[Dict]:
+def _included(chunks: list[Chunk]) -> list[Included]:
     """What of each artifact is there, by the artifacts' ids."""
-    of_artifact: dict[str, Dict] = {}
+    of_artifact: dict[str, Included] = {}
     for chunk in chunks:
         id = chunk["artifact_id"]
         entry = of_artifact.setdefault(
@@ -154,7 +162,7 @@ def _included(chunks: list[Dict]) -> list[Dict]:
     return [of_artifact[id] for id in sorted(of_artifact)]
 
 
-def _reason(chunk: Dict, strategy: str, reason: str) -> Dict:
+def _reason(chunk: Chunk, strategy: str, reason: str) -> Reason:
     return {
         "chunk_id": chunk["id"],
         "artifact_id": chunk["artifact_id"],
@@ -168,7 +176,7 @@ def _reason(chunk: Dict, strategy: str, reason: str) -> Dict:
 # As text.
 
 
-def _rendered(chunk: Dict) -> str:
+def _rendered(chunk: Chunk) -> str:
     fields = {
         "title": chunk["title"] or f"{chunk['artifact_kind']} {chunk['artifact_id']}",
         "kind": chunk["artifact_kind"],
@@ -179,7 +187,7 @@ def _rendered(chunk: Dict) -> str:
     return rendered_artifact(fields, chunk["text"])
 
 
-def _rendered_budget(assembled: Dict) -> str:
+def _rendered_budget(assembled: AssembledContext) -> str:
     fields = {
         "used_tokens": assembled["total_tokens"],
         "budget_tokens": assembled["budget_tokens"],

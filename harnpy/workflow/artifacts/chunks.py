@@ -15,7 +15,7 @@ from harnpy.workflow.artifacts.artifact import BYTES_PER_TOKEN, tokens_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from harnpy.reading.dicts import Dict
+    from harnpy.workflow.artifacts.artifact_types import Artifact, Chunk, Dropped
 
 
 CHUNKED, SEMANTIC = "chunked", "semantic"
@@ -26,12 +26,13 @@ _DIGITS = 16
 _PARAGRAPHS, _LINES = (re.compile(r"\n{2,}"), "\n\n"), (re.compile(r"\n"), "\n")
 
 
-def chunks_of(artifact: Dict, threshold: int) -> list[Dict]:
+def chunks_of(artifact: Artifact, threshold: int) -> list[Chunk]:
     """The chunks of an artifact that has text: one, unless it has more tokens than ``threshold``."""
-    texts = [artifact["text"]]
-    if artifact["estimated_tokens"] > threshold:
+    text = artifact["text"] or ""
+    texts = [text]
+    if (artifact["estimated_tokens"] or 0) > threshold:
         # At least a token, or a chunk might have no room for a single character.
-        texts = split(artifact["text"], max(threshold, 1) * BYTES_PER_TOKEN)
+        texts = split(text, max(threshold, 1) * BYTES_PER_TOKEN)
     return [
         {
             "id": f"{artifact['id']}#{_digest(text)}",
@@ -96,7 +97,7 @@ def _digest(text: str) -> str:
 # What is said twice.
 
 
-def without_repeats(chunks: list[Dict], dedup: str, overlap: float) -> tuple[list[Dict], list[Dict]]:
+def without_repeats(chunks: list[Chunk], dedup: str, overlap: float) -> tuple[list[Chunk], list[Dropped]]:
     """The chunks that say something new, and `dropped` entries for the others. Of two, the earlier stays."""
     if dedup == CHUNKED:
         return _without_equals(chunks)
@@ -105,7 +106,7 @@ def without_repeats(chunks: list[Dict], dedup: str, overlap: float) -> tuple[lis
     return chunks, []
 
 
-def dropped(chunk: Dict, reason: str, detail: str | None = None) -> Dict:
+def dropped(chunk: Chunk, reason: str, detail: str | None = None) -> Dropped:
     return {
         "artifact_id": chunk["artifact_id"],
         "chunk_id": chunk["id"],
@@ -114,7 +115,7 @@ def dropped(chunk: Dict, reason: str, detail: str | None = None) -> Dict:
     }
 
 
-def _without_equals(chunks: list[Dict]) -> tuple[list[Dict], list[Dict]]:
+def _without_equals(chunks: list[Chunk]) -> tuple[list[Chunk], list[Dropped]]:
     seen: set[str] = set()
     kept, repeats = [], []
     for chunk in chunks:
@@ -127,8 +128,8 @@ def _without_equals(chunks: list[Dict]) -> tuple[list[Dict], list[Dict]]:
     return kept, repeats
 
 
-def _without_similar(chunks: list[Dict], overlap: float) -> tuple[list[Dict], list[Dict]]:
-    kept: list[tuple[Dict, frozenset[bytes]]] = []
+def _without_similar(chunks: list[Chunk], overlap: float) -> tuple[list[Chunk], list[Dropped]]:
+    kept: list[tuple[Chunk, frozenset[bytes]]] = []
     repeats = []
     for chunk in chunks:
         grams = _trigrams(chunk["text"])

@@ -11,6 +11,7 @@ from harnpy.workflow.artifacts.artifact import KIND, normalised
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
+    from harnpy.workflow.artifacts.artifact_types import Artifact
 
 
 _OPTIONS = (
@@ -19,7 +20,9 @@ _OPTIONS = (
 )  # fmt: skip
 
 
-def made(kind: str, defaults: Dict, options: Any, effects: Effects, target: Dict | None = None) -> Dict:
+def made(
+    kind: str, defaults: Dict, options: Any, effects: Effects, target: Artifact | None = None
+) -> Artifact:
     """An artifact with ``defaults`` for what ``options`` don't say; dicts of both are merged.
 
     It descends from the artifact ``target``, if there is one. Raises `MisuseError`.
@@ -35,7 +38,7 @@ def made(kind: str, defaults: Dict, options: Any, effects: Effects, target: Dict
     return artifact
 
 
-def derived(given: Any, kind: str | None, options: Any, effects: Effects) -> Dict:
+def derived(given: Any, kind: str | None, options: Any, effects: Effects) -> Artifact:
     """A copy of an artifact, of another kind and maybe with another text. Raises `MisuseError`."""
     parent, text = normalised(given, effects), read_options(options).get("text")
     changed = {
@@ -56,11 +59,11 @@ def read_options(options: Any) -> Dict:
     return options
 
 
-def name_of(artifact: Dict) -> str:
+def name_of(artifact: Artifact) -> str:
     """What an artifact is called in the titles of others."""
     return str(artifact["title"] or artifact["id"])
 
 
-def about(target: Dict, **more: Any) -> Dict:
+def about(target: Artifact, **more: Any) -> Dict:
     """What an artifact says of the one that it is about."""
     return {"target_artifact_id": target["id"], "target_kind": target["kind"], **more}

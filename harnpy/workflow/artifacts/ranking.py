@@ -13,10 +13,10 @@ from harnpy.session.resize.summaries import byte_length
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from harnpy.reading.dicts import Dict
+    from harnpy.workflow.artifacts.artifact_types import Chunk
 
     #: ``ranker(query, chunks)`` answers a list of scores.
-    Ranker = Callable[[str, list[Dict]], Any]
+    Ranker = Callable[[str, list[Chunk]], Any]
 
 CALLER = "assemble_context"
 
@@ -27,13 +27,13 @@ _LEAST_TERM = 3
 _LONG = 400
 
 
-def ranked(chunks: list[Dict], query: str, ranker: Ranker | None) -> list[Dict]:
+def ranked(chunks: list[Chunk], query: str, ranker: Ranker | None) -> list[Chunk]:
     """The chunks with their scores for a query, in the same order. Raises `MisuseError`."""
     scores = _own_scores(chunks, query) if ranker is None else _asked(ranker, chunks, query)
     return [{**chunk, "score": score} for chunk, score in zip(chunks, scores, strict=True)]
 
 
-def in_order(chunks: list[Dict], strategy: str, created: Mapping[str, str]) -> list[Dict]:
+def in_order(chunks: list[Chunk], strategy: str, created: Mapping[str, str]) -> list[Chunk]:
     """The chunks, given in the order of their artifacts, in that of a strategy. ``created`` are the
     artifacts' stamps by their ids."""
     if strategy == RECENCY:
@@ -43,15 +43,15 @@ def in_order(chunks: list[Dict], strategy: str, created: Mapping[str, str]) -> l
     return sorted(chunks, key=lambda chunk: (-chunk["score"], chunk["artifact_id"], chunk["chunk_index"]))
 
 
-def _in_turn(chunks: list[Dict]) -> list[Dict]:
+def _in_turn(chunks: list[Chunk]) -> list[Chunk]:
     """One of each artifact, again and again."""
-    of_artifact: dict[str, list[Dict]] = {}
+    of_artifact: dict[str, list[Chunk]] = {}
     for chunk in chunks:
         of_artifact.setdefault(chunk["artifact_id"], []).append(chunk)
     return [chunk for turn in zip_longest(*of_artifact.values()) for chunk in turn if chunk is not None]
 
 
-def _own_scores(chunks: list[Dict], query: str) -> list[float]:
+def _own_scores(chunks: list[Chunk], query: str) -> list[float]:
     terms = {word for word in re.findall(r"\w+", query.lower()) if len(word) >= _LEAST_TERM}
     return [_relevance(chunk["text"], terms) for chunk in chunks]
 
@@ -65,7 +65,7 @@ def _relevance(text: str, terms: set[str]) -> float:
     return 0.7 * found / len(terms) + 0.3 * min(1.0, found / (byte_length(text) / _LONG + 1))
 
 
-def _asked(ranker: Ranker, chunks: list[Dict], query: str) -> list[float]:
+def _asked(ranker: Ranker, chunks: list[Chunk], query: str) -> list[float]:
     answer = ranker(query, chunks)
     if not isinstance(answer, list):
         raise MisuseError(f"{CALLER}: ranker_callback must return a list of numbers")

@@ -4,39 +4,36 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.reading.strict import errors_after, read_fields
+from harnpy.reading.strict import errors_after
 from harnpy.session.resize.microcompact import microcompact
 from harnpy.session.resize.summaries import byte_length
 from harnpy.workflow.artifacts.artifact import BYTES_PER_TOKEN
 from harnpy.workflow.artifacts.tags import rendered_artifact
+from harnpy.workflow.graph.graph_shapes import CONTEXT_POLICY
+from harnpy.workflow.shapes import only, read
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from harnpy.reading.dicts import Dict
+    from harnpy.workflow.artifacts.artifact_types import Artifact
+    from harnpy.workflow.graph.graph_types import ContextPolicy
 
 
-_FIELDS = {
-    "max_artifacts": "int", "max_tokens": "int", "reserve_tokens": "int",
-    "include_kinds": "list of strings", "exclude_kinds": "list of strings",
-    "prioritize_kinds": "list of strings", "pinned_ids": "list of strings",
-    "include_stages": "list of strings", "prefer_recent": "bool", "prefer_fresh": "bool", "render": "string",
-}  # fmt: skip
 _FRESHNESS = {"fresh": 3, "live": 3, "recent": 2, "stale": 0}
 _FRESH = 2
 _LEAST_SHARE = 500
 _LEAST_TEXT = 200
 
 
-def read_context_policy(given: Any) -> Dict:
+def read_context_policy(given: Any) -> ContextPolicy:
     """The policy with every key. Raises `MisuseError`."""
     with errors_after("context policy parse error: "):
-        return read_fields({} if given is None else given, _FIELDS, "")
+        return read(CONTEXT_POLICY, {} if given is None else given)
 
 
-def select(artifacts: Sequence[Dict], policy: Dict) -> list[Dict]:
+def select(artifacts: Sequence[Artifact], policy: ContextPolicy) -> list[Artifact]:
     """The artifacts that a policy lets through, the most important first."""
-    chosen: list[Dict] = []
+    chosen: list[Artifact] = []
     budget, spent = _budget(policy), 0
     for artifact in sorted(filter(_filter(policy), artifacts), key=_rank(policy)):
         if policy["max_artifacts"] is not None and len(chosen) >= policy["max_artifacts"]:
@@ -48,13 +45,13 @@ def select(artifacts: Sequence[Dict], policy: Dict) -> list[Dict]:
     return chosen
 
 
-def select_adaptive(artifacts: Sequence[Dict], policy: Dict) -> list[Dict]:
+def select_adaptive(artifacts: Sequence[Artifact], policy: ContextPolicy) -> list[Artifact]:
     """`select` without what is outdated or said twice, and with what is too long made shorter."""
     current = _without_repeats(_without_outdated(artifacts))
     return select(_shortened(current, policy["max_tokens"]), policy)
 
 
-def render(artifacts: Sequence[Dict], style: str | None, to_json: Callable[[Any], str]) -> str:
+def render(artifacts: Sequence[Artifact], style: str | None, to_json: Callable[[Any], str]) -> str:
     """The artifacts as a model reads them; the style ``json`` is one JSON object for each."""
     show = _json if style == "json" else _xml
     return "\n\n".join(show(artifact, to_json) for artifact in artifacts)
@@ -63,11 +60,11 @@ def render(artifacts: Sequence[Dict], style: str | None, to_json: Callable[[Any]
 # Selecting.
 
 
-def _filter(policy: Dict) -> Callable[[Dict], bool]:
+def _filter(policy: ContextPolicy) -> Callable[[Artifact], bool]:
     included, stages = policy["include_kinds"], policy["include_stages"]
-    excluded = policy["exclude_kinds"] or ()
+    excluded = policy["exclude_kinds"]
 
-    def passes(artifact: Dict) -> bool:
+    def passes(artifact: Artifact) -> bool:
         kind = artifact["kind"]
         wanted = (not included or kind in included) and kind not in excluded
         return wanted and (not stages or artifact["stage"] in stages)
@@ -75,11 +72,11 @@ def _filter(policy: Dict) -> Callable[[Dict], bool]:
     return passes
 
 
-def _rank(policy: Dict) -> Callable[[Dict], Any]:
+def _rank(policy: ContextPolicy) -> Callable[[Artifact], Any]:
     """The sort key: all that counts for an artifact counts downward."""
-    pinned, kinds = policy["pinned_ids"] or (), policy["prioritize_kinds"] or ()
+    pinned, kinds = policy["pinned_ids"], policy["prioritize_kinds"]
 
-    def key(artifact: Dict) -> tuple[Any, ...]:
+    def key(artifact: Artifact) -> tuple[Any, ...]:
         tokens, relevance = artifact["estimated_tokens"], artifact["relevance"]
         return (
             artifact["id"] not in pinned,
@@ -109,19 +106,19 @@ class _Descending:
         return other.text < self.text
 
 
-def freshness(artifact: Dict) -> int:
-    return _FRESHNESS.get(artifact["freshness"], 1)
+def freshness(artifact: Artifact) -> int:
+    return _FRESHNESS.get(artifact["freshness"] or "", 1)
 
 
-def _budget(policy: Dict) -> int | None:
-    limit: int | None = policy["max_tokens"]
+def _budget(policy: ContextPolicy) -> int | None:
+    limit = policy["max_tokens"]
     return None if limit is None else max(0, limit - (policy["reserve_tokens"] or 0))
 
 
 # What `select_adaptive` does first.
 
 
-def _without_outdated(artifacts: Sequence[Dict]) -> list[Dict]:
+def _without_outdated(artifacts: Sequence[Artifact]) -> list[Artifact]:
     """Without what rests on paths that a fresh artifact has changed."""
     fresh = (artifact for artifact in artifacts if freshness(artifact) >= _FRESH)
     changed = {path for artifact in fresh for path in _paths(artifact, "changed_paths")}
@@ -132,12 +129,12 @@ def _without_outdated(artifacts: Sequence[Dict]) -> list[Dict]:
     ]
 
 
-def _paths(artifact: Dict, key: str) -> list[str]:
+def _paths(artifact: Artifact, key: str) -> list[str]:
     paths = artifact["metadata"].get(key)
     return [path for path in paths if isinstance(path, str)] if isinstance(paths, list) else []
 
 
-def _without_repeats(artifacts: Sequence[Dict]) -> list[Dict]:
+def _without_repeats(artifacts: Sequence[Artifact]) -> list[Artifact]:
     seen: set[str] = set()
     kept = []
     for artifact in artifacts:
@@ -149,14 +146,14 @@ def _without_repeats(artifacts: Sequence[Dict]) -> list[Dict]:
     return kept
 
 
-def _shortened(artifacts: list[Dict], max_tokens: int | None) -> list[Dict]:
+def _shortened(artifacts: list[Artifact], max_tokens: int | None) -> list[Artifact]:
     if max_tokens is None or not artifacts:
         return artifacts
     share = min(max(max_tokens // len(artifacts), _LEAST_SHARE), max_tokens)
     return [_cut(artifact, share) for artifact in artifacts]
 
 
-def _cut(artifact: Dict, share: int) -> Dict:
+def _cut(artifact: Artifact, share: int) -> Artifact:
     """The artifact with no more than its share of tokens, if it has more than twice that."""
     text, limit = artifact["text"] or "", share * BYTES_PER_TOKEN
     too_long = (artifact["estimated_tokens"] or 0) > 2 * share and byte_length(text) > limit
@@ -168,7 +165,7 @@ def _cut(artifact: Dict, share: int) -> Dict:
 # Rendering.
 
 
-def _xml(artifact: Dict, to_json: Callable[[Any], str]) -> str:
+def _xml(artifact: Artifact, to_json: Callable[[Any], str]) -> str:
     fields = {
         "title": artifact["title"] or f"{artifact['kind']} {artifact['id']}",
         "kind": artifact["kind"],
@@ -182,6 +179,5 @@ def _xml(artifact: Dict, to_json: Callable[[Any], str]) -> str:
     return rendered_artifact(fields, body)
 
 
-def _json(artifact: Dict, to_json: Callable[[Any], str]) -> str:
-    keys = ("id", "kind", "title", "source", "freshness", "priority", "text")
-    return to_json({key: artifact[key] for key in keys})
+def _json(artifact: Artifact, to_json: Callable[[Any], str]) -> str:
+    return to_json(only(artifact, ("id", "kind", "title", "source", "freshness", "priority", "text")))

@@ -26,20 +26,23 @@ from harnpy.workflow.bundle.redactor import Redactor
 from harnpy.workflow.bundle.replay_only import reduced
 from harnpy.workflow.bundle.sections import SECTIONS, sections
 from harnpy.workflow.records.plain_json import plain
-from harnpy.workflow.records.record_shapes import RUN, read
+from harnpy.workflow.records.record_shapes import RUN
 from harnpy.workflow.records.replay_fixture import fixture_of
+from harnpy.workflow.shapes import read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from harnpy.reading.dicts import Dict
+    from harnpy.workflow.bundle.bundle_types import Replay
+    from harnpy.workflow.records.record_types import RunRecord, StageRecord
 
 
 _PLACES = ("cwd", "source_dir", "repo_path", "worktree_path")
 
 
 def export_run(
-    run: Dict,
+    run: Mapping[str, Any],
     mode: str = SANITIZED,
     *,
     sidecar: Sequence[Dict] = (),
@@ -63,24 +66,24 @@ def export_run(
     if mode not in MODES:
         raise ValueError(f"unknown session bundle mode: {mode} (expected one of: {', '.join(MODES)})")
     effects = effects or Effects()
-    run = _known(run, effects)
-    origin = _origin(run)
+    record = _known(run, effects)
+    origin = _origin(record)
     manifest = Manifest(origin.get("redactions") or ())
-    fixture = run["replay_fixture"] or fixture_of(run, effects)
-    content = sections(run, fixture, [*sidecar] or origin.get("sidecar") or [])
-    redactor = _redactor(mode, manifest, run, [*workspaces, *(origin.get("workspaces") or ())], home, env)
+    fixture = record["replay_fixture"] or fixture_of(record, effects)
+    taken = sections(record, fixture, [*sidecar] or origin.get("sidecar") or [])
+    redactor = _redactor(mode, manifest, record, [*workspaces, *(origin.get("workspaces") or ())], home, env)
     if mode == REPLAY_ONLY:
-        content = reduced(content, manifest)
-    elif content["replay"]["fixture"]:
-        content["replay"] = _with_whole_snippets(content["replay"], run["stages"], redactor, manifest)
-    content = {name: redactor.value(content[name], step("", name)) for name in SECTIONS}
+        taken = reduced(taken, manifest)
+    elif taken["replay"]["fixture"]:
+        taken["replay"] = _with_whole_snippets(taken["replay"], record["stages"], redactor, manifest)
+    content = {name: redactor.value(taken[name], step("", name)) for name in SECTIONS}
     content["redactions"] = manifest.entries(content)
     document = {"_type": TYPE, "schema_version": VERSION, "mode": mode, **content}
     document |= _identity(content_digest(document), origin, effects)
     return sealed(document)
 
 
-def _origin(run: Dict) -> Dict:
+def _origin(run: RunRecord) -> Dict:
     """What the record remembers of its bundle; whatever else stands there is somebody else's."""
     origin = run["metadata"].get(ORIGIN)
     parts = ("redactions", "sidecar", "workspaces")
@@ -92,14 +95,15 @@ def _origin(run: Dict) -> Dict:
     return origin if all(isinstance(entry.get("path"), str) for entry in origin["redactions"]) else {}
 
 
-def _known(run: Dict, effects: Effects) -> Dict:
+def _known(run: Mapping[str, Any], effects: Effects) -> RunRecord:
     """The record with every key; of the artifacts of stages only their kinds."""
-    run = read(RUN, plain(run, effects))
-    run["stages"] = [{**stage, "artifacts": list(_kinds(stage["artifacts"]))} for stage in run["stages"]]
-    return run
+    record = read(RUN, plain(run, effects))
+    for stage in record["stages"]:
+        stage["artifacts"] = list(_kinds(stage["artifacts"]))
+    return record
 
 
-def _kinds(artifacts: Sequence[Any]) -> Iterator[Dict]:
+def _kinds(artifacts: Sequence[Any]) -> Iterator[Any]:
     for artifact in artifacts:
         if isinstance(artifact, dict):
             kind = artifact.get("kind")
@@ -120,7 +124,7 @@ def _identity(content: str, origin: Dict, effects: Effects) -> Dict:
 def _redactor(
     mode: str,
     manifest: Manifest,
-    run: Dict,
+    run: RunRecord,
     workspaces: Sequence[str],
     home: str | None,
     env: Mapping[str, str] | None,
@@ -137,12 +141,14 @@ def _redactor(
 
 
 def _with_whole_snippets(
-    replay: Dict, stages: Sequence[Dict], redactor: Redactor, manifest: Manifest
-) -> Dict:
+    replay: Replay, stages: Sequence[StageRecord], redactor: Redactor, manifest: Manifest
+) -> Replay:
     """The fixture expects beginnings of texts: one that ends within a secret no rule would know for one."""
+    fixture = replay["fixture"]
+    assert fixture is not None
     texts = {stage["node_id"]: stage["visible_text"] or "" for stage in stages}
     assertions = []
-    for at, assertion in enumerate(replay["fixture"]["stage_assertions"]):
+    for at, assertion in enumerate(fixture["stage_assertions"]):
         snippet = assertion["visible_text_contains"] or ""
         text = texts.get(assertion["node_id"], "")
         shown, rule = redactor.altered(text) if text.startswith(snippet) else (text, None)
@@ -151,10 +157,10 @@ def _with_whole_snippets(
             manifest.add(place, rule.reason, rule.action)
             assertion = {**assertion, "visible_text_contains": shown[: len(snippet)]}
         assertions.append(assertion)
-    return {**replay, "fixture": {**replay["fixture"], "stage_assertions": assertions}}
+    return {**replay, "fixture": {**fixture, "stage_assertions": assertions}}
 
 
-def _executions(run: Dict) -> Iterator[Dict]:
+def _executions(run: RunRecord) -> Iterator[Dict]:
     """Where the run and its children worked, and with which environment."""
     holders = [run, run.get("metadata"), *(run.get("child_runs") or [])]
     for holder in holders:

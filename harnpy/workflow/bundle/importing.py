@@ -21,19 +21,23 @@ from harnpy.workflow.bundle.bundle_format import (
 from harnpy.workflow.bundle.path_masking import paths_in
 from harnpy.workflow.bundle.sections import outcomes_of, record_of
 from harnpy.workflow.bundle.validation import validate_bundle
-from harnpy.workflow.records.record_shapes import STAGE, made
+from harnpy.workflow.records.record_shapes import STAGE
+from harnpy.workflow.shapes import made
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harnpy.reading.dicts import Dict
+    from harnpy.workflow.artifacts.artifact_types import Artifact
+    from harnpy.workflow.bundle.bundle_types import StageOutcome
+    from harnpy.workflow.records.record_types import RunRecord, StageRecord
 
 
 class BundleError(ValueError):
     """A document that can't be imported; ``str()`` says why."""
 
 
-def import_bundle(bundle: Dict, *, needs_transcripts: bool = True) -> Dict:
+def import_bundle(bundle: Dict, *, needs_transcripts: bool = True) -> RunRecord:
     """The run record that a bundle tells of, with every key of 08 §8.1.
 
     Artifacts come back as their kinds, texts of stages as far as transcripts and the replay fixture tell
@@ -58,7 +62,7 @@ def import_bundle(bundle: Dict, *, needs_transcripts: bool = True) -> Dict:
         raise BundleError(f"invalid session bundle: {error.message}") from error
 
 
-def _run(bundle: Dict) -> Dict:
+def _run(bundle: Dict) -> RunRecord:
     transcripts = {section["section"]: section for section in bundle["transcripts"]}
     stages = [_stage(outcome, transcripts, bundle) for outcome in outcomes_of(bundle)]
     return {
@@ -94,7 +98,7 @@ def _transcript(transcripts: Dict, section: str) -> Any:
     return transcripts.get(section, {}).get("transcript")
 
 
-def _stage(outcome: Dict, transcripts: Dict, bundle: Dict) -> Dict:
+def _stage(outcome: StageOutcome, transcripts: Dict, bundle: Dict) -> StageRecord:
     id = outcome["stage_id"]
     transcript = _transcript(transcripts, f"stage:{id}")
     ok = outcome["verification_ok"]
@@ -135,7 +139,7 @@ def _said(transcript: Any) -> Iterator[str]:
             yield text
 
 
-def _artifact(kind: str, id: str, outcome: Dict, bundle: Dict) -> Dict:
+def _artifact(kind: str, id: str, outcome: StageOutcome, bundle: Dict) -> Artifact:
     """An artifact of which only the kind is known."""
     given = {"id": id, "kind": kind, "created_at": bundle["created_at"], "stage": outcome["node_id"]}
     if normal_kind(kind) == HANDOFF:  # which a record takes only with all that a handoff has to say

@@ -14,10 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from harnpy.reading.dicts import Dict
+    from harnpy.workflow.bundle.bundle_types import Replay, Sections
     from harnpy.workflow.bundle.redaction_manifest import Manifest
+    from harnpy.workflow.records.record_types import ReplayFixture
 
     #: ``reduce(value, pointer, manifest)`` answers the value as it stays.
-    Reducer = Callable[[Dict, str, Manifest], Dict]
+    Reducer = Callable[[Any, str, Manifest], Any]
 
 EVENT = ("kind", "role", "visibility", "bytes")
 ROW = ("type", "role", "iteration", "bytes")
@@ -29,7 +31,7 @@ ASSERTED_TEXTS = ("visible_text_contains",)
 FIXTURE_TEXTS = ("clarifying_question",)
 
 
-def reduced(sections: Dict, manifest: Manifest) -> Dict:
+def reduced(sections: Sections, manifest: Manifest) -> Sections:
     """The sections without text; the manifest holds the hashes of what went."""
     transcripts = _each(sections["transcripts"], "/transcripts", _transcript, manifest)
     calls = _each(sections["tool_calls"], "/tool_calls", _call, manifest)
@@ -46,11 +48,11 @@ def reduced(sections: Dict, manifest: Manifest) -> Dict:
     }
 
 
-def _each(items: Iterable[Dict], place: str, reduce: Reducer, manifest: Manifest) -> list[Dict]:
+def _each(items: Iterable[Any], place: str, reduce: Reducer, manifest: Manifest) -> list[Any]:
     return [reduce(item, step(place, at), manifest) for at, item in enumerate(items)]
 
 
-def _task_hashed(value: Dict, pointer: str, manifest: Manifest) -> Dict:
+def _task_hashed(value: Any, pointer: str, manifest: Manifest) -> Any:
     task, place = value.get("task"), step(pointer, "task")
     if not task or manifest.has(place, "replay_only"):
         return value
@@ -100,17 +102,17 @@ def _question(question: Dict, pointer: str, manifest: Manifest) -> Dict:
     return _lengths(question, QUESTION, question.get("prompt", question.get("text")))
 
 
-def _replay(replay: Dict, manifest: Manifest) -> Dict:
+def _replay(replay: Replay, manifest: Manifest) -> Replay:
     fixture = replay["fixture"]
     if fixture is None:
         return replay
     place = "/replay/fixture/stage_assertions"
     assertions = [
         _emptied(assertion, ASSERTED_TEXTS, step(place, at), manifest)
-        for at, assertion in enumerate(fixture.get("stage_assertions") or [])
+        for at, assertion in enumerate(fixture["stage_assertions"])
     ]
-    fixture = _emptied(fixture, FIXTURE_TEXTS, "/replay/fixture", manifest)
-    return {**replay, "fixture": {**fixture, "stage_assertions": assertions}}
+    emptied: ReplayFixture = _emptied(fixture, FIXTURE_TEXTS, "/replay/fixture", manifest)
+    return {**replay, "fixture": {**emptied, "stage_assertions": assertions}}
 
 
 def _span(span: Dict, pointer: str, manifest: Manifest) -> Dict:
@@ -124,11 +126,11 @@ def _span(span: Dict, pointer: str, manifest: Manifest) -> Dict:
     return {**span, "metadata": numbers}
 
 
-def _child(child: Dict, pointer: str, manifest: Manifest) -> Dict:
+def _child(child: Any, pointer: str, manifest: Manifest) -> Any:
     return _emptied(_task_hashed(child, pointer, manifest), CHILD_TEXTS, pointer, manifest)
 
 
-def _emptied(value: Dict, keys: tuple[str, ...], pointer: str, manifest: Manifest) -> Dict:
+def _emptied(value: Any, keys: tuple[str, ...], pointer: str, manifest: Manifest) -> Any:
     full = [key for key in keys if value.get(key)]
     for key in full:
         manifest.add(step(pointer, key), "replay_only", "removed", value[key])

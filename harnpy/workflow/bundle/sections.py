@@ -6,33 +6,28 @@ exporting that record again gives the same sections.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from harnpy.reading.lenient import as_dict, dicts_at
 from harnpy.workflow.bundle.tool_calls import tool_calls
 from harnpy.workflow.records.observability import verdict_of
-from harnpy.workflow.records.record_shapes import RUN, Field, read
+from harnpy.workflow.records.record_shapes import RUN
+from harnpy.workflow.shapes import Field, Shape, all_of, only, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from harnpy.reading.dicts import Dict
-    from harnpy.workflow.records.record_shapes import Shape
+    from harnpy.workflow.bundle.bundle_types import Sections, StageOutcome, TranscriptSection
+    from harnpy.workflow.records.record_types import ReplayFixture, RunRecord, StageRecord
 
 
 IDENTITY = (
-    "id",
-    "workflow_id",
-    "workflow_name",
-    "task",
-    "status",
-    "started_at",
-    "finished_at",
-    "parent_run_id",
+    "id", "workflow_id", "workflow_name", "task", "status", "started_at", "finished_at", "parent_run_id",
     "root_run_id",
-)
-QUESTION = ("request_id", "prompt", "agent", "trace_id", "asked_at")
-SECTIONS = (
+)  # fmt: skip
+_QUESTION = ("request_id", "prompt", "agent", "trace_id", "asked_at")
+SECTIONS: Final = (
     "run", "transcripts", "tool_calls", "permissions", "hitl", "replay", "trace_spans", "usage", "child_runs"
 )  # fmt: skip
 
@@ -45,23 +40,26 @@ _PERMISSION_KINDS = (
     "hitl.dual_control_requested",
 )
 
-_OUTCOME: Shape = {
-    **dict.fromkeys(("stage_id", "node_id", "status", "outcome"), Field("string", "")),
-    "branch": Field("string"),
-    "artifact_kinds": Field("list of strings", []),
-    "verification_ok": Field("bool"),
-}
+_OUTCOME: Shape[StageOutcome] = Shape(
+    {
+        **all_of(Field("string", ""), "stage_id node_id status outcome"),
+        "branch": Field("string"),
+        "artifact_kinds": Field("list of strings", []),
+        "verification_ok": Field("bool"),
+    }
+)
 
 
-def sections(run: Dict, fixture: Dict | None, sidecar: Sequence[Dict]) -> Dict:
+def sections(run: RunRecord, fixture: ReplayFixture | None, sidecar: Sequence[Dict]) -> Sections:
     """What a bundle takes from a record with all its keys, as it is.
 
     ``sidecar`` are the rows of the run's `llm_transcript.jsonl`.
     """
     events = list(_events(run))
-    questions = [{key: question[key] for key in QUESTION} for question in run["hitl_questions"]]
+    questions = [only(question, _QUESTION) for question in run["hitl_questions"]]
+    identity: Any = only(run, IDENTITY)
     return {
-        "run": {key: run[key] for key in IDENTITY},
+        "run": identity,
         "transcripts": list(_transcripts(run, sidecar)),
         "tool_calls": tool_calls(run),
         "permissions": [event for event in events if event["kind"] in _PERMISSION_KINDS],
@@ -73,7 +71,7 @@ def sections(run: Dict, fixture: Dict | None, sidecar: Sequence[Dict]) -> Dict:
     }
 
 
-def record_of(bundle: Dict) -> Dict:
+def record_of(bundle: Dict) -> RunRecord:
     """The record that a bundle's sections make, but for its stages and transcripts. Raises `MisuseError`."""
     return read(
         RUN,
@@ -87,13 +85,13 @@ def record_of(bundle: Dict) -> Dict:
     )
 
 
-def outcomes_of(bundle: Dict) -> list[Dict]:
+def outcomes_of(bundle: Dict) -> list[StageOutcome]:
     """How the stages ended. Raises `MisuseError`."""
     stages = enumerate(bundle["replay"]["stages"])
     return [read(_OUTCOME, stage, f"replay.stages[{at}]") for at, stage in stages]
 
 
-def _transcripts(run: Dict, sidecar: Sequence[Dict]) -> Iterator[Dict]:
+def _transcripts(run: RunRecord, sidecar: Sequence[Dict]) -> Iterator[TranscriptSection]:
     if run["transcript"] is not None:
         yield _section("run", run["transcript"])
     for stage in run["stages"]:
@@ -104,11 +102,11 @@ def _transcripts(run: Dict, sidecar: Sequence[Dict]) -> Iterator[Dict]:
         yield {"section": "sidecar", "session_id": session, "transcript": {"rows": list(sidecar)}}
 
 
-def _section(name: str, transcript: Any) -> Dict:
+def _section(name: str, transcript: Any) -> TranscriptSection:
     return {"section": name, "session_id": as_dict(transcript).get("id"), "transcript": transcript}
 
 
-def _events(run: Dict) -> Iterator[Dict]:
+def _events(run: RunRecord) -> Iterator[Dict]:
     """Events of all transcripts, with the id of the stage; one that several transcripts share once."""
     seen: set[str] = set()
     sources = [(stage["id"], stage["transcript"]) for stage in run["stages"]]
@@ -132,10 +130,13 @@ def _is_answer(event: Dict) -> bool:
     return event["kind"].startswith("hitl.") and event["kind"] not in _PERMISSION_KINDS
 
 
-def _outcome(stage: Dict) -> Dict:
+def _outcome(stage: StageRecord) -> StageOutcome:
     return {
         "stage_id": stage["id"],
-        **{key: stage[key] for key in ("node_id", "status", "outcome", "branch")},
+        "node_id": stage["node_id"],
+        "status": stage["status"],
+        "outcome": stage["outcome"],
+        "branch": stage["branch"],
         "artifact_kinds": [artifact["kind"] for artifact in stage["artifacts"]],
         "verification_ok": verdict_of(stage["verification"]),
     }

@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.reading.lenient import dicts_at
 from harnpy.workflow.bundle.redaction_manifest import digest
-from harnpy.workflow.records.record_shapes import RECORDING, made
+from harnpy.workflow.records.record_shapes import RECORDING
+from harnpy.workflow.shapes import made
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harnpy.reading.dicts import Dict
+    from harnpy.workflow.records.record_types import RunRecord
 
 
-def tool_calls(run: Dict) -> list[Dict]:
+def tool_calls(run: RunRecord) -> list[Dict]:
     """Recorded calls in the order of recording, then those that only a transcript tells of."""
     told: dict[tuple[Any, Any], deque[Dict]] = defaultdict(deque)
     for call in _told(run):
@@ -32,7 +34,7 @@ def tool_calls(run: Dict) -> list[Dict]:
     return calls + [_unrecorded(call) for left in told.values() for call in left]
 
 
-def _told(run: Dict) -> Iterator[Dict]:
+def _told(run: RunRecord) -> Iterator[Dict]:
     """Calls by their events; one that the transcripts of several stages share belongs to the first."""
     sources = [(stage["id"], stage["transcript"]) for stage in run["stages"]]
     seen: set[str] = set()
@@ -75,7 +77,8 @@ def _text(value: Any) -> str | None:
 
 def _unrecorded(call: Dict) -> Dict:
     """A call as a recording would have it, as far as its transcript knows."""
-    known = {key: call[key] for key in RECORDING if call.get(key) is not None}
+    known = {key: call[key] for key in RECORDING.fields if call.get(key) is not None}
     if "arguments" in call:
         known["args_hash"] = digest(call["arguments"])[:16]
-    return {**call, **made(RECORDING, known)}
+    recording = made(RECORDING, known)
+    return {**call, **recording}

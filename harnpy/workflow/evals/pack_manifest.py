@@ -8,62 +8,80 @@ from typing import TYPE_CHECKING, Any
 from harnpy.reading.dicts import read_toml
 from harnpy.reading.strict import errors_after
 from harnpy.workflow.documents import names_its_file, read_document
-from harnpy.workflow.records.record_shapes import Field, read
+from harnpy.workflow.shapes import Field, Shape, all_of, list_of, read
 
 if TYPE_CHECKING:
-    from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
-    from harnpy.workflow.records.record_shapes import Shape
+    from harnpy.workflow.evals.pack_types import (
+        Case,
+        Defaults,
+        EvalPack,
+        Package,
+        PackFixture,
+        Rubric,
+        RubricAssertion,
+        Thresholds,
+    )
 
 
 _TEXT, _TEXTS, _NUMBER, _INT = Field("string"), Field("list of strings", []), Field("number"), Field("int")
 _DICT, _MAYBE_DICT, _ANY = Field("dict", {}), Field("dict"), Field("any")
 
+_THRESHOLDS: Shape[Thresholds] = Shape(
+    {
+        "severity": _TEXT,
+        **all_of(_NUMBER, "min_score min_confidence max_cost_usd"),
+        **all_of(_INT, "max_latency_ms max_tokens max_stage_count"),
+    }
+)
+_LIMITS = Field("dict", {}, _THRESHOLDS)
+_PACKAGE: Shape[Package] = Shape({**all_of(_TEXT, "name version source"), "templates": _TEXTS})
+_DEFAULTS: Shape[Defaults] = Shape(
+    {**all_of(_TEXT, "severity fixture_root"), "thresholds": _LIMITS, "judge": _MAYBE_DICT}
+)
+_FIXTURE: Shape[PackFixture] = Shape(
+    {**all_of(_TEXT, "id kind path trace_id provider event_kind"), "inline": _ANY, "metadata": _DICT}
+)
+_ASSERTION: Shape[RubricAssertion] = Shape(
+    {**all_of(_TEXT, "kind stage path op contains"), "expected": _ANY, "metadata": _DICT}
+)
+_RUBRIC: Shape[Rubric] = Shape(
+    {
+        **all_of(_TEXT, "id kind description prompt"),
+        "assertions": list_of(_ASSERTION),
+        "judge": _MAYBE_DICT,
+        "calibration": _ANY,
+        "thresholds": _LIMITS,
+        "metadata": _DICT,
+    }
+)
+_CASE: Shape[Case] = Shape(
+    {
+        **all_of(
+            _TEXT,
+            "id name description run run_path friction_events fixture fixture_path compare_to severity",
+        ),
+        "rubrics": _TEXTS,
+        "thresholds": _LIMITS,
+        "metadata": _DICT,
+    }
+)
+_PACK: Shape[EvalPack] = Shape(
+    {
+        "version": _INT,
+        **all_of(_TEXT, "id name description base_dir baseline"),
+        "package": Field("dict", None, _PACKAGE),
+        "defaults": Field("dict", {}, _DEFAULTS),
+        "fixtures": list_of(_FIXTURE),
+        "rubrics": list_of(_RUBRIC),
+        "judge": _MAYBE_DICT,
+        "cases": list_of(_CASE),
+        "metadata": _DICT,
+    }
+)
 
-def _texts(names: str) -> Shape:
-    return dict.fromkeys(names.split(), _TEXT)
 
-
-THRESHOLDS: Shape = {
-    "severity": _TEXT,
-    **dict.fromkeys(("min_score", "min_confidence", "max_cost_usd"), _NUMBER),
-    **dict.fromkeys(("max_latency_ms", "max_tokens", "max_stage_count"), _INT),
-}
-_THRESHOLDS = Field("dict", {}, THRESHOLDS)
-_PACKAGE: Shape = {**_texts("name version source"), "templates": _TEXTS}
-_DEFAULTS: Shape = {**_texts("severity fixture_root"), "thresholds": _THRESHOLDS, "judge": _MAYBE_DICT}
-_FIXTURE: Shape = {
-    **_texts("id kind path trace_id provider event_kind"), "inline": _ANY, "metadata": _DICT,
-}  # fmt: skip
-_ASSERTION: Shape = {**_texts("kind stage path op contains"), "expected": _ANY, "metadata": _DICT}
-_RUBRIC: Shape = {
-    **_texts("id kind description prompt"),
-    "assertions": Field("list", [], _ASSERTION),
-    "judge": _MAYBE_DICT,
-    "calibration": _ANY,
-    "thresholds": _THRESHOLDS,
-    "metadata": _DICT,
-}
-_CASE: Shape = {
-    **_texts("id name description run run_path friction_events fixture fixture_path compare_to severity"),
-    "rubrics": _TEXTS,
-    "thresholds": _THRESHOLDS,
-    "metadata": _DICT,
-}
-_PACK: Shape = {
-    "version": _INT,
-    **_texts("id name description base_dir baseline"),
-    "package": Field("dict", None, _PACKAGE),
-    "defaults": Field("dict", {}, _DEFAULTS),
-    "fixtures": Field("list", [], _FIXTURE),
-    "rubrics": Field("list", [], _RUBRIC),
-    "judge": _MAYBE_DICT,
-    "cases": Field("list", [], _CASE),
-    "metadata": _DICT,
-}
-
-
-def normalised(given: Any, effects: Effects) -> Dict:
+def normalised(given: Any, effects: Effects) -> EvalPack:
     """The manifest with every key. Raises `MisuseError`."""
     with errors_after("eval_pack_manifest parse error at "):
         pack = read(_PACK, _underscored(_PACK, given))
@@ -75,7 +93,7 @@ def normalised(given: Any, effects: Effects) -> Dict:
 
 
 @names_its_file
-def load(path: str, effects: Effects) -> Dict:
+def load(path: str, effects: Effects) -> EvalPack:
     """The manifest in a file, which is JSON if it ends in `.json`, else TOML. Its paths begin at its folder.
 
     Raises `MisuseError`.
@@ -85,14 +103,14 @@ def load(path: str, effects: Effects) -> Dict:
     return {**pack, "base_dir": os.path.join(os.path.dirname(path), pack["base_dir"] or "")}
 
 
-def _underscored(shape: Shape, given: Any) -> Any:
+def _underscored(shape: Shape[Any], given: Any) -> Any:
     """``given`` with the keys of ``shape``, where they are written with dashes, as it has them."""
     if isinstance(given, list):
         return [_underscored(shape, item) for item in given]
     if not isinstance(given, dict):
         return given
     found = dict(given)
-    for key, field in shape.items():
+    for key, field in shape.fields.items():
         dashed = key.replace("_", "-")
         if key not in found and dashed in found:
             found[key] = found.pop(dashed)

@@ -14,20 +14,21 @@ from harnpy.workflow.records.record_files import load
 from harnpy.workflow.records.replay_fixture import read_fixture
 
 if TYPE_CHECKING:
-    from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
+    from harnpy.workflow.evals.pack_types import EvalPack
+    from harnpy.workflow.records.record_types import ReplayFixture, RunRecord
 
 
 class Sources:
     """Paths of fixtures begin at the pack's `fixture_root`, all others at its `base_dir`."""
 
-    def __init__(self, pack: Dict, effects: Effects) -> None:
+    def __init__(self, pack: EvalPack, effects: Effects) -> None:
         self._effects = effects
         self._base = pack["base_dir"] or ""
         self._fixture_base = os.path.join(self._base, pack["defaults"]["fixture_root"] or "")
         self._fixtures = {fixture["id"]: fixture for fixture in pack["fixtures"] if fixture["id"]}
 
-    def run(self, name: str) -> tuple[Dict, str | None]:
+    def run(self, name: str) -> tuple[RunRecord, str | None]:
         """A run record, and the path of its file. Raises `MisuseError`."""
         inline, path = self._located(name, self._base, "run")
         if path is not None:
@@ -37,7 +38,7 @@ class Sources:
         derive(run, self._effects)
         return run, None
 
-    def replay_fixture(self, name: str) -> Dict:
+    def replay_fixture(self, name: str) -> ReplayFixture:
         """The replay fixture of a case. Raises `MisuseError`."""
         inline, path = self._located(name, self._fixture_base, "replay fixture")
         if path is not None:

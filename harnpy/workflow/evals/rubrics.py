@@ -10,7 +10,8 @@ from harnpy.workflow.evals.thresholds import BLOCKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from harnpy.reading.dicts import Dict
+    from harnpy.workflow.evals.pack_types import Rubric, RubricAssertion
+    from harnpy.workflow.records.record_types import RunRecord
 
 
 _LOCAL = ("", "deterministic", "replay", "budget", "hitl", "side-effect")
@@ -24,7 +25,7 @@ class Verdict(NamedTuple):
     warnings: list[str]
 
 
-def apply(rubric: Dict, run: Dict | None, severity: str) -> Verdict:
+def apply(rubric: Rubric, run: RunRecord | None, severity: str) -> Verdict:
     """``run`` is None for a case without one; ``severity`` is the case's, for rubrics without their own."""
     name, kind = f"rubric '{rubric['id']}'", _dashed(rubric["kind"])
     if kind in _LOCAL:
@@ -37,7 +38,7 @@ def apply(rubric: Dict, run: Dict | None, severity: str) -> Verdict:
     return Verdict([text], []) if blocking else Verdict([], [text])
 
 
-def _assertion_failures(rubric: Dict, run: Dict | None, name: str) -> Iterator[str]:
+def _assertion_failures(rubric: Rubric, run: RunRecord | None, name: str) -> Iterator[str]:
     for assertion in rubric["assertions"]:
         kind = _dashed(assertion["kind"])
         check = _ASSERTIONS.get(kind)
@@ -56,14 +57,14 @@ def _dashed(kind: str | None) -> str:
 # Each answers what is wrong, None when nothing is.
 
 
-def _run_status(assertion: Dict, run: Dict) -> str | None:
+def _run_status(assertion: RubricAssertion, run: RunRecord) -> str | None:
     expected = assertion["expected"]
     if not isinstance(expected, str) or expected == run["status"]:
         return None
     return f"expected run status {expected}, got {run['status']}"
 
 
-def _stage_status(assertion: Dict, run: Dict) -> str | None:
+def _stage_status(assertion: RubricAssertion, run: RunRecord) -> str | None:
     name, expected = assertion["stage"], assertion["expected"]
     if not name:
         return "stage-status assertion missing stage"
@@ -75,7 +76,7 @@ def _stage_status(assertion: Dict, run: Dict) -> str | None:
     return None if status == expected else f"expected stage {name} status {expected}, got {status}"
 
 
-def _visible_text(assertion: Dict, run: Dict) -> str | None:
+def _visible_text(assertion: RubricAssertion, run: RunRecord) -> str | None:
     text, name = assertion["contains"], assertion["stage"]
     if text is None:
         return "visible-text assertion missing contains"
@@ -83,7 +84,7 @@ def _visible_text(assertion: Dict, run: Dict) -> str | None:
     return None if any(text in each for each in texts) else f'expected visible text to contain "{text}"'
 
 
-def _question(assertion: Dict, run: Dict) -> str | None:
+def _question(assertion: RubricAssertion, run: RunRecord) -> str | None:
     text = assertion["contains"]
     if text is None:
         return "HITL assertion missing contains"
@@ -91,7 +92,7 @@ def _question(assertion: Dict, run: Dict) -> str | None:
     return None if asked else f'expected HITL question to contain "{text}"'
 
 
-_ASSERTIONS: Mapping[str, Callable[[Dict, Dict], str | None]] = {
+_ASSERTIONS: Mapping[str, Callable[[RubricAssertion, RunRecord], str | None]] = {
     "run-status": _run_status,
     "status": _run_status,
     "stage-status": _stage_status,

@@ -16,9 +16,11 @@ from harnpy.workflow.records.replay_fixture import evaluate
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
+    from harnpy.workflow.evals.pack_types import Case, EvalPack
+    from harnpy.workflow.records.record_types import ReplayFixture, RunRecord
 
 
-def run_pack(pack: Dict, effects: Effects) -> Dict:
+def run_pack(pack: EvalPack, effects: Effects) -> Dict:
     """The report on a normal manifest's cases. Raises `MisuseError` for what can't be judged."""
     sources = Sources(pack, effects)
     numbered = enumerate(pack["cases"], 1)
@@ -41,7 +43,7 @@ def run_pack(pack: Dict, effects: Effects) -> Dict:
 class _Case:
     """One case being judged."""
 
-    def __init__(self, pack: Dict, case: Dict, number: int, sources: Sources, effects: Effects) -> None:
+    def __init__(self, pack: EvalPack, case: Case, number: int, sources: Sources, effects: Effects) -> None:
         self.pack = pack
         self.case = case
         self.sources = sources
@@ -58,7 +60,8 @@ class _Case:
         self.warnings: list[str] = []
 
     def report(self) -> Dict:
-        about = self.judge_friction() if self.case["friction_events"] else self.judge_run()
+        events = self.case["friction_events"]
+        about = self.judge_friction(events) if events else self.judge_run()
         blocking = self.severity == BLOCKING
         lesser = {WARNING: self.warnings, INFORMATIONAL: []}
         if not blocking:
@@ -94,12 +97,12 @@ class _Case:
             "comparison": comparison,
         }
 
-    def replay_fixture(self, run: Dict) -> Dict:
+    def replay_fixture(self, run: RunRecord) -> ReplayFixture:
         """The given one, else the run's own."""
         name = self.case["fixture"] or self.case["fixture_path"]
         return self.sources.replay_fixture(name) if name else own_fixture(run, self.effects)
 
-    def compare(self, run: Dict) -> Dict | None:
+    def compare(self, run: RunRecord) -> Dict | None:
         """How the run differs from its baseline, if it has one."""
         name = self.case["compare_to"] or self.pack["baseline"]
         if not name:
@@ -109,7 +112,7 @@ class _Case:
         self.failures += baseline_failure(name, found)
         return found
 
-    def apply_rubrics(self, run: Dict | None) -> None:
+    def apply_rubrics(self, run: RunRecord | None) -> None:
         known = {rubric["id"]: rubric for rubric in self.pack["rubrics"]}
         for name in self.case["rubrics"]:
             if name not in known:
@@ -119,9 +122,9 @@ class _Case:
             self.failures += verdict.failures
             self.warnings += verdict.warnings
 
-    def judge_friction(self) -> Dict:
+    def judge_friction(self, events: str) -> Dict:
         """A case about friction events: do they suggest the context packs that they should? (08 §8.8)"""
-        given, path = self.sources.friction(self.case["friction_events"])
+        given, path = self.sources.friction(events)
         self.failures += friction.evaluate(given, self.effects)["failures"]
         self.apply_rubrics(None)
         about = dict.fromkeys(("run_id", "workflow_id", "comparison"))

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harnpy.reading.dicts import Dict
+    from harnpy.workflow.evals.pack_types import Thresholds
+    from harnpy.workflow.records.record_types import RunRecord
 
 
 BLOCKING, WARNING, INFORMATIONAL = "blocking", "warning", "informational"
@@ -21,7 +22,7 @@ def severity(*given: str | None) -> str:
     return _SEVERITIES.get(first, BLOCKING)
 
 
-def failures(thresholds: Dict, run: Dict) -> Iterator[str]:
+def failures(thresholds: Thresholds, run: RunRecord) -> Iterator[str]:
     """A sentence for every threshold that the run exceeds."""
     usage = run["usage"] or _NO_USAGE
     stages, latency, cost = len(run["stages"]), usage["total_duration_ms"], usage["total_cost"]
@@ -30,8 +31,8 @@ def failures(thresholds: Dict, run: Dict) -> Iterator[str]:
         yield f"stage count {stages} exceeds threshold {most}"
     if _exceeds(latency, most := thresholds["max_latency_ms"]):
         yield f"latency {latency}ms exceeds threshold {most}ms"
-    if _exceeds(cost, most := thresholds["max_cost_usd"]):
-        yield f"cost ${cost:.6f} exceeds threshold ${most:.6f}"
+    if _exceeds(cost, highest := thresholds["max_cost_usd"]):
+        yield f"cost ${cost:.6f} exceeds threshold ${highest:.6f}"
     if _exceeds(tokens, most := thresholds["max_tokens"]):
         yield f"token count {tokens} exceeds threshold {most}"
 

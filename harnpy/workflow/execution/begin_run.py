@@ -19,11 +19,14 @@ if TYPE_CHECKING:
     from harnpy.agent.context import Ambient
     from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
+    from harnpy.workflow.artifacts.artifact_types import Artifact
+    from harnpy.workflow.graph.graph_types import Graph
+    from harnpy.workflow.records.record_types import RunRecord
 
 
 def begin_run(
-    task: str, graph: Dict, artifacts: Sequence[Dict], options: RunOptions, effects: Effects
-) -> Dict:
+    task: str, graph: Graph, artifacts: Sequence[Artifact], options: RunOptions, effects: Effects
+) -> RunRecord:
     """The record of a run that is about to go on. Raises `MisuseError`."""
     former = _former(options, effects)
     lineage = options.lineage
@@ -47,12 +50,12 @@ def begin_run(
     }
 
 
-def _root(run: Dict, lineage: dict[str, str], is_new: bool) -> str:
-    root: str = run["root_run_id"]
+def _root(run: RunRecord, lineage: dict[str, str], is_new: bool) -> str | None:
+    root = run["root_run_id"]
     return lineage.get("root_run_id") or root if is_new else root
 
 
-def _former(options: RunOptions, effects: Effects) -> Dict | None:
+def _former(options: RunOptions, effects: Effects) -> RunRecord | None:
     """The run to go on with, if there is one."""
     return _record(options.resume_run, options.resume_path, effects)
 
@@ -70,7 +73,7 @@ def replay_of(options: RunOptions, effects: Effects) -> Replay | None:
     return Replay(run)
 
 
-def _record(given: Any, path: str | None, effects: Effects) -> Dict | None:
+def _record(given: Any, path: str | None, effects: Effects) -> RunRecord | None:
     if given is not None:
         return normalised(given, effects)
     return None if path is None else load(path, effects)
@@ -91,7 +94,7 @@ def mutation_session(run_id: str, options: RunOptions, ambient: Ambient, new_id:
 
 
 def run_metadata(
-    run: Dict, graph: Dict, options: RunOptions, mutation: Dict, validation: Dict, replay: Replay | None
+    run: RunRecord, graph: Graph, options: RunOptions, mutation: Dict, validation: Dict, replay: Replay | None
 ) -> Dict:
     """What the executor says of a run beside what happens in it (08 §7.8)."""
     trigger = options.trigger_event or {}
@@ -118,6 +121,6 @@ def run_metadata(
     }
 
 
-def effective_policy(graph: Dict) -> Policy:
+def effective_policy(graph: Graph) -> Policy:
     """What a normalised graph may do under the built-in ceiling. Raises `PolicyError`."""
     return BUILT_IN.intersect(read_policy(graph["capability_policy"]))

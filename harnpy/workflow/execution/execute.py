@@ -39,8 +39,11 @@ if TYPE_CHECKING:
     from harnpy.agent.runtime import Runtime
     from harnpy.reading.dicts import Dict
     from harnpy.reading.lenient import Options
+    from harnpy.workflow.artifacts.artifact_types import Artifact
     from harnpy.workflow.execution.replay import Replay
     from harnpy.workflow.execution.run_options import RunOptions
+    from harnpy.workflow.graph.graph_types import Graph, Node
+    from harnpy.workflow.records.record_types import StageRecord
 
 
 def execute(runtime: Runtime, task: str, graph: Any, artifacts: Any, options: Options) -> Dict:
@@ -66,8 +69,8 @@ class Execution:
         self,
         runtime: Runtime,
         task: str,
-        graph: Dict,
-        artifacts: Sequence[Dict],
+        graph: Graph,
+        artifacts: Sequence[Artifact],
         options: RunOptions,
         validation: Dict,
     ) -> None:
@@ -140,18 +143,18 @@ class Execution:
             stage = self._replayed(node, stage_id, self._replay)
         self._progress.add(stage)
 
-    def _node(self, id: str) -> Dict:
+    def _node(self, id: str) -> Node:
         """The node as it is run: with the options' values and only the tools that it may use."""
         node = self._graph["nodes"].get(id)
         if node is None:
             raise MisuseError(f"{CALLER}: missing node {id}")
         return with_granted_tools(self._options.filled(node))
 
-    def _rules(self, node: Dict, policy: Policy) -> Rules:
+    def _rules(self, node: Node, policy: Policy) -> Rules:
         rules = self._runtime.ambient().rules
         return rules.below(policy, stage_approval(None, self._graph, node))
 
-    def _worked(self, node: Dict, stage_id: str, policy: Policy, rules: Rules) -> Dict:
+    def _worked(self, node: Node, stage_id: str, policy: Policy, rules: Rules) -> StageRecord:
         """The record of the node's stage, which is carried out."""
         runtime, run = self._runtime, self._run
         started_at, work = self._progress.now(), self._work(node, stage_id)
@@ -177,11 +180,11 @@ class Execution:
             metadata=stage_metadata(node, policy, ended),
         )
 
-    def _work(self, node: Dict, stage_id: str) -> Work:
+    def _work(self, node: Node, stage_id: str) -> Work:
         run = self._run
         if self._contracts is None:
             parse = self._effects.parse_json
-            self._contracts = read_contracts(self._graph, self._runtime.files, parse)
+            self._contracts = read_contracts(self._graph["nodes"], self._runtime.files, parse)
         session = session_of(node, run["id"])
         return Work(
             runtime=self._runtime,
@@ -197,12 +200,12 @@ class Execution:
             execution=run["execution"],
         )
 
-    def _replayed(self, node: Dict, stage_id: str, replay: Replay) -> Dict:
+    def _replayed(self, node: Node, stage_id: str, replay: Replay) -> StageRecord:
         """The record of the node's stage, as the replayed run has it."""
         now = self._progress.now()
         return {**replay.take(node["id"]), "id": stage_id, "started_at": now, "finished_at": now}
 
 
-def _consumed(node: Dict, artifacts: Sequence[Dict]) -> list[str]:
+def _consumed(node: Node, artifacts: Sequence[Artifact]) -> list[str]:
     """The ids of what a node gets to see, by its context policy alone."""
     return [artifact["id"] for artifact in select(artifacts, read_context_policy(node["context_policy"]))]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from harnpy.reading.dicts import Dict
+    from harnpy.workflow.graph.graph_types import Edge, Graph, Node
 
 
 JOIN = "join"
@@ -22,13 +22,13 @@ class Ready:
     went on waiting."""
 
     def __init__(
-        self, graph: Dict, max_steps: int, pending: Iterable[str], completed: Iterable[str] = ()
+        self, graph: Graph, max_steps: int, pending: Iterable[str], completed: Iterable[str] = ()
     ) -> None:
         self.steps = 0
         self.max_steps = max_steps
         self.completed = set(completed)
-        self._nodes: Dict = graph["nodes"]
-        self._outgoing: dict[str, list[Dict]] = {}
+        self._nodes = graph["nodes"]
+        self._outgoing: dict[str, list[Edge]] = {}
         self._incoming: dict[str, list[str]] = {}
         for edge in graph["edges"]:
             self._outgoing.setdefault(edge["from"], []).append(edge)
@@ -64,7 +64,7 @@ class Ready:
             self.add(id)
         return None
 
-    def complete(self, id: str, branch: str | None) -> list[Dict]:
+    def complete(self, id: str, branch: str | None) -> list[Edge]:
         """A node's stage has ended on ``branch``: queue what follows it. The edges that were followed."""
         self.completed.add(id)
         followed = self._following(id, branch)
@@ -72,7 +72,7 @@ class Ready:
             self.add(edge["to"])
         return followed
 
-    def _following(self, id: str, branch: str | None) -> list[Dict]:
+    def _following(self, id: str, branch: str | None) -> list[Edge]:
         edges = self._outgoing.get(id, [])
         taken = [edge for edge in edges if branch is not None and edge["branch"] == branch]
         return taken or [edge for edge in edges if edge["branch"] is None]
@@ -86,7 +86,7 @@ class Ready:
         return sum(source in self.completed for source in sources) < _required(node, len(sources))
 
 
-def _required(join: Dict, incoming: int) -> int:
+def _required(join: Node, incoming: int) -> int:
     policy = join["join_policy"]
     if policy["min_completed"] is not None:
         return int(policy["min_completed"])

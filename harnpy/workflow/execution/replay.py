@@ -8,21 +8,22 @@ from harnpy.faults import MisuseError
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
+    from harnpy.workflow.records.record_types import RunRecord, StageRecord
 
 
 class Replay:
     """The stages of the record ``run`` that are still to come."""
 
-    def __init__(self, run: Dict) -> None:
+    def __init__(self, run: RunRecord) -> None:
         self.source_id: str = run["id"]
         self.max_steps = _max_steps(run["metadata"])
-        self._stages: list[Dict] = run["stages"]
+        self._stages = run["stages"]
         self._next = 0
 
     def __bool__(self) -> bool:
         return self._next < len(self._stages)
 
-    def take(self, node_id: str) -> Dict:
+    def take(self, node_id: str) -> StageRecord:
         """The recorded stage of a node. Raises `MisuseError` when another one comes next, or none."""
         if not self:
             raise MisuseError(f"workflow replay exhausted before node {node_id}")

@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.rules.approval import read_approval_policy
 from harnpy.agent.skills.active import read_skills
-from harnpy.reading.strict import errors_after, read_fields
+from harnpy.reading.strict import errors_after
 from harnpy.session.transcripts import is_transcript
 from harnpy.workflow.execution.trigger import read_trigger_event
+from harnpy.workflow.shapes import Field, Shape, all_of, made, read
 
 if TYPE_CHECKING:
     from harnpy.agent.rules.approval import ApprovalPolicy
     from harnpy.reading.dicts import Dict
     from harnpy.reading.lenient import Options
     from harnpy.workflow.execution.replay import Replay
+    from harnpy.workflow.graph.graph_types import Graph, Node
+    from harnpy.workflow.records.record_types import Audit, ExecutionRecord
 
 
 CALLER = "workflow_execute"
@@ -25,14 +28,20 @@ _STEPS_A_NODE = 4
 _TEXTS = ("persist_path", "resume_path", "replay_path", "replay_mode", "mutation_scope")
 _LINEAGE = ("parent_run_id", "root_run_id", "parent_worker_id", "parent_stage_id", "replay_of_event_id")
 _MODEL_TEXTS = ("provider", "model", "model_tier")
-_EXECUTION = {
-    "cwd": "string", "source_dir": "string", "env": "dict of strings", "adapter": "string",
-    "repo_path": "string", "worktree_path": "string", "branch": "string", "base_ref": "string",
-    "cleanup": "string",
-}  # fmt: skip
-_AUDIT = dict.fromkeys(
-    ("session_id", "parent_session_id", "run_id", "worker_id", "execution_kind", "mutation_scope"), "string"
-) | {"approval_policy": "dict"}
+_TEXT = Field("string")
+_EXECUTION: Shape[ExecutionRecord] = Shape(
+    {
+        **all_of(_TEXT, "cwd source_dir"),
+        "env": Field("dict of strings", {}),
+        **all_of(_TEXT, "adapter repo_path worktree_path branch base_ref cleanup"),
+    }
+)
+_AUDIT: Shape[Audit] = Shape(
+    {
+        **all_of(_TEXT, "session_id parent_session_id run_id worker_id execution_kind mutation_scope"),
+        "approval_policy": Field("dict"),
+    }
+)
 _WORKTREE = "worktree"
 
 
@@ -52,26 +61,26 @@ class RunOptions:
     model: Dict = field(default_factory=dict)
     skills: Any = None
     skill_match: Dict | None = None
-    audit: Dict = field(default_factory=dict)
+    audit: Audit = field(default_factory=lambda: made(_AUDIT, {}))
     approval: ApprovalPolicy | None = None
-    execution: Dict | None = None
+    execution: ExecutionRecord | None = None
     transcript: Dict | None = None
     lineage: dict[str, str] = field(default_factory=dict)
     delegated: bool | None = None
     trigger_event: Dict | None = None
 
-    def steps(self, graph: Dict, replay: Replay | None) -> int:
+    def steps(self, graph: Graph, replay: Replay | None) -> int:
         """How many turns the run may take: in a replay as many as the run that is replayed."""
         if self.max_steps is not None:
             return max(1, self.max_steps)
         recorded = None if replay is None else replay.max_steps
         return recorded or max(1, _STEPS_A_NODE * len(graph["nodes"]))
 
-    def filled(self, node: Dict) -> Dict:
+    def filled(self, node: Node) -> Node:
         """The node with what it leaves to the run."""
-        policy = node["model_policy"]
-        left = {key: value for key, value in self.model.items() if policy[key] in (None, "")}
-        return {**node, "mode": node["mode"] or self.mode, "model_policy": {**policy, **left}}
+        policy: Any = {**node["model_policy"]}
+        policy |= {key: value for key, value in self.model.items() if policy[key] in (None, "")}
+        return {**node, "mode": node["mode"] or self.mode, "model_policy": policy}
 
 
 def read_options(given: Options) -> RunOptions:
@@ -111,22 +120,21 @@ def _text(given: Options, key: str) -> str | None:
     return given.string(key) or None
 
 
-def _read_execution(given: Any) -> Dict | None:
+def _read_execution(given: Any) -> ExecutionRecord | None:
     if given is None:
         return None
     with errors_after("workflow execution parse error: "):
-        execution = read_fields(given, _EXECUTION, "")
-    return {**execution, "env": execution["env"] or {}}
+        return read(_EXECUTION, given)
 
 
-def _scope(execution: Dict | None) -> str:
+def _scope(execution: ExecutionRecord | None) -> str:
     return "apply_worktree" if execution is not None and execution["adapter"] == _WORKTREE else "read_only"
 
 
-def _read_audit(given: Any, scope: str, approval: Dict | None) -> Dict:
+def _read_audit(given: Any, scope: str, approval: Dict | None) -> Audit:
     """The mutation session that was asked for, as far as it says."""
     with errors_after(f"{CALLER}: audit parse error: "):
-        audit = read_fields({} if given is None else given, _AUDIT, "")
+        audit = read(_AUDIT, {} if given is None else given)
     audit["mutation_scope"] = audit["mutation_scope"] or scope
     audit["approval_policy"] = audit["approval_policy"] or approval
     return audit

@@ -13,10 +13,11 @@ from harnpy.workflow.records.replay_fixture import fixture_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
     from harnpy.workflow.execution.ready_queue import Ready
     from harnpy.workflow.execution.run_recorder import RunRecorder
+    from harnpy.workflow.graph.graph_types import Edge
+    from harnpy.workflow.records.record_types import StageRecord, Transition
     from harnpy.workflow.records.record_writer import RunWriter
 
 
@@ -47,7 +48,7 @@ class Progress:
         """The id of the stage that comes next."""
         return f"{self.run['id']}:{node_id}:{len(self.run['stages']) + 1}"
 
-    def add(self, stage: Dict) -> None:
+    def add(self, stage: StageRecord) -> None:
         """A stage has ended: the run goes on from it."""
         run = self.run
         run["artifacts"] += stage["artifacts"]
@@ -71,7 +72,7 @@ class Progress:
     def now(self) -> str:
         return rfc3339(self._effects.now())
 
-    def _transition(self, stage: Dict, edge: Dict) -> Dict:
+    def _transition(self, stage: StageRecord, edge: Edge) -> Transition:
         return new_transition(
             self._effects,
             from_stage_id=stage["id"],

@@ -16,10 +16,12 @@ from harnpy.session.effects import rfc3339
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from harnpy.agent.people.requests import Question
     from harnpy.agent.runtime import Runtime
     from harnpy.agent.workflow_scope import ToolCall
     from harnpy.llm.reply import Reply
     from harnpy.reading.dicts import Dict
+    from harnpy.workflow.records.record_types import RunRecord, UsageRecord
 
 
 _HASH_DIGITS, _SPAN_DIGITS = 16, 8
@@ -44,7 +46,7 @@ class Usage:
         self.total_cost += reply.cost
         self.models[reply.model] = None
 
-    def as_dict(self) -> Dict:
+    def as_dict(self) -> UsageRecord:
         return {
             "input_tokens": self.input_tokens,
             "output_tokens": self.output_tokens,
@@ -55,17 +57,24 @@ class Usage:
         }
 
 
-def usage_of(record: Dict | None) -> Usage:
+def usage_of(record: UsageRecord | None) -> Usage:
     """The usage that a record says, to go on from."""
     if not record:
         return Usage()
-    return Usage(**{**record, "models": dict.fromkeys(record["models"])})
+    return Usage(
+        record["input_tokens"],
+        record["output_tokens"],
+        record["total_duration_ms"],
+        record["call_count"],
+        record["total_cost"],
+        dict.fromkeys(record["models"]),
+    )
 
 
 class RunRecorder:
     """The recorder of the run whose record is ``run``."""
 
-    def __init__(self, runtime: Runtime, run: Dict) -> None:
+    def __init__(self, runtime: Runtime, run: RunRecord) -> None:
         self._runtime = runtime
         self._run = run
         self._effects = runtime.sessions.effects
@@ -112,7 +121,7 @@ class RunRecorder:
         )
         self._span("tool_call", call.name, call.ms, {"is_rejected": call.rejected})
 
-    def asked(self, question: Dict) -> None:
+    def asked(self, question: Question) -> None:
         if self._over:
             return
         self._run["hitl_questions"].append(question)

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 from harnpy.agent.workers.requested import policy_dict
 from harnpy.agent.workers.snapshots import without_functions
 from harnpy.workflow.records.record import new_attempt, new_stage
+from harnpy.workflow.shapes import only
 from harnpy.workflow.stages.work import Ended
 
 if TYPE_CHECKING:
     from harnpy.agent.rules.policy import Policy
     from harnpy.reading.dicts import Dict
+    from harnpy.workflow.graph.graph_types import Node
+    from harnpy.workflow.records.record_types import StageRecord
 
 
 COMPLETED, FAILED, ERROR = "completed", "failed", "error"
@@ -30,7 +33,7 @@ def failed(error: str) -> Ended:
     return Ended({"status": FAILED, "error": error}, ERROR, ERROR, [], None)
 
 
-def stage_record(node: Dict, ended: Ended, **fields: Any) -> Dict:
+def stage_record(node: Node, ended: Ended, **fields: Any) -> StageRecord:
     """The record of a stage with its one attempt; ``fields`` are what the run knows of it."""
     result, branch = ended.result, ended.branch
     came_of = {
@@ -55,7 +58,7 @@ def stage_record(node: Dict, ended: Ended, **fields: Any) -> Dict:
     )
 
 
-def stage_metadata(node: Dict, policy: Policy, ended: Ended) -> Dict:
+def stage_metadata(node: Node, policy: Policy, ended: Ended) -> Dict:
     """What is kept of how a stage came about."""
     result, worker = ended.result, ended.worker
     errors = {FAILED: _NOT_VERIFIED, ERROR: result.get("error")}
@@ -68,7 +71,7 @@ def stage_metadata(node: Dict, policy: Policy, ended: Ended) -> Dict:
         "tool_calling_mode": (result.get("tools") or {}).get("mode"),
     }
     return {
-        **{key: without_functions(node[key]) for key in _OF_NODE},
+        **{key: without_functions(value) for key, value in only(node, _OF_NODE).items()},
         "effective_capability_policy": policy_dict(policy),
         **{key: value for key, value in optional.items() if value is not None},
     }

@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from harnpy.reading.dicts import Dict
     from harnpy.session.registry import SessionRegistry
+    from harnpy.workflow.graph.graph_types import Graph, Node
 
 
 _MAP_BRANCH = re.compile(r"_map_\d+\Z")
@@ -20,7 +20,7 @@ class StageSession(NamedTuple):
     explicit: bool
 
 
-def session_of(node: Dict, run_id: str) -> StageSession:
+def session_of(node: Node, run_id: str) -> StageSession:
     """The session of a normalised node: the one that it names, else one that the run mints for it."""
     for given in (node["model_policy"].get("session_id"), node["metadata"].get("worker_session_id")):
         if isinstance(given, str) and given.strip():
@@ -28,7 +28,7 @@ def session_of(node: Dict, run_id: str) -> StageSession:
     return StageSession(_prefix(run_id) + node["id"], False)
 
 
-def close_minted(sessions: SessionRegistry, graph: Dict, run_id: str) -> None:
+def close_minted(sessions: SessionRegistry, graph: Graph, run_id: str) -> None:
     """Remove the sessions that the run minted, telling nobody."""
     prefix, nodes = _prefix(run_id), graph["nodes"]
     talked_in = [session_of(node, run_id) for node in nodes.values()]

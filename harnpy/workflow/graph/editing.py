@@ -13,18 +13,18 @@ from harnpy.workflow.graph.normalise import node_policy, normalise_edge, normali
 from harnpy.workflow.graph.validate import validate
 
 if TYPE_CHECKING:
-    from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
+    from harnpy.workflow.graph.graph_types import AuditEntry, Edge, Graph, Node
 
 
-def clone(given: Any, effects: Effects) -> Dict:
+def clone(given: Any, effects: Effects) -> Graph:
     """The same graph under another id, a version later."""
     graph = normalise_graph(given, effects)
-    copy = {**graph, "id": f"{graph['id']}_clone", "version": graph["version"] + 1}
+    copy: Graph = {**graph, "id": f"{graph['id']}_clone", "version": graph["version"] + 1}
     return _logged(copy, "clone", None, effects)
 
 
-def insert_node(given: Any, node: Any, edge: Any, effects: Effects) -> Dict:
+def insert_node(given: Any, node: Any, edge: Any, effects: Effects) -> Graph:
     """The graph with a node more, or instead of that of the same id, and with an edge if there is one."""
     graph = normalise_graph(given, effects)
     named = node.get("id") if isinstance(node, dict) else None
@@ -36,22 +36,22 @@ def insert_node(given: Any, node: Any, edge: Any, effects: Effects) -> Dict:
     return _logged(graph, "insert_node", id, effects)
 
 
-def replace_node(given: Any, id: str, node: Any, effects: Effects) -> Dict:
+def replace_node(given: Any, id: str, node: Any, effects: Effects) -> Graph:
     """The graph with another node of that id, or with one more."""
     graph = _with_node(normalise_graph(given, effects), normalise_node(node, id))
     return _logged(graph, "replace_node", id, effects)
 
 
-def rewire(given: Any, origin: str, target: str, branch: str | None, effects: Effects) -> Dict:
+def rewire(given: Any, origin: str, target: str, branch: str | None, effects: Effects) -> Graph:
     """The graph with this edge instead of all that leave ``origin`` on the same branch."""
     graph = normalise_graph(given, effects)
     branch = branch or None
     kept = [edge for edge in graph["edges"] if (edge["from"], edge["branch"]) != (origin, branch)]
-    edge = {"from": origin, "to": target, "branch": branch, "label": None}
+    edge: Edge = {"from": origin, "to": target, "branch": branch, "label": None}
     return _logged({**graph, "edges": [*kept, edge]}, "rewire", origin, effects)
 
 
-def set_policy(given: Any, id: str, field: str, policy: Any, effects: Effects) -> Dict:
+def set_policy(given: Any, id: str, field: str, policy: Any, effects: Effects) -> Graph:
     """The graph with another `model_policy`, `context_policy` or `auto_compact` of a node."""
     graph = normalise_graph(given, effects)
     node = _node(graph, id)
@@ -59,18 +59,18 @@ def set_policy(given: Any, id: str, field: str, policy: Any, effects: Effects) -
         read = node_policy(field, policy, f"nodes.{id}.{field}")
     except MisuseError as error:
         raise MisuseError(f"workflow_set_{field}: {error.message}") from error
-    changed = _with_node(graph, {**node, field: read})
-    return _logged(changed, "set_policy", id, effects)
+    changed: Any = {**node, field: read}
+    return _logged(_with_node(graph, changed), "set_policy", id, effects)
 
 
-def set_output_visibility(given: Any, id: str, visibility: str | None, effects: Effects) -> Dict:
+def set_output_visibility(given: Any, id: str, visibility: str | None, effects: Effects) -> Graph:
     """The graph with a node whose transcript shows only messages of that visibility; nil is all."""
     graph = normalise_graph(given, effects)
-    node = {**_node(graph, id), "output_visibility": visibility}
+    node: Node = {**_node(graph, id), "output_visibility": visibility}
     return _logged(_with_node(graph, node), "set_output_visibility", id, effects)
 
 
-def commit(given: Any, reason: str | None, effects: Effects) -> Dict:
+def commit(given: Any, reason: str | None, effects: Effects) -> Graph:
     """The graph, if it is valid under the built-in ceiling. Raises `MisuseError`."""
     graph = normalise_graph(given, effects)
     errors = validate(graph)["errors"]
@@ -79,20 +79,20 @@ def commit(given: Any, reason: str | None, effects: Effects) -> Dict:
     return _logged(graph, "commit", None, effects, reason)
 
 
-def _node(graph: Dict, id: str) -> Dict:
-    node: Dict | None = graph["nodes"].get(id)
+def _node(graph: Graph, id: str) -> Node:
+    node = graph["nodes"].get(id)
     if node is None:
         raise MisuseError(f"unknown workflow node: {id}")
     return node
 
 
-def _with_node(graph: Dict, node: Dict) -> Dict:
+def _with_node(graph: Graph, node: Node) -> Graph:
     nodes = {**graph["nodes"], node["id"]: node}
     return {**graph, "nodes": {id: nodes[id] for id in sorted(nodes)}}
 
 
-def _logged(graph: Dict, op: str, node_id: str | None, effects: Effects, reason: str | None = None) -> Dict:
-    entry: Dict = {
+def _logged(graph: Graph, op: str, node_id: str | None, effects: Effects, reason: str | None = None) -> Graph:
+    entry: AuditEntry = {
         "id": f"audit_{effects.new_id()}",
         "op": op,
         "node_id": node_id,

@@ -1,163 +1,216 @@
-"""What graphs, nodes and their policies are made of: fields, types and defaults. Spec: 08 §6.1, §6.4."""
+"""The shapes of graphs, nodes and their policies: fields, types and defaults. Spec: 08 §6.1, §6.4."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+from harnpy.workflow.shapes import Field, Shape, all_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_LIST = "list of strings"
+    from harnpy.workflow.graph.graph_types import (
+        ApprovalLists,
+        AuditEntry,
+        AutoCompact,
+        BranchSemantics,
+        CapabilityPolicy,
+        ContextPolicy,
+        Contract,
+        Edge,
+        EscalationPolicy,
+        Graph,
+        JoinPolicy,
+        MapPolicy,
+        ModelPolicy,
+        Node,
+        ReducePolicy,
+        RetryPolicy,
+        ToolConstraint,
+        TurnPolicy,
+    )
+
+_TEXT, _TEXTS = Field("string"), Field("list of strings", [])
+_INT, _FLAG, _NUMBER, _LIST = Field("int"), Field("bool"), Field("number"), Field("list", [])
+_DICT, _MAYBE_DICT, _ANY = Field("dict", {}), Field("dict"), Field("any")
 
 
-class Shape(NamedTuple):
-    """Every field of ``types`` is in the normal form, as its default or nil where it isn't given; those of
-    ``passed`` only when they are. An ``open`` shape keeps functions under any other key too.
-    """
-
-    types: Mapping[str, str]
-    defaults: Mapping[str, Any] = {}
-    passed: Mapping[str, str] = {}
-    open: bool = False
-
-
-GRAPH = Shape(
+GRAPH: Shape[Graph] = Shape(
     {
-        "_type": "string", "id": "string", "name": "string", "version": "int", "entry": "string",
-        "nodes": "dict", "edges": "list", "capability_policy": "dict", "approval_policy": "dict",
-        "metadata": "dict", "audit_log": "list of dicts",
-    },
-    {"_type": "workflow_graph", "metadata": {}},
-)  # fmt: skip
-
-EDGE = Shape(
-    {"from": "string", "to": "string", "branch": "string", "label": "string"}, {"from": "", "to": ""}
+        "_type": Field("string", "workflow_graph"),
+        **all_of(_TEXT, "id name"),
+        "version": _INT,
+        "entry": _TEXT,
+        "nodes": _MAYBE_DICT,
+        "edges": Field("list"),
+        **all_of(_MAYBE_DICT, "capability_policy approval_policy"),
+        "metadata": _DICT,
+        "audit_log": Field("list of dicts"),
+    }
 )
 
-AUDIT_ENTRY = Shape(
-    {
-        "id": "string", "op": "string", "node_id": "string", "timestamp": "string", "reason": "string",
-        "metadata": "dict",
-    },
-    {"metadata": {}},
-)  # fmt: skip
+EDGE: Shape[Edge] = Shape({**all_of(Field("string", ""), "from to"), **all_of(_TEXT, "branch label")})
 
-NODE = Shape(
+AUDIT_ENTRY: Shape[AuditEntry] = Shape({**all_of(_TEXT, "id op node_id timestamp reason"), "metadata": _DICT})
+
+NODE: Shape[Node] = Shape(
     {
-        "id": "string", "kind": "string", "mode": "string", "prompt": "string", "system": "string",
-        "task_label": "string", "done_sentinel": "string", "tools": "any", "model_policy": "dict",
-        "auto_compact": "dict", "output_visibility": "string", "context_policy": "dict",
-        "retry_policy": "dict", "capability_policy": "dict", "approval_policy": "dict",
-        "input_contract": "dict", "output_contract": "dict", "branch_semantics": "dict",
-        "map_policy": "dict", "join_policy": "dict", "reduce_policy": "dict", "escalation_policy": "dict",
-        "verify": "dict", "exit_when_verified": "bool", "metadata": "dict",
+        **all_of(_TEXT, "id kind mode prompt system task_label done_sentinel"),
+        "tools": _ANY,
+        **all_of(_MAYBE_DICT, "model_policy auto_compact"),
+        "output_visibility": _TEXT,
+        **all_of(
+            _MAYBE_DICT,
+            "context_policy retry_policy capability_policy approval_policy input_contract output_contract "
+            "branch_semantics map_policy join_policy reduce_policy escalation_policy verify",
+        ),
+        "exit_when_verified": _FLAG,
+        "metadata": _DICT,
     },
-    {"metadata": {}},
     {"context_assembler": "dict"},
-)  # fmt: skip
-
-CAPABILITY_POLICY = Shape(
-    {
-        "tools": _LIST, "capabilities": "dict of lists of strings", "workspace_roots": _LIST,
-        "side_effect_level": "string", "recursion_limit": "int", "tool_arg_constraints": "list of dicts",
-        "tool_annotations": "dict of dicts",
-    },
-    {
-        "tools": [], "capabilities": {}, "workspace_roots": [], "tool_arg_constraints": [],
-        "tool_annotations": {},
-    },
-)  # fmt: skip
-
-CONSTRAINT = Shape({"tool": "string", "arg_patterns": _LIST, "arg_key": "string"}, {"arg_patterns": []})
-
-_APPROVAL_LISTS = ("auto_approve", "auto_deny", "require_approval", "write_path_allowlist")
-APPROVAL_POLICY = Shape(dict.fromkeys(_APPROVAL_LISTS, _LIST), {key: [] for key in _APPROVAL_LISTS})
-
-TURN_POLICY = Shape(
-    {"require_action_or_yield": "bool", "allow_done_sentinel": "bool", "max_prose_chars": "int"},
-    {"require_action_or_yield": False, "allow_done_sentinel": True},
 )
 
-_CONTRACT = Shape(
+_CONSTRAINT: Shape[ToolConstraint] = Shape(
+    {"tool": Field("string", required=True), "arg_patterns": _TEXTS, "arg_key": _TEXT}
+)
+
+CAPABILITY_POLICY: Shape[CapabilityPolicy] = Shape(
     {
-        "input_kinds": _LIST, "output_kinds": _LIST, "min_inputs": "int", "max_inputs": "int",
-        "require_transcript": "bool", "schema": "any",
+        "tools": _TEXTS,
+        "capabilities": Field("dict of lists of strings", {}),
+        "workspace_roots": _TEXTS,
+        "side_effect_level": _TEXT,
+        "recursion_limit": _INT,
+        "tool_arg_constraints": Field("list of dicts", [], _CONSTRAINT),
+        "tool_annotations": Field("dict of dicts", {}),
+    }
+)
+
+APPROVAL_POLICY: Shape[ApprovalLists] = Shape(
+    all_of(_TEXTS, "auto_approve auto_deny require_approval write_path_allowlist")
+)
+
+_TURN_POLICY: Shape[TurnPolicy] = Shape(
+    {
+        "require_action_or_yield": Field("bool", False),
+        "allow_done_sentinel": Field("bool", True),
+        "max_prose_chars": _INT,
+    }
+)
+
+MODEL_POLICY: Shape[ModelPolicy] = Shape(
+    {
+        **all_of(_TEXT, "provider model model_tier"),
+        "temperature": _NUMBER,
+        "max_tokens": _INT,
+        "max_iterations": Field("int", 16),
+        "max_nudges": Field("int", 3),
+        **all_of(_TEXT, "nudge tool_examples"),
+        **all_of(Field("list of strings"), "stop_after_successful_tools require_successful_tools"),
+        "turn_policy": Field("dict", None, _TURN_POLICY),
+        **all_of(_TEXT, "tool_format native_tool_fallback"),
     },
-    {"input_kinds": [], "output_kinds": []},
+    dict.fromkeys(
+        ("session_id", "skills", "skill_match", "permissions", "command_policy", "policy",
+         "post_turn_callback", "task_ledger"),
+        "any",
+    ),
+    open=True,
 )  # fmt: skip
 
-_KIND_LISTS = ("include_kinds", "exclude_kinds", "prioritize_kinds", "pinned_ids", "include_stages")
+AUTO_COMPACT: Shape[AutoCompact] = Shape(
+    {
+        "enabled": Field("bool", False),
+        **all_of(_INT, "token_threshold tool_output_max_chars"),
+        "compact_strategy": _TEXT,
+        "hard_limit_tokens": _INT,
+        "hard_limit_strategy": _TEXT,
+    },
+    {
+        "compact_keep_last": "int",
+        "keep_last": "int",
+        **dict.fromkeys(
+            ("summarize_prompt", "compress_callback", "mask_callback", "custom_compactor"), "any"
+        ),
+    },
+    open=True,
+)
+
+CONTEXT_POLICY: Shape[ContextPolicy] = Shape(
+    {
+        **all_of(_INT, "max_artifacts max_tokens reserve_tokens"),
+        **all_of(_TEXTS, "include_kinds exclude_kinds prioritize_kinds pinned_ids include_stages"),
+        **all_of(_FLAG, "prefer_recent prefer_fresh"),
+        "render": _TEXT,
+    }
+)
+
+RETRY_POLICY: Shape[RetryPolicy] = Shape(
+    {
+        "max_attempts": Field("int", 1),
+        **all_of(_FLAG, "verify repair"),
+        "backoff_ms": _INT,
+        "backoff_multiplier": _NUMBER,
+    }
+)
+
+CONTRACT: Shape[Contract] = Shape(
+    {
+        **all_of(_TEXTS, "input_kinds output_kinds"),
+        **all_of(_INT, "min_inputs max_inputs"),
+        "require_transcript": _FLAG,
+        "schema": _ANY,
+    }
+)
+
+BRANCH_SEMANTICS: Shape[BranchSemantics] = Shape(
+    all_of(
+        _TEXT,
+        "success failure verify_pass verify_fail condition_true condition_false loop_continue loop_exit "
+        "escalation",
+    )
+)
+
+MAP_POLICY: Shape[MapPolicy] = Shape(
+    {
+        "items": _LIST,
+        **all_of(_TEXT, "item_artifact_kind output_kind"),
+        **all_of(_INT, "max_items max_concurrent"),
+    }
+)
+
+JOIN_POLICY: Shape[JoinPolicy] = Shape(
+    {
+        "strategy": Field("string", "all"),
+        "require_all_inputs": Field("bool", False),
+        "min_completed": _INT,
+    }
+)
+
+REDUCE_POLICY: Shape[ReducePolicy] = Shape(
+    {
+        "strategy": Field("string", "concat"),
+        "separator": Field("string", "\n\n"),
+        "output_kind": _TEXT,
+    }
+)
+
+ESCALATION_POLICY: Shape[EscalationPolicy] = Shape(all_of(_TEXT, "level queue reason"))
 
 #: The policies that only nodes have, by field.
-POLICIES: Mapping[str, Shape] = {
-    "model_policy": Shape(
-        {
-            "provider": "string", "model": "string", "model_tier": "string", "temperature": "number",
-            "max_tokens": "int", "max_iterations": "int", "max_nudges": "int", "nudge": "string",
-            "tool_examples": "string", "stop_after_successful_tools": _LIST,
-            "require_successful_tools": _LIST, "turn_policy": "dict", "tool_format": "string",
-            "native_tool_fallback": "string",
-        },
-        {"max_iterations": 16, "max_nudges": 3},
-        {
-            "session_id": "any", "skills": "any", "skill_match": "any", "permissions": "any",
-            "command_policy": "any", "policy": "any", "post_turn_callback": "any", "task_ledger": "any",
-        },
-        open=True,
-    ),
-    "auto_compact": Shape(
-        {
-            "enabled": "bool", "token_threshold": "int", "tool_output_max_chars": "int",
-            "compact_strategy": "string", "hard_limit_tokens": "int", "hard_limit_strategy": "string",
-        },
-        {"enabled": False},
-        {
-            "compact_keep_last": "int", "keep_last": "int", "summarize_prompt": "any",
-            "compress_callback": "any", "mask_callback": "any", "custom_compactor": "any",
-        },
-        open=True,
-    ),
-    "context_policy": Shape(
-        {
-            "max_artifacts": "int", "max_tokens": "int", "reserve_tokens": "int",
-            **dict.fromkeys(_KIND_LISTS, _LIST),
-            "prefer_recent": "bool", "prefer_fresh": "bool", "render": "string",
-        },
-        {key: [] for key in _KIND_LISTS},
-    ),
-    "retry_policy": Shape(
-        {
-            "max_attempts": "int", "verify": "bool", "repair": "bool", "backoff_ms": "int",
-            "backoff_multiplier": "number",
-        },
-        {"max_attempts": 1},
-    ),
-    "input_contract": _CONTRACT,
-    "output_contract": _CONTRACT,
-    "branch_semantics": Shape(
-        dict.fromkeys(
-            ("success", "failure", "verify_pass", "verify_fail", "condition_true", "condition_false",
-             "loop_continue", "loop_exit", "escalation"),
-            "string",
-        )
-    ),
-    "map_policy": Shape(
-        {
-            "items": "list", "item_artifact_kind": "string", "output_kind": "string", "max_items": "int",
-            "max_concurrent": "int",
-        },
-        {"items": []},
-    ),
-    "join_policy": Shape(
-        {"strategy": "string", "require_all_inputs": "bool", "min_completed": "int"},
-        {"strategy": "all", "require_all_inputs": False},
-    ),
-    "reduce_policy": Shape(
-        {"strategy": "string", "separator": "string", "output_kind": "string"},
-        {"strategy": "concat", "separator": "\n\n"},
-    ),
-    "escalation_policy": Shape({"level": "string", "queue": "string", "reason": "string"}),
-}  # fmt: skip
+POLICIES: Mapping[str, Shape[Any]] = {
+    "model_policy": MODEL_POLICY,
+    "auto_compact": AUTO_COMPACT,
+    "context_policy": CONTEXT_POLICY,
+    "retry_policy": RETRY_POLICY,
+    "input_contract": CONTRACT,
+    "output_contract": CONTRACT,
+    "branch_semantics": BRANCH_SEMANTICS,
+    "map_policy": MAP_POLICY,
+    "join_policy": JOIN_POLICY,
+    "reduce_policy": REDUCE_POLICY,
+    "escalation_policy": ESCALATION_POLICY,
+}
 
 #: What the keys of a policy may be called instead.
 ALIASES: Mapping[str, Mapping[str, str]] = {

@@ -12,9 +12,10 @@ from harnpy.workflow.graph.validate import validate
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
+    from harnpy.workflow.graph.graph_types import Graph
 
 
-def inspect(graph: Dict, ceiling: Any) -> Dict:
+def inspect(graph: Graph, ceiling: Any) -> Dict:
     """A normalised graph with what is to be said of it. Raises `MisuseError` for the ceiling."""
     return {
         "graph": graph,
@@ -24,7 +25,7 @@ def inspect(graph: Dict, ceiling: Any) -> Dict:
     }
 
 
-def policy_report(graph: Dict, ceiling: Any) -> Dict:
+def policy_report(graph: Graph, ceiling: Any) -> Dict:
     """The policies of a normalised graph and its nodes beside the ceiling. Raises `MisuseError`."""
     limit = read_ceiling(ceiling)
     return {
@@ -38,7 +39,7 @@ def policy_report(graph: Dict, ceiling: Any) -> Dict:
     }
 
 
-def diff(left: Dict, right: Dict, effects: Effects) -> Dict:
+def diff(left: Graph, right: Graph, effects: Effects) -> Dict:
     """Whether two normalised graphs differ as data: functions don't count."""
     changed = effects.to_json(left) != effects.to_json(right)
     return {"changed": changed, "left": left, "right": right}

@@ -6,19 +6,36 @@ tool: that stays the object that it is.
 
 from __future__ import annotations
 
-from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 from harnpy.reading.strict import read_fields
 from harnpy.session.resize.policy import STRATEGIES
-from harnpy.workflow.graph import graph_shapes
+from harnpy.workflow.graph.graph_shapes import (
+    ALIASES,
+    APPROVAL_POLICY,
+    AUDIT_ENTRY,
+    CAPABILITY_POLICY,
+    EDGE,
+    GRAPH,
+    MODEL_POLICY,
+    NODE,
+    POLICIES,
+)
+from harnpy.workflow.shapes import made, read
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
-    from harnpy.workflow.graph.graph_shapes import Shape
+    from harnpy.workflow.graph.graph_types import (
+        ApprovalLists,
+        CapabilityPolicy,
+        Edge,
+        Graph,
+        ModelPolicy,
+        Node,
+    )
 
 
 STAGE, VERIFY = "stage", "verify"
@@ -27,18 +44,17 @@ _VERIFICATION = ("assert_text", "command", "expect_status", "expect_text")
 _MODEL_KEYS = ("provider", "model", "model_tier", "temperature", "max_tokens")
 _NODE_KEYS = ("mode", "done_sentinel")
 _STRATEGY_KEYS = ("compact_strategy", "hard_limit_strategy")
-_DATA = (str, int, float, list, dict, type(None))
 
 
-def normalise_graph(given: Any, effects: Effects) -> Dict:
+def normalise_graph(given: Any, effects: Effects) -> Graph:
     """The graph in a dict, or an empty one of nil. Raises `MisuseError`."""
     given = {} if given is None else given
-    graph = _read(given, graph_shapes.GRAPH, "")
-    nodes = graph["nodes"] or _shorthand_nodes(given)
-    edges = graph["edges"] or ([] if graph["nodes"] else _shorthand_edges(nodes))
+    graph = read(GRAPH, given)
+    nodes: Dict = graph["nodes"] or _shorthand_nodes(given)
+    edges: list[Any] = graph["edges"] or ([] if graph["nodes"] else _shorthand_edges(nodes))
     return {
         **graph,
-        "_type": graph["_type"] or graph_shapes.GRAPH.defaults["_type"],
+        "_type": graph["_type"] or GRAPH.fields["_type"].default,
         "id": graph["id"] or f"workflow_{effects.new_id()}",
         "version": graph["version"] or 1,
         "entry": graph["entry"] or min(nodes, default="act"),
@@ -47,19 +63,21 @@ def normalise_graph(given: Any, effects: Effects) -> Dict:
         "capability_policy": capability_policy(graph["capability_policy"], "capability_policy"),
         "approval_policy": approval_policy(graph["approval_policy"], "approval_policy"),
         "audit_log": [
-            _read(entry, graph_shapes.AUDIT_ENTRY, f"audit_log[{index}]")
+            read(AUDIT_ENTRY, entry, f"audit_log[{index}]")
             for index, entry in enumerate(graph["audit_log"] or [])
         ],
     }
 
 
-def normalise_node(given: Any, id: str) -> Dict:
+def normalise_node(given: Any, id: str) -> Node:
     """The node of that id with every key. Raises `MisuseError`."""
     path = f"nodes.{id}"
-    node = {**_read(given, graph_shapes.NODE, path), "id": id}
+    part: Any = read(NODE, given, path)
+    for field in POLICIES:
+        part[field] = node_policy(field, part[field], f"{path}.{field}")
+    node: Node = part
+    node["id"] = id
     node["kind"] = node["kind"] or STAGE
-    for field in graph_shapes.POLICIES:
-        node[field] = node_policy(field, node[field], f"{path}.{field}")
     node["capability_policy"] = capability_policy(node["capability_policy"], f"{path}.capability_policy")
     node["approval_policy"] = approval_policy(node["approval_policy"], f"{path}.approval_policy")
     contract = node["output_contract"]
@@ -67,71 +85,50 @@ def normalise_node(given: Any, id: str) -> Dict:
     return node
 
 
-def normalise_edge(given: Any, path: str) -> Dict:
+def normalise_edge(given: Any, path: str) -> Edge:
     """The edge with every key; no branch is nil. Raises `MisuseError`."""
-    edge = _read(given, graph_shapes.EDGE, path)
+    edge = read(EDGE, given, path)
     return {**edge, "branch": edge["branch"] or None}
 
 
-def node_policy(field: str, given: Any, path: str) -> Dict:
-    """One of the policies in `shapes.POLICIES` with every key. Raises `MisuseError`."""
-    shape, aliases = graph_shapes.POLICIES[field], graph_shapes.ALIASES.get(field, {})
+def node_policy(field: str, given: Any, path: str) -> Any:
+    """One of the policies in `POLICIES` with every key. Raises `MisuseError`."""
+    shape, aliases = POLICIES[field], ALIASES.get(field, {})
     given = {} if given is None else given
-    policy = _read(given, shape, path)
+    policy = read(shape, given, path)
     for alias, key in aliases.items():
         if isinstance(given, dict) and given.get(key) is None and given.get(alias) is not None:
-            policy[key] = read_fields(given, {alias: shape.types[key]}, path)[alias]
-    if field == "model_policy" and policy["turn_policy"] is not None:
-        policy["turn_policy"] = _read(policy["turn_policy"], graph_shapes.TURN_POLICY, f"{path}.turn_policy")
+            policy[key] = read_fields(given, {alias: shape.kinds[key]}, path)[alias]
     if field == "retry_policy":
         policy["max_attempts"] = policy["max_attempts"] or 1
     if field in ("join_policy", "reduce_policy"):
-        policy["strategy"] = policy["strategy"] or shape.defaults["strategy"]
+        policy["strategy"] = policy["strategy"] or shape.fields["strategy"].default
     for key in _STRATEGY_KEYS if field == "auto_compact" else ():
         policy[key] = policy[key] if policy[key] in STRATEGIES else None
     return policy
 
 
-def capability_policy(given: Any, path: str) -> Dict:
+def capability_policy(given: Any, path: str) -> CapabilityPolicy:
     """A capability policy with every key. Raises `MisuseError`."""
-    policy = _read({} if given is None else given, graph_shapes.CAPABILITY_POLICY, path)
-    inside = f"{path}.tool_arg_constraints" if path else "tool_arg_constraints"
-    policy["tool_arg_constraints"] = [
-        _read(constraint, graph_shapes.CONSTRAINT, f"{inside}[{index}]", required=("tool",))
-        for index, constraint in enumerate(policy["tool_arg_constraints"])
-    ]
-    return policy
+    return read(CAPABILITY_POLICY, {} if given is None else given, path)
 
 
-def approval_policy(given: Any, path: str) -> Dict:
+def approval_policy(given: Any, path: str) -> ApprovalLists:
     """An approval policy with every key. Raises `MisuseError`."""
-    return _read({} if given is None else given, graph_shapes.APPROVAL_POLICY, path)
+    return read(APPROVAL_POLICY, {} if given is None else given, path)
 
 
-def is_plain_model_policy(policy: Dict) -> bool:
+def is_plain_model_policy(policy: ModelPolicy) -> bool:
     """Whether a normalised model policy says nothing of its own."""
-    return policy == node_policy("model_policy", None, "")
+    return policy == made(MODEL_POLICY, {})
 
 
-def given_policy(policy: Dict) -> Dict | None:
+def given_policy(policy: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """A normalised capability or approval policy; None when it says nothing."""
     return policy if any(value not in (None, [], {}) for value in policy.values()) else None
 
 
-def _read(given: Any, shape: Shape, path: str, required: tuple[str, ...] = ()) -> Dict:
-    read = read_fields(given, shape.types, path, required)
-    for key, default in shape.defaults.items():
-        if read[key] is None:
-            read[key] = deepcopy(default)
-    for key, value in read_fields(given, shape.passed, path).items():
-        if value is not None:
-            read[key] = value
-    if shape.open:
-        read |= {key: value for key, value in given.items() if not isinstance(value, _DATA)}
-    return read
-
-
-def _output_kind(node: Mapping[str, Any]) -> str:
+def _output_kind(node: Node) -> str:
     """The kind of artifact that a node of this kind makes."""
     made: dict[str, str] = {
         "verify": "verification_result",

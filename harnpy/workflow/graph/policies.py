@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from harnpy.reading.dicts import Dict
+    from harnpy.workflow.graph.graph_types import Graph, Node
 
 
 #: The ceiling where the host gives none.
@@ -36,13 +37,13 @@ def read_ceiling(given: Any) -> Policy:
         return read_policy(capability_policy(given, ""))
 
 
-def stage_policy(ceiling: Policy, graph: Dict, node: Dict) -> Policy:
+def stage_policy(ceiling: Policy, graph: Graph, node: Node) -> Policy:
     """What holds while a normalised node is at work. Raises `PolicyError`."""
     of_graph, of_node = read_policy(graph["capability_policy"]), read_policy(node["capability_policy"])
     return ceiling.intersect(of_graph).intersect(of_node).intersect(tools_policy(node))
 
 
-def tools_policy(node: Dict) -> Policy:
+def tools_policy(node: Node) -> Policy:
     """The policy that the node's tools imply; nothing unless one of them has `policy` metadata."""
     entries = tool_entries(with_granted_tools(node)["tools"])
     said = {entry["name"]: entry["policy"] for entry in entries if isinstance(entry.get("policy"), dict)}
@@ -57,7 +58,7 @@ def tools_policy(node: Dict) -> Policy:
     )
 
 
-def with_granted_tools(node: Dict) -> Dict:
+def with_granted_tools(node: Node) -> Node:
     """The node with only those tools in its registry that its own policy names."""
     granted, tools = node["capability_policy"]["tools"], node["tools"]
     if not granted or tools is None:
@@ -66,7 +67,7 @@ def with_granted_tools(node: Dict) -> Dict:
     return {**node, "tools": {**tools, "tools": entries} if is_registry(tools) else entries}
 
 
-def stage_approval(outer: ApprovalPolicy | None, graph: Dict, node: Dict) -> ApprovalPolicy | None:
+def stage_approval(outer: ApprovalPolicy | None, graph: Graph, node: Node) -> ApprovalPolicy | None:
     """The approval policy that holds while a normalised node is at work; None is none at all."""
     inner = [read_approval_policy(given_policy(owner["approval_policy"])) for owner in (graph, node)]
     given = [policy for policy in (outer, *inner) if policy is not None]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.rules.policy import PolicyError, read_policy
 from harnpy.agent.tools import surface
@@ -12,16 +12,17 @@ from harnpy.llm.tools import tool_entries
 from harnpy.workflow.graph.policies import BUILT_IN, stage_policy, tools_policy, with_granted_tools
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from harnpy.agent.rules.policy import Policy
     from harnpy.reading.dicts import Dict
+    from harnpy.workflow.graph.graph_types import Edge, Graph, Node
 
 
 _BRANCHES = ("true", "false")
 
 
-def validate(graph: Dict, ceiling: Policy | None = None) -> Dict:
+def validate(graph: Graph, ceiling: Policy | None = None) -> Dict:
     """``{valid, errors, warnings, reachable_nodes}`` of a normalised graph under a ceiling."""
     ceiling = BUILT_IN if ceiling is None else ceiling
     reachable = _reachable(graph)
@@ -36,12 +37,12 @@ def validate(graph: Dict, ceiling: Policy | None = None) -> Dict:
     }
 
 
-def outgoing(graph: Dict, id: str) -> list[Dict]:
+def outgoing(graph: Graph, id: str) -> list[Edge]:
     """The edges that leave a node."""
     return [edge for edge in graph["edges"] if edge["from"] == id]
 
 
-def _reachable(graph: Dict) -> set[str]:
+def _reachable(graph: Graph) -> set[str]:
     found: set[str] = set()
     waiting = [graph["entry"]]
     targets: dict[str, list[str]] = {}
@@ -55,7 +56,7 @@ def _reachable(graph: Dict) -> set[str]:
     return found
 
 
-def _misplaced(graph: Dict) -> Iterator[str]:
+def _misplaced(graph: Graph) -> Iterator[str]:
     """Names that no node has."""
     nodes = graph["nodes"]
     if graph["entry"] not in nodes:
@@ -66,7 +67,7 @@ def _misplaced(graph: Dict) -> Iterator[str]:
                 yield f"edge.{end} references unknown node: {edge[end]}"
 
 
-def _misshapen(graph: Dict) -> Iterator[str]:
+def _misshapen(graph: Graph) -> Iterator[str]:
     """Nodes that lack what their kind needs."""
     for id, node in graph["nodes"].items():
         contract, kind, edges = node["input_contract"], node["kind"], outgoing(graph, id)
@@ -82,7 +83,7 @@ def _misshapen(graph: Dict) -> Iterator[str]:
             yield f"node {id}: map nodes require items, item_artifact_kind, or input_contract.input_kinds"
 
 
-def _doubtful(graph: Dict) -> Iterator[str]:
+def _doubtful(graph: Graph) -> Iterator[str]:
     """Nodes that may do something else than their author thought."""
     for id, node in graph["nodes"].items():
         incoming = sum(edge["to"] == id for edge in graph["edges"])
@@ -95,7 +96,7 @@ def _doubtful(graph: Dict) -> Iterator[str]:
             )
 
 
-def _exceeding(graph: Dict, ceiling: Policy) -> Iterator[str]:
+def _exceeding(graph: Graph, ceiling: Policy) -> Iterator[str]:
     """Policies that ask for more than the ceiling grants."""
     try:
         ceiling.intersect(read_policy(graph["capability_policy"]))
@@ -110,7 +111,7 @@ def _exceeding(graph: Dict, ceiling: Policy) -> Iterator[str]:
             yield f"node {id}: {error}"
 
 
-def _tool_surfaces(graph: Dict, ceiling: Policy) -> tuple[list[str], list[str]]:
+def _tool_surfaces(graph: Graph, ceiling: Policy) -> tuple[list[str], list[str]]:
     """What is odd about the tools of the nodes: errors and warnings."""
     errors: list[str] = []
     warnings: list[str] = []
@@ -125,9 +126,10 @@ def _tool_surfaces(graph: Dict, ceiling: Policy) -> tuple[list[str], list[str]]:
     return errors, warnings
 
 
-def _of_tools(graph: Dict, node: Dict, ceiling: Policy) -> list[Dict]:
+def _of_tools(graph: Graph, node: Node, ceiling: Policy) -> list[Dict]:
     if not tool_entries(node["tools"]):
         return []
+    policy: Mapping[str, Any]
     try:
         policy = policy_dict(stage_policy(ceiling, graph, node))
     except PolicyError:  # the run will say so, or `_exceeding` has

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harnpy.reading.dicts import Dict
+    from harnpy.workflow.records.record_types import ChildRun, RunRecord, StageRecord, Transition
 
 
 CONDITION = "condition"
@@ -22,14 +23,15 @@ class ActionGraph:
     """Draws the graph of one run again and again; a node or edge that is the same is the same object."""
 
     def __init__(self) -> None:
-        self._nodes: Kept[Dict] = Kept()
+        self._stages: Kept[StageRecord, Dict] = Kept()
+        self._workers: Kept[ChildRun, Dict] = Kept()
         self._edges: dict[tuple[str, str, str, str | None], Dict] = {}
 
-    def draw(self, run: Dict) -> tuple[list[Dict], list[Dict]]:
+    def draw(self, run: RunRecord) -> tuple[list[Dict], list[Dict]]:
         """Nodes (the run, what triggered it, stages in order, workers) and edges."""
         return list(self._draw_nodes(run)), list(self._draw_edges(run))
 
-    def _draw_nodes(self, run: Dict) -> Iterator[Dict]:
+    def _draw_nodes(self, run: RunRecord) -> Iterator[Dict]:
         trigger, former = _trigger(run), as_text(run["metadata"].get("replay_of_event_id"))
         trace_id = None if trigger is None else trigger.get("trace_id")
         yield _node(
@@ -45,11 +47,11 @@ class ActionGraph:
                 outcome="replayed_from", metadata={},
             )  # fmt: skip
         for stage in run["stages"]:
-            yield self._nodes.of(stage, lambda each: _stage_node(each, run["id"], trace_id))
+            yield self._stages.of(stage, lambda each: _stage_node(each, run["id"], trace_id))
         for child in run["child_runs"]:
-            yield self._nodes.of(child, lambda each: _worker_node(each, trace_id))
+            yield self._workers.of(child, lambda each: _worker_node(each, trace_id))
 
-    def _draw_edges(self, run: Dict) -> Iterator[Dict]:
+    def _draw_edges(self, run: RunRecord) -> Iterator[Dict]:
         root, trigger = f"run:{run['id']}", _trigger(run)
         start, entry = root, "entry"
         if trigger is not None:
@@ -83,24 +85,24 @@ class ActionGraph:
 class _Stages:
     """Which stage a transition comes from, and which one it led to: the first of its node after that."""
 
-    def __init__(self, stages: list[Dict]) -> None:
+    def __init__(self, stages: list[StageRecord]) -> None:
         self._stages = stages
         self.places = {stage["id"]: place for place, stage in enumerate(stages)}
         self._of_node: dict[str, list[int]] = {}
         for place, stage in enumerate(stages):
             self._of_node.setdefault(stage["node_id"], []).append(place)
 
-    def source(self, step: Dict) -> Dict | None:
-        place = self.places.get(step["from_stage_id"])
+    def source(self, step: Transition) -> StageRecord | None:
+        place = self.places.get(step["from_stage_id"] or "")
         return None if place is None else self._stages[place]
 
-    def target(self, step: Dict) -> Dict | None:
+    def target(self, step: Transition) -> StageRecord | None:
         places = self._of_node.get(step["to_node_id"], [])
-        index = bisect_right(places, self.places.get(step["from_stage_id"], -1))
+        index = bisect_right(places, self.places.get(step["from_stage_id"] or "", -1))
         return self._stages[places[index]] if index < len(places) else None
 
 
-def _trigger(run: Dict) -> Dict | None:
+def _trigger(run: RunRecord) -> Dict | None:
     event = run["metadata"].get("trigger_event")
     return event if isinstance(event, dict) and as_text(event.get("id")) else None
 
@@ -122,7 +124,7 @@ def _trigger_node(event: Dict, trace_id: Any) -> Dict:
     )
 
 
-def _stage_node(stage: Dict, run_id: str, trace_id: Any) -> Dict:
+def _stage_node(stage: StageRecord, run_id: str, trace_id: Any) -> Dict:
     worker = _worker_id(stage)
     told = {"stage_kind": stage["kind"], "branch": stage["branch"], "worker_id": worker}
     return _node(
@@ -140,7 +142,7 @@ def _stage_node(stage: Dict, run_id: str, trace_id: Any) -> Dict:
     )
 
 
-def _worker_id(stage: Dict) -> str | None:
+def _worker_id(stage: StageRecord) -> str | None:
     """The worker that a stage was delegated to."""
     id = stage["metadata"].get("worker_id")
     if id is None:
@@ -148,7 +150,7 @@ def _worker_id(stage: Dict) -> str | None:
     return id if isinstance(id, str) else None
 
 
-def _worker_node(child: Dict, trace_id: Any) -> Dict:
+def _worker_node(child: ChildRun, trace_id: Any) -> Dict:
     told = {key: child[key] for key in ("worker_id", "run_id", "run_path", "status")}
     return _node(
         f"worker:{child['worker_id']}",

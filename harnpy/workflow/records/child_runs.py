@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harnpy.reading.lenient import as_dict, as_text
-from harnpy.workflow.records.record_shapes import CHILD_RUN, EXECUTION, made, read
+from harnpy.workflow.records.record_shapes import CHILD_RUN, EXECUTION
+from harnpy.workflow.shapes import made, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from harnpy.reading.dicts import Dict
+    from harnpy.workflow.records.record_types import ChildRun, StageRecord
 
 
-def completed(known: Iterable[Dict], stages: Sequence[Dict]) -> list[Dict]:
+def completed(known: Iterable[ChildRun], stages: Sequence[StageRecord]) -> list[ChildRun]:
     """The child runs that are known, and those of the stages' workers. What a worker's handle says fills in
     what is unset. An entry to which nothing is new stays the same object."""
     children = {child["worker_id"]: child for child in known}
@@ -21,13 +22,14 @@ def completed(known: Iterable[Dict], stages: Sequence[Dict]) -> list[Dict]:
         told = _of_stage(stage)
         if told is not None:
             child = children.setdefault(told["worker_id"], told)
-            news = {key: value for key, value in told.items() if child[key] in (None, "")}
+            known_fields: dict[str, Any] = {**child}
+            news = {key: value for key, value in told.items() if known_fields[key] in (None, "")}
             if any(value not in (None, "") for value in news.values()):
-                children[told["worker_id"]] = {**child, **news}
+                children[told["worker_id"]] = made(CHILD_RUN, {**known_fields, **news})
     return list(children.values())
 
 
-def _of_stage(stage: Dict) -> Dict | None:
+def _of_stage(stage: StageRecord) -> ChildRun | None:
     handle = as_dict(stage["metadata"].get("worker"))
     if not as_text(handle.get("id")):
         return None

@@ -8,18 +8,20 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from harnpy.workflow.records.record_shapes import CLARIFICATION, made
+from harnpy.workflow.records.record_shapes import CLARIFICATION
+from harnpy.workflow.shapes import made
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from harnpy.reading.dicts import Dict
+    from harnpy.agent.people.requests import Question
+    from harnpy.workflow.records.record_types import ExpectedQuestion
 
 
 _WORD = re.compile(r"[^\W_]+")
 
 
-def failures(questions: Sequence[Dict], given: Dict | None) -> Iterator[str]:
+def failures(questions: Sequence[Question], given: ExpectedQuestion | None) -> Iterator[str]:
     """Why the questions are not what was expected."""
     wanted = given or made(CLARIFICATION, {})
     least = max(1, wanted["min_questions"] or 0)
@@ -35,7 +37,7 @@ def failures(questions: Sequence[Dict], given: Dict | None) -> Iterator[str]:
         yield f"no clarifying question matched fixture; actual questions: {shown}"
 
 
-def _matches(prompt: str, wanted: Dict) -> bool:
+def _matches(prompt: str, wanted: ExpectedQuestion) -> bool:
     accepted = [text for text in (wanted["expected_question"], *wanted["accepted_questions"]) if text]
     said = _words(prompt)
     return (

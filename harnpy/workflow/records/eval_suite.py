@@ -11,37 +11,39 @@ from harnpy.workflow.documents import names_its_file, read_document
 from harnpy.workflow.records.record import normalised
 from harnpy.workflow.records.record_diff import baseline_failure, diff
 from harnpy.workflow.records.record_files import load
-from harnpy.workflow.records.record_shapes import Field, read
 from harnpy.workflow.records.replay_fixture import evaluate, fixture_of, read_fixture
+from harnpy.workflow.shapes import Field, Shape, all_of, list_of, read
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
+    from harnpy.workflow.records.record_types import ReplayFixture, RunRecord, SuiteCase, SuiteManifest
 
 
 MANIFEST = "eval_suite_manifest"
-_CASE = {
-    **dict.fromkeys(("label", "fixture_path", "compare_to"), Field("string")),
-    "run_path": Field("string", ""),
-}
-_MANIFEST = {
-    "_type": Field("string", MANIFEST),
-    "id": Field("string", ""),
-    **dict.fromkeys(("name", "base_dir"), Field("string")),
-    "cases": Field("list", [], _CASE),
-}
+_CASE: Shape[SuiteCase] = Shape(
+    {**all_of(Field("string"), "label fixture_path compare_to"), "run_path": Field("string", "")}
+)
+_MANIFEST: Shape[SuiteManifest] = Shape(
+    {
+        "_type": Field("string", MANIFEST),
+        "id": Field("string", ""),
+        **all_of(Field("string"), "name base_dir"),
+        "cases": list_of(_CASE),
+    }
+)
 
 
-def read_manifest(given: Any, caller: str, effects: Effects) -> Dict:
+def read_manifest(given: Any, caller: str, effects: Effects) -> SuiteManifest:
     """A manifest with every key. Raises `MisuseError` in the name of ``caller``."""
     with errors_after(f"{caller} parse error at "):
         manifest = read(_MANIFEST, given)
     return {**manifest, "_type": MANIFEST, "id": manifest["id"] or f"eval_suite_{effects.new_id()}"}
 
 
-def run_manifest(manifest: Dict, effects: Effects) -> Dict:
+def run_manifest(manifest: SuiteManifest, effects: Effects) -> Dict:
     """The report of a manifest's cases. Raises `MisuseError` for a file that can't be read."""
     return report([_manifest_case(case, manifest["base_dir"], effects) for case in manifest["cases"]])
 
@@ -59,16 +61,16 @@ def report(cases: list[Dict]) -> Dict:
 
 
 @names_its_file
-def load_fixture(path: str, effects: Effects) -> Dict:
+def load_fixture(path: str, effects: Effects) -> ReplayFixture:
     """The replay fixture in a file. Raises `MisuseError`."""
     given = read_document(path, "replay fixture", effects)
     with errors_after("failed to parse replay fixture: "):
         return read_fixture(given, "replay fixture")
 
 
-def own_fixture(run: Dict, effects: Effects) -> Dict:
+def own_fixture(run: RunRecord, effects: Effects) -> ReplayFixture:
     """The fixture that a record keeps, else the one that it gives."""
-    stored: Dict | None = run["replay_fixture"]
+    stored = run["replay_fixture"]
     return fixture_of(run, effects) if stored is None else stored
 
 
@@ -81,7 +83,7 @@ def _item_case(item: Any, effects: Effects) -> Dict:
     return case_report(run, known, None, path if isinstance(path, str) else run["persisted_path"])
 
 
-def _manifest_case(case: Dict, base: str | None, effects: Effects) -> Dict:
+def _manifest_case(case: SuiteCase, base: str | None, effects: Effects) -> Dict:
     if not case["run_path"]:
         raise MisuseError("eval suite case is missing run_path")
 
@@ -99,7 +101,7 @@ def _manifest_case(case: Dict, base: str | None, effects: Effects) -> Dict:
     return {**judged, "pass": not failures, "failures": failures, "comparison": comparison}
 
 
-def case_report(run: Dict, fixture: Dict, label: str | None, path: str | None) -> Dict:
+def case_report(run: RunRecord, fixture: ReplayFixture, label: str | None, path: str | None) -> Dict:
     """One run, judged."""
     return {
         "run_id": run["id"],

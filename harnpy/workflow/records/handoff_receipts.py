@@ -11,6 +11,8 @@ from harnpy.workflow.artifacts import artifact
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
+    from harnpy.workflow.artifacts.artifact_types import Artifact
+    from harnpy.workflow.records.record_types import RunRecord
 
 
 _RECEIPT = "run_receipt"
@@ -22,7 +24,7 @@ def read_handoffs(given: list[Any], effects: Effects) -> list[Dict]:
     return [_normal(item, effects, f"handoffs[{index}]") for index, item in enumerate(given)]
 
 
-def synchronise(run: Dict, effects: Effects) -> None:
+def synchronise(run: RunRecord, effects: Effects) -> None:
     """Bring the run's `handoffs` and `artifacts` into step. What doesn't change stays the same object."""
     found = (item["data"] for item in run["artifacts"] if item["kind"] == artifact.HANDOFF)
     merged: dict[str, Dict] = {}
@@ -53,7 +55,7 @@ def _merged(own: Dict, other: Dict) -> Dict:
     return {**own, **unset, "receipt_links": links}
 
 
-def _with_receipt(handoff: Dict, run: Dict) -> Dict:
+def _with_receipt(handoff: Dict, run: RunRecord) -> Dict:
     """The handoff with the run that it belongs to, and with a link to the record of that run."""
     label = run["workflow_name"] or run["workflow_id"]
     link = {"kind": _RECEIPT, "label": label or None, "run_id": run["id"], "path": run["persisted_path"]}
@@ -70,15 +72,15 @@ def _is_of_run(link: Dict, run_id: str) -> bool:
     return (link["kind"], link["run_id"]) == (_RECEIPT, run_id)
 
 
-def _rewritten(item: Dict, merged: dict[str, Dict], effects: Effects) -> Dict:
+def _rewritten(item: Artifact, merged: dict[str, Dict], effects: Effects) -> Artifact:
     """The artifact with its handoff as it is now."""
     if item["kind"] != artifact.HANDOFF or item["data"] == merged[item["data"]["id"]]:
         return item
-    told = {**item, "data": merged[item["data"]["id"]], "estimated_tokens": None}
+    told: Artifact = {**item, "data": merged[item["data"]["id"]], "estimated_tokens": None}
     return {**artifact.normalised(told, effects), "title": item["title"]}
 
 
-def _holder(handoff: Dict, effects: Effects) -> Dict:
+def _holder(handoff: Dict, effects: Effects) -> Artifact:
     """An artifact for a handoff that has none."""
     return artifact.normalised(
         {

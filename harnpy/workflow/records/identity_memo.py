@@ -10,19 +10,18 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harnpy.reading.dicts import Dict
 
-
+P = TypeVar("P")
 T = TypeVar("T")
 
 
-class Kept(Generic[T]):
+class Kept(Generic[P, T]):
     """Results by the parts that they were made of. They are kept as well: nothing else gets their ids."""
 
     def __init__(self) -> None:
-        self._made: dict[int, tuple[Dict, T]] = {}
+        self._made: dict[int, tuple[P, T]] = {}
 
-    def of(self, part: Dict, make: Callable[[Dict], T]) -> T:
+    def of(self, part: P, make: Callable[[P], T]) -> T:
         """What ``make`` has made of ``part``, the first time that it was asked for."""
         known = self._made.get(id(part))
         if known is None:

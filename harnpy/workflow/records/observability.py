@@ -13,12 +13,14 @@ from harnpy.reading.lenient import as_dict, as_dicts, dicts_at
 from harnpy.workflow.records.action_graph import ActionGraph
 from harnpy.workflow.records.identity_memo import Kept
 from harnpy.workflow.records.planner_rounds import daemon_event, planner_round
+from harnpy.workflow.shapes import only
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
+    from harnpy.workflow.records.record_types import ChildRun, RunRecord, StageRecord
 
 
 VERSION = 4
@@ -33,7 +35,7 @@ _COMPACTION = (
 )  # fmt: skip
 
 
-def observability(run: Dict, effects: Effects) -> Dict:
+def observability(run: RunRecord, effects: Effects) -> Dict:
     """The `observability` of a record."""
     return Observer(effects).observe(run)
 
@@ -54,11 +56,11 @@ class Observer:
     def __init__(self, effects: Effects) -> None:
         self._effects = effects
         self._graph = ActionGraph()
-        self._stages: Kept[_Parts] = Kept()
-        self._lineage: Kept[Dict] = Kept()
+        self._stages: Kept[StageRecord, _Parts] = Kept()
+        self._lineage: Kept[ChildRun, Dict] = Kept()
         self._last: tuple[Any, list[Dict], list[Dict]] | None = None
 
-    def observe(self, run: Dict) -> Dict:
+    def observe(self, run: RunRecord) -> Dict:
         parts = [self._stages.of(stage, _parts) for stage in run["stages"]]
         pointers, compactions = self._of_transcript(run["transcript"])
         rounds = [each for part in parts for each in part.planner_rounds]
@@ -92,7 +94,7 @@ class Observer:
         return self._last[1:]
 
 
-def _parts(stage: Dict) -> _Parts:
+def _parts(stage: StageRecord) -> _Parts:
     transcript, location = stage["transcript"], f"run.stages[{stage['node_id']}].transcript"
     label = f"{stage['node_id']} transcript"
     return _Parts(
@@ -104,8 +106,8 @@ def _parts(stage: Dict) -> _Parts:
     )
 
 
-def _lineage(child: Dict) -> Dict:
-    return {key: child[key] for key in _LINEAGE}
+def _lineage(child: ChildRun) -> Dict:
+    return only(child, _LINEAGE)
 
 
 # Transcripts.
@@ -139,7 +141,7 @@ def _sidecar(record: str | None, effects: Effects) -> list[Dict]:
     ]
 
 
-def _compactions(transcript: Any, location: str, stage: Dict | None) -> Iterator[Dict]:
+def _compactions(transcript: Any, location: str, stage: StageRecord | None) -> Iterator[Dict]:
     if not isinstance(transcript, dict):
         return
     listed = as_dicts(transcript.get("assets"))
@@ -165,7 +167,7 @@ def _compactions(transcript: Any, location: str, stage: Dict | None) -> Iterator
 # Verification.
 
 
-def _verification(stage: Dict) -> list[Dict]:
+def _verification(stage: StageRecord) -> list[Dict]:
     verification = stage["verification"]
     if stage["kind"] != "verify" and verification is None:
         return []
@@ -187,7 +189,7 @@ def verdict_of(verification: Any) -> bool | None:
     return next((value for value in said if isinstance(value, bool)), None)
 
 
-def _passed(stage: Dict) -> bool | None:
+def _passed(stage: StageRecord) -> bool | None:
     verdict = verdict_of(stage["verification"])
     if verdict is not None:
         return verdict

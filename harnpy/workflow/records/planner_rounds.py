@@ -8,6 +8,7 @@ from harnpy.reading.lenient import as_dict
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
+    from harnpy.workflow.records.record_types import StageRecord
 
 
 #: The counts of a round, by what the trace of an agent's result calls them.
@@ -24,7 +25,7 @@ _COUNTS = {
 }
 
 
-def planner_round(stage: Dict) -> list[Dict]:
+def planner_round(stage: StageRecord) -> list[Dict]:
     """The round of a stage whose agent did anything."""
     for result in _results(stage):
         trace, ledger = result["trace"], result.get("task_ledger")
@@ -50,7 +51,7 @@ def planner_round(stage: Dict) -> list[Dict]:
     return []
 
 
-def daemon_event(stage: Dict) -> list[Dict]:
+def daemon_event(stage: StageRecord) -> list[Dict]:
     """How a stage's daemon ended, if its agent was one: a daemon's result says where its state lies."""
     return [
         {
@@ -64,7 +65,7 @@ def daemon_event(stage: Dict) -> list[Dict]:
     ]
 
 
-def _results(stage: Dict) -> list[Dict]:
+def _results(stage: StageRecord) -> list[Dict]:
     """The results of agents in the stage's artifacts."""
     found = [as_dict(artifact["data"]) for artifact in stage["artifacts"]]
     return [data for data in found if isinstance(data.get("trace"), dict)]

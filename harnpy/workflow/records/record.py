@@ -15,17 +15,26 @@ from harnpy.workflow.artifacts import artifact
 from harnpy.workflow.records import child_runs, handoff_receipts
 from harnpy.workflow.records.observability import observability
 from harnpy.workflow.records.plain_json import plain
-from harnpy.workflow.records.record_shapes import ATTEMPT, CHECKPOINT, RUN, STAGE, TRANSITION, made, read
+from harnpy.workflow.records.record_shapes import ATTEMPT, CHECKPOINT, RUN, STAGE, TRANSITION
 from harnpy.workflow.records.replay_fixture import fixture_of
+from harnpy.workflow.shapes import made, read
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harnpy.reading.dicts import Dict
+    from harnpy.agent.people.requests import Question
     from harnpy.session.effects import Effects
+    from harnpy.workflow.artifacts.artifact_types import Artifact
+    from harnpy.workflow.records.record_types import (
+        Attempt,
+        Checkpoint,
+        RunRecord,
+        StageRecord,
+        Transition,
+    )
 
     #: From the id of a run to the questions that it has asked people: dicts as in `hitl_questions`.
-    QuestionsOf = Callable[[str], list[Dict]]
+    QuestionsOf = Callable[[str], list[Question]]
 
 RUNNING = "running"
 START, STAGE_COMPLETE, FINALIZE = "start", "stage_complete", "finalize"
@@ -34,29 +43,29 @@ START, STAGE_COMPLETE, FINALIZE = "start", "stage_complete", "finalize"
 # What an executor puts together.
 
 
-def new_run(id: str, effects: Effects, **fields: Any) -> Dict:
+def new_run(id: str, effects: Effects, **fields: Any) -> RunRecord:
     """The record of a run that starts now; ``fields`` as in 08 §8.1."""
     known = {"status": RUNNING, "started_at": rfc3339(effects.now()), "root_run_id": id, **fields}
     return made(RUN, {"id": id, **known})
 
 
-def new_stage(**fields: Any) -> Dict:
+def new_stage(**fields: Any) -> StageRecord:
     """The record of a stage; ``fields`` as in 08 §8.1."""
     return made(STAGE, fields)
 
 
-def new_attempt(**fields: Any) -> Dict:
+def new_attempt(**fields: Any) -> Attempt:
     """One of the attempts of a stage; ``fields`` as in 08 §8.1."""
     return made(ATTEMPT, fields)
 
 
-def new_transition(effects: Effects, **fields: Any) -> Dict:
+def new_transition(effects: Effects, **fields: Any) -> Transition:
     """A step from one stage to the next, taken now."""
     known = {"id": effects.new_id(), "timestamp": rfc3339(effects.now()), **fields}
     return made(TRANSITION, known)
 
 
-def new_checkpoint(effects: Effects, **fields: Any) -> Dict:
+def new_checkpoint(effects: Effects, **fields: Any) -> Checkpoint:
     """Where a run stands now. ``reason`` is one of `START`, `STAGE_COMPLETE`, `FINALIZE`."""
     known = {"id": effects.new_id(), "persisted_at": rfc3339(effects.now()), **fields}
     known["completed_nodes"] = sorted(known.get("completed_nodes", ()))
@@ -66,12 +75,12 @@ def new_checkpoint(effects: Effects, **fields: Any) -> Dict:
 # What a dict says.
 
 
-def no_questions(run_id: str) -> list[Dict]:
+def no_questions(run_id: str) -> list[Question]:
     """For records that tell of all their questions themselves."""
     return []
 
 
-def normalised(given: Any, effects: Effects, asked: QuestionsOf = no_questions) -> Dict:
+def normalised(given: Any, effects: Effects, asked: QuestionsOf = no_questions) -> RunRecord:
     """The record in a dict, with what can be told from the rest filled in. Raises `MisuseError`."""
     run = read_run(given, effects)
     run["_type"] = "run_record"
@@ -87,7 +96,7 @@ def normalised(given: Any, effects: Effects, asked: QuestionsOf = no_questions) 
     return run
 
 
-def derive(run: Dict, effects: Effects, asked: QuestionsOf = no_questions) -> None:
+def derive(run: RunRecord, effects: Effects, asked: QuestionsOf = no_questions) -> None:
     """Bring what other parts tell up to date: questions, child runs, handoffs."""
     known = {question["request_id"] for question in run["hitl_questions"]}
     run["hitl_questions"] += [each for each in asked(run["id"]) if each["request_id"] not in known]
@@ -95,7 +104,7 @@ def derive(run: Dict, effects: Effects, asked: QuestionsOf = no_questions) -> No
     handoff_receipts.synchronise(run, effects)
 
 
-def read_run(given: Any, effects: Effects) -> Dict:
+def read_run(given: Any, effects: Effects) -> RunRecord:
     """The record as the dict has it: every key, nothing made up. Raises `MisuseError`."""
     with errors_after("run_record parse error at "):
         run = read(RUN, plain(given, effects))
@@ -106,7 +115,7 @@ def read_run(given: Any, effects: Effects) -> Dict:
     return run
 
 
-def _artifacts(given: list[Any], path: str, effects: Effects) -> list[Dict]:
+def _artifacts(given: list[Any], path: str, effects: Effects) -> list[Artifact]:
     artifacts = []
     for index, item in enumerate(given):
         place = f"{path}[{index}]"

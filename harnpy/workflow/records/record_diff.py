@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
+    from harnpy.workflow.records.record_types import RunRecord, StageRecord
 
 
 _MISSING = {"left": "stage missing from left run", "right": "stage missing from right run"}
@@ -49,14 +50,15 @@ _SECTIONS = {
 _LISTS = {"verification": "verification_outcomes"}
 
 
-def diff(left: Dict, right: Dict, effects: Effects) -> Dict:
+def diff(left: RunRecord, right: RunRecord, effects: Effects) -> Dict:
     """What changes from ``left`` to ``right``."""
     stages = list(_stage_diffs(left, right))
     tools = list(_tool_diffs(left, right))
     observed = list(_observability_diffs(_observed(left, effects), _observed(right, effects)))
     deltas = {
-        f"{name}_count_delta": len(right[f"{name}s"]) - len(left[f"{name}s"])
-        for name in ("transition", "artifact", "checkpoint")
+        "transition_count_delta": len(right["transitions"]) - len(left["transitions"]),
+        "artifact_count_delta": len(right["artifacts"]) - len(left["artifacts"]),
+        "checkpoint_count_delta": len(right["checkpoints"]) - len(left["checkpoints"]),
     }
     changed = left["status"] != right["status"]
     return {
@@ -83,7 +85,7 @@ def baseline_failure(path: str, difference: Dict) -> list[str]:
 # Stages.
 
 
-def _stage_diffs(left: Dict, right: Dict) -> Iterator[Dict]:
+def _stage_diffs(left: RunRecord, right: RunRecord) -> Iterator[Dict]:
     before, after = ({stage["node_id"]: stage for stage in run["stages"]} for run in (left, right))
     for node in sorted(before.keys() | after.keys()):
         if node not in before:
@@ -96,14 +98,14 @@ def _stage_diffs(left: Dict, right: Dict) -> Iterator[Dict]:
                 yield {"node_id": node, "change": "changed", "details": details}
 
 
-def _stage_details(before: Dict, after: Dict) -> Iterator[str]:
+def _stage_details(before: StageRecord, after: StageRecord) -> Iterator[str]:
     old, new = _shown_stage(before), _shown_stage(after)
     for name in old:
         if old[name] != new[name]:
             yield f"{name}: {old[name]} -> {new[name]}"
 
 
-def _shown_stage(stage: Dict) -> Dict:
+def _shown_stage(stage: StageRecord) -> Dict:
     """What counts of a stage, as details show it."""
     return {
         "status": stage["status"],
@@ -117,7 +119,7 @@ def _shown_stage(stage: Dict) -> Dict:
 # Tools.
 
 
-def _tool_diffs(left: Dict, right: Dict) -> Iterator[Dict]:
+def _tool_diffs(left: RunRecord, right: RunRecord) -> Iterator[Dict]:
     before, after = _results(left), _results(right)
     for tool, args_hash in sorted(before.keys() | after.keys()):
         results = before.get((tool, args_hash)), after.get((tool, args_hash))
@@ -131,7 +133,7 @@ def _tool_diffs(left: Dict, right: Dict) -> Iterator[Dict]:
             }
 
 
-def _results(run: Dict) -> dict[tuple[str, str], Any]:
+def _results(run: RunRecord) -> dict[tuple[str, str], Any]:
     recordings = run["tool_recordings"]
     return {(each["tool_name"], each["args_hash"]): each["result"] for each in recordings}
 
@@ -139,7 +141,7 @@ def _results(run: Dict) -> dict[tuple[str, str], Any]:
 # Observability.
 
 
-def _observed(run: Dict, effects: Effects) -> Dict:
+def _observed(run: RunRecord, effects: Effects) -> Dict:
     stored: Dict | None = run["observability"]
     return observability(run, effects) if stored is None else stored
 

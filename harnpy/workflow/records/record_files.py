@@ -16,9 +16,9 @@ from harnpy.workflow.records.record import derive, no_questions, normalised, rea
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
     from harnpy.workflow.records.record import QuestionsOf
+    from harnpy.workflow.records.record_types import RunRecord
 
 
 VARIABLE = "HARN_RUN_DIR"
@@ -38,7 +38,9 @@ def default_path(id: str, effects: Effects) -> str:
     return os.path.join(run_directory(effects), f"{id}.json")
 
 
-def save(given: Any, effects: Effects, path: str | None = None, asked: QuestionsOf = no_questions) -> Dict:
+def save(
+    given: Any, effects: Effects, path: str | None = None, asked: QuestionsOf = no_questions
+) -> RunRecord:
     """Write a record to its file; the record as it stands there, `persisted_path` included.
 
     Raises `MisuseError`.
@@ -53,7 +55,7 @@ def save(given: Any, effects: Effects, path: str | None = None, asked: Questions
 
 
 @names_its_file
-def load(path: str, effects: Effects) -> Dict:
+def load(path: str, effects: Effects) -> RunRecord:
     """The record in a file. Raises `MisuseError`."""
     given = read_document(path, "run record", effects)
     with errors_after("failed to parse run record: "):

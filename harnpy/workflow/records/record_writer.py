@@ -21,10 +21,11 @@ from harnpy.workflow.records.record import derive
 from harnpy.workflow.records.record_files import write
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
+    from harnpy.workflow.records.record_types import RunRecord
 
     WhenIdle = Callable[[Callable[[], None]], None]
 
@@ -42,7 +43,7 @@ class RunWriter:
     """``run`` is a record with every key (`new_run`); the executor adds to it and calls `checkpoint`, and at
     the end `save`. ``when_idle(act)`` acts when the program waits for something, or at once."""
 
-    def __init__(self, run: Dict, path: str, effects: Effects, when_idle: WhenIdle = at_once) -> None:
+    def __init__(self, run: RunRecord, path: str, effects: Effects, when_idle: WhenIdle = at_once) -> None:
         self.run = run
         self.path = path
         self._effects = effects
@@ -85,7 +86,7 @@ class RunWriter:
     def _text(self) -> str:
         """The record's text. What can be told from its parts (`observability`, `child_runs`, handoffs) is
         brought up to date in it, and what JSON can't hold is taken out."""
-        run = self.run
+        run: Any = self.run
         run["persisted_path"] = self.path
         for key, value in run.items():
             if _is_list_of_parts(value):
@@ -117,12 +118,12 @@ class _Texts:
         """How many items at the beginning of a list of the record are in its text already."""
         return self._list(key, 1).settled(items)
 
-    def of_record(self, run: Dict) -> str:
+    def of_record(self, run: Mapping[str, Any]) -> str:
         pieces: list[str] = []
         self._object(run, 0, pieces)
         return "".join(pieces)
 
-    def _object(self, value: Dict, level: int, pieces: list[str]) -> None:
+    def _object(self, value: Mapping[str, Any], level: int, pieces: list[str]) -> None:
         """Add the pieces of the record, or of its observability."""
         margin = "\n" + "  " * level
         before = f"{{{margin}  "

@@ -7,20 +7,22 @@ from typing import TYPE_CHECKING, Any
 from harnpy.reading.strict import errors_after
 from harnpy.session.effects import rfc3339
 from harnpy.workflow.records import clarifying
-from harnpy.workflow.records.record_shapes import FIXTURE, made, read
+from harnpy.workflow.records.record_shapes import FIXTURE
+from harnpy.workflow.shapes import made, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
+    from harnpy.workflow.records.record_types import ReplayFixture, RunRecord, StageAssertion, StageRecord
 
 
 REPLAY, CLARIFYING = "replay", "clarifying_question"
 _SNIPPET = 80
 
 
-def fixture_of(run: Dict, effects: Effects) -> Dict:
+def fixture_of(run: RunRecord, effects: Effects) -> ReplayFixture:
     """The fixture that this run passes: an assertion for the last stage of every node."""
     return made(
         FIXTURE,
@@ -36,19 +38,19 @@ def fixture_of(run: Dict, effects: Effects) -> Dict:
     )
 
 
-def read_fixture(given: Any, caller: str) -> Dict:
+def read_fixture(given: Any, caller: str) -> ReplayFixture:
     """A fixture with every key. Raises `MisuseError` in the name of ``caller``."""
     with errors_after(f"{caller} parse error at "):
         return read(FIXTURE, given, "fixture")
 
 
-def evaluate(run: Dict, fixture: Dict) -> Dict:
+def evaluate(run: RunRecord, fixture: ReplayFixture) -> Dict:
     """`{pass, failures, stage_count}`. What a fixture leaves empty is not expected of the run."""
     failures = list(_failures(run, fixture))
     return {"pass": not failures, "failures": failures, "stage_count": len(run["stages"])}
 
 
-def _assertion(stage: Dict) -> Dict:
+def _assertion(stage: StageRecord) -> StageAssertion:
     return {
         "node_id": stage["node_id"],
         "expected_status": stage["status"],
@@ -59,11 +61,11 @@ def _assertion(stage: Dict) -> Dict:
     }
 
 
-def _by_node(run: Dict) -> dict[str, Dict]:
+def _by_node(run: RunRecord) -> dict[str, StageRecord]:
     return {stage["node_id"]: stage for stage in run["stages"]}
 
 
-def _failures(run: Dict, fixture: Dict) -> Iterator[str]:
+def _failures(run: RunRecord, fixture: ReplayFixture) -> Iterator[str]:
     yield from _mismatch("run status", fixture["expected_status"], run["status"])
     stages = _by_node(run)
     for assertion in fixture["stage_assertions"]:
@@ -79,7 +81,7 @@ def _failures(run: Dict, fixture: Dict) -> Iterator[str]:
         yield f"unknown eval_kind '{kind}'"
 
 
-def _stage_failures(stage: Dict, assertion: Dict) -> Iterator[str]:
+def _stage_failures(stage: StageRecord, assertion: StageAssertion) -> Iterator[str]:
     name = f"stage {stage['node_id']}"
     yield from _mismatch(f"{name} status", assertion["expected_status"], stage["status"])
     yield from _mismatch(f"{name} outcome", assertion["expected_outcome"], stage["outcome"])

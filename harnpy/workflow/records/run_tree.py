@@ -10,6 +10,7 @@ from harnpy.workflow.records.record_files import load
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
+    from harnpy.workflow.records.record_types import ChildRun
 
 
 def load_tree(path: str, effects: Effects, above: tuple[str, ...] = ()) -> Dict:
@@ -20,7 +21,7 @@ def load_tree(path: str, effects: Effects, above: tuple[str, ...] = ()) -> Dict:
     return {"run": run, "children": [_subtree(child, effects, lineage) for child in run["child_runs"]]}
 
 
-def _subtree(child: Dict, effects: Effects, above: tuple[str, ...]) -> Dict:
+def _subtree(child: ChildRun, effects: Effects, above: tuple[str, ...]) -> Dict:
     path = child["run_path"]
     if path and _whole(path, effects) not in above and effects.exists(_whole(path, effects)):
         return load_tree(path, effects, above)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harnpy.workflow.bundle.redactor import without_secrets
 from harnpy.workflow.report import parts
@@ -12,24 +12,25 @@ from harnpy.workflow.report.page import page
 from harnpy.workflow.report.run_report import figures_of, known, name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from harnpy.reading.dicts import Dict
+    from harnpy.workflow.records.record_types import RunRecord
 
 
-def html_diff(left: Dict, right: Dict, diff: Dict) -> str:
+def html_diff(left: Mapping[str, Any], right: Mapping[str, Any], diff: Mapping[str, Any]) -> str:
     """One HTML document that shows what `run_record_diff(left, right)` found, secrets masked."""
-    left, right, diff = known(left), known(right), without_secrets(diff)
-    name = name_of(right)
-    verdict = "identical" if diff["identical"] else "different"
+    before, after, found = known(left), known(right), without_secrets(diff)
+    name = name_of(after)
+    verdict = "identical" if found["identical"] else "different"
     header = joined(
         element("div", element("h1", name), parts.pill(verdict), class_="title"),
-        element("div", _run("Before", left), _run("After", right), class_="two"),
+        element("div", _run("Before", before), _run("After", after), class_="two"),
     )
-    return page(f"{name} – two runs compared", "Two runs compared", header, _sections(left, right, diff))
+    return page(f"{name} – two runs compared", "Two runs compared", header, _sections(before, after, found))
 
 
-def _run(side: str, run: Dict) -> Markup:
+def _run(side: str, run: RunRecord) -> Markup:
     head = element("header", element("h3", side), parts.pill(run["status"]))
     return element(
         "article",
@@ -40,7 +41,7 @@ def _run(side: str, run: Dict) -> Markup:
     )
 
 
-def _sections(left: Dict, right: Dict, diff: Dict) -> Iterator[tuple[str, Markup]]:
+def _sections(left: RunRecord, right: RunRecord, diff: Dict) -> Iterator[tuple[str, Markup]]:
     if diff["identical"]:
         yield "", parts.callout(parts.GOOD, "The same stages, outcomes, branches, tools and results.")
     yield _changes("Stages", [_stage(change, left, right) for change in diff["stage_diffs"]])
@@ -64,7 +65,7 @@ def _observed(changes: Sequence[Dict]) -> Markup:
     return parts.section("Observed", table, id="observed") if rows else Markup()
 
 
-def _counts(left: Dict, right: Dict, diff: Dict) -> Markup:
+def _counts(left: Mapping[str, Any], right: Mapping[str, Any], diff: Dict) -> Markup:
     rows = [
         (
             f"{what.capitalize()}s",
@@ -80,7 +81,7 @@ def _counts(left: Dict, right: Dict, diff: Dict) -> Markup:
     return parts.section("Counts", table, id="counts") if rows else Markup()
 
 
-def _stage(change: Dict, left: Dict, right: Dict) -> Markup:
+def _stage(change: Dict, left: RunRecord, right: RunRecord) -> Markup:
     mood = {"added": parts.GOOD, "removed": parts.BAD}.get(change["change"], parts.WAITING)
     said = [_said(run, change["node_id"]) for run in (left, right)]
     texts = None
@@ -102,7 +103,7 @@ def _stage(change: Dict, left: Dict, right: Dict) -> Markup:
     )
 
 
-def _said(run: Dict, node_id: str) -> str | None:
+def _said(run: RunRecord, node_id: str) -> str | None:
     """The visible text of the last stage of a node; None if it was never entered."""
     texts = [stage["visible_text"] or "" for stage in run["stages"] if stage["node_id"] == node_id]
     return texts[-1] if texts else None

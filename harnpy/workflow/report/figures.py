@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 NONE = "–"
 
@@ -45,7 +48,7 @@ def moment(stamp: Any) -> float | None:
     return (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp() * 1000
 
 
-def elapsed(part: dict[str, Any]) -> float | None:
+def elapsed(part: Mapping[str, Any]) -> float | None:
     """How long something took that has a beginning and an end."""
     started, finished = moment(part.get("started_at")), moment(part.get("finished_at"))
     return None if started is None or finished is None else max(0.0, finished - started)

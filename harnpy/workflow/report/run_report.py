@@ -9,7 +9,7 @@ from harnpy.session.effects import Effects
 from harnpy.workflow.bundle.redactor import without_secrets
 from harnpy.workflow.bundle.tool_calls import tool_calls as calls_of
 from harnpy.workflow.records.plain_json import plain
-from harnpy.workflow.records.record_shapes import RUN, read
+from harnpy.workflow.records.record_shapes import RUN
 from harnpy.workflow.report import parts
 from harnpy.workflow.report.conversation import conversation
 from harnpy.workflow.report.figures import clock, count, duration, elapsed, money, plural
@@ -19,53 +19,54 @@ from harnpy.workflow.report.run_sections import artifacts, checkpoints, child_ru
 from harnpy.workflow.report.stage_cards import stage_card, why_failed
 from harnpy.workflow.report.timeline import timeline
 from harnpy.workflow.report.tool_call_list import tool_calls
+from harnpy.workflow.shapes import read
 from harnpy.workflow.viz.pictures import run_chart
 from harnpy.workflow.viz.svg import svg
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
-    from harnpy.reading.dicts import Dict
+    from harnpy.workflow.records.record_types import RunRecord, StageRecord
 
 
-def html_report(run: Dict) -> str:
+def html_report(run: Mapping[str, Any]) -> str:
     """One HTML document that shows a run record, secrets masked.
 
     Raises `MisuseError` for a field of the record that has a wrong type.
     """
-    run = known(run)
-    name = name_of(run)
-    return page(f"{name} – {run['status']}", "Workflow run", _header(run, name), _sections(run))
+    record = known(run)
+    name = name_of(record)
+    return page(f"{name} – {record['status']}", "Workflow run", _header(record, name), _sections(record))
 
 
-def known(run: Dict) -> Dict:
+def known(run: Mapping[str, Any]) -> RunRecord:
     """The record with every key and no secrets."""
-    masked: Dict = without_secrets(read(RUN, plain(run, Effects())))
+    masked: RunRecord = without_secrets(read(RUN, plain(run, Effects())))
     return masked
 
 
-def name_of(run: Dict) -> str:
+def name_of(run: RunRecord) -> str:
     return str(run["workflow_name"] or run["workflow_id"] or run["id"] or "run")
 
 
-def figures_of(run: Dict) -> list[tuple[str, Any]]:
+def figures_of(run: RunRecord) -> list[tuple[str, Any]]:
     """What a run took: time, money, tokens."""
-    usage = run["usage"] or {}
-    tokens = (usage.get("input_tokens") or 0, usage.get("output_tokens") or 0)
+    usage = run["usage"]
+    tokens = (usage["input_tokens"], usage["output_tokens"]) if usage else (0, 0)
     return [
         ("Duration", duration(elapsed(run))),
-        ("Cost", money(usage.get("total_cost"))),
+        ("Cost", money(usage and usage["total_cost"])),
         (
             "Tokens",
             joined(count(tokens[0]), element("small", " in "), count(tokens[1]), element("small", " out")),
         ),
-        ("Model calls", count(usage.get("call_count"))),
+        ("Model calls", count(usage and usage["call_count"])),
         ("Stages", count(len(run["stages"]))),
     ]
 
 
-def _header(run: Dict, name: str) -> Markup:
-    models = ", ".join((run["usage"] or {}).get("models") or [])
+def _header(run: RunRecord, name: str) -> Markup:
+    models = ", ".join(run["usage"]["models"] if run["usage"] else ())
     small = [
         ("Run", parts.mono(run["id"]) if run["id"] else None),
         ("Started", clock(run["started_at"]) if run["started_at"] else None),
@@ -81,7 +82,7 @@ def _header(run: Dict, name: str) -> Markup:
     )
 
 
-def _trouble(run: Dict) -> Markup | None:
+def _trouble(run: RunRecord) -> Markup | None:
     """What went wrong, before anything else: most readers have come for it."""
     stages = list(enumerate(run["stages"], 1))
     failed = [(at, stage) for at, stage in stages if stage["status"] == "failed"]
@@ -103,17 +104,19 @@ def _trouble(run: Dict) -> Markup | None:
     )
 
 
-def _mended(at: int, stage: Dict, stages: list[tuple[int, Dict]]) -> tuple[int, Dict] | None:
+def _mended(
+    at: int, stage: StageRecord, stages: list[tuple[int, StageRecord]]
+) -> tuple[int, StageRecord] | None:
     """The last time that the same node was entered afterwards, if it went well then."""
     later = [(place, other) for place, other in stages[at:] if other["node_id"] == stage["node_id"]]
     return later[-1] if later and later[-1][1]["status"] != "failed" else None
 
 
-def _to_stage(at: int, stage: Dict) -> Markup:
+def _to_stage(at: int, stage: StageRecord) -> Markup:
     return element("a", f"{at} {stage['node_id']}", href=f"#stage-{at}")
 
 
-def _sections(run: Dict) -> Iterator[tuple[str, Markup]]:
+def _sections(run: RunRecord) -> Iterator[tuple[str, Markup]]:
     calls = calls_of(run)
     if run["stages"]:
         yield "Timeline", parts.section("Timeline", timeline(run), id="timeline")
@@ -140,7 +143,7 @@ def _sections(run: Dict) -> Iterator[tuple[str, Markup]]:
     yield "Rest", _rest(run)
 
 
-def _path(run: Dict) -> Markup:
+def _path(run: RunRecord) -> Markup:
     """The chart as a picture of its own, so that its style and this page's leave each other alone."""
     drawn = svg(run_chart(run), f"The path of {name_of(run)}")
     source = b64encode(drawn.encode("utf-8", "replace")).decode()
@@ -163,21 +166,21 @@ def _path(run: Dict) -> Markup:
     return element("div", element("div", picture, class_="picture", tabindex="0"), told, class_="path")
 
 
-def _rest(run: Dict) -> Markup:
+def _rest(run: RunRecord) -> Markup:
+    rest = {
+        "Handoffs": run["handoffs"],
+        "Policy": run["policy"],
+        "Execution": run["execution"],
+        "Replay fixture": run["replay_fixture"],
+        "Metadata": run["metadata"],
+    }
     folded = [
         conversation(run["transcript"], "The run's own transcript"),
         parts.folded("Trace spans", spans(run["trace_spans"]), note=count(len(run["trace_spans"])))
         if run["trace_spans"]
         else None,
-        *(
-            parts.folded(title, parts.value(run[key]))
-            for key, title in (
-                ("handoffs", "Handoffs"), ("policy", "Policy"), ("execution", "Execution"),
-                ("replay_fixture", "Replay fixture"), ("metadata", "Metadata"),
-            )
-            if run[key]
-        ),
-    ]  # fmt: skip
+        *(parts.folded(title, parts.value(value)) for title, value in rest.items() if value),
+    ]
     return (
         parts.section("Rest", element("div", folded, class_="more-of-it"), id="rest")
         if any(folded)

@@ -12,7 +12,9 @@ from harnpy.workflow.report.markup import Markup, element
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from harnpy.agent.people.requests import Question
     from harnpy.reading.dicts import Dict
+    from harnpy.workflow.records.record_types import ChildRun, RunRecord, TraceSpan, UsageRecord
 
 
 #: What of an agent's result stands with its stage already.
@@ -58,11 +60,11 @@ def _brief(data: Any) -> Any:
     }
 
 
-def child_runs(children: Sequence[Dict]) -> Markup:
+def child_runs(children: Sequence[ChildRun]) -> Markup:
     return _section("Child runs", [_child(child) for child in children], count(len(children)))
 
 
-def _child(child: Dict) -> Markup:
+def _child(child: ChildRun) -> Markup:
     return element(
         "article",
         element(
@@ -83,7 +85,7 @@ def _child(child: Dict) -> Markup:
     )
 
 
-def questions(asked: Sequence[Dict]) -> Markup:
+def questions(asked: Sequence[Question]) -> Markup:
     items = [
         element(
             "li",
@@ -101,7 +103,7 @@ def questions(asked: Sequence[Dict]) -> Markup:
     )
 
 
-def usage(run: Dict) -> Markup:
+def usage(run: RunRecord) -> Markup:
     """Per stage and in total."""
     heads = ("Stage", "Input tokens", "Output tokens", "Calls", "Model time", "Cost", "Models")
     used = [(stage["node_id"], stage["usage"]) for stage in run["stages"] if stage["usage"]]
@@ -112,7 +114,7 @@ def usage(run: Dict) -> Markup:
     return parts.section("Usage", parts.table(heads, rows, heads[1:6], total), id="usage")
 
 
-def _used(name: str, spent: Dict) -> Sequence[str]:
+def _used(name: str, spent: UsageRecord) -> Sequence[str]:
     return (
         name,
         count(spent["input_tokens"]),
@@ -124,7 +126,7 @@ def _used(name: str, spent: Dict) -> Sequence[str]:
     )
 
 
-def checkpoints(run: Dict) -> Markup:
+def checkpoints(run: RunRecord) -> Markup:
     heads = ("Reason", "Completed", "Ready", "Saved")
     rows = [
         (
@@ -138,7 +140,7 @@ def checkpoints(run: Dict) -> Markup:
     return _section("Checkpoints", [parts.table(heads, rows)] if rows else [], count(len(rows)))
 
 
-def spans(traced: Sequence[Dict]) -> Markup:
+def spans(traced: Sequence[TraceSpan]) -> Markup:
     heads = ("Kind", "Name", "Took")
     rows = [(span["kind"], span["name"], duration(span["duration_ms"])) for span in traced]
     return parts.table(heads, rows, ("Took",))

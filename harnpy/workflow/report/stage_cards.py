@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from harnpy.reading.dicts import Dict
+    from harnpy.workflow.records.record_types import StageRecord
 
 
 #: What of a stage's metadata has a place of its own on the card.
@@ -28,7 +29,7 @@ _PROMPTS = {
 _SHOWN = {*_PROMPTS, "error", "verification_contracts"}
 
 
-def stage_card(number: int, stage: Dict, calls: Sequence[Dict]) -> Markup:
+def stage_card(number: int, stage: StageRecord, calls: Sequence[Dict]) -> Markup:
     told = found_wanting(stage) or stage["status"] != "failed"
     why = element("strong", "Error "), element("span", why_failed(stage))
     return element(
@@ -43,31 +44,31 @@ def stage_card(number: int, stage: Dict, calls: Sequence[Dict]) -> Markup:
     )
 
 
-def why_failed(stage: Dict) -> str:
+def why_failed(stage: StageRecord) -> str:
     """The records of all stages with the branch `failed` give the same error; their outcomes tell more."""
     outcome = (stage["outcome"] or "failed").replace("_", " ")
     return outcome if stage["branch"] == "failed" else str(stage["metadata"].get("error") or outcome)
 
 
-def found_wanting(stage: Dict) -> bool:
+def found_wanting(stage: StageRecord) -> bool:
     """Whether a stage failed by its verification, which says more than the error does."""
     return stage["branch"] == "failed" and verification(stage) is not None
 
 
-def _said(stage: Dict) -> Markup:
+def _said(stage: StageRecord) -> Markup:
     said = stage["visible_text"]
     if not said:
         return element("p", "No visible text.", class_="note")
     return parts.code(said) if stage["kind"] == "verify" else parts.prose(said)
 
 
-def _head(number: int, stage: Dict) -> Markup:
-    usage = stage["usage"] or {}
-    tokens = (usage.get("input_tokens") or 0) + (usage.get("output_tokens") or 0)
+def _head(number: int, stage: StageRecord) -> Markup:
+    usage = stage["usage"]
+    tokens = usage["input_tokens"] + usage["output_tokens"] if usage else 0
     spent = parts.apart(
         duration(elapsed(stage)) if elapsed(stage) is not None else None,
         plural(tokens, "token") if tokens else None,
-        money(usage["total_cost"]) if usage.get("total_cost") else None,
+        money(usage["total_cost"]) if usage and usage["total_cost"] else None,
         plural(len(stage["attempts"]), "attempt") if len(stage["attempts"]) > 1 else None,
     )
     ended = parts.apart(
@@ -84,7 +85,7 @@ def _head(number: int, stage: Dict) -> Markup:
     )
 
 
-def verification(stage: Dict) -> Markup | None:
+def verification(stage: StageRecord) -> Markup | None:
     """The checks of a stage and their outcome; nothing where nothing was checked."""
     found = stage["verification"]
     if not isinstance(found, dict) or found.get("kind") == "none":
@@ -114,7 +115,7 @@ def _short(given: Any) -> str:
     return line if len(line) <= 200 else line[:199] + "…"
 
 
-def _command(stage: Dict) -> Markup | None:
+def _command(stage: StageRecord) -> Markup | None:
     """The command that verified, with its status."""
     for artifact in as_dicts(stage["artifacts"]):
         data = as_dict(artifact.get("data"))
@@ -124,7 +125,7 @@ def _command(stage: Dict) -> Markup | None:
     return None
 
 
-def _folded(stage: Dict, calls: Sequence[Dict]) -> Iterator[Markup]:
+def _folded(stage: StageRecord, calls: Sequence[Dict]) -> Iterator[Markup]:
     metadata = stage["metadata"]
     for key, title in _PROMPTS.items():
         said = metadata.get(key)

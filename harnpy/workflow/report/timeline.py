@@ -9,13 +9,13 @@ from harnpy.workflow.report.markup import Markup, element
 from harnpy.workflow.report.parts import pill
 
 if TYPE_CHECKING:
-    from harnpy.reading.dicts import Dict
+    from harnpy.workflow.records.record_types import RunRecord, StageRecord
 
 
 _LEAST_PERCENT = 0.6
 
 
-def timeline(run: Dict) -> Markup:
+def timeline(run: RunRecord) -> Markup:
     """The bars of all stages of a record; a stage without times has none."""
     stages = run["stages"]
     starts = [moment(stage["started_at"]) for stage in stages]
@@ -33,7 +33,7 @@ def timeline(run: Dict) -> Markup:
     return element("div", element("ol", rows, class_="timeline"), scale)
 
 
-def _row(number: int, stage: Dict, start: float | None, first: float, span: float) -> Markup:
+def _row(number: int, stage: StageRecord, start: float | None, first: float, span: float) -> Markup:
     took = elapsed(stage)
     bar = None
     if start is not None and took is not None:
@@ -52,7 +52,7 @@ def _row(number: int, stage: Dict, start: float | None, first: float, span: floa
     )
 
 
-def kind_of(stage: Dict) -> str:
+def kind_of(stage: StageRecord) -> str:
     """How a bar is drawn: a failure, a verification, or any other work."""
     if stage["status"] == "failed":
         return "failed"

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from harnpy.agent.runtime import Runtime
     from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
+    from harnpy.workflow.artifacts.artifact_types import Artifact
+    from harnpy.workflow.graph.graph_types import Node
 
 
 class Briefing(NamedTuple):
@@ -24,7 +26,7 @@ class Briefing(NamedTuple):
     context: str
     contracts: Sequence[Dict]
     rendered_contracts: str
-    selected: Sequence[Dict]
+    selected: Sequence[Artifact]
 
     def as_dict(self) -> Dict:
         """What the stage's result says of it."""
@@ -41,10 +43,10 @@ class Briefing(NamedTuple):
 
 def brief(
     runtime: Runtime,
-    node: Dict,
+    node: Node,
     session_id: str,
     task: str,
-    artifacts: Sequence[Dict],
+    artifacts: Sequence[Artifact],
     contracts: Sequence[Dict],
 ) -> Briefing:
     """What a node goes by. Raises `MisuseError` for one that can't begin with what there is."""
@@ -56,7 +58,7 @@ def brief(
     return Briefing(prompt, node["system"], context, contracts, rendered, selected)
 
 
-def _context(node: Dict, selected: list[Dict], effects: Effects) -> str:
+def _context(node: Node, selected: list[Artifact], effects: Effects) -> str:
     """The artifacts as the prompt shows them: whole, or what the node's assembler chooses of them."""
     assembler = node.get("context_assembler")
     if assembler is None or not selected:
@@ -64,7 +66,7 @@ def _context(node: Dict, selected: list[Dict], effects: Effects) -> str:
     return render_assembled(assemble({**assembler, "artifacts": selected}, effects))
 
 
-def result_artifact(runtime: Runtime, node: Dict, result: Dict, briefing: Briefing) -> Dict:
+def result_artifact(runtime: Runtime, node: Node, result: Dict, briefing: Briefing) -> Artifact:
     """What a stage leaves behind: its result."""
     lineage = inputs.ids(briefing.selected)
     metadata: Dict = {"input_artifact_ids": lineage, "node_kind": node["kind"]}

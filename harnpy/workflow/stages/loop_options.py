@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harnpy.workflow.graph.normalise import given_policy
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from harnpy.agent.runtime import Runtime
     from harnpy.reading.dicts import Dict
+    from harnpy.workflow.graph.graph_types import Node
 
 
 FORMAT_VARIABLE = "HARN_AGENT_TOOL_FORMAT"
@@ -47,21 +48,21 @@ _COMPACTION = {
 }
 
 
-def call_options(node: Dict) -> Dict:
+def call_options(node: Node) -> Dict:
     """The options of a single call, from the normalised node's model policy."""
-    return _given(node["model_policy"] or {}, _CALL)
+    return _given(node["model_policy"], _CALL)
 
 
-def loop_options(runtime: Runtime, node: Dict, session_id: str) -> Dict:
+def loop_options(runtime: Runtime, node: Node, session_id: str) -> Dict:
     """The options of an agent loop in a session, from all that the normalised node says."""
-    policy = node["model_policy"] or {}
+    policy = node["model_policy"]
     inner = policy.get("policy")
     return {
         **call_options(node),
         **_given(inner if isinstance(inner, dict) else {}, ("command_policy",)),
         **_given(policy, _LOOP),
         **_FIXED,
-        **_compaction(node["auto_compact"] or {}),
+        **_compaction(node["auto_compact"]),
         "session_id": session_id,
         "tools": node["tools"],
         "tool_format": tool_format(runtime, node),
@@ -72,9 +73,9 @@ def loop_options(runtime: Runtime, node: Dict, session_id: str) -> Dict:
     }
 
 
-def tool_format(runtime: Runtime, node: Dict) -> str:
+def tool_format(runtime: Runtime, node: Node) -> str:
     """The node's, else the environment's, else the model's."""
-    policy = node["model_policy"] or {}
+    policy = node["model_policy"]
     given = policy.get("tool_format") or runtime.sessions.effects.env(FORMAT_VARIABLE)
     if given:
         return str(given)
@@ -83,7 +84,7 @@ def tool_format(runtime: Runtime, node: Dict) -> str:
     return models.config.catalogue.tool_format(model, provider)
 
 
-def _compaction(given: Dict) -> Dict:
+def _compaction(given: Mapping[str, Any]) -> Dict:
     enabled = given.get("auto_compact") if given.get("enabled") is None else given["enabled"]
     options = {"auto_compact": bool(enabled), **_given(given, ("tool_output_max_chars",))}
     if enabled:
@@ -91,5 +92,5 @@ def _compaction(given: Dict) -> Dict:
     return options
 
 
-def _given(policy: Dict, keys: Sequence[str]) -> Dict:
+def _given(policy: Mapping[str, Any], keys: Sequence[str]) -> Dict:
     return {key: policy[key] for key in keys if policy.get(key) is not None}

@@ -16,8 +16,10 @@ from harnpy.agent.errors import reason
 from harnpy.agent.runtime import one_by_one
 from harnpy.llm.tools import tool_entries
 from harnpy.workflow.artifacts.artifact import KIND, normalised
+from harnpy.workflow.graph.graph_shapes import CONTEXT_POLICY, CONTRACT
 from harnpy.workflow.graph.normalise import is_plain_model_policy
 from harnpy.workflow.records.plain_json import plain
+from harnpy.workflow.shapes import made, only
 from harnpy.workflow.stages import inputs
 from harnpy.workflow.stages.stage import run_stage
 from harnpy.workflow.stages.work import Ended
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 
     from harnpy.agent.runtime import Attempt
     from harnpy.reading.dicts import Dict
+    from harnpy.workflow.artifacts.artifact_types import Artifact
+    from harnpy.workflow.graph.graph_types import MapPolicy, Node
     from harnpy.workflow.stages.work import Work
 
 
@@ -40,7 +44,7 @@ class _Item(NamedTuple):
 
     number: int
     value: Any
-    artifact: Dict | None
+    artifact: Artifact | None
 
     @property
     def lineage(self) -> list[str]:
@@ -53,7 +57,7 @@ class _Item(NamedTuple):
 
 class _Branch(NamedTuple):
     result: Dict
-    artifacts: list[Dict]
+    artifacts: list[Artifact]
 
 
 class _Branches(NamedTuple):
@@ -66,7 +70,7 @@ class _Branches(NamedTuple):
 def run_map(work: Work) -> Ended:
     """Do what the node says for as many items as its join strategy asks for."""
     items = _items(work)
-    strategy = (work.node["join_policy"] or {}).get("strategy") or ALL
+    strategy = work.node["join_policy"]["strategy"] or ALL
     if _is_executable(work.node):
         branches = _Branches(_done_as_stage, work.runtime.as_they_end)
     else:
@@ -94,23 +98,24 @@ def run_map(work: Work) -> Ended:
 
 def _items(work: Work) -> list[_Item]:
     policy = _policy(work)
-    most = None if policy.get("max_items") is None else max(0, policy["max_items"])
-    given = policy.get("items")
+    limit = policy["max_items"]
+    most = None if limit is None else max(0, limit)
+    given = policy["items"]
     if given:
         effects = work.runtime.sessions.effects  # an artifact is data, which a function is not
         return [_Item(number, plain(value, effects), None) for number, value in enumerate(given[:most], 1)]
-    kind = policy.get("item_artifact_kind")
+    kind = policy["item_artifact_kind"]
     artifacts = inputs.selected(work.node, work.artifacts)
     artifacts = [artifact for artifact in artifacts if kind in (None, "", artifact["kind"])]
     return [_Item(number, _value(artifact), artifact) for number, artifact in enumerate(artifacts[:most], 1)]
 
 
-def _value(artifact: Dict) -> Any:
+def _value(artifact: Artifact) -> Any:
     return artifact["text"] if artifact["data"] is None else artifact["data"]
 
 
-def _policy(work: Work) -> Dict:
-    return work.node["map_policy"] or {}
+def _policy(work: Work) -> MapPolicy:
+    return work.node["map_policy"]
 
 
 # The branches.
@@ -118,14 +123,14 @@ def _policy(work: Work) -> Dict:
 
 def _collect(
     work: Work, strategy: str, items: list[_Item], branches: _Branches
-) -> tuple[list[Dict], list[Dict], list[Dict]]:
+) -> tuple[list[Dict], list[Dict], list[Artifact]]:
     """What branches came to: those that completed, those that failed, and the artifacts they made."""
     total = len(items)
     wanted = _wanted(work, strategy, total)
     calls = [partial(branches.do, work, item, total) for item in items]
     completed: list[Dict] = []
     failures: list[Dict] = []
-    artifacts: list[Dict] = []
+    artifacts: list[Artifact] = []
     with closing(branches.start(calls, _limit(work, total))) as attempts:
         for attempt in attempts if wanted else ():
             if attempt.error is not None:
@@ -159,20 +164,20 @@ def _wanted(work: Work, strategy: str, total: int) -> int:
     if strategy == FIRST:
         return min(1, total)
     if strategy == QUORUM:
-        least = (work.node["join_policy"] or {}).get("min_completed") or 1
+        least = work.node["join_policy"]["min_completed"] or 1
         return min(max(1, least), total)
     return total
 
 
 def _limit(work: Work, total: int) -> int:
-    most: int | None = _policy(work).get("max_concurrent")
+    most = _policy(work)["max_concurrent"]
     return max(1, total if most is None or most < 1 else most)
 
 
 # One of them.
 
 
-def _is_executable(node: Dict) -> bool:
+def _is_executable(node: Node) -> bool:
     says = node["mode"] or node["prompt"] or node["system"] or tool_entries(node["tools"])
     return bool(says) or not is_plain_model_policy(node["model_policy"])
 
@@ -182,7 +187,7 @@ def _turned_to_artifact(work: Work, item: _Item, total: int) -> _Branch:
     artifact = inputs.produced(
         node,
         work.runtime.sessions.effects,
-        kind=policy.get("output_kind") or inputs.output_kind(node),
+        kind=policy["output_kind"] or inputs.output_kind(node),
         title=f"map {node['id']} item {item.number}",
         text=item.text,
         data=item.value,
@@ -194,33 +199,33 @@ def _turned_to_artifact(work: Work, item: _Item, total: int) -> _Branch:
 
 
 def _done_as_stage(work: Work, item: _Item, total: int) -> _Branch:
-    named = (work.node["model_policy"] or {}).get("session_id")
+    named = work.node["model_policy"].get("session_id")
     part = replace(
         work,
-        node=_part_of(work.node, item.number, _policy(work).get("output_kind")),
+        node=_part_of(work.node, item.number, _policy(work)["output_kind"]),
         task=f"{work.task}\n\nMap item {item.number} of {total}",
         artifacts=[item.artifact or _as_artifact(work, item)],
         session_id=work.session_id if named == work.session_id else f"{work.session_id}_map_{item.number}",
     )
     ended = run_stage(part)
     index = {"index": item.number - 1}
-    artifacts = [{**each, "metadata": {**each["metadata"], **index}} for each in ended.artifacts]
+    artifacts = [inputs.marked(artifact, index) for artifact in ended.artifacts]
     return _Branch(ended.result, artifacts)
 
 
-def _part_of(node: Dict, number: int, output_kind: str | None) -> Dict:
+def _part_of(node: Node, number: int, output_kind: str | None) -> Node:
     """The stage that does one item: it gets that item, whatever the node selects among artifacts."""
     return {
         **node,
         "id": f"{node['id']}_map_{number}",
         "kind": "stage",
-        "context_policy": {"render": (node["context_policy"] or {}).get("render")},
-        "input_contract": {"require_transcript": (node["input_contract"] or {}).get("require_transcript")},
-        "output_contract": {"output_kinds": [output_kind or inputs.output_kind(node)]},
+        "context_policy": made(CONTEXT_POLICY, only(node["context_policy"], ("render",))),
+        "input_contract": made(CONTRACT, only(node["input_contract"], ("require_transcript",))),
+        "output_contract": made(CONTRACT, {"output_kinds": [output_kind or inputs.output_kind(node)]}),
     }
 
 
-def _as_artifact(work: Work, item: _Item) -> Dict:
-    kind = _policy(work).get("item_artifact_kind") or KIND
+def _as_artifact(work: Work, item: _Item) -> Artifact:
+    kind = _policy(work)["item_artifact_kind"] or KIND
     fields = {"kind": kind, "text": item.text, "data": item.value}
     return normalised(fields, work.runtime.sessions.effects)

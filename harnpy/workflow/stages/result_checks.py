@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
+    from harnpy.workflow.graph.graph_types import Node
 
 
-def verified(node: Dict, result: Dict) -> Dict:
+def verified(node: Node, result: Dict) -> Dict:
     """The checks that the node's `verify` asks for, made on a result."""
     verify = node["verify"] or {}
     checks = []

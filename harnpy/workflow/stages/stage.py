@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from harnpy.agent.runtime import Runtime
     from harnpy.llm.reply import Reply
     from harnpy.reading.dicts import Dict
+    from harnpy.workflow.artifacts.artifact_types import Artifact
+    from harnpy.workflow.graph.graph_types import Node
     from harnpy.workflow.stages.work import Work
 
 
@@ -51,7 +53,7 @@ class StageResult(NamedTuple):
     """``result`` is the loop's or call's with what the stage was shown, ``transcript`` as others see it."""
 
     result: Dict
-    artifact: Dict
+    artifact: Artifact
     transcript: Dict
 
     @property
@@ -65,12 +67,12 @@ class Stage:
     whether a single call goes on from the session, too, and leaves its messages there (08 §7.7)."""
 
     runtime: Runtime
-    node: Dict
+    node: Node
     session_id: str
     contracts: Sequence[Dict] = ()
     stored: bool = True
 
-    def run(self, task: str, artifacts: Sequence[Dict]) -> StageResult:
+    def run(self, task: str, artifacts: Sequence[Artifact]) -> StageResult:
         """Work on ``task``. Raises `MisuseError` and `OptionError` for a node that can't, `CallError`."""
         runtime, node = self.runtime, self.node
         briefing = brief(runtime, node, self.session_id, task, artifacts, self.contracts)
@@ -131,7 +133,7 @@ class Stage:
         conversation.add(assistant_message(reply, style))
 
 
-def read_stage_node(given: Any, id: str) -> Dict:
+def read_stage_node(given: Any, id: str) -> Node:
     """The node with every key; its id is ``id`` unless it has one. Raises `MisuseError`."""
     named = given.get("id") if isinstance(given, dict) else None
     return normalise_node(given, named if isinstance(named, str) and named else id)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harnpy.workflow.shapes import only
 from harnpy.workflow.stages import inputs
 from harnpy.workflow.stages.map import run_map
 from harnpy.workflow.stages.stage import run_stage
@@ -26,11 +27,10 @@ from harnpy.workflow.stages.work import Ended
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harnpy.reading.dicts import Dict
+    from harnpy.workflow.artifacts.artifact_types import Artifact
     from harnpy.workflow.stages.work import Work
 
 
-_SEPARATOR = "\n\n"
 _REASON = "manual review required"
 
 
@@ -53,7 +53,7 @@ def _condition(work: Work) -> Ended:
 
 
 def _holds(work: Work) -> bool:
-    artifacts, metadata = inputs.selected(work.node, work.artifacts), work.node["metadata"] or {}
+    artifacts, metadata = inputs.selected(work.node, work.artifacts), work.node["metadata"]
     wanted = metadata.get("contains_text")
     if wanted is not None:
         return any(str(wanted) in (artifact["text"] or "") for artifact in artifacts)
@@ -64,9 +64,8 @@ def _holds(work: Work) -> bool:
 def _reduce(work: Work) -> Ended:
     node, effects = work.node, work.runtime.sessions.effects
     artifacts = inputs.selected(node, work.artifacts)
-    separator = (node["reduce_policy"] or {}).get("separator")
     texts = [artifact["text"] for artifact in artifacts if artifact["text"] is not None]
-    text = (_SEPARATOR if separator is None else separator).join(texts)
+    text = node["reduce_policy"]["separator"].join(texts)
     title, lineage = f"reduce {node['id']} output", inputs.ids(artifacts)
     artifact = inputs.produced(node, effects, title=title, text=text, lineage=lineage)
     return _passed_on(work, text, "reduced", "reduced", artifact)
@@ -74,14 +73,14 @@ def _reduce(work: Work) -> Ended:
 
 def _escalation(work: Work) -> Ended:
     node, effects = work.node, work.runtime.sessions.effects
-    policy = node["escalation_policy"] or {}
-    reason = policy.get("reason") or _REASON
-    data = {"queue": policy.get("queue"), "level": policy.get("level"), "reason": reason}
+    policy = node["escalation_policy"]
+    reason = policy["reason"] or _REASON
+    data = {**only(policy, ("queue", "level")), "reason": reason}
     artifact = inputs.produced(node, effects, title=f"escalation {node['id']}", text=reason, data=data)
     return _passed_on(work, reason, "escalated", "escalated", artifact)
 
 
-def _passed_on(work: Work, text: str, outcome: str, branch: str, *artifacts: Dict) -> Ended:
+def _passed_on(work: Work, text: str, outcome: str, branch: str, *artifacts: Artifact) -> Ended:
     """The end of a node that nobody talked to: the transcript goes on as it was."""
     result = {"status": "completed", "text": text, "visible_text": text}
     return Ended(result, outcome, branch, list(artifacts), work.transcript)

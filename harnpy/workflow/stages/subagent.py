@@ -14,6 +14,7 @@ from harnpy.workflow.stages.work import Ended
 if TYPE_CHECKING:
     from harnpy.agent.workers.worker import Worker
     from harnpy.reading.dicts import Dict
+    from harnpy.workflow.artifacts.artifact_types import Artifact
     from harnpy.workflow.stages.work import Work
 
 
@@ -29,7 +30,7 @@ def run_subagent(work: Work) -> Ended:
     worker = _employed(work)
     payload = _waited(work, worker)
     marks = {"worker_id": worker.id, "worker_name": worker.name, "delegated": True}
-    artifacts = [{**each, "metadata": {**each["metadata"], **marks}} for each in payload["artifacts"]]
+    artifacts = [inputs.marked(artifact, marks) for artifact in payload["artifacts"]]
     inner, handle = payload["result"], worker.handle()
     result = {**inner, **payload, "artifacts": artifacts, "worker": handle}
     artifacts = [*artifacts, _receipt(work, worker, payload, marks)]
@@ -41,7 +42,7 @@ def run_subagent(work: Work) -> Ended:
 
 def _employed(work: Work) -> Worker:
     node = work.node
-    metadata = node["metadata"] or {}
+    metadata = node["metadata"]
     name = metadata.get("worker_name")
     return work.runtime.workers().spawn(
         DELEGATED_STAGE,
@@ -58,7 +59,7 @@ def _employed(work: Work) -> Worker:
         },
         request=read_request(work.task, node["system"], metadata),
         carry=Carry(),
-        execution=work.execution,
+        execution={**(work.execution or {})},
         caller=f"workflow stage {node['id']}",
     )
 
@@ -77,7 +78,7 @@ def _waited(work: Work, worker: Worker) -> Dict:
     return worker.result
 
 
-def _receipt(work: Work, worker: Worker, payload: Dict, marks: Dict) -> Dict:
+def _receipt(work: Work, worker: Worker, payload: Dict, marks: Dict) -> Artifact:
     """The artifact that says who did it, and what came of it."""
     produced = inputs.ids(payload["artifacts"])
     data = {

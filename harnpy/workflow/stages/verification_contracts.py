@@ -14,10 +14,11 @@ from harnpy.session.effects import parse_json, system_reason
 from harnpy.workflow.artifacts.tags import escaped, lines_of, tagged
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from harnpy.agent.runtime import Files
     from harnpy.reading.dicts import Dict
+    from harnpy.workflow.graph.graph_types import Node
 
 
 LOCAL_ONLY = "local_only"
@@ -56,17 +57,17 @@ _INTRODUCTION = (
 _SECTIONS = ("required_identifiers", "required_paths", "required_text", "checks", "notes")
 
 
-def read_contracts(graph: Dict, files: Files | None, parse: Callable[[str], Any] = parse_json) -> list[Dict]:
+def read_contracts(
+    nodes: Mapping[str, Node], files: Files | None, parse: Callable[[str], Any] = parse_json
+) -> list[Dict]:
     """The contracts of all nodes that verify something, by the nodes' ids. Raises `MisuseError`."""
-    nodes = sorted(graph["nodes"].items())
-    return [
-        _contract(id, node["verify"], files, parse) for id, node in nodes if node.get("verify") is not None
-    ]
+    verifying = {id: node["verify"] for id, node in sorted(nodes.items())}
+    return [_contract(id, verify, files, parse) for id, verify in verifying.items() if verify is not None]
 
 
-def contracts_for(node: Dict, contracts: Sequence[Dict]) -> list[Dict]:
+def contracts_for(node: Node, contracts: Sequence[Dict]) -> list[Dict]:
     """Those that the node's prompt shows."""
-    if (node["metadata"] or {}).get("workflow_verification_scope") != LOCAL_ONLY:
+    if node["metadata"].get("workflow_verification_scope") != LOCAL_ONLY:
         return list(contracts)
     return [contract for contract in contracts if contract["source_node"] == node["id"]]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import MisuseError
 from harnpy.session.effects import system_reason
@@ -12,6 +12,8 @@ from harnpy.workflow.stages.visible_transcript import visible
 from harnpy.workflow.stages.work import Ended
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from harnpy.agent.runtime import Finished
     from harnpy.reading.dicts import Dict
     from harnpy.workflow.stages.work import Work
@@ -47,7 +49,8 @@ def _outcome(work: Work) -> Dict:
 
 
 def _run(work: Work, command: str) -> Finished:
-    execution, node = work.execution or {}, work.node
+    execution: Mapping[str, Any] = work.execution or {}
+    node = work.node
     try:
         return work.runtime.run_program(
             ("/bin/sh", "-lc", command), execution.get("cwd"), execution.get("env") or {}

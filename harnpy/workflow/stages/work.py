@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from harnpy.agent.runtime import Runtime
     from harnpy.reading.dicts import Dict
+    from harnpy.workflow.artifacts.artifact_types import Artifact
+    from harnpy.workflow.graph.graph_types import Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,16 +25,16 @@ class Work:
     """
 
     runtime: Runtime
-    node: Dict
+    node: Node
     task: str
-    artifacts: Sequence[Dict]
+    artifacts: Sequence[Artifact]
     transcript: Dict | None
     run_id: str
     stage_id: str
     session_id: str
     stored: bool
     contracts: Sequence[Dict] = ()
-    execution: Dict | None = None
+    execution: Mapping[str, Any] | None = None
 
 
 class Ended(NamedTuple):
@@ -42,7 +44,7 @@ class Ended(NamedTuple):
     result: Dict
     outcome: str
     branch: str
-    artifacts: list[Dict]
+    artifacts: list[Artifact]
     transcript: Dict | None
     verification: Dict | None = None
     worker: Dict | None = None

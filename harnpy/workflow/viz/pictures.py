@@ -28,7 +28,7 @@ _SHAPES = {
 }
 
 
-def graph_chart(graph: Dict) -> Chart:
+def graph_chart(graph: Mapping[str, Any]) -> Chart:
     """The chart of a normalised graph. A node that an edge names and nobody defines is there, as missing."""
     nodes = graph["nodes"]
     named = [graph["entry"], *(edge[end] for edge in graph["edges"] for end in ("from", "to"))]
@@ -76,7 +76,7 @@ def _add_visited(chart: Chart, id: str, stages: list[Dict]) -> int:
     return _add(chart, id, kind, said, Tone.BAD if status == "failed" else Tone.GOOD)
 
 
-def _text(owner: Dict, key: str) -> str:
+def _text(owner: Mapping[str, Any], key: str) -> str:
     return as_text(owner.get(key)) or ""
 
 

@@ -11,15 +11,16 @@ if TYPE_CHECKING:
     from harnpy.agent.workers.worker import Worker
     from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
+    from harnpy.workflow.artifacts.artifact_types import Artifact
 
 
-def carried_artifacts(worker: Worker) -> list[Dict]:
+def carried_artifacts(worker: Worker) -> list[Artifact]:
     """The artifacts to work with: the last run's, unless they aren't carried over, else the config's."""
-    configured: list[Dict] = worker.config["artifacts"]
+    configured: list[Artifact] = worker.config["artifacts"]
     if worker.carry.artifact_mode != INHERIT:
         return configured
     policy = worker.carry.context_policy
-    last = worker.artifacts
+    last: list[Artifact] = worker.artifacts
     if policy is not None:
         last = select(last, read_context_policy(policy))
     return last or configured

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from harnpy.agent.workers.worker import Worker
     from harnpy.agent.workers.workers import Workers
     from harnpy.reading.dicts import Dict
+    from harnpy.workflow.graph.graph_types import Node
 
 
 CALLER = "spawn_agent"
@@ -71,7 +72,7 @@ def _work(runtime: Runtime, config: Dict) -> tuple[str, Dict, str | None, Dict]:
     return STAGE, {"node": _permitted(node, permissions)}, node["system"], node["metadata"]
 
 
-def _permitted(node: Dict, permissions: Any) -> Dict:
+def _permitted(node: Node, permissions: Any) -> Node:
     """The node with the config's permissions among its own."""
     if permissions is None:
         return node

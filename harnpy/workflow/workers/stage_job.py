@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from harnpy.agent.runtime import Runtime
     from harnpy.agent.workers.worker import Worker
     from harnpy.reading.dicts import Dict
+    from harnpy.workflow.graph.graph_types import Node
     from harnpy.workflow.stages.work import Ended
 
 
@@ -29,7 +30,7 @@ class StageJob:
     def __init__(self, runtime: Runtime, worker: Worker) -> None:
         self._runtime = runtime
         self._config = worker.config
-        self._node: Dict = worker.config["node"]
+        self._node: Node = worker.config["node"]
         named = self._node["model_policy"].get("session_id")
         own = f"worker_session_{worker.id}_{self._node['id']}"
         explicit = named if isinstance(named, str) and named.strip() else own
@@ -84,5 +85,6 @@ class StageJob:
         return run_stage(work) if delegated else run(work)
 
     def _contracts(self) -> list[Dict]:
-        graph = {"nodes": {self._node["id"]: self._node}}
-        return read_contracts(graph, self._runtime.files, self._runtime.sessions.effects.parse_json)
+        return read_contracts(
+            {self._node["id"]: self._node}, self._runtime.files, self._runtime.sessions.effects.parse_json
+        )

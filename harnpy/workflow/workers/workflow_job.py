@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from harnpy.agent.runtime import Runtime
     from harnpy.agent.workers.worker import Worker
     from harnpy.reading.dicts import Dict
+    from harnpy.workflow.graph.graph_types import Graph, Node
 
 
 _SESSION = "worker_session_id"
@@ -28,9 +29,9 @@ class WorkflowJob:
 
     def __init__(self, runtime: Runtime, worker: Worker) -> None:
         self._runtime = runtime
-        graph: Dict = worker.config["graph"]
+        graph: Graph = worker.config["graph"]
         nodes = {id: _with_session(node, worker.id) for id, node in graph["nodes"].items()}
-        self._graph = {**graph, "nodes": nodes}
+        self._graph: Graph = {**graph, "nodes": nodes}
 
     def run(self, worker: Worker) -> Outcome:
         if worker.restarted and worker.carry.transcript_mode == RESET:
@@ -68,6 +69,6 @@ class WorkflowJob:
                 sessions.reset(id)
 
 
-def _with_session(node: Dict, worker_id: str) -> Dict:
+def _with_session(node: Node, worker_id: str) -> Node:
     own = f"worker_session_{worker_id}_{node['id']}"
     return {**node, "metadata": {_SESSION: own, **node["metadata"]}}

@@ -13,10 +13,11 @@ if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
+    from harnpy.workflow.evals.pack_types import EvalPack
 
 
 @builtin("eval_pack_manifest(manifest: dict) -> dict", family="records")
-def eval_pack_manifest(vm: Vm, manifest: Value = None) -> Dict:
+def eval_pack_manifest(vm: Vm, manifest: Value = None) -> EvalPack:
     """The normal form of an eval pack's manifest: what an `eval_pack` declaration binds."""
     return normalised(_given("eval_pack_manifest", manifest), vm.sessions.effects)
 

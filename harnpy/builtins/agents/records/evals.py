@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
+    from harnpy.workflow.records.record_types import ReplayFixture, SuiteManifest
 
 
 class _Metrics:
@@ -25,7 +26,7 @@ class _Metrics:
 
 
 @builtin("run_record_fixture(run: dict) -> dict", family="records", counted=True)
-def run_record_fixture(vm: Vm, run: Value = ABSENT) -> Dict:
+def run_record_fixture(vm: Vm, run: Value = ABSENT) -> ReplayFixture:
     """The replay fixture that a run passes: its status, and how the last stage of each node ended."""
     return fixture_of(record_of(vm, run, "run_record_fixture: missing payload"), store_of(vm).effects)
 
@@ -48,7 +49,7 @@ def run_record_eval_suite(vm: Vm, cases: Value = ABSENT) -> Dict:
 
 
 @builtin("eval_suite_manifest(manifest: dict) -> dict", family="records", counted=True)
-def eval_suite_manifest(vm: Vm, manifest: Value = ABSENT) -> Dict:
+def eval_suite_manifest(vm: Vm, manifest: Value = ABSENT) -> SuiteManifest:
     """The manifest of a suite with every key: `{id, name, base_dir, cases}`."""
     return _manifest(vm, "eval_suite_manifest", manifest)
 
@@ -77,7 +78,7 @@ def eval_metrics(vm: Vm) -> list[Dict]:
     return list(vm.state(_Metrics).all)
 
 
-def _manifest(vm: Vm, caller: str, given: Value) -> Dict:
+def _manifest(vm: Vm, caller: str, given: Value) -> SuiteManifest:
     if given is ABSENT or given is None:
         raise RuntimeFault(f"{caller}: missing manifest payload")
     return eval_suite.read_manifest(given, caller, store_of(vm).effects)

@@ -16,13 +16,15 @@ from harnpy.workflow.records.run_tree import load_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from harnpy.agent.people.requests import Question
     from harnpy.reading.dicts import Dict
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
+    from harnpy.workflow.records.record_types import RunRecord
 
 
 @builtin("run_record(run: dict) -> dict", family="records", counted=True)
-def run_record(vm: Vm, run: Value = ABSENT) -> Dict:
+def run_record(vm: Vm, run: Value = ABSENT) -> RunRecord:
     """The record of a run with every key: ids and times are made up, what the rest tells is filled in."""
     return record_of(vm, run, "run_record: missing payload")
 
@@ -40,7 +42,7 @@ def run_record_save(vm: Vm, run: Value = ABSENT, path: Value = None) -> Dict:
 
 
 @builtin("run_record_load(path: string) -> dict", family="records", counted=True)
-def run_record_load(vm: Vm, path: Value = ABSENT) -> Dict:
+def run_record_load(vm: Vm, path: Value = ABSENT) -> RunRecord:
     """The record in a file."""
     require("run_record_load: missing path", path)
     return record_files.load(display(path), store_of(vm).effects)
@@ -61,12 +63,12 @@ def run_record_diff(vm: Vm, left: Value = ABSENT, right: Value = ABSENT) -> Dict
     return diff(before, after, store_of(vm).effects)
 
 
-def record_of(vm: Vm, run: Value, missing: str) -> Dict:
+def record_of(vm: Vm, run: Value, missing: str) -> RunRecord:
     """The record in a value; ``missing`` is the error when there is none."""
     return normalised(_given(vm, run, missing), store_of(vm).effects, lambda id: asked_by(vm, id))
 
 
-def asked_by(vm: Vm, run_id: str) -> list[Dict]:
+def asked_by(vm: Vm, run_id: str) -> list[Question]:
     """The questions that a run has asked people."""
     events = log_of(vm).read_range(KINDS[QUESTION].topic)
     return questions(((event.kind, event.payload) for _, event in events), run_id)

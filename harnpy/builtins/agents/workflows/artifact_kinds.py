@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
+    from harnpy.workflow.artifacts.artifact_types import Artifact
 
 
 @builtin(
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
     family="records",
     counted=True,
 )
-def artifact_workspace_file(vm: Vm, path: Value = None, content: Value = None, opts: Value = None) -> Dict:
+def artifact_workspace_file(
+    vm: Vm, path: Value = None, content: Value = None, opts: Value = None
+) -> Artifact:
     """A file of the workspace with its content."""
     caller = "artifact_workspace_file"
     _require(caller, path=path)
@@ -42,7 +45,7 @@ def artifact_workspace_file(vm: Vm, path: Value = None, content: Value = None, o
 )
 def artifact_workspace_snapshot(
     vm: Vm, paths: Value = None, summary: Value = None, opts: Value = None
-) -> Dict:
+) -> Artifact:
     """Which files there are, with what to say of them."""
     _require("artifact_workspace_snapshot", paths=paths)
     data = {"paths": paths}
@@ -54,7 +57,7 @@ def artifact_workspace_snapshot(
     family="records",
     counted=True,
 )
-def artifact_editor_selection(vm: Vm, path: Value = None, text: Value = None, opts: Value = None) -> Dict:
+def artifact_editor_selection(vm: Vm, path: Value = None, text: Value = None, opts: Value = None) -> Artifact:
     """What is selected in a file."""
     caller = "artifact_editor_selection"
     _require(caller, path=path)
@@ -68,7 +71,9 @@ def artifact_editor_selection(vm: Vm, path: Value = None, text: Value = None, op
     family="records",
     counted=True,
 )
-def artifact_verification_result(vm: Vm, title: Value = None, text: Value = None, opts: Value = None) -> Dict:
+def artifact_verification_result(
+    vm: Vm, title: Value = None, text: Value = None, opts: Value = None
+) -> Artifact:
     """What a verification found."""
     return _result(vm, "verification_result", title, text, opts)
 
@@ -76,7 +81,7 @@ def artifact_verification_result(vm: Vm, title: Value = None, text: Value = None
 @builtin(
     "artifact_test_result(title: string, text: string, opts?: dict) -> dict", family="records", counted=True
 )
-def artifact_test_result(vm: Vm, title: Value = None, text: Value = None, opts: Value = None) -> Dict:
+def artifact_test_result(vm: Vm, title: Value = None, text: Value = None, opts: Value = None) -> Artifact:
     """What tests found."""
     return _result(vm, "test_result", title, text, opts)
 
@@ -86,7 +91,9 @@ def artifact_test_result(vm: Vm, title: Value = None, text: Value = None, opts: 
     family="records",
     counted=True,
 )
-def artifact_command_result(vm: Vm, command: Value = None, output: Value = None, opts: Value = None) -> Dict:
+def artifact_command_result(
+    vm: Vm, command: Value = None, output: Value = None, opts: Value = None
+) -> Artifact:
     """What a command printed, or a value that says what it did."""
     caller = "artifact_command_result"
     _require(caller, command=command)
@@ -102,7 +109,7 @@ def artifact_command_result(vm: Vm, command: Value = None, output: Value = None,
 )
 def artifact_diff(
     vm: Vm, path: Value = None, before: Value = None, after: Value = None, opts: Value = None
-) -> Dict:
+) -> Artifact:
     """What became of a text, as a unified diff of all its lines. Spec: 08 §8.6."""
     caller = "artifact_diff"
     _require(caller, path=path)
@@ -113,7 +120,7 @@ def artifact_diff(
 
 
 @builtin("artifact_git_diff(diff_text: string, opts?: dict) -> dict", family="records", counted=True)
-def artifact_git_diff(vm: Vm, diff_text: Value = None, opts: Value = None) -> Dict:
+def artifact_git_diff(vm: Vm, diff_text: Value = None, opts: Value = None) -> Artifact:
     """A diff that git made."""
     _require("artifact_git_diff", diff_text=diff_text)
     return _made(vm, "git_diff", opts, "git diff", diff_text, {"diff": diff_text})
@@ -124,7 +131,7 @@ def artifact_git_diff(vm: Vm, diff_text: Value = None, opts: Value = None) -> Di
     family="records",
     counted=True,
 )
-def artifact_diff_review(vm: Vm, target: Value = None, summary: Value = None, opts: Value = None) -> Dict:
+def artifact_diff_review(vm: Vm, target: Value = None, summary: Value = None, opts: Value = None) -> Artifact:
     """What a reviewer says of a diff."""
     reviewed = _target(vm, "artifact_diff_review", target)
     facts = about(reviewed)
@@ -138,7 +145,7 @@ def artifact_diff_review(vm: Vm, target: Value = None, summary: Value = None, op
 )
 def artifact_review_decision(
     vm: Vm, target: Value = None, decision: Value = None, opts: Value = None
-) -> Dict:
+) -> Artifact:
     """What was decided about an artifact, e.g. `approved`."""
     caller = "artifact_review_decision"
     decided = _target(vm, caller, target)
@@ -153,7 +160,9 @@ def artifact_review_decision(
     family="records",
     counted=True,
 )
-def artifact_patch_proposal(vm: Vm, target: Value = None, patch: Value = None, opts: Value = None) -> Dict:
+def artifact_patch_proposal(
+    vm: Vm, target: Value = None, patch: Value = None, opts: Value = None
+) -> Artifact:
     """A patch that somebody proposes for an artifact."""
     caller = "artifact_patch_proposal"
     patched = _target(vm, caller, target)
@@ -169,7 +178,7 @@ def artifact_patch_proposal(vm: Vm, target: Value = None, patch: Value = None, o
 )
 def artifact_verification_bundle(
     vm: Vm, title: Value = None, checks: Value = None, opts: Value = None
-) -> Dict:
+) -> Artifact:
     """Checks that belong together."""
     caller = "artifact_verification_bundle"
     _require(caller, title=title, checks=checks)
@@ -183,7 +192,7 @@ def artifact_verification_bundle(
     counted=True,
     guarded=True,
 )
-def artifact_apply_intent(vm: Vm, target: Value = None, intent: Value = None, opts: Value = None) -> Dict:
+def artifact_apply_intent(vm: Vm, target: Value = None, intent: Value = None, opts: Value = None) -> Artifact:
     """That somebody means to do something with an artifact, e.g. `apply`."""
     caller = "artifact_apply_intent"
     applied = _target(vm, caller, target)
@@ -192,7 +201,7 @@ def artifact_apply_intent(vm: Vm, target: Value = None, intent: Value = None, op
     return _made(vm, "apply_intent", opts, title, intent, data, about(applied), applied)
 
 
-def _result(vm: Vm, kind: str, title: Value, text: Value, opts: Value) -> Dict:
+def _result(vm: Vm, kind: str, title: Value, text: Value, opts: Value) -> Artifact:
     _require(f"artifact_{kind}", title=title)
     _require_given(f"artifact_{kind}", text=text)
     return _made(vm, kind, opts, _text(title), text, {"title": title, "text": text})
@@ -206,14 +215,14 @@ def _made(
     text: Value,
     data: Dict,
     metadata: Dict | None = None,
-    target: Dict | None = None,
-) -> Dict:
+    target: Artifact | None = None,
+) -> Artifact:
     shown = None if text is None else _text(text)
     defaults = {"title": title, "text": shown, "data": data, "metadata": metadata or {}}
     return made(kind, defaults, opts, store_of(vm).effects, target)
 
 
-def _target(vm: Vm, caller: str, target: Value) -> Dict:
+def _target(vm: Vm, caller: str, target: Value) -> Artifact:
     if target is None:
         raise RuntimeFault(f"{caller}: missing target artifact")
     return normalised(target, store_of(vm).effects)

@@ -12,13 +12,14 @@ from harnpy.workflow.artifacts.assembly import assemble
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from harnpy.reading.dicts import Dict
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
+    from harnpy.workflow.artifacts.artifact_types import Artifact, AssembledContext
+    from harnpy.workflow.graph.graph_types import ContextPolicy
 
 
 @builtin("artifact(payload: dict) -> dict", family="records", counted=True)
-def artifact(vm: Vm, payload: Value = None) -> Dict:
+def artifact(vm: Vm, payload: Value = None) -> Artifact:
     """An artifact with every key: `{_type, id, kind, title, text, data, source, priority, lineage, …}`."""
     if payload is None:
         raise MisuseError("artifact: missing artifact payload")
@@ -26,7 +27,7 @@ def artifact(vm: Vm, payload: Value = None) -> Dict:
 
 
 @builtin("artifact_derive(parent: dict, kind?: string, extra?: dict) -> dict", family="records", counted=True)
-def artifact_derive(vm: Vm, parent: Value = None, kind: Value = None, extra: Value = None) -> Dict:
+def artifact_derive(vm: Vm, parent: Value = None, kind: Value = None, extra: Value = None) -> Artifact:
     """A copy of an artifact of another kind, descended from it; `extra.text` is its text."""
     if parent is None:
         raise MisuseError("artifact_derive: missing parent")
@@ -34,7 +35,7 @@ def artifact_derive(vm: Vm, parent: Value = None, kind: Value = None, extra: Val
 
 
 @builtin("artifact_select(artifacts: list, policy?: dict) -> list", family="records", counted=True)
-def artifact_select(vm: Vm, artifacts: Value = None, policy: Value = None) -> list[Dict]:
+def artifact_select(vm: Vm, artifacts: Value = None, policy: Value = None) -> list[Artifact]:
     """The artifacts that a context policy lets through, the most important first. Spec: 08 §5.3."""
     return selection.select(*_read(vm, artifacts, policy))
 
@@ -42,7 +43,7 @@ def artifact_select(vm: Vm, artifacts: Value = None, policy: Value = None) -> li
 @builtin(
     "select_artifacts_adaptive(artifacts: list, policy?: dict) -> list", family="workflows", counted=True
 )
-def select_artifacts_adaptive(vm: Vm, artifacts: Value = None, policy: Value = None) -> list[Dict]:
+def select_artifacts_adaptive(vm: Vm, artifacts: Value = None, policy: Value = None) -> list[Artifact]:
     """`artifact_select` without what is outdated or repeated, and with what is too long made shorter."""
     return selection.select_adaptive(*_read(vm, artifacts, policy))
 
@@ -55,7 +56,7 @@ def artifact_context(vm: Vm, artifacts: Value = None, policy: Value = None) -> s
 
 
 @builtin("assemble_context(options: dict) -> dict", family="workflows", counted=True)
-def assemble_context(vm: Vm, options: Value = None) -> Dict:
+def assemble_context(vm: Vm, options: Value = None) -> AssembledContext:
     """The best chunks of `{artifacts, budget_tokens?, query?, strategy?, dedup?, …}` that a budget holds.
 
     `{chunks, included, dropped, reasons, total_tokens, budget_tokens, strategy, dedup}`. Spec: 08 §5.5.
@@ -63,11 +64,11 @@ def assemble_context(vm: Vm, options: Value = None) -> Dict:
     return assemble(with_callables(vm, options, "ranker_callback"), store_of(vm).effects)
 
 
-def _read(vm: Vm, artifacts: Value, policy: Value) -> tuple[list[Dict], Dict]:
+def _read(vm: Vm, artifacts: Value, policy: Value) -> tuple[list[Artifact], ContextPolicy]:
     return read_artifacts(artifacts, store_of(vm).effects), selection.read_context_policy(policy)
 
 
-def _announced(vm: Vm, made: Dict) -> Dict:
+def _announced(vm: Vm, made: Artifact) -> Artifact:
     """The artifact; the current session hears of a handoff."""
     sessions = store_of(vm)
     id = sessions.current_id()

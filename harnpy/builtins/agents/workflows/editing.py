@@ -9,16 +9,16 @@ from harnpy.workflow.graph import editing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from harnpy.reading.dicts import Dict
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
+    from harnpy.workflow.graph.graph_types import Graph
 
 
 _POLICY_UPDATE = "workflow policy update"
 
 
 @builtin("workflow_clone(graph: dict) -> dict", family="workflows")
-def workflow_clone(vm: Vm, graph: Value) -> Dict:
+def workflow_clone(vm: Vm, graph: Value) -> Graph:
     """The same graph with `_clone` after its id, a version later."""
     return editing.clone(graph, vm.sessions.effects)
 
@@ -28,7 +28,7 @@ def workflow_clone(vm: Vm, graph: Value) -> Dict:
     family="workflows",
     counted=True,
 )
-def workflow_insert_node(vm: Vm, graph: Value = None, node: Value = None, edge: Value = None) -> Dict:
+def workflow_insert_node(vm: Vm, graph: Value = None, node: Value = None, edge: Value = None) -> Graph:
     """The graph with a node more, and an edge if one is given; a node of the same id is replaced."""
     _require("workflow_insert_node", workflow=graph, node=node)
     return editing.insert_node(graph, node, edge, vm.sessions.effects)
@@ -39,7 +39,7 @@ def workflow_insert_node(vm: Vm, graph: Value = None, node: Value = None, edge: 
     family="workflows",
     counted=True,
 )
-def workflow_replace_node(vm: Vm, graph: Value = None, id: Value = None, node: Value = None) -> Dict:
+def workflow_replace_node(vm: Vm, graph: Value = None, id: Value = None, node: Value = None) -> Graph:
     """The graph with another node under an id; an unknown id is added."""
     _require("workflow_replace_node", workflow=graph, node_id=id, node=node)
     return editing.replace_node(graph, display(id), node, vm.sessions.effects)
@@ -52,7 +52,7 @@ def workflow_replace_node(vm: Vm, graph: Value = None, id: Value = None, node: V
 )
 def workflow_rewire(
     vm: Vm, graph: Value = None, from_id: Value = None, to_id: Value = None, branch: Value = None
-) -> Dict:
+) -> Graph:
     """The graph with one edge instead of all that leave `from_id` on that branch; nil is no branch."""
     _require("workflow_rewire", workflow=graph, **{"from": from_id, "to": to_id})
     return editing.rewire(graph, display(from_id), display(to_id), _text(branch), vm.sessions.effects)
@@ -63,7 +63,7 @@ def workflow_rewire(
     family="workflows",
     counted=True,
 )
-def workflow_set_model_policy(vm: Vm, graph: Value = None, id: Value = None, policy: Value = None) -> Dict:
+def workflow_set_model_policy(vm: Vm, graph: Value = None, id: Value = None, policy: Value = None) -> Graph:
     """The graph with another `model_policy` of a node: nothing of the former one stays."""
     return _set_policy(vm, "model_policy", graph, id, policy)
 
@@ -73,7 +73,7 @@ def workflow_set_model_policy(vm: Vm, graph: Value = None, id: Value = None, pol
     family="workflows",
     counted=True,
 )
-def workflow_set_context_policy(vm: Vm, graph: Value = None, id: Value = None, policy: Value = None) -> Dict:
+def workflow_set_context_policy(vm: Vm, graph: Value = None, id: Value = None, policy: Value = None) -> Graph:
     """The graph with another `context_policy` of a node: nothing of the former one stays."""
     return _set_policy(vm, "context_policy", graph, id, policy)
 
@@ -83,7 +83,7 @@ def workflow_set_context_policy(vm: Vm, graph: Value = None, id: Value = None, p
     family="workflows",
     counted=True,
 )
-def workflow_set_auto_compact(vm: Vm, graph: Value = None, id: Value = None, policy: Value = None) -> Dict:
+def workflow_set_auto_compact(vm: Vm, graph: Value = None, id: Value = None, policy: Value = None) -> Graph:
     """The graph with another `auto_compact` of a node: nothing of the former one stays."""
     return _set_policy(vm, "auto_compact", graph, id, policy)
 
@@ -95,7 +95,7 @@ def workflow_set_auto_compact(vm: Vm, graph: Value = None, id: Value = None, pol
 )
 def workflow_set_output_visibility(
     vm: Vm, graph: Value = None, id: Value = None, value: Value = None
-) -> Dict:
+) -> Graph:
     """The graph with a node that shows only messages of a visibility in its transcript; nil shows all."""
     _require(_POLICY_UPDATE, workflow=graph, node_id=id)
     if value is not None and type(value) is not str:
@@ -104,12 +104,12 @@ def workflow_set_output_visibility(
 
 
 @builtin("workflow_commit(graph: dict, reason?: string) -> dict", family="workflows")
-def workflow_commit(vm: Vm, graph: Value, reason: str | None) -> Dict:
+def workflow_commit(vm: Vm, graph: Value, reason: str | None) -> Graph:
     """The graph with a note that it was committed, if it is valid."""
     return editing.commit(graph, reason, vm.sessions.effects)
 
 
-def _set_policy(vm: Vm, field: str, graph: Value, id: Value, policy: Value) -> Dict:
+def _set_policy(vm: Vm, field: str, graph: Value, id: Value, policy: Value) -> Graph:
     _require(_POLICY_UPDATE, workflow=graph, node_id=id, policy=policy)
     return editing.set_policy(graph, display(id), field, policy, vm.sessions.effects)
 

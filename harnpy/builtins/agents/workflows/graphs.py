@@ -10,10 +10,11 @@ if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
+    from harnpy.workflow.graph.graph_types import Graph
 
 
 @builtin("workflow_graph(graph?: dict) -> dict", family="workflows")
-def workflow_graph(vm: Vm, graph: Value) -> Dict:
+def workflow_graph(vm: Vm, graph: Value) -> Graph:
     """The normal form of a graph: every key of it, its nodes and edges, with the defaults.
 
     `act`, `verify` and `repair` stand for nodes where there are no `nodes`. Spec: 08 §6.2.
@@ -63,7 +64,7 @@ def workflow_diff(vm: Vm, left: Value, right: Value) -> Dict:
     return diff(_normal(vm, left), _normal(vm, right), vm.sessions.effects)
 
 
-def _normal(vm: Vm, graph: Value) -> Dict:
+def _normal(vm: Vm, graph: Value) -> Graph:
     from harnpy.workflow.graph.normalise import normalise_graph
 
     return normalise_graph(graph, vm.sessions.effects)
