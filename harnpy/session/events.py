@@ -25,7 +25,7 @@ TURN_STARTED = "turn_started"
 STEP_COMPLETED = "step_completed"
 TURN_COMPLETED = "turn_completed"
 
-#: Metadata of the events that change who is attached: ``{client_id: record, None when it is gone}``.
+#: Metadata key of the events that change who is attached: ``{client_id: record, None once detached}``.
 LIVE_CLIENTS = "live_clients"
 
 
@@ -93,7 +93,7 @@ class Event:
     __slots__ = ("_id", "_rest", "owner", "payload", "seq", "time", "turn", "type")
     _id: str  # unset until first read
     _rest: tuple[dict[str, Any], float]  # metadata and cost, unset when there is neither
-    size: int = 1  # as a part of a `views.Pack`
+    size: int = 1  # as a part of a `window.Pack`
 
     def __init__(
         self,

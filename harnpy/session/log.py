@@ -1,8 +1,8 @@
 """A session: an append-only event log, and the view of it kept up to date.
 
-`append` is the only way to change one. It writes to the stream first and tells the view after; a failed
-write leaves no trace. It costs the same at any length, and a cut what it keeps. Not thread-safe: a session
-belongs to one VM, and a VM to one thread. Spec: 10 §C1, §C3.
+`append` is the only way to change one. It writes to the stream first and updates the view after; a
+failed write leaves no trace. It costs the same at any length; a cut costs what it keeps. Not thread-safe:
+a session belongs to one VM, and a VM to one thread. Spec: 10 §C1, §C3.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Session:
         return session
 
     def fork(self, id: str, backend: Backend) -> Session:
-        """A new session with this one's past. Shares the events; the constant cost is all there is."""
+        """Create a session with this one's past. It shares the events, at constant cost."""
         origin = Origin(id, self.effects, self.origin)
         created = Created(self.origin, self.stream.last())
         first = Event(origin, 1, kinds.SESSION_CREATED, created, self.effects.now())
@@ -55,7 +55,7 @@ class Session:
         return session
 
     def settle(self) -> None:
-        """Take a fork's share of its parent's past over, so that the parent can go. Costs a list copy."""
+        """Copy a fork's share of its parent's past, so that the parent can be freed. Costs a list copy."""
         self.stream.settle()
         self.view.window.settle()
 
@@ -89,29 +89,29 @@ class Session:
         return events
 
     def replace(self, reason: str, window: Window, **fork: Any) -> None:
-        """Let the history start again with ``window``; the log keeps what was."""
+        """Restart the history with ``window``. The log keeps what was."""
         self.record(kinds.HISTORY_REPLACED, Cut(reason, window, **fork))
 
     def shrink(self, strategy: str, window: Window) -> None:
-        """Let the window be a smaller one; the history behind it stays readable."""
+        """Replace the window with a smaller one. The history behind it stays readable."""
         self.record(kinds.COMPACTION_TRIGGERED, Cut(strategy, window, cutoff=self.stream.last()))
 
     def set(self, key: str, value: Any) -> int:
-        """Set a register; its new version, counted from 1."""
+        """Set a register and return its new version, counted from 1."""
         setting = self.setting(key, value)
         self.append(setting)
         version: int = setting.data["version"]
         return version
 
     def setting(self, key: str, value: Any, **why: Any) -> EventDraft:
-        """The draft of the event that sets a register. ``why``: source, reason, metadata."""
+        """Return the draft of the event that sets a register. ``why``: source, reason, metadata."""
         version = self.view.registers.get(key, (0, None))[0] + 1
         return EventDraft(kinds.REGISTER_SET, {"key": key, "value": value, "version": version, **why})
 
     def resize(self, compaction: Compaction, note: dict[str, Any] | None) -> list[Event]:
-        """Let a summary take the place of older messages; ``note`` is the transcript event that says so.
+        """Replace older messages with a summary; ``note`` is the transcript event that records it.
 
-        The messages stay readable behind it (`history`). Answers the event of the note, if there is one.
+        The messages stay readable behind it (`history`). Return the event of the note, if there is one.
         """
         former = self.view.window
         archived = former.entries.items()[compaction.start : compaction.split]
@@ -124,7 +124,7 @@ class Session:
         return list(self.append(triggered, *notes)[1:])
 
     def restore(self, transcript: dict[str, Any]) -> None:
-        """Let the window be what ``transcript`` holds. Earlier lifecycle events stay, before its own;
+        """Replace the window's contents with the transcript's. Earlier lifecycle events stay, before its own;
         metadata and assets stay unless it brings some (08 §1.11)."""
         for message in transcript.get("messages", []):
             if not isinstance(message, dict) or not isinstance(message.get("role"), str):
@@ -170,8 +170,8 @@ class Session:
         return [entry.payload for entry in self.view.window.history()]
 
     def every_message(self) -> list[dict[str, Any]]:
-        """The messages of the whole log, those before a reset too. A fork onto this session counts as the
-        messages that it brought."""
+        """Return the messages of the whole log, including those before a reset. A fork onto this session
+        counts as the messages that it brought."""
         found: list[dict[str, Any]] = []
         for event in self.stream.read():
             if event.type == kinds.MESSAGE_ADDED:
@@ -181,8 +181,8 @@ class Session:
         return found
 
     def prompt_state(self) -> tuple[list[dict[str, Any]], str | None]:
-        """What a loop starts from: the messages, led by the summary unless they begin with it, and the
-        summary (08 §1.11)."""
+        """Return what a loop starts from: the messages, led by the summary unless they begin with it, and
+        the summary (08 §1.11)."""
         messages = self.messages()
         summary = self.view.window.summary
         if summary is None or not summary.strip():

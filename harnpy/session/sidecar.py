@@ -1,6 +1,6 @@
 """Reading a conversation back from an `llm_transcript.jsonl` sidecar. Spec: 08 §3.2–3.4.
 
-`read_rows` is about the lines, `reconstruct` about what they tell. Pure.
+`read_rows` parses the lines, `reconstruct` interprets them. Pure.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ class SidecarError(Exception):
 
 
 class Rows(NamedTuple):
-    """The records of a file; ``partial``: its last line was cut off and left out."""
+    """The records of a file; ``partial`` if its last line was cut off and left out."""
 
     records: list[Dict]
     partial: bool
 
 
 class Source(NamedTuple):
-    """What the rows tell. Of the last request: provider, model and tool format."""
+    """The conversation that the rows hold; provider, model and tool format are the last request's."""
 
     format: str | None
     messages: list[Dict]
@@ -49,7 +49,7 @@ class Source(NamedTuple):
 
 
 def read_rows(text: str, parse: Callable[[str], Any]) -> Rows:
-    """The rows of a file. Raises `SidecarError` for a line that is no JSON, unless it is a torn last one."""
+    """Return the rows of a file. Raises `SidecarError` for invalid JSON, unless in a torn last line."""
     records: list[Dict] = []
     lines = text.split("\n")
     for number, line in enumerate(lines, 1):
@@ -66,7 +66,7 @@ def read_rows(text: str, parse: Callable[[str], Any]) -> Rows:
 
 
 def reconstruct(records: list[Dict]) -> Source:
-    """The conversation that the rows hold, by the first of the formats that fits."""
+    """Return the conversation that the rows hold, by the first format that fits."""
     loop_id = _last_loop_id(records)
     rows = records if loop_id is None else [row for row in records if row.get("loop_id") == loop_id]
     request: Dict = next((row for row in reversed(rows) if row.get("type") in _REQUESTS), {})
@@ -83,12 +83,12 @@ def reconstruct(records: list[Dict]) -> Source:
 
 
 def without_tool_calls(messages: list[Dict]) -> list[Dict]:
-    """Only what people and models said to each other."""
+    """Return only what people and models said to each other."""
     return [spoken for spoken in map(_spoken, messages) if spoken is not None]
 
 
 def last_messages(messages: list[Dict], count: int) -> list[Dict]:
-    """The last ``count`` messages, less the results at the front whose call was cut away."""
+    """Return the last ``count`` messages, without leading results whose call was cut away."""
     kept = messages[max(0, len(messages) - count) :] if count else []
     orphans = Pairs(kept).orphans if len(kept) < len(messages) else set()
     begin = next((number for number in range(len(kept)) if number not in orphans), len(kept))
@@ -117,14 +117,14 @@ def _is_message(row: Dict) -> bool:
 
 
 def _last_loop_id(records: list[Dict]) -> str | None:
-    """The last outermost loop with messages; None when loops aren't told apart by ids."""
+    """Return the last outermost loop with messages; None when the rows have no loop ids."""
     rows = [row for row in records if _is_message(row) and isinstance(row.get("loop_id"), str)]
     outermost = min(map(_depth, rows), default=0)
     return next((row["loop_id"] for row in reversed(rows) if _depth(row) == outermost), None)
 
 
 def _last_segment(records: list[Dict]) -> list[Dict]:
-    """The message rows from the last opening on: those of one loop. A loop with an id is one segment."""
+    """Return the message rows of the last loop. A loop with an id is one segment."""
     segment: list[Dict] = []
     under_way = False
     for row in records:
@@ -137,7 +137,7 @@ def _last_segment(records: list[Dict]) -> list[Dict]:
 
 
 def _snapshot(records: list[Dict], number: int) -> list[Dict]:
-    """The messages of a request row, and the reply to it."""
+    """Return the messages of a request row, and the reply to it."""
     request = records[number]
     messages = [message for message in request["messages"] if isinstance(message, dict)]
     responses = [row for row in records[number + 1 :] if row.get("type") in _RESPONSES]
@@ -159,7 +159,7 @@ def _reply(row: Dict) -> Dict:
 
 
 def _spoken(message: Dict) -> Dict | None:
-    """A message without its tool parts, None when nothing is left."""
+    """Return a message without its tool parts, None when nothing is left."""
     if message.get("role") in RESULT_ROLES:
         return None
     spoken = {key: value for key, value in message.items() if key != "tool_calls"}

@@ -1,7 +1,7 @@
 """The persistent sink: a session's agent events as lines of a file. Spec: 08 §1.7.
 
-Written when `HARN_EVENT_LOG_DIR` names a directory. A sink that can't be written falls silent after one
-warning; the session goes on.
+Written when `HARN_EVENT_LOG_DIR` names a directory. A sink that can't be written warns once and
+is then silent; the session continues.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ SIZE_LIMIT = 100 * 1024 * 1024
 
 
 class EventSink:
-    """One session's file, and the ones that follow it when it has grown to ``SIZE_LIMIT`` bytes."""
+    """One session's file, continued in a new one whenever it has grown to ``SIZE_LIMIT`` bytes."""
 
     def __init__(self, directory: str, session_id: str, effects: Effects) -> None:
         from urllib.parse import quote
 
-        # Any text is an id; percent-encoding keeps one apart from another and inside the directory.
+        # Any text is an id; percent-encoding keeps files distinct and inside the directory.
         self._stem = os.path.join(directory, f"event_log-{quote(session_id, '', errors='surrogatepass')}")
         self._effects = effects
         self._index = 0

@@ -1,7 +1,7 @@
-"""Which session is being driven right now: a stack of ids, one a task. Spec: 08 §1.1.
+"""The sessions that a task drives, one inside the other: a stack of ids. Spec: 08 §1.1.
 
-A loop enters its session for as long as it runs, so that everything called from inside it, however deep,
-can ask for the innermost id.
+A loop enters its session for as long as it runs, so that everything called from inside it can ask for the
+innermost id.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class SessionStack:
-    """The ids being driven in one task, innermost last."""
+    """The ids that one task drives, innermost last."""
 
     __slots__ = ("ids",)
 
@@ -37,5 +37,5 @@ class SessionStack:
             self.ids.pop()
 
     def branch(self) -> SessionStack:
-        """The stack of a task started here: it begins where this one stands."""
+        """Return the stack of a task that starts here: a copy."""
         return SessionStack(tuple(self.ids))

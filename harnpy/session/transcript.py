@@ -22,7 +22,7 @@ MESSAGE_KINDS = ("message", "tool_result")
 
 
 def transcript(id: str, messages: list[Dict], events: list[Dict], assets: list[Dict], **extra: Any) -> Dict:
-    """A transcript; of ``extra`` (``summary``, ``metadata``, ``state``) only what is set."""
+    """Return a transcript, with those of ``summary``, ``metadata`` and ``state`` that are set."""
     return {
         "_type": "transcript",
         "version": 2,
@@ -35,7 +35,7 @@ def transcript(id: str, messages: list[Dict], events: list[Dict], assets: list[D
 
 
 def message_event(message: Dict, id: str, show: Show) -> Dict:
-    """The event of a message: ``{id, kind, role, visibility, text, blocks, metadata?}``."""
+    """Return the event of a message: ``{id, kind, role, visibility, text, blocks, metadata?}``."""
     role = message.get("role")
     if role is None:
         role = "user"
@@ -59,14 +59,14 @@ def lifecycle_event(
     visibility: str = "internal",
     metadata: Dict | None = None,
 ) -> Dict:
-    """An event that belongs to no message; it gets its id from the log."""
+    """Return an event that belongs to no message; the log gives it an id."""
     blocks = [{"type": "text", "text": text, "visibility": visibility}]
     event = {"kind": kind, "role": role, "visibility": visibility, "text": text, "blocks": blocks}
     return event if metadata is None else {**event, "metadata": metadata}
 
 
 def content_blocks(content: Any, role: str, show: Show) -> list[Dict]:
-    """A message's content as blocks, each with a type and a visibility."""
+    """Return a message's content as blocks, each with a type and a visibility."""
     default = _default_visibility(role)
     if content is None:
         return []
@@ -76,7 +76,7 @@ def content_blocks(content: Any, role: str, show: Show) -> list[Dict]:
 
 
 def plain_message(message: Dict) -> Dict | None:
-    """A loop's message as a transcript shows it (2.1, 07 §6.11), None when it shows none."""
+    """Return a loop's message as a transcript shows it (2.1, 07 §6.11), None when it shows none."""
     role = message.get("role")
     if not isinstance(role, str):
         return None
@@ -118,7 +118,7 @@ _LABELLED = {"image": "image", "input_image": "image"} | {t: t for t in ("file",
 
 
 def _rendering(block: Dict, show: Show) -> str:
-    """A block in one line of text."""
+    """Return a block as one line of text."""
     kind = show(block["type"])
     if kind in ("text", "output_text"):
         return _text(block, ("text", "content"), "", show)
@@ -133,7 +133,7 @@ def _rendering(block: Dict, show: Show) -> str:
 
 
 def _text(block: Dict, keys: tuple[str, ...], default: str, show: Show) -> str:
-    """The first of ``keys`` that the block has, as text."""
+    """Return the first of ``keys`` that the block has, as text."""
     for key in keys:
         if block.get(key) is not None:
             return show(block[key])

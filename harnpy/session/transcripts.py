@@ -1,7 +1,7 @@
-"""What is done to transcript values: each a new transcript, made of an old one. Spec: 08 §2.4, §4.7.
+"""Operations on transcript values, each of which returns a new one. Spec: 08 §2.4, §4.7.
 
-Pure but for new ids. To *rebuild* a transcript is to derive its message events anew; its other events
-follow them, with the event of what was done at the end.
+Pure but for new ids. *Rebuilding* a transcript derives its message events again; its other events follow,
+and the event of the operation comes last.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 
 class Transcripts:
-    """Makes transcripts. ``effects`` gives ids and displays."""
+    """Makes transcripts. ``effects`` provides ids and displays."""
 
     def __init__(self, effects: Effects) -> None:
         self._effects = effects
 
     def new(self, messages: Sequence[Dict] = (), **extra: Any) -> Dict:
-        """A transcript with an id of its own. ``extra``: summary, metadata, state."""
+        """Return a transcript with a new id. ``extra``: summary, metadata, state."""
         return transcript(self._effects.new_id(), list(messages), self._message_events(messages), [], **extra)
 
     def with_messages(
@@ -48,7 +48,7 @@ class Transcripts:
         keep_events: bool = True,
         **changes: Any,
     ) -> Dict:
-        """``former`` rebuilt with other messages. ``changes``: summary, state; None takes one away."""
+        """Rebuild ``former`` with other messages. ``changes``: summary, state; None removes one."""
         events = self._message_events(messages)
         if keep_events:
             events += [event for event in events_of(former) if event.get("kind") not in MESSAGE_KINDS]
@@ -60,7 +60,7 @@ class Transcripts:
         return {**made, "metadata": former["metadata"]} if "metadata" in former else made
 
     def moved(self, former: Dict, verb: str, state: str) -> Dict:
-        """``former`` in another state: archived, abandoned or active again."""
+        """Return ``former`` in another state: archived, abandoned or active again."""
         note = lifecycle_event(f"transcript_{verb}", f"transcript {_PAST[verb]}")
         return self.with_messages(former, messages_of(former), note, state=state)
 
@@ -71,19 +71,19 @@ class Transcripts:
         return self.with_messages(former, messages, note, state="forked", summary=summary)
 
     def reset(self, like: Dict) -> Dict:
-        """A new, active transcript that says it is one, with the metadata of ``like`` if it has some."""
+        """Return a new, active transcript that records the reset, with the metadata of ``like``, if any."""
         note = lifecycle_event("transcript_reset", f"transcript {_PAST['reset']}")
         former = {key: like[key] for key in ("metadata",) if key in like}
         return self.with_messages(former, [], note, state="active")
 
     def with_asset(self, former: Dict, asset: Any) -> Dict:
-        """``former`` with one asset more, or another one under its id."""
+        """Return ``former`` with the asset added, or replaced if its id is known."""
         asset = self.asset(asset)
         others = [known for known in assets_of(former) if _id_of(known) != asset["id"]]
         return {**self.with_messages(former, messages_of(former)), "assets": [*others, asset]}
 
     def asset(self, value: Any) -> Dict:
-        """An asset in its full form; what is no dict is where the asset is stored."""
+        """Return an asset in its full form; anything but a dict is where the asset is stored."""
         given = value if isinstance(value, dict) else {"storage": {"path": self._effects.show(value)}}
         asset = {**given, "_type": "transcript_asset"}
         for key, default in (("kind", "blob"), ("visibility", "internal")):
@@ -94,17 +94,17 @@ class Transcripts:
         return asset
 
     def summarised(self, former: Dict, keep_last: int, summary: str) -> Dict:
-        """``former`` with a summary, and only its last messages."""
+        """Return ``former`` with a summary and only its last messages."""
         messages = messages_of(former)
         kept = messages[max(0, len(messages) - keep_last) :] if keep_last else []
         made = self.with_messages(former, kept, summary=summary)
         return {**made, "archived_messages": len(messages) - len(kept)}
 
     def compacted(self, former: Dict, policy: ResizePolicy, summary: str | None) -> tuple[Dict, Dict] | None:
-        """``former`` compacted, and the report of it; None when there was nothing to do.
+        """Return ``former`` compacted, and a report; None when there was nothing to do.
 
-        A hard limit is also the target: up to it there is nothing to do. ``summary``, unless blank, is what
-        the field of that name gets instead of the computed text.
+        A hard limit is also the target: up to it there is nothing to do. ``summary``, unless blank, replaces
+        the computed text in the field of that name.
         """
         messages = [message for message in messages_of(former) if isinstance(message, dict)]
         target_tokens = policy.hard_limit_tokens
@@ -129,7 +129,7 @@ class Transcripts:
         return {**made, "assets": [*made["assets"], asset]}, {**report, "snapshot_asset_id": asset["id"]}
 
     def _source(self, former: Dict, report: Dict) -> Dict:
-        """The asset that keeps a transcript as it was before its compaction."""
+        """Return the asset that keeps a transcript as it was before its compaction."""
         return {
             "_type": "transcript_asset",
             "id": f"compaction-source-{self._effects.new_id()}",
@@ -155,30 +155,30 @@ def is_transcript(value: Any) -> bool:
 
 
 def messages_of(value: Dict) -> list[Any]:
-    """A transcript's messages. Raises `InvalidTranscript` when they are no list."""
+    """Return a transcript's messages. Raises `InvalidTranscript` unless they are a list."""
     return _list_of(value, "messages")
 
 
 def assets_of(value: Dict) -> list[Any]:
-    """A transcript's assets. Raises `InvalidTranscript` when they are no list."""
+    """Return a transcript's assets. Raises `InvalidTranscript` unless they are a list."""
     return _list_of(value, "assets")
 
 
 def events_of(value: Any) -> list[Dict]:
-    """The events of a transcript that are dicts."""
+    """Return the events of a transcript that are dicts."""
     events = value.get("events") if is_transcript(value) else None
     return [event for event in events if isinstance(event, dict)] if isinstance(events, list) else []
 
 
 def rendered(value: Dict, show: Show) -> str:
-    """``ROLE: TEXT`` of every public event that has text."""
+    """Return ``ROLE: TEXT`` of every public event that has text."""
     shown = (event for event in events_of(value) if event.get("visibility") == "public")
     lines = ((_shown(event, "role", show), _shown(event, "text", show)) for event in shown)
     return "\n".join(f"{role}: {text}" for role, text in lines if text)
 
 
 def rendered_in_full(value: Dict, show: Show) -> str:
-    """``[VISIBILITY] ROLE: TEXT`` of every event."""
+    """Return ``[VISIBILITY] ROLE: TEXT`` of every event."""
     fields = (
         [_shown(event, key, show) for key in ("visibility", "role", "text")] for event in events_of(value)
     )
@@ -186,7 +186,7 @@ def rendered_in_full(value: Dict, show: Show) -> str:
 
 
 def statistics(value: Any) -> Dict:
-    """How many messages and events of which sort there are; all zero for what is no dict."""
+    """Count the messages and events of each sort; all zero unless given a dict."""
     given = value if isinstance(value, dict) else {}
     messages = [m for m in _if_list(given.get("messages")) if isinstance(m, dict)]
     roles = [message.get("role") for message in messages]

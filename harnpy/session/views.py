@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class View:
-    """A session as its log tells it.
+    """A session as its log describes it.
 
     ``registers`` holds key → (version, value), ``clients`` the records of the attached clients by id.
     ``parent_id`` is the session it was last forked from, ``linked_at`` the last event that came from there,
@@ -41,7 +41,7 @@ class View:
         self.branched_at: int | None = None
 
     def branch(self) -> View:
-        """The same view, to go on from here on its own."""
+        """Return the same view, to continue from here on its own."""
         branch = View(self.window.branch())
         branch.registers = dict(self.registers)
         branch.clients = self.clients
@@ -51,7 +51,7 @@ class View:
         return branch
 
     def apply(self, event: Event) -> None:
-        """Take in the next event. Types that mean nothing to a view are legal."""
+        """Apply the next event. Types that mean nothing to a view are legal."""
         if event.type == kinds.MESSAGE_ADDED:
             entries = self.window.entries
             entries.append(event)
@@ -78,7 +78,7 @@ class View:
         return {**(metadata if isinstance(metadata, dict) else {}), "parent_session_id": self.parent_id}
 
     def transcript(self, id: str) -> dict[str, Any]:
-        """The transcript value; it shares its lists with the next one."""
+        """Return the transcript value; it shares its lists with the next one."""
         window = self.window
         messages, events = window.lists()
         return transcript(

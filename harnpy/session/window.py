@@ -3,7 +3,7 @@
 A `Window` is either growing (a session's own) or frozen (one that a `Cut` carries).
 
 Nothing here is computed on append. A column (the messages, the events derived from them …) is brought up
-to date on reading, so each entry is looked at once however often it is read.
+to date on reading, so each entry is processed once however often it is read.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Pack:
-    """Lifecycle events in one place, shared by all windows that have them there. ``size`` is their number."""
+    """Lifecycle events at one position, shared by all windows that have them there. ``size`` counts them."""
 
     __slots__ = ("_parts", "size")
 
@@ -34,7 +34,7 @@ class Pack:
         self.size: int = sum(part.size for part in parts)
 
     def events(self) -> list[Event]:
-        """In order. Not recursive: each cut packs once more."""
+        """Return the events in order. Not recursive: each cut adds a level of packing."""
         waiting: list[Event | Pack] = [self]
         found: list[Event] = []
         while waiting:
@@ -50,9 +50,9 @@ class Window:
     """A transcript's contents.
 
     ``entries`` are the events of the messages. ``asides`` are lifecycle events, each with the number of
-    messages before it; a `Pack` is many in one place. Those with less than ``floor`` count as if they had
-    ``floor``: a turn of an agent loop moves all lifecycle events behind its messages (08 §1.12), and so it
-    does without touching them.
+    messages before it; a `Pack` is many at one position. A position below ``floor`` counts as ``floor``: a
+    turn of an agent loop moves all lifecycle events behind its messages (08 §1.12), and this way it need
+    not touch them.
     ``past`` holds the entries that were trimmed away, newest first: (entries, what was before them).
     """
 
@@ -89,13 +89,13 @@ class Window:
         return len(self.entries)
 
     def branch(self) -> Window:
-        """The same window, to grow on its own. Costs nothing until it is read."""
+        """Return the same window, to grow on its own. Costs nothing until it is read."""
         branch = Window(self.entries.branch(), self.asides.branch(), like=self)
         branch.floor = self.floor
         return branch
 
     def settle(self) -> None:
-        """Be independent of the window that this one was branched from."""
+        """Become independent of the window that this one was branched from."""
         self.entries.items()
         self.asides.items()
 
@@ -108,11 +108,11 @@ class Window:
         return self._column(_message_event, self.entries.items())
 
     def converted(self, convert: Callable[[Message], Any]) -> list[Any]:
-        """``convert(message)`` of every message. Kept by function: give the same one each time."""
+        """Return ``convert(message)`` of every message. Cached by function: pass the same one each time."""
         return self._column(convert, self.messages())
 
     def total(self, measure: Callable[[Message], int]) -> int:
-        """The sum of ``measure(message)``. Kept by function: give the same one each time."""
+        """Return the sum of ``measure(message)``. Cached by function: pass the same one each time."""
         messages = self.messages()
         count, total = self._totals.get(measure, (0, 0))
         if count < len(messages):
@@ -121,7 +121,7 @@ class Window:
         return total
 
     def plain(self) -> tuple[list[Message], list[dict[str, Any]]]:
-        """The messages as a loop's result shows them, and their events. New lists."""
+        """Return the messages as a loop's result shows them, and their events, in new lists."""
         entries = self.entries.items()
         messages, events = self._column(_plain_message, entries), self._column(_plain_event, entries)
         if self.total(_is_hidden):
@@ -129,15 +129,15 @@ class Window:
         return list(messages), list(events)
 
     def lists(self) -> tuple[list[Message], list[dict[str, Any]]]:
-        """The messages and the events in lists that nobody changes any more: the same ones until
-        something is added."""
+        """Return the messages and the events in lists that never change: the same ones until something
+        is added."""
         stand = (len(self.entries), len(self.asides), self.floor)
         if self._lists is None or self._lists[0] != stand:
             self._lists = stand, list(self.messages()), self.events()
         return self._lists[1:]
 
     def events(self) -> list[dict[str, Any]]:
-        """The transcript's events, messages and lifecycle in order. A new list."""
+        """Return the transcript's events, messages and lifecycle, in order, in a new list."""
         shown = self.message_events()
         merged: list[dict[str, Any]] = []
         done = 0
@@ -150,7 +150,7 @@ class Window:
         return merged + shown[done:] if merged else list(shown)
 
     def kept(self) -> list[Event]:
-        """The entries that were trimmed away, and then the window's."""
+        """Return the entries that were trimmed away, followed by the window's."""
         pieces = [self.entries.items()]
         past = self.past
         while past is not None:
@@ -159,7 +159,7 @@ class Window:
         return [entry for piece in reversed(pieces) for entry in piece]
 
     def history(self) -> list[Event]:
-        """The events of all messages behind the window, those trimmed away or summarised too, in order."""
+        """Return the events of all messages behind the window, including those trimmed away or summarised."""
         waiting = self.kept()
         waiting.reverse()
         found: list[Event] = []
@@ -172,7 +172,7 @@ class Window:
         return found
 
     def branch_index(self, keep_first: int) -> int:
-        """The number of events up to and including message number ``keep_first`` (08 §1.4)."""
+        """Return the number of events up to and including message number ``keep_first`` (08 §1.4)."""
         everything = keep_first > len(self)
         asides = (what.size for position, what in self._placed() if everything or position < keep_first)
         return min(keep_first, len(self)) + sum(asides)
@@ -180,7 +180,7 @@ class Window:
     # Other windows made from this one.
 
     def trimmed(self, keep_last: int) -> Window:
-        """The newest messages; lifecycle events stay between those that remain."""
+        """Return the newest messages. Lifecycle events stay between those that remain."""
         dropped = max(0, len(self) - keep_last)
         entries = self.entries.items()
         asides = self._moved(lambda position: max(0, position - dropped))
@@ -190,8 +190,8 @@ class Window:
         return window
 
     def compacted(self, start: int, split: int, summary: Event) -> Window:
-        """``summary`` in the place of the messages from ``start`` up to ``split``; lifecycle events stay
-        between what remains."""
+        """Replace the messages from ``start`` up to ``split`` with ``summary``. Lifecycle events stay between
+        what remains."""
         gone = split - start - 1
 
         def place(position: int) -> int:
@@ -204,7 +204,7 @@ class Window:
         return Window(kept, self._moved(place), like=self)
 
     def head(self, keep_first: int) -> Window:
-        """The first messages, and the lifecycle events before the last of them."""
+        """Return the first messages, and the lifecycle events before the last of them."""
         if keep_first > len(self):
             return self.branch()
         asides = [(position, event) for position, event in self._placed() if position < keep_first]
@@ -214,16 +214,16 @@ class Window:
         return window
 
     def with_entries(self, entries: list[Event]) -> Window:
-        """Other messages; the lifecycle events follow them."""
+        """Return a window with other messages, followed by the lifecycle events."""
         return Window(Spine(entries), self._moved(lambda position: len(entries)), like=self)
 
     def _placed(self) -> list[Aside]:
         return [(max(position, self.floor), what) for position, what in self.asides.items()]
 
     def _moved(self, place: Callable[[int], int]) -> Spine[Aside]:
-        """The lifecycle events where ``place(position)`` says; those in one place are packed.
+        """Move each lifecycle event to ``place(position)``, and pack those at one position.
 
-        So a cut costs what came since the last one, however many there are in all.
+        So a cut costs what came since the last one, however many events there are in all.
         """
         groups: list[tuple[int, list[Event | Pack]]] = []
         for position, what in self._placed():
@@ -267,7 +267,7 @@ def _plain_event(entry: Event) -> dict[str, Any] | None:
 
 
 def lifecycle_value(event: Event) -> dict[str, Any]:
-    """The transcript event that a ``transcript_event`` of the log holds, with its id."""
+    """Return the transcript event that a ``transcript_event`` of the log holds, with its id."""
     payload: dict[str, Any] = event.payload
     return payload if "id" in payload else {"id": event.first.id, **payload}
 

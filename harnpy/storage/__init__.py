@@ -1,4 +1,4 @@
 """Durable append-only streams. The room knows no sessions, no models, no language, and imports none of them.
 
-`contract` says what every backend promises; each backend is one module.
+`contract` defines what every backend promises; each backend is one module.
 """

@@ -5,7 +5,7 @@ version 0 and need not be created. A *record* is opaque here. Every backend keep
 
 * `append` is atomic: all the records or none, right behind `expected_version` or not at all.
 * A record is on the medium when `append` returns, and visible to every later `read`.
-* `read` gives records in the order of their appends, and sees none of a half-done one.
+* `read` returns records in the order of their appends, and none of an incomplete append.
 * `branch` gives the new stream the old one's records; afterwards neither sees the other's.
 
 Errors are `StorageError`s and nothing else. Spec: 10 §C1, §C6.
@@ -22,11 +22,11 @@ Record = Any
 
 
 class StorageError(Exception):
-    """A store could not do what was asked; nothing has changed."""
+    """A store could not do what was asked. Nothing has changed."""
 
 
 class VersionConflict(StorageError):
-    """Somebody else wrote first: the stream isn't at the version that the caller had seen."""
+    """Somebody else wrote first: the stream isn't at the version that the caller saw last."""
 
     def __init__(self, stream: str, expected: int, found: int) -> None:
         super().__init__(stream, expected, found)
@@ -72,7 +72,7 @@ class Stream(Protocol):
         """The last record, None when there is none."""
 
     def settle(self) -> None:
-        """Hold on to nothing of the stream that this one was branched from."""
+        """Keep no reference to the stream that this one was branched from."""
 
 
 class Backend(Protocol):
@@ -82,7 +82,7 @@ class Backend(Protocol):
         """The stream of that name, empty when nobody has written it."""
 
     def branch(self, source: Stream, name: str, first: Record) -> Stream:
-        """A new stream: ``first``, then ``source``'s records from its second on.
+        """Create a stream: ``first``, then ``source``'s records from its second on.
 
         The first record says what a stream is, so a branch has its own. Raises `StreamExists`.
         """
@@ -91,4 +91,4 @@ class Backend(Protocol):
         """The names of the streams with records."""
 
     def delete(self, name: str) -> bool:
-        """Drop a stream; False when there was none."""
+        """Delete a stream. Return False when there was none."""

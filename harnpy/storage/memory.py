@@ -1,4 +1,4 @@
-"""The backend that keeps streams in this process, and loses them with it.
+"""The backend that keeps streams in memory, for the life of the process.
 
 Records are kept as they are, not encoded: append costs the same at any length, and a branch shares its
 source's records.

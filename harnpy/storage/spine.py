@@ -1,8 +1,8 @@
 """A list that only grows at its end, and branches at no cost.
 
-A branch copies nothing: it remembers its source and how long that was, and keeps what it adds itself.
-As the source only grows, those first items never change. The one list copy is made when somebody reads
-the branch; one that is never looked at never pays for it.
+A branch copies nothing: it remembers its source and how long that was, and stores what it adds itself. As
+the source only grows, those first items never change. The list is copied when the branch is first read; a
+branch that is never read never pays for it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Spine(Generic[T]):
-    """The first ``_start`` items are those of ``_source``, the rest stand in ``_own``."""
+    """The first ``_start`` items are those of ``_source``; the rest are in ``_own``."""
 
     __slots__ = ("_own", "_source", "_start")
 
@@ -40,14 +40,14 @@ class Spine(Generic[T]):
         return None if spine is None or index < 0 else spine._own[index - spine._start]
 
     def branch(self) -> Spine[T]:
-        """A spine with these items that grows on its own."""
+        """Return a spine with these items that grows on its own."""
         branch: Spine[T] = Spine()
         branch._source = self
         branch._start = len(self)
         return branch
 
     def items(self) -> list[T]:
-        """All items. The list is the spine's own: read it, don't change it, don't keep it."""
+        """Return all items. The list is the spine's own: read it, don't change it, don't keep it."""
         if self._source is not None:
             self._flatten()
         return self._own

@@ -1,8 +1,8 @@
 """Making a conversation shorter: the one engine behind every compaction. Spec: 08 §4.1–4.5.
 
-Older messages give way to one user message that sums them up; the newest stay as they are, and so may the
-first. Pure but for what it is handed: a model to ask, callbacks to call. Whoever runs the engine applies
-its `Compaction` to a message list or a session.
+One user message that summarises the older messages replaces them; the newest stay as they are, and
+optionally the first. Pure but for the model and callbacks that it is handed. Callers apply the resulting
+`Compaction` to a message list or a session.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def compact(messages: Sequence[Message], policy: ResizePolicy) -> Compaction | None:
-    """What to put in the place of what; None when there is nothing to do.
+    """Decide which messages to replace, and with what; None when there is nothing to do.
 
     Raises `ResizeError` for a policy that can't be carried out, and whatever the model or the custom
     compactor raises.
@@ -43,7 +43,7 @@ def compact(messages: Sequence[Message], policy: ResizePolicy) -> Compaction | N
 
 
 def boundaries(messages: Sequence[Message], keep_first: int, keep_last: int) -> tuple[int, int] | None:
-    """The numbers of the first message to archive and of the first one behind them that stays (08 §4.3).
+    """Return the numbers of the first message to archive and of the first one that stays behind it (08 §4.3).
 
     A call and its result never part, even when no user message begins their turn.
     """
@@ -57,7 +57,7 @@ def boundaries(messages: Sequence[Message], keep_first: int, keep_last: int) -> 
 
 
 def _turn_cut(messages: Sequence[Message], start: int, wanted: int) -> int:
-    """The cut moved to where a user's turn begins, if that archives anything."""
+    """Move the cut back to the start of a user's turn, if that still archives anything."""
     count, split = len(messages), wanted
     while start < split < count and messages[split].get("role") != "user":
         split -= 1
@@ -75,17 +75,17 @@ def _is_working(message: Message) -> bool:
 
 
 def estimate_tokens(messages: Sequence[Any]) -> int:
-    """A quarter of the bytes of all contents that are strings (08 §4.1)."""
+    """Estimate the tokens: a quarter of the bytes of all contents that are strings (08 §4.1)."""
     return content_bytes(messages) // 4
 
 
 def content_bytes(messages: Sequence[Any]) -> int:
-    """The UTF-8 length of all contents that are strings."""
+    """Return the UTF-8 length of all contents that are strings."""
     return sum(map(message_bytes, messages))
 
 
 def message_bytes(message: Any) -> int:
-    """The UTF-8 length of a message's content, 0 when that is no string."""
+    """Return the UTF-8 length of a message's content, 0 unless that is a string."""
     content = message.get("content") if isinstance(message, dict) else None
     return summaries.byte_length(content) if isinstance(content, str) else 0
 
@@ -95,7 +95,7 @@ def _tokens(summary: str, rest: Sequence[Message]) -> int:
 
 
 def merged_summary(old: str | None, new: str) -> str | None:
-    """A transcript's summary after another compaction (08 §4.7)."""
+    """Return a transcript's summary after another compaction (08 §4.7)."""
     if not new.strip():
         return old
     if old is None or not old.strip():

@@ -1,4 +1,4 @@
-"""Shortening one long text: its beginning, its end, and the lines that say what went wrong.
+"""Shortening one long text to its beginning, its end, and the lines that report errors.
 
 Lengths are UTF-8 bytes. Spec: 08 §4.10.
 """
@@ -29,7 +29,7 @@ _OPENING = ("error:", "warning:", "note:")
 
 
 def microcompact(text: str, limit: int = MAX_CHARS) -> str:
-    """``text`` in about ``limit`` bytes; as it is when it is no longer than that, or the limit is tiny."""
+    """Return ``text`` in about ``limit`` bytes; unchanged if it is no longer, or if the limit is tiny."""
     data = text.encode("utf-8", "surrogatepass")
     if len(data) <= limit or limit < _LEAST_LIMIT:
         return text
@@ -61,14 +61,14 @@ def _is_diagnostic(line: str) -> bool:
 
 
 def _head(data: bytes, size: int) -> str:
-    """The first ``size`` bytes up to their last line break, which stays."""
+    """Return the first ``size`` bytes up to and including their last line break."""
     head = data[:size]
     end = head.rfind(b"\n") + 1
     return (head[:end] if end else head).decode("utf-8", "ignore")
 
 
 def _tail(data: bytes, size: int) -> str:
-    """The last ``size`` bytes, from behind their first line break where there is text behind it."""
+    """Return the last ``size`` bytes, from after their first line break if text follows it."""
     tail = data[len(data) - size :].decode("utf-8", "ignore")
     line_break = tail.find("\n")
     return tail[line_break + 1 :] if 0 <= line_break < len(tail) - 1 else tail

@@ -1,8 +1,8 @@
-"""Which message answers which: tool calls and their results, in every shape that messages have.
+"""Which result answers which tool call, in every shape that messages have.
 
 Calls are `tool_calls` or blocks of type ``tool_use`` or ``tool_call``; results are messages of role
-``tool`` or ``tool_result``, or user messages with ``tool_result`` blocks. They pair by id, and by position
-where a result has none. Spec: 10 §C5.
+``tool`` or ``tool_result``, or user messages with ``tool_result`` blocks. They pair by id, or by position
+if a result has none. Spec: 10 §C5.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _RESULT_ID = ("tool_call_id", "tool_use_id", "tool_id")
 
 
 class Pairs:
-    """``spans[cut]`` is how many pairs a cut before message number ``cut`` would part; ``orphans`` are the
-    numbers of the results that answer no call."""
+    """``spans[cut]`` is how many pairs a cut before message number ``cut`` would separate; ``orphans`` are
+    the numbers of the results that answer no call."""
 
     def __init__(self, messages: Sequence[Message]) -> None:
         steps = [0] * (len(messages) + 2)
@@ -49,8 +49,8 @@ class Pairs:
             self.spans.append(open_pairs)
 
     def whole_cut(self, cut: int, start: int) -> int:
-        """The cut next to ``cut`` that parts nobody: before the call, or behind the result where the
-        call isn't behind ``start``. Orphans at the cut go with what is before it."""
+        """Return the cut nearest to ``cut`` that separates no pair: before the call, or behind the result if
+        the call isn't behind ``start``. Orphans at the cut go with what is before it."""
         before = cut
         while self.spans[before]:
             before -= 1
@@ -60,14 +60,14 @@ class Pairs:
         return cut
 
     def open_cut(self, cut: int) -> int:
-        """The first cut from ``cut`` on that parts nobody."""
+        """Return the first cut from ``cut`` on that separates no pair."""
         while self.spans[cut]:
             cut += 1
         return cut
 
 
 def _has_part(message: Message) -> bool:
-    """Whether a message may call or answer at all. Most don't."""
+    """Whether a message can hold calls or results at all. Most don't."""
     return (
         "tool_calls" in message
         or message.get("role") in RESULT_ROLES
@@ -76,7 +76,7 @@ def _has_part(message: Message) -> bool:
 
 
 def _answered(message: Message, by_id: dict[str, int], latest: int | None) -> list[int] | None:
-    """The numbers of the calls that a message answers; None when it is no result."""
+    """Return the numbers of the calls that a message answers; None unless it is a result."""
     ids = list(_result_ids(message))
     if not ids:
         return None
@@ -85,7 +85,7 @@ def _answered(message: Message, by_id: dict[str, int], latest: int | None) -> li
 
 
 def _calls(message: Message) -> list[str | None]:
-    """The ids of the calls that a message makes; None for one without."""
+    """Return the ids of the calls that a message makes; None for a call without an id."""
     return [
         _text(call.get("id"))
         for call in (*_dicts(message.get("tool_calls")), *_blocks(message, "tool_use", "tool_call"))

@@ -23,8 +23,8 @@ TOOL_OUTPUT_MAX_CHARS = 16000
 class ResizePolicy(NamedTuple):
     """How to compact: 08 §4.2. Limits are estimated tokens, ``tool_output_max_chars`` bytes.
 
-    ``summarize(prompt)`` asks a model; ``prompt(lines, count)`` writes what it is asked instead of the
-    default; ``show`` is the display of a value, ``pretty`` its JSON.
+    ``summarize(prompt)`` asks a model; ``prompt(lines, count)`` replaces the default prompt; ``show`` is the
+    display of a value, ``pretty`` its JSON.
     """
 
     keep_first: int = 0
@@ -42,7 +42,7 @@ class ResizePolicy(NamedTuple):
     pretty: Callable[[Any], str] = repr
 
     def check(self) -> None:
-        """Raise `ResizeError` for a strategy that isn't one, or that lacks its closure."""
+        """Raise `ResizeError` for an unknown strategy, or one that lacks its closure."""
         for strategy in (self.strategy, self.hard_limit_strategy):
             if strategy not in STRATEGIES:
                 raise ResizeError(
@@ -57,7 +57,7 @@ class ResizePolicy(NamedTuple):
 
 
 class Compaction(NamedTuple):
-    """``text`` takes the place of the messages from number ``start`` up to ``split``.
+    """``text`` replaces the messages from number ``start`` up to ``split``.
 
     ``tokens_before`` and ``tokens_after`` are estimates of the whole list.
     """
@@ -71,7 +71,7 @@ class Compaction(NamedTuple):
 
     @property
     def archived(self) -> int:
-        """The number of messages that were summed up."""
+        """The number of messages that were summarised."""
         return self.split - self.start
 
     @property
@@ -82,7 +82,7 @@ class Compaction(NamedTuple):
         return [*messages[: self.start], self.message, *messages[self.split :]]
 
     def report(self) -> Dict:
-        """The numbers, as events show them."""
+        """Return the numbers as events show them."""
         return {
             "strategy": self.strategy,
             "archived_messages": self.archived,

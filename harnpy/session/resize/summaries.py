@@ -1,4 +1,4 @@
-"""The strategies: what takes the place of archived messages. Spec: 08 §4.4, §4.5.
+"""The strategies: what replaces archived messages. Spec: 08 §4.4, §4.5.
 
 Lengths are UTF-8 bytes; cuts move back to the start of a character.
 """
@@ -30,7 +30,7 @@ _PROMPT = (
 def write(
     strategy: str, archived: list[Message], count: int, policy: ResizePolicy, *, masks: bool = True
 ) -> str:
-    """The summary of ``archived``, which stand for ``count`` messages. ``masks``: ask the mask callback."""
+    """Return the summary of ``archived``, which stand for ``count`` messages. ``masks``: ask the callback."""
     if strategy == "truncate":
         return _truncated(archived, count, f"[auto-compacted {count} older messages via truncate strategy]")
     if strategy == "observation_mask":
@@ -41,8 +41,8 @@ def write(
 
 
 def conversation_lines(messages: Sequence[Any], show: Callable[[Any], str] | None = None) -> str:
-    """``ROLE: CONTENT`` of every message, for a model to read. ``show``: how content that is no text
-    reads; without it, it doesn't."""
+    """Return ``ROLE: CONTENT`` of every message, for a model to read. ``show`` displays content that isn't
+    text; without it, such content is left out."""
     lines = []
     for message in messages:
         if isinstance(message, dict):
@@ -75,7 +75,7 @@ def _masked(archived: list[Message], count: int, policy: ResizePolicy, masks: bo
 
 
 def _observation(message: Message, content: str, mask: Any, policy: ResizePolicy) -> str:
-    """What stays to be seen of a message."""
+    """Return what remains visible of a message."""
     role = _role(message)
     if role == "assistant" or byte_length(content) < LONG:
         return f"[{role}] {content}"
@@ -85,8 +85,8 @@ def _observation(message: Message, content: str, mask: Any, policy: ResizePolicy
 
 
 def _compressed(message: Message, content: str, policy: ResizePolicy) -> str | None:
-    """What the compress callback makes of a tool result that is too long; None when it has nothing, or
-    fails (08 §4.5)."""
+    """Return a long tool result as the compress callback shortens it; None if it has nothing or fails
+    (08 §4.5)."""
     limit, callback = policy.tool_output_max_chars, policy.compress_callback
     if callback is None or message.get("role") not in RESULT_ROLES or byte_length(content) <= limit:
         return None
@@ -137,7 +137,7 @@ def _custom(archived: list[Message], count: int, policy: ResizePolicy) -> str:
 
 
 def _summary_in(value: Any, policy: ResizePolicy) -> str:
-    """The text that a custom compactor's value stands for."""
+    """Return the text that a custom compactor's value stands for."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -168,7 +168,7 @@ def byte_length(text: str) -> int:
 
 
 def cut_bytes(text: str, limit: int) -> str:
-    """As much of the beginning as fits into ``limit`` bytes."""
+    """Return as much of the beginning as fits into ``limit`` bytes."""
     if text.isascii():
         return text[:limit]
     return text.encode("utf-8", "surrogatepass")[:limit].decode("utf-8", "ignore")

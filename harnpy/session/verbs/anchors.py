@@ -1,4 +1,4 @@
-"""Workspace anchors and policies: reading what a caller gives. Spec: 08 §1.8.
+"""Workspace anchors and policies: reading them from a caller's arguments. Spec: 08 §1.8.
 
 An anchor is ``{primary, additional_roots: [{path, mount_mode, mounted_at}], anchored_at}``, a policy
 ``{default_mount_mode}``. Paths are absolute and lexically normal; nothing is looked up on disk.
@@ -28,7 +28,7 @@ _POLICY_KEYS = ("default_mount_mode",)
 
 
 def read_policy(given: Any) -> Dict:
-    """The policy that ``given`` stands for."""
+    """Return the policy that ``given`` stands for."""
     check("policy", given, mapping)
     known_keys("workspace policy key", given, _POLICY_KEYS)
     if "default_mount_mode" not in given:
@@ -37,7 +37,7 @@ def read_policy(given: Any) -> Dict:
 
 
 def read_anchor(given: Any, policy: Dict, effects: Effects) -> Dict | None:
-    """The anchor that ``given`` stands for: a dict, a string (its primary) or None (no anchor)."""
+    """Return the anchor that ``given`` stands for: a dict, a string (its primary) or None (no anchor)."""
     anchor_kind(given)
     if given is None:
         return None
@@ -70,7 +70,7 @@ def mount_mode(key: str, given: Any) -> str:
 
 
 def normal_path(path: str, effects: Effects) -> str:
-    """Absolute, without ``.``, ``..``, doubled or trailing slashes; symlinks stay."""
+    """Return an absolute path without ``.``, ``..``, doubled or trailing slashes; symlinks stay."""
     return "/" + os.path.normpath(os.path.join(effects.cwd(), path)).lstrip("/")
 
 
@@ -85,7 +85,7 @@ def root_kind(root: Any) -> None:
 
 
 def _mounted(given: list[Any], primary: str, policy: Dict, effects: Effects) -> list[Dict]:
-    """The roots that an anchor brings; a path that comes twice keeps its place and takes the last mode."""
+    """Return the roots that an anchor brings. A path given twice keeps its place and takes the last mode."""
     now = rfc3339(effects.now())
     roots: dict[str, Dict] = {}
     for item in given:
