@@ -21,7 +21,7 @@ class ToolFailure(Exception):
 
 
 def reason(error: BaseException) -> str:
-    """What an error says, without what kind of error it is."""
+    """Return an error's message, without its kind."""
     if isinstance(error, Interruption) and error.__cause__ is not None:
         error = error.__cause__
     return getattr(error, "message", None) or str(error)

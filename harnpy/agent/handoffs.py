@@ -1,6 +1,6 @@
 """Handoffs: who gives which task to whom, why, and with what. Spec: 07 §14.3, 08 §12.
 
-Pure: ids and the time are handed in.
+Pure: ids and the time are parameters.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _RECEIPT = ("kind", "label", "run_id", "artifact_id", "path", "href")
 def normalise(
     given: Any, id: str, created_at: str, run_id: str | None = None, caller: str = "handoff"
 ) -> Dict:
-    """The normal form of a handoff, an artifact that holds one, or an agent-state handoff.
+    """Return the normal form of a handoff, an artifact that holds one, or an agent-state handoff.
 
-    ``id``, ``created_at`` and ``run_id`` are for what doesn't say. Raises `MisuseError`.
+    ``id``, ``created_at`` and ``run_id`` are the defaults. Raises `MisuseError`.
     """
     if given is None:
         raise MisuseError(f"{caller}: missing payload")
@@ -48,7 +48,7 @@ def normalise(
 
 
 def handoff_context(handoff: Dict) -> str:
-    """A normal handoff as tagged text for the model that takes over."""
+    """Return a normal handoff as tagged text for the model that takes over."""
     target = handoff["target_persona_or_human"]
     lines = [
         "<handoff>",
@@ -72,12 +72,12 @@ def handoff_context(handoff: Dict) -> str:
 
 
 def name_of(target: Dict) -> str:
-    """What a target is called: its label, else its id."""
+    """Return a target's label, else its id."""
     return str(target["label"] or target["id"])
 
 
 def _payload(given: Any) -> Dict | None:
-    """The handoff inside a value: itself, an artifact's data, an agent-state handoff's typed part."""
+    """Return the handoff inside a value: itself, an artifact's data, an agent-state handoff's typed part."""
     if not isinstance(given, dict):
         return None
     if given.get("_type") == "agent_state_handoff":
@@ -157,7 +157,7 @@ def _text(value: Any) -> str | None:
 
 
 def _texts(given: Any) -> list[str]:
-    """Trimmed, without blanks and repetitions."""
+    """Return the texts trimmed, without blanks and repetitions."""
     texts = map(_text, given if isinstance(given, list) else [given])
     return list(dict.fromkeys(text for text in texts if text))
 

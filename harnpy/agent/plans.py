@@ -1,6 +1,6 @@
-"""Plans: anything plan-like as one normal form, and how it reads. Spec: 07 §14.2, 06 §24.
+"""Plans: anything plan-like in one normal form, and as text. Spec: 07 §14.2, 06 §24.
 
-Pure. The tools `emit_plan` and `update_plan` are answered with `plan_result`.
+Pure. `plan_result` answers the tools `emit_plan` and `update_plan`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _SECTIONS = (
 
 
 def plan_artifact(given: Any, tool: str | None = None) -> Dict:
-    """The normal form of a plan. ``tool`` is what emitted it: default, what the plan says itself."""
+    """Return the normal form of a plan. ``tool`` is what emitted it, by default as the plan says itself."""
     source = given["plan"] if isinstance(given, dict) and isinstance(given.get("plan"), dict) else given
     plan = source if isinstance(source, dict) else {}
     steps = _first(plan, "steps", "plan", "tasks") if plan else source
@@ -65,7 +65,7 @@ def plan_artifact(given: Any, tool: str | None = None) -> Dict:
 
 
 def plan_entries(given: Any) -> list[Dict]:
-    """The steps as ``{content, status, priority?}``; a plan without any is one entry."""
+    """Return the steps as ``{content, status, priority?}``; a plan without any is one entry."""
     plan = plan_artifact(given)
     entries = [
         {key: step[key] for key in ("content", "status", "priority") if step[key] is not None}
@@ -80,7 +80,7 @@ def plan_result(
     tool_use_id: str | None = None,
     pretty: Callable[[Any], str] = lambda value: to_json(value, pretty=True),
 ) -> tuple[str, Dict]:
-    """What a call of a plan tool is answered with, and the `plan` event that goes into the transcript."""
+    """Return the answer to a call of a plan tool, and the `plan` event for the transcript."""
     plan = plan_artifact(arguments, tool)
     metadata = {
         "plan": plan,
@@ -93,7 +93,7 @@ def plan_result(
 
 
 def markdown(plan: Dict) -> str:
-    """A plan artifact to read."""
+    """Return a plan artifact as Markdown."""
     steps = [f"[{step['status']}] {step['content']}" for step in plan["steps"]]
     parts = [f"# {plan['title']}", plan["summary"], _section("Steps", steps)]
     parts += [_section(title, plan[key]) for title, key in _SECTIONS]
@@ -130,7 +130,7 @@ def _approval(given: Any) -> Dict:
 
 
 def _first(fields: Dict, *names: str) -> Any:
-    """What stands under the first of the names that has a value."""
+    """Return the value of the first name that has one."""
     return next((fields[name] for name in names if fields.get(name) is not None), None)
 
 
@@ -139,7 +139,7 @@ def _first_text(fields: Dict, *names: str) -> str | None:
 
 
 def _text(value: Any) -> str | None:
-    """A scalar's text, trimmed; None when there is nothing to read."""
+    """Return a scalar's text, trimmed; None if it is blank."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return (str(value).strip() or None) if isinstance(value, str | int | float) else None

@@ -1,9 +1,9 @@
-"""Durable agent state: text files of one session under a root, with a note of who wrote each. Spec: 06 §19.
+"""Durable agent state: one session's text files under a root, with a note of who wrote each. Spec: 06 §19.
 
     <root>/<session_id>/<key>                        the text
     <root>/<session_id>/.agent_state_meta/<key>      the id of its writer
 
-A `Handle` is what programs hold; it is checked again at every use, since they may build one themselves.
+Programs hold a `Handle`, which is checked at every use because they may build one themselves.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Handle(NamedTuple):
 
 
 class AgentState:
-    """The files of agents. ``new_id`` mints session ids, ``warn`` hears of conflicts that are let through."""
+    """The files of agents. ``new_id`` mints session ids; ``warn`` reports conflicts that are allowed."""
 
     def __init__(self, files: Files, new_id: Callable[[], str], warn: Callable[[str, str], object]) -> None:
         self._files = files
@@ -61,21 +61,21 @@ class AgentState:
         self._warn = warn
 
     def init(self, root: str, options: Dict, current_session: str | None) -> Dict:
-        """Make the session's directory, or use the one there is; its handle."""
+        """Create the session's directory unless it exists. Return its handle."""
         session_id = _text(options.get("session_id")) or current_session or self._new_id()
         handle = self._handle(root, session_id, options)
         self._files.make_directory(_directory(handle))
         return handle.as_dict()
 
     def resume(self, root: str, session_id: str, options: Dict) -> Dict:
-        """The handle of a session that is there. Raises `MisuseError`."""
+        """Return the handle of an existing session. Raises `MisuseError`."""
         handle = self._handle(root, session_id, options)
         if not self._files.is_dir(_directory(handle)):
             raise MisuseError(f"agent_state.resume: session '{session_id}' not found under {handle.root}")
         return handle.as_dict()
 
     def write(self, handle: Handle, key: str, text: str) -> None:
-        """Replace the key's text as a whole. Raises `MisuseError` when another writer's may not be."""
+        """Replace the key's text. Raises `MisuseError` if another writer's may not be replaced."""
         self._put(handle, checked_key(key), text)
 
     def read(self, handle: Handle, key: str) -> str | None:
@@ -83,12 +83,12 @@ class AgentState:
         return self._files.read_text(path) if self._files.is_file(path) else None
 
     def keys(self, handle: Handle) -> list[str]:
-        """All keys, sorted by their bytes."""
+        """Return all keys, sorted by their bytes."""
         found = (key for key in self._files.files_under(_directory(handle)) if not _is_internal(key))
         return sorted(found, key=lambda key: key.encode("utf-8", "surrogateescape"))
 
     def delete(self, handle: Handle, key: str) -> None:
-        """Drop the key, and directories that it leaves empty; a missing one is fine."""
+        """Delete the key, if it exists, and directories that it leaves empty."""
         name = checked_key(key)
         for path in (_path(handle, name), _path(handle, f"{_META}/{name}")):
             self._files.delete_file(path, _directory(handle))
@@ -129,7 +129,7 @@ class AgentState:
 
 
 def read_handle(given: Any, caller: str) -> Handle:
-    """The handle in a program's dict. Raises `MisuseError`."""
+    """Return the handle in a program's dict. Raises `MisuseError`."""
     if not isinstance(given, dict) or given.get("_type") != "state_handle":
         raise MisuseError(f"{caller}: `handle` must be a state_handle dict")
     root, session_id = _text(given.get("root")), _text(given.get("session_id"))
@@ -141,7 +141,7 @@ def read_handle(given: Any, caller: str) -> Handle:
 
 
 def handoff_envelope(handle: Handle, summary: Dict, handoff: Dict | None, now: float) -> Dict:
-    """What is left for whoever resumes. ``handoff`` is the summary in its normal form, if it has one."""
+    """Return what a later run resumes from. ``handoff`` is the summary in its normal form, if it has one."""
     return {
         "_type": "agent_state_handoff",
         "version": 1,
@@ -156,7 +156,7 @@ def handoff_envelope(handle: Handle, summary: Dict, handoff: Dict | None, now: f
 
 
 def checked_key(key: str) -> str:
-    """A key that stays inside its session. Raises `MisuseError`."""
+    """Return a key that stays inside its session. Raises `MisuseError`."""
     _check_path(key)
     if _is_internal(key):
         raise MisuseError(f"agent_state: key '{key}' uses a reserved internal path")

@@ -1,7 +1,7 @@
 """A loop inside a loop: a child that works on a task in a session of its own. Spec: 07 §10.2, 08 §13.2.
 
 The child's session is a fork of the one that drives it, so it knows what was said; what it says itself
-stays with it. The parent hears that it began and what it came to.
+stays there. The parent's transcript records that it began and how it ended.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 CALLER = "sub_agent_run"
 NAME = "sub-agent"
 
-#: Options of loops that mean nothing to a child.
+#: Loop options that a child ignores.
 _WITHOUT = (
     "compaction",
     "auto_compact",
@@ -68,13 +68,13 @@ class SubAgent:
         return self.loop.conversation.id
 
     def run(self) -> Dict:
-        """Run the child; its envelope, also when it fails."""
+        """Run the child. Return its envelope, also when it fails."""
         start = {"name": self.name, "child_session_id": self.session_id, "task": self.task}
-        self._tell_parent("sub_agent_start", start)
+        self._note_in_parent("sub_agent_start", start)
         envelope = self._run()
         keys = ("ok", "summary", "evidence_added", "budget_exceeded", "error")
         outcome = {"name": self.name, "child_session_id": self.session_id}
-        self._tell_parent("sub_agent_result", outcome | {key: envelope[key] for key in keys})
+        self._note_in_parent("sub_agent_result", outcome | {key: envelope[key] for key in keys})
         return envelope
 
     def _run(self) -> Dict:
@@ -84,10 +84,10 @@ class SubAgent:
             if not self.runtime.is_failure(error):
                 raise
             return self._envelope({}, error=_described(error))
-        return self._judged(result)
+        return self._ended(result)
 
-    def _judged(self, result: Dict) -> Dict:
-        """What the child came to."""
+    def _ended(self, result: Dict) -> Dict:
+        """Return the envelope of a child whose loop has ended."""
         data, error = self._data(result)
         denied = _denied(result["transcript"]["events"])
         text = result["visible_text"]
@@ -115,7 +115,7 @@ class SubAgent:
         }
 
     def _data(self, result: Dict) -> tuple[Any, Dict | None]:
-        """The JSON of a child that was asked for some, and what is wrong with it."""
+        """Return the JSON of a child that was asked for some, and what is wrong with it."""
         values = self.runtime.models.values
         if not self.structured:
             return None, None
@@ -131,7 +131,7 @@ class SubAgent:
             return None, None
         return None, _schema_error("child transcript did not contain valid JSON")
 
-    def _tell_parent(self, kind: str, metadata: Dict) -> None:
+    def _note_in_parent(self, kind: str, metadata: Dict) -> None:
         event = lifecycle_event(kind, metadata=metadata)
         running = self.runtime.running.get(self.runtime.sessions.current_id() or "")
         if self.parent_id is not None:
@@ -142,7 +142,7 @@ class SubAgent:
 
 
 def make_sub_agent(runtime: Runtime, task: str, given: Any, bound_registry: Dict | None = None) -> SubAgent:
-    """The child that ``given``, the options of `sub_agent_run`, describe; its session is made at once.
+    """Return the child that ``given``, the options of `sub_agent_run`, describe. Its session is created now.
 
     Raises `OptionError` and `MisuseError` for options that make no loop.
     """
@@ -178,13 +178,13 @@ def new_session_id(runtime: Runtime) -> str:
 
 
 def _parent(runtime: Runtime) -> str | None:
-    """The stored session that is being driven, None when there is none: an anonymous loop's isn't stored."""
+    """Return the stored session that this task drives, if any; an anonymous loop's isn't stored."""
     current = runtime.sessions.current_id()
     return current if current is not None and runtime.sessions.exists(current) else None
 
 
 def _tools(options: Options, bound: Dict | None) -> Any:
-    """The child's registry: its own or the caller's, cut to what it may use."""
+    """Return the child's registry: its own or the caller's, restricted to what it may use."""
     tools = options.value("tools") if options.value("tools") is not None else bound
     if tools is not None and not is_registry(tools):
         raise MisuseError(f"{CALLER}: tools must be a tool registry")
@@ -195,7 +195,7 @@ def _tools(options: Options, bound: Dict | None) -> Any:
 
 
 def _allowed(options: Options) -> list[str] | None:
-    """What of ``allowed_tools`` the ``policy`` grants; None when all may be used."""
+    """Return those of ``allowed_tools`` that the ``policy`` grants; None when all may be used."""
     allowed = options.value("allowed_tools")
     if allowed is None:
         return None
@@ -206,7 +206,7 @@ def _allowed(options: Options) -> list[str] | None:
 
 
 def _policy(options: Options) -> Any:
-    """The child's ceiling: ``policy``, cut to ``allowed_tools``."""
+    """Return the child's ceiling: ``policy``, restricted to ``allowed_tools``."""
     allowed, policy = _allowed(options), options.value("policy")
     if allowed is None:
         return policy
@@ -220,7 +220,7 @@ def _wants_json(options: Options) -> bool:
 
 
 def _texts(result: Dict) -> Iterator[str]:
-    """Where a child's JSON may stand, in the order in which it is looked for."""
+    """Return the texts that may hold a child's JSON, in the order of the search."""
     yield result["visible_text"]
     transcript = result["transcript"]
     for message in reversed(transcript["messages"]):
@@ -240,7 +240,7 @@ def _last_words(result: Dict) -> str:
 
 
 def _described(error: Exception) -> Dict:
-    """The error of a child that was ended by one; a thrown dict may say what it is itself."""
+    """Return the error that ended a child; a thrown dict may describe itself."""
     thrown = getattr(error, "value", None)
     said = thrown if isinstance(thrown, dict) and isinstance(thrown.get("category"), str) else {}
     category = said.get("category") or getattr(error, "category", None) or "runtime"
@@ -249,7 +249,7 @@ def _described(error: Exception) -> Dict:
 
 
 def _denied(events: list[Dict]) -> Dict | None:
-    """The error of a child whose last denied call this was."""
+    """Return the error of a child whose last denied call this was."""
     for event in reversed(events):
         metadata = event.get("metadata") or {}
         if event["kind"] == "tool_execution" and metadata.get("error_category") == PERMISSION_DENIED:
@@ -262,7 +262,7 @@ def _denied(events: list[Dict]) -> Dict | None:
 
 
 def _reason(denial: str) -> str:
-    """The reason in the text of a denied call, which is JSON."""
+    """Return the reason in the text of a denied call, which is JSON."""
     return str(json.loads(denial)["reason"])
 
 

@@ -1,6 +1,6 @@
-"""The workflow that a task works for: what programs see of it, what its loops inherit, who keeps its record.
+"""The workflow that a task works for: what programs see of it, what its loops inherit, who records it.
 
-Spec: 08 §7.2. The executor makes one; here stands what the agents' room knows of it.
+Spec: 08 §7.2. The executor makes one; this is what the agents' room knows of it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ToolCall(NamedTuple):
-    """A tool call of a loop as it ended, with the text that the model got."""
+    """A loop's tool call as it ended, with the text that the model read."""
 
     name: str
     id: str | None
@@ -28,18 +28,18 @@ class ToolCall(NamedTuple):
 
 
 class Recorder(Protocol):
-    """Who keeps a run's record."""
+    """Whatever keeps a run's record."""
 
     def tool_called(self, call: ToolCall) -> None: ...
 
     def asked(self, question: Question) -> None:
-        """A person was asked: `{request_id, prompt, agent, trace_id, asked_at}`."""
+        """Record that a person was asked: `{request_id, prompt, agent, trace_id, asked_at}`."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkflowScope:
     """``skills`` and ``skill_match`` are for loops that have none of their own; ``mutation`` is the mutation
-    session; ``recorders`` are those of this run and then of the runs around it."""
+    session; ``recorders`` are those of this run, followed by those of the runs around it."""
 
     workflow_id: str
     run_id: str
@@ -50,8 +50,8 @@ class WorkflowScope:
     skill_match: Any = None
 
     def inside(self, outer: WorkflowScope | None) -> WorkflowScope:
-        """The scope in a run that another one's stage has started: that one hears of it, too, and its skills
-        are for loops that would have none."""
+        """Return the scope of a run started by a stage of ``outer``, which records its calls too; ``outer``'s
+        skills are for loops that would have none."""
         if outer is None:
             return self
         return replace(
@@ -66,5 +66,5 @@ class WorkflowScope:
             recorder.tool_called(call)
 
     def asked(self, question: Question) -> None:
-        """A question is this run's alone."""
+        """Record a question, in this run's record only."""
         self.recorders[0].asked(question)

@@ -1,6 +1,6 @@
-"""A daemon that runs beside the program that keeps it, with its directory of state. Spec: 07 §12.
+"""A daemon that runs in the background of a program, with its directory of state. Spec: 07 §12.
 
-`daemon.json` is the loop's snapshot; `daemon.meta.json` what makes the loop, and its events.
+`daemon.json` is the loop's snapshot; `daemon.meta.json` describes the loop and holds its events.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SHAPE: Shape = {
 class BackgroundDaemon:
     """``options`` are those of its loop. ``as_text(event)`` is what the loop reads of an event.
 
-    It is the loop's `Owner`: it has events for it, and rings its ``bell`` when its state was saved.
+    It is the loop's `Owner`: it passes events to the loop, and rings its ``bell`` when a state is saved.
     """
 
     id: str
@@ -73,16 +73,16 @@ class BackgroundDaemon:
         return os.path.join(self.directory, "daemon.json")
 
     def drive(self, loop: Loop) -> None:
-        """Be the owner of a loop that is about to run."""
+        """Become the owner of a loop that is about to run."""
         assert loop.daemon is not None
         loop.daemon.owner, self.rests = self, loop.daemon
 
     def current(self) -> DaemonSnapshot:
-        """Its state while it works, before it has rested."""
+        """Return its state while it works, before its first rest."""
         assert self.rests is not None
         return self.rests.snapshot("active")
 
-    # What its loop asks of it.
+    # What its loop calls.
 
     def waiting(self) -> bool:
         return bool(self.events.pending)
@@ -104,7 +104,7 @@ class BackgroundDaemon:
     # Its state.
 
     def save(self) -> None:
-        """Write what the next run of the program needs beside the snapshot."""
+        """Write what the next run of the program needs besides the snapshot."""
         meta = {
             "_type": META,
             "id": self.id,
@@ -121,7 +121,7 @@ class BackgroundDaemon:
         self.files.save(meta_path(self.directory), meta)
 
     def handle(self) -> Dict:
-        """The daemon as programs see it."""
+        """Return the daemon as programs see it."""
         last = self.last
         facts = {
             "daemon_state": last and last.daemon_state,

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DaemonOptions:
-    """``path`` is where snapshots go; ``watchdog_attempts`` 0 is no watchdog."""
+    """``path`` is where snapshots go; ``watchdog_attempts`` 0 means no watchdog."""
 
     path: str | None
     resume_path: str | None
@@ -22,7 +22,7 @@ class DaemonOptions:
 
 
 def read_daemon(options: Options) -> DaemonOptions | None:
-    """How the options want a loop to rest; None when it doesn't."""
+    """Return how the loop rests; None when it doesn't."""
     if not options.flag("daemon"):
         return None
     resume_path = _path(options, "resume_path")

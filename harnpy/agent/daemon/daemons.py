@@ -1,9 +1,9 @@
-"""The daemons that one program keeps: starting, triggering, stopping, going on. Spec: 07 §12.
+"""The background daemons of one program: start, trigger, stop, resume. Spec: 07 §12.
 
 spawn ───▶ running ──┬──▶ completed   its loop returned
              ▲       ├──▶ failed      its loop raised
              │       └──▶ stopped     stop
-resume ──────┘  from the directory, whatever it was there
+resume ──────┘  from the directory, whatever its status was
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ STOPPED = "stopped"
 SPAWN, RESUME = "daemon_spawn", "daemon_resume"
 #: How long callers wait for a daemon's next rest, in seconds.
 _PATIENCE = 0.5
-#: What of a daemon's config isn't an option of its loop.
+#: Keys of a daemon's config that aren't options of its loop.
 _OWN = ("task", "prompt", "name", "system", "state_dir", "event_queue_capacity")
 
 
 class Daemons:
-    """``beside`` lets loops go on beside the program; ``equipped(options)`` is around each one's run."""
+    """``beside`` runs loops in the background; each runs inside ``equipped(options)``."""
 
     def __init__(
         self, runtime: Runtime, beside: Beside, equipped: Callable[[Dict], AbstractContextManager[None]]
@@ -49,7 +49,7 @@ class Daemons:
         self._daemons: dict[str, BackgroundDaemon] = {}
 
     def spawn(self, config: Any) -> BackgroundDaemon:
-        """A daemon that has begun with its task. Raises `MisuseError` and `OptionError` for wrong configs."""
+        """Start a daemon on its task. Raises `MisuseError` and `OptionError` for wrong configs."""
         if not isinstance(config, dict):
             raise MisuseError(f"{SPAWN}: config must be a dict")
         options, new_id = self._runtime.models.options(config), self._effects.new_id
@@ -81,7 +81,7 @@ class Daemons:
         return daemon
 
     def trigger(self, daemon: BackgroundDaemon, event: Any) -> None:
-        """Give a daemon an event, for when it rests. Raises `MisuseError` when it can't be given any."""
+        """Queue an event for a daemon's next rest. Raises `MisuseError` when it takes none."""
         if not daemon.running:
             raise MisuseError(f"daemon_trigger: daemon {daemon.id} is not running")
         if event is None:
@@ -93,7 +93,7 @@ class Daemons:
         self._await_rest(daemon, saves)
 
     def snapshot(self, daemon: BackgroundDaemon) -> Dict:
-        """The daemon's state as it was saved last, or else as it is, and its events."""
+        """Return the daemon's last saved state, or else its present one, and its events."""
         self._collect(daemon)
         snapshot = daemon.last
         if snapshot is None:
@@ -103,7 +103,7 @@ class Daemons:
         return {**snapshot.as_dict(), **queue, **events.counts()}
 
     def stop(self, daemon: BackgroundDaemon) -> None:
-        """End the daemon where it is; its directory keeps the state of its last rest, and its events."""
+        """Stop the daemon at once. Its directory keeps the state of its last rest, and its events."""
         self._collect(daemon)
         daemon.status = STOPPED
         activity, daemon.activity = daemon.activity, None
@@ -115,7 +115,7 @@ class Daemons:
                 activity.abort()
 
     def resume(self, directory: str) -> BackgroundDaemon:
-        """The daemon of a directory, running again. Raises `MisuseError` when there is none."""
+        """Start the daemon of a directory again. Raises `MisuseError` when there is none."""
         files = StateFiles(self._runtime.files, self._effects, RESUME)
         self._refuse_second(directory, RESUME)
         meta = files.load(meta_path(directory), META, SHAPE)
@@ -134,13 +134,13 @@ class Daemons:
         else:
             task, state = "", daemon.snapshot_path
         inflight = meta["inflight_event"]
-        if inflight is not None and not self._has_heard(daemon, inflight):
+        if inflight is not None and not self._is_in_session(daemon, inflight):
             daemon.events.pending.insert(0, inflight)
         self._start(daemon, self._loop(daemon, task, state, RESUME))
         return daemon
 
     def find(self, handle: Any) -> BackgroundDaemon:
-        """The daemon of a handle: its id, or a dict with it."""
+        """Return the daemon of a handle: its id, or a dict with the id."""
         id = handle
         if isinstance(handle, dict):
             if handle.get("id") is None:
@@ -155,7 +155,7 @@ class Daemons:
     # A run.
 
     def _loop(self, daemon: BackgroundDaemon, task: str, state: str | None, caller: str) -> Loop:
-        """The loop of a daemon, which goes on from the ``state`` in a file, if there is one."""
+        """Return the loop of a daemon, which continues from the ``state`` in a file, if there is one."""
         given = {
             **daemon.options,
             "daemon": True,
@@ -175,7 +175,7 @@ class Daemons:
         self._await_rest(daemon, 0)
 
     def _run(self, daemon: BackgroundDaemon, loop: Loop) -> None:
-        """The daemon's life; what comes of one that was stopped meanwhile is nobody's any more."""
+        """Run the loop to its end. The result of a daemon that was stopped meanwhile is dropped."""
         try:
             with self._equipped(daemon.options):
                 result = loop.run()
@@ -197,7 +197,7 @@ class Daemons:
         daemon.bell.ring()
 
     def _await_rest(self, daemon: BackgroundDaemon, saves: int) -> None:
-        """Wait until the daemon's state was saved again, it has ended, or patience has."""
+        """Wait until the daemon's state is saved again or it has ended, for a limited time."""
         clock = self._runtime.models.monotonic
         until = clock() + _PATIENCE
         while daemon.saves == saves and daemon.running and (left := until - clock()) > 0:
@@ -223,8 +223,8 @@ class Daemons:
     def _as_text(self, event: Any) -> str:
         return event if isinstance(event, str) else self._effects.to_json(event)
 
-    def _has_heard(self, daemon: BackgroundDaemon, event: Any) -> bool:
-        """Whether the session holds an event that the saved state doesn't."""
+    def _is_in_session(self, daemon: BackgroundDaemon, event: Any) -> bool:
+        """Whether the session holds an event that the saved state doesn't have."""
         sessions, path = self._runtime.sessions, daemon.snapshot_path
         if not sessions.exists(daemon.session_id):
             return False

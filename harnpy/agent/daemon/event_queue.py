@@ -1,7 +1,7 @@
-"""The events that wait for a daemon: first in, first out, one in its hands at a time. Spec: 07 §12.
+"""The events that wait for a daemon: first in, first out, one in flight at a time. Spec: 07 §12.
 
-An event is delivered at least once: it counts as dealt with when the daemon's state with it was saved, and
-one that was in its hands when it stopped comes first when it goes on.
+An event is delivered at least once: it is done when a daemon state that includes it was saved. An event
+that was in flight when the daemon stopped comes first when it resumes.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ CAPACITY = 1024
 
 
 class EventQueue:
-    """``pending`` are the undelivered ones, at most ``capacity``; ``inflight`` is the one it has,
-    None when it has none."""
+    """``pending`` are the undelivered events, at most ``capacity``; ``inflight`` is the delivered one that
+    isn't done, if any."""
 
     def __init__(self, capacity: int, pending: Iterable[Any] = ()) -> None:
         self.capacity = capacity
@@ -37,16 +37,16 @@ class EventQueue:
         self.pending.append(event)
 
     def take(self) -> Any:
-        """Hand the first event over."""
+        """Deliver the first event."""
         self.inflight = self.pending.pop(0)
         return self.inflight
 
     def settle(self) -> None:
-        """What was handed over has been dealt with."""
+        """Mark the event in flight as done."""
         self.inflight = None
 
     def counts(self) -> Dict:
-        """How programs see it; ``queued_event_count`` is of all that haven't been dealt with."""
+        """Return the counts that programs see; ``queued_event_count`` includes the event in flight."""
         return {
             "pending_event_count": len(self.pending),
             "queued_event_count": len(self.pending) + (self.inflight is not None),

@@ -1,4 +1,4 @@
-"""Who keeps a daemon, and what the two have to do with each other. Spec: 07 §12."""
+"""The owner of a daemon: where its events come from, and who is notified of its state. Spec: 07 §12."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ if TYPE_CHECKING:
 
 
 class Owner(Protocol):
-    """Who keeps a daemon running, and may have something for it."""
+    """Whatever keeps a daemon running."""
 
-    #: Whether something may come at all.
+    #: Whether anything may ever come for the daemon.
     listening: bool
 
     def waiting(self) -> bool:
-        """Whether there is something for the daemon."""
+        """Whether something is waiting for the daemon."""
 
     def take(self) -> str:
-        """The first of it, as a message from the user; what was taken before has been dealt with."""
+        """Return the first waiting item, as a user message. What was taken before is done."""
 
     def saved(self, snapshot: DaemonSnapshot) -> None:
-        """The daemon rests or has ended, and this is its state."""
+        """Receive the state of the daemon, which rests or has ended."""
 
     def wait(self, seconds: float) -> None:
-        """Let the daemon wait, at most so long; other tasks run meanwhile. May return early."""
+        """Wait at most so long, while other tasks run. May return early."""
 
 
 class Nobody:
@@ -44,7 +44,7 @@ class Nobody:
         raise AssertionError("nothing is waiting")
 
     def saved(self, snapshot: DaemonSnapshot) -> None:
-        """Nobody wants to know."""
+        """Ignore it."""
 
     def wait(self, seconds: float) -> None:
         self._sleep(seconds)

@@ -1,4 +1,4 @@
-"""What a daemon loop leaves in a file, for a later run to go on from. Spec: 07 §12."""
+"""What a daemon's loop saves in a file, for a later run to continue from. Spec: 07 §12."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TYPE = "daemon_snapshot"
 @dataclass(frozen=True, slots=True)
 class DaemonSnapshot:
     """``visible_messages`` are what the model sees, ``recorded_messages`` all that ever entered the
-    conversation. ``watch_state`` has the times of the watched files at the last look.
+    conversation. ``watch_state`` has the watched files' times as last seen.
     """
 
     saved_at: str
@@ -81,7 +81,7 @@ _SHAPE: dict[str, Callable[[Any], bool]] = {
 
 
 class StateFiles:
-    """JSON files that hold a daemon's state; errors are in the name of ``caller``."""
+    """JSON files that hold a daemon's state. Errors name ``caller``, a builtin."""
 
     def __init__(self, files: Files | None, effects: Effects, caller: str) -> None:
         if files is None:
@@ -91,7 +91,7 @@ class StateFiles:
         self._caller = caller
 
     def save(self, path: str, value: Dict) -> None:
-        """Let the file hold ``value``; a crash leaves what it held before."""
+        """Write ``value``. A crash leaves the former contents."""
         try:
             self._files.replace_text(path, self._effects.to_json(value, pretty=True) + "\n")
         except OSError as error:
@@ -106,7 +106,7 @@ class StateFiles:
         return DaemonSnapshot(**{name: read[name] for name in _FIELDS})
 
     def load(self, path: str, type: str, shape: Shape) -> Dict:
-        """The value that a file of that ``type`` holds."""
+        """Return the value in a file of that ``type``."""
         try:
             read = self._effects.parse_json(self._files.read_text(path))
         except (OSError, ValueError) as error:
@@ -120,7 +120,7 @@ class StateFiles:
 
 
 def _problem(read: Any, type: str, shape: Shape) -> str | None:
-    """What keeps a value from being what it should be."""
+    """Return what is wrong with a value, if anything."""
     if not isinstance(read, dict) or read.get("_type") != type:
         return f"`_type` must be {type}"
     missing = [key for key in shape if key not in read]

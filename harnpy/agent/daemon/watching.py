@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 
 class Watch:
-    """``modified(path)`` says when a file was written last, None when it isn't there. ``state`` is how the
-    files were at the last look: what changes between two looks isn't missed, whatever goes on meanwhile.
+    """``modified(path)`` returns when a file was last written, None when there is none. ``state`` holds the
+    times as last seen, so that no change between two looks is missed.
     """
 
     def __init__(self, paths: Sequence[str], modified: Callable[[str], int | None]) -> None:
@@ -21,11 +21,11 @@ class Watch:
         self.state: Times = self._now()
 
     def restore(self, state: Mapping[str, int | None]) -> None:
-        """Go on from an earlier look; paths that it doesn't know are as they are now."""
+        """Continue from an earlier state; paths that it doesn't know keep their present times."""
         self.state |= {path: state[path] for path in self.paths if path in state}
 
     def changes(self) -> list[str]:
-        """The files that were written since the last look. One that comes or goes is none of them."""
+        """Return the files written since the last look; created and deleted ones don't count."""
         before, self.state = self.state, self._now()
         return [path for path in self.paths if _differ(before[path], self.state[path])]
 

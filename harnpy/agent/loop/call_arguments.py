@@ -1,4 +1,4 @@
-"""The arguments of a tool call, as the tool wants them. Spec: 07 §6.7."""
+"""The arguments of a tool call, as the tool expects them. Spec: 07 §6.7."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _COUNTS = frozenset(
     "range_start range_end offset limit timeout line start_line end_line count".split(),
 )
 
-#: Under this key a provider leaves what was wrong with arguments that it could not read.
+#: A provider reports unreadable arguments under this key.
 PARSE_ERROR = "__parse_error"
 
 
 def normalised(arguments: Any, aliases: Mapping[str, str] | None = None) -> Dict:
-    """``arguments`` with other names for its keys, and ints where a text stands for a count.
+    """Rename aliased keys, and convert texts that stand for counts to ints.
 
-    ``aliases`` maps names that the model may use to the tool's own; the tool's own wins.
+    ``aliases`` maps names that the model may use to the tool's own, which take precedence.
     """
     if not isinstance(arguments, dict):
         return {}
@@ -45,7 +45,7 @@ def _value(key: str, value: Any) -> Any:
 
 
 def missing(entry: Dict, arguments: Dict) -> list[str]:
-    """The required parameters of a tool that a call leaves out, by name."""
+    """Return the names of the required parameters that a call leaves out."""
     parameters = parameters_of(entry).items()
     return sorted(name for name, schema in parameters if arguments.get(name) is None and _is_required(schema))
 

@@ -1,4 +1,4 @@
-"""When a loop is done: the model says so, and the work bears it out. Spec: 07 §6.5."""
+"""When a loop is done: the model says so, and the work confirms it. Spec: 07 §6.5."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Unaccepted(NamedTuple):
 
 
 class Verification:
-    """What the last `run` tool said of the work."""
+    """What the last `run` tool reported about the work."""
 
     def __init__(self) -> None:
         self.passed = False
@@ -36,12 +36,12 @@ class Verification:
         return None if self.exit_code == "none" else int(self.exit_code)
 
     def restore(self, code: int | None) -> None:
-        """Go on from the code that an earlier run of the loop ended with."""
+        """Continue from the exit code with which an earlier run of the loop ended."""
         if code is not None:
             self.passed, self.exit_code = code == 0, str(code)
 
-    def hear(self, result: str) -> None:
-        """Take in the result of a `run` call; a text that says neither changes nothing."""
+    def read(self, result: str) -> None:
+        """Read the result of a `run` call; a text that reports neither outcome changes nothing."""
         code = _EXIT_CODE.search(result)
         if code is not None:
             self.exit_code = code[1]
@@ -68,7 +68,7 @@ def requested(options: LoopOptions, text: str, parsed: Parsed, has_tools: bool) 
 def refusal(
     options: LoopOptions, verification: Verification, ledger: Ledger, acted: bool
 ) -> Unaccepted | None:
-    """Why a requested completion isn't accepted yet; ``acted``: a tool was called, or there is none."""
+    """Return why a completion isn't accepted yet. ``acted``: a tool was called, or there is none."""
     open_items = ledger.unresolved()
     if open_items:
         return Unaccepted("ledger_not_satisfied", prompts.ledger_open(open_items))
@@ -80,6 +80,6 @@ def refusal(
 
 
 def next_phase(text: str) -> str | None:
-    """The phase that the text's last ``next_phase:`` line names."""
+    """Return the phase that the text's last ``next_phase:`` line names."""
     named = _NEXT_PHASE.findall(text)
     return named[-1] if named else None

@@ -1,4 +1,4 @@
-"""The task ledger: what a request still owes; the model keeps it, a loop holds it to it. Spec: 07 §6.10."""
+"""The task ledger: a request's open deliverables, kept by the model, enforced by the loop. Spec: 07 §6.10."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NEED_NOTE = ("blocked", "dropped")
 
 
 class LedgerError(Exception):
-    """The model's ledger call makes no sense; the message says why."""
+    """The model's ledger call is invalid; the message says why."""
 
 
 @dataclass(slots=True)
@@ -54,7 +54,7 @@ class Ledger:
         }
 
     def render(self) -> str:
-        """What the model is shown before each turn."""
+        """Return what the model is shown before each turn."""
         lines = [f"Root task: {self.root_task}"] if self.root_task else []
         lines += [_line(item) for item in self.deliverables]
         lines += [f"Rationale: {self.rationale}"] if self.rationale else []
@@ -63,7 +63,7 @@ class Ledger:
         return f'<runtime_injection kind="task_ledger">\n{body}\n</runtime_injection>'
 
     def apply(self, arguments: Dict) -> str:
-        """Carry out a call of the model; what was done, in words. Raises `LedgerError`."""
+        """Carry out a call of the model. Return what was done, in words. Raises `LedgerError`."""
         given = Options(arguments)
         action = given.string("action")
         act = _ACTIONS.get(action or "")
@@ -102,7 +102,7 @@ class Ledger:
         return "observation recorded"
 
     def _seed_plan(self, given: Options) -> str:
-        """A deliverable for each line of ``text``."""
+        """Add a deliverable for each line of ``text``."""
         lines = [line.strip(" \t-*") for line in _required(given, "text").splitlines()]
         texts = [line for line in lines if line]
         for text in texts:
@@ -129,7 +129,7 @@ _ACTIONS = {
 
 
 def read_ledger(options: Options) -> Ledger:
-    """The ledger of ``task_ledger``, or of ``root_task`` and ``deliverables``; maybe an empty one."""
+    """Return the ledger of ``task_ledger``, or of ``root_task`` and ``deliverables``; it may be empty."""
     given = Options(options.mapping("task_ledger"), options.show)
     source = given if options.mapping("task_ledger") is not None else options
     observations = source.strings("observations") or []

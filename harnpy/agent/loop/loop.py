@@ -1,4 +1,4 @@
-"""The agent loop: ask the model, act on its answer, decide whether to go on. Spec: 07 §6, 08 §1.11.
+"""The agent loop: ask the model, act on its answer, decide whether to continue. Spec: 07 §6, 08 §1.11.
 
 `ModelInput` holds the conversation, `Offer` decides what the model may call, `Dispatcher` calls it and
 `completion` decides whether the work is complete. What is left here is the order of things.
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 def opening_messages(given: list[Any]) -> Iterator[Dict]:
-    """The messages that a loop begins with; without a role they are the user's, with an odd one nobody's."""
+    """Return a loop's opening messages. Without a role they are the user's; odd roles are dropped."""
     for message in given:
         if isinstance(message, dict):
             role = message.get("role")
@@ -104,7 +104,7 @@ class Loop:
         """Go idle where the loop would otherwise end. Errors name ``caller``, a builtin."""
         self.daemon = Daemon(options, self.runtime, self.state, self.model_input, caller, self._emit)
 
-    # From beginning to end.
+    # From start to end.
 
     def run(self) -> Dict:
         conversation = self.conversation

@@ -22,7 +22,7 @@ _LEAST_WINDOW = 4096
 
 
 class _Preset(NamedTuple):
-    """What a label stands for: the strategy, the one for the hard limit, how many messages stay."""
+    """What a label stands for: the strategy, that for the hard limit, how many messages stay."""
 
     label: str
     strategy: str
@@ -43,7 +43,7 @@ _PRESETS = {
 
 @dataclass(frozen=True, slots=True)
 class LoopCompaction:
-    """``label`` is what events call the policy; ``threshold`` is in estimated tokens."""
+    """``label`` is the policy's name in events; ``threshold`` is in estimated tokens."""
 
     label: str
     policy: ResizePolicy
@@ -53,7 +53,7 @@ class LoopCompaction:
 def read_compaction(
     options: Options, model: str, summarize: Callable[[str], str], pretty: Callable[[Any], str]
 ) -> LoopCompaction | None:
-    """How the options want a conversation compacted, None for not at all.
+    """Return how the options compact a conversation, None for not at all.
 
     Callbacks are Python callables, and `summarize_prompt` a function `prompt(lines, count)`. Raises
     `MisuseError`, and `ResizeError` for a strategy that can't be carried out.
@@ -82,7 +82,7 @@ def read_compaction(
 
 
 def _preset(options: Options) -> tuple[_Preset | None, int]:
-    """The preset, and how many messages stay in front; (None, …) is off."""
+    """Return the preset, and how many messages stay in front; (None, …) is off."""
     if "compaction" in options:
         return _labelled(options.value("compaction"), options.show)
     if "auto_compact" not in options:
@@ -127,7 +127,7 @@ def _named(label: Any, show: Show) -> _Preset | None:
 
 
 def _limits(options: Options, window: int | None) -> tuple[int, int | None]:
-    """The threshold and the hard limit, both within what the model takes in."""
+    """Return the threshold and the hard limit, both within the model's context window."""
     hard_limit = options.limit("hard_limit_tokens", "agent_loop")
     threshold = options.limit("compact_threshold", "agent_loop")
     if window is None:
@@ -145,7 +145,7 @@ def _count(options: Options, key: str, default: int) -> int:
 
 
 def _first(given: dict[str, Any], keys: tuple[str, ...], default: Any) -> Any:
-    """The first of ``keys`` that is set."""
+    """Return the first of ``keys`` that is set."""
     return next((given[key] for key in keys if given.get(key) is not None), default)
 
 

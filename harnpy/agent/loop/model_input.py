@@ -1,4 +1,4 @@
-"""A loop's conversation on its way to the model: the request follows what the session holds.
+"""A loop's conversation as the model sees it: the request follows the session.
 
 A `ModelInput` keeps three records of one conversation in step: the `Conversation` (and through it the
 session), the message list of the request, and the rows of the transcript sidecar. It compacts when the
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from harnpy.session.resize.policy import Compaction
 
 
-#: What the transcript says of a compaction, by when it happened.
+#: How the transcript words a compaction, by when it happened.
 _NOTES = {
     "preflight": "Transcript compacted before agent LLM call",
     "auto": "Transcript compacted during agent loop",
@@ -35,7 +35,7 @@ _NOTES = {
 
 
 class ModelInput:
-    """``request`` is asked again and again; its messages are those of ``conversation``."""
+    """``request`` is sent once a turn; its messages are those of ``conversation``."""
 
     def __init__(
         self, runtime: Runtime, conversation: Conversation, request: Request, segment: Segment | None
@@ -44,7 +44,7 @@ class ModelInput:
         self.request = request
         self.segment = segment
         self.compaction: LoopCompaction | None = None
-        #: All that has entered the conversation, for those who keep it; None when nobody does.
+        #: Everything that has entered the conversation; None unless somebody records it.
         self.recorded: list[Dict] | None = None
         self._sessions = runtime.sessions
         self._trace = runtime.models.trace
@@ -59,7 +59,7 @@ class ModelInput:
             self.add(message)
 
     def restore(self, messages: list[Dict], summary: str | None, events: list[Dict]) -> None:
-        """Go on from what an earlier run left; this one has no messages yet."""
+        """Continue from what an earlier run left; this one has no messages yet."""
         self.conversation.restore(messages, summary, events)
         self._read_again()
         self._record(messages)
@@ -71,11 +71,11 @@ class ModelInput:
         self._bytes += content_bytes((message,))
 
     def feed_back(self, kind: str, text: str) -> None:
-        """Tell the model something in the name of the runtime."""
+        """Add a message from the runtime to the model."""
         self.add(feedback(kind, text))
 
     def take_in_messages(self) -> None:
-        """Let in what others injected into the session meanwhile."""
+        """Add what others have injected into the session meanwhile."""
         self._follow()
         arrivals = self.conversation.arrivals()
         self._record(arrivals)
@@ -83,12 +83,12 @@ class ModelInput:
         self._bytes += content_bytes(arrivals)
 
     def deferred(self) -> list[Any]:
-        """What users said that hasn't been let in yet."""
+        """Return the user messages that haven't been added yet."""
         waiting = self.conversation.waiting()
         return [message.get("content") for message in waiting if message.get("role") == "user"]
 
     def latest_request(self) -> str:
-        """What the user said last, without what the runtime says in the user's name."""
+        """Return the user's last message, ignoring those that the runtime sends as the user."""
         for message in reversed(self.conversation.messages):
             text = prompt_text([message]) if message.get("role") == "user" else ""
             if text and not text.startswith(FEEDBACK):
@@ -98,7 +98,7 @@ class ModelInput:
     # Compaction.
 
     def compact_when_full(self, mode: str, iteration: int) -> None:
-        """Sum older messages up when the conversation has grown to the threshold (08 §4.9).
+        """Summarise older messages once the conversation has grown to the threshold (08 §4.9).
 
         ``mode``: ``preflight`` before a call, ``auto`` after a turn with tools.
         """
@@ -122,16 +122,16 @@ class ModelInput:
         self._sessions.emit(id, compacted_event(id, mode, report))
 
     def consolidate(self) -> None:
-        """Sum older messages up, however few they are, and tell nobody."""
+        """Summarise older messages, however few, without notifying anyone."""
         made = None if self.compaction is None else self._compacted(self.compaction)
         if made is not None:
             self._put(made, None)
 
     def _compacted(self, compaction: LoopCompaction) -> Compaction | None:
-        """What to put in the place of what, if anything."""
-        self.conversation.store()  # what was said stays, should the compaction fail
+        """Decide which messages to replace, and with what, if any."""
+        self.conversation.store()  # keeps the messages should the compaction fail
         made = compact(self.conversation.messages, compaction.policy)
-        if made is None or self._follow():  # or somebody else was quicker, while the model wrote
+        if made is None or self._follow():  # somebody else compacted while the model wrote
             return None
         return made
 
@@ -145,7 +145,7 @@ class ModelInput:
         return estimate >= threshold if mode == "preflight" else estimate > threshold
 
     def _follow(self) -> bool:
-        """Go on from what the session holds, if somebody else compacted it; whether somebody did."""
+        """Continue from what the session holds if somebody else compacted it. Return whether they did."""
         former = self.conversation.replaced()
         if former is None:
             return False
@@ -156,12 +156,12 @@ class ModelInput:
         return True
 
     def _read_again(self) -> None:
-        """Let the request have the conversation's messages, which are others now."""
+        """Rebuild the request's messages from the conversation's."""
         self.request.messages = self.conversation.converted(request_message)
         self._bytes = self.conversation.total(message_bytes)
 
     def _record(self, messages: Iterable[Dict]) -> None:
-        """Note messages that enter the conversation in the records that are kept."""
+        """Add messages that enter the conversation to the records that are kept."""
         for message in messages if self._is_recorded() else ():
             if self.segment is not None:
                 self.segment.message(message)

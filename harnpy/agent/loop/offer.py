@@ -1,7 +1,7 @@
 """What a loop's model is offered: its instructions, and the tools in view. Spec: 07 §6.2, §4.4, §4.5.
 
-In text format the tools stand in the system prompt, as a contract; in native format they go to the
-provider beside it. Either is written anew only when the tools in view change.
+In text format the tools are a contract in the system prompt; in native format the request carries them
+beside it. Either is rebuilt only when the tools in view change.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 class Offer:
     """``entries`` are all tools of the loop, ``allowed`` those that its model may call.
 
-    ``style`` is whose native tool JSON is sent; ``ledger`` says whether there is a task ledger to keep.
-    ``skills`` may narrow the tools down, and bring instructions and a tool of their own; ``deferred`` keeps
-    tools out of view until they are searched for.
+    ``style`` is the provider style of native tool JSON; ``ledger`` says whether there is a task ledger.
+    ``skills`` may restrict the tools, and add instructions and a tool of their own; ``deferred`` hides
+    tools until the model searches for them.
     """
 
     def __init__(
@@ -57,14 +57,14 @@ class Offer:
         return bool(self.entries) or bool(self._skills)
 
     def names(self) -> list[str]:
-        """What a call in the text of an answer may name."""
+        """Return the names that a call in the text of an answer may use."""
         names = [entry["name"] for entry in self.allowed]
         names += [LOAD_SKILL] if self._skills else []
         names += [] if self._deferred is None else [self._deferred.name]
         return names
 
     def renew(self, request: Request) -> bool:
-        """Let the request offer what is in view now; whether that is something else than before."""
+        """Update the request to the tools now in view. Return whether they have changed."""
         visible = self.entries if self._deferred is None else self._deferred.visible()
         if self._seen is not None and self._seen[0] == self._skills.changes and self._seen[1] is visible:
             return False

@@ -33,7 +33,7 @@ PROFILES = {
 LLM_BACKOFF_MS = 2000
 TOOL_BACKOFF_MS = 1000
 
-#: Options whose meaning isn't built yet: a loop that ignored one would do something else than asked.
+#: Options that aren't implemented yet. They are refused: to ignore one would do something else than asked.
 _LATER = {
     "mcp_servers": "MCP servers",
     "command_policy": "command policies",
@@ -44,7 +44,7 @@ _OFF: tuple[object, ...] = (None, False, "none", [], {})
 @dataclass(frozen=True, slots=True)
 class LoopOptions:
     """``session_id`` is "" for an anonymous loop; ``max_prose_chars`` cuts only what users see;
-    ``tool_output_max_chars`` counts bytes. ``caller`` is the builtin that messages name.
+    ``tool_output_max_chars`` counts bytes. Messages name ``caller``, a builtin.
     """
 
     max_iterations: int
@@ -76,7 +76,7 @@ class LoopOptions:
 
 
 def profile_of(options: Options, caller: str) -> Profile:
-    """The preset that the options name. Raises `MisuseError` for an unknown one."""
+    """Return the preset that the options name. Raises `MisuseError` for an unknown one."""
     name = options.string("profile", "tool_using")
     found = PROFILES.get(name or "")
     if found is None:
@@ -87,7 +87,7 @@ def profile_of(options: Options, caller: str) -> Profile:
 def read_loop_options(
     options: Options, profile: Profile, caller: str = "agent_loop", default_format: str = "text"
 ) -> LoopOptions:
-    """The loop's options; ``default_format`` is the tool format that results report when none is given."""
+    """Return the loop's options; ``default_format`` is the tool format that results report by default."""
     for key, what in _LATER.items():
         if options.value(key) not in _OFF:
             raise MisuseError(not_yet(caller, key, what))

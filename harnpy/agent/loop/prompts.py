@@ -1,4 +1,4 @@
-"""The words a loop speaks to its model. Spec: 07 §6.2–6.5."""
+"""The texts that a loop sends to its model. Spec: 07 §6.2–6.5."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ACTION_REQUIRED = (
 
 
 def persistence(options: LoopOptions, has_tools: bool) -> str:
-    """The instruction to keep on until the request is complete, and how to say that it is (6.2)."""
+    """Return the instruction to continue until the request is complete, and how to report that."""
     keep_on = (
         "You MUST keep working until the current request is complete. Do not stop after describing what "
         "you would do: do it."
@@ -36,7 +36,7 @@ def persistence(options: LoopOptions, has_tools: bool) -> str:
 
 
 def feedback(kind: str, text: str) -> dict[str, Any]:
-    """A message from the runtime to the model."""
+    """Return a message from the runtime to the model."""
     kind = escape(kind, quote=True)
     content = f'{FEEDBACK}kind="{kind}">\n{text.strip()}\n</runtime_feedback>'
     return {"role": "user", "content": content}
@@ -91,7 +91,7 @@ def native_contract(policy: str, fallback_index: int) -> str:
 
 
 def nudge(options: LoopOptions, has_tools: bool) -> str:
-    """What a reply without action is answered with."""
+    """Return the feedback for a reply without action."""
     if options.require_action:
         limit = options.max_prose_chars
         prose = "prose brief" if limit is None else f"prose to at most {limit} visible characters"
@@ -105,7 +105,7 @@ def nudge(options: LoopOptions, has_tools: bool) -> str:
 
 
 def recorded(text: str) -> str:
-    """A reply's text as the history keeps it."""
+    """Return a reply's text as the history keeps it."""
     text = text.strip()
     if len(text) <= _HISTORY_CAP:
         return text
@@ -114,7 +114,7 @@ def recorded(text: str) -> str:
 
 
 def elided(names: list[str], malformed: int) -> str:
-    """What the history keeps of a turn some of whose calls couldn't be read."""
+    """Return what the history keeps of a turn with unreadable calls."""
     return (
         f"<assistant turn partially elided: {len(names)} tool call(s) executed successfully "
         f"({', '.join(names)}), {malformed} malformed tool call(s) rejected. See tool results and parse "
@@ -123,7 +123,7 @@ def elided(names: list[str], malformed: int) -> str:
 
 
 def shown(text: str, limit: int | None) -> str:
-    """Visible prose, cut to ``limit`` characters."""
+    """Return visible prose, cut to ``limit`` characters."""
     if limit is None or len(text) <= limit:
         return text
     note = "<assistant prose truncated by turn policy; keep prose brief and act>"

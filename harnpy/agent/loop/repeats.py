@@ -1,4 +1,4 @@
-"""Noticing a model that makes the same call again and again. Spec: 07 §6.7 steps 10 and 15."""
+"""Detecting a model that repeats the same call. Spec: 07 §6.7 steps 10 and 15."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Intervention(NamedTuple):
-    """``kind`` is ``warn``, ``block`` or ``skip``; ``text`` is what the model gets to read."""
+    """``kind`` is ``warn``, ``block`` or ``skip``; ``text`` is what the model reads."""
 
     kind: str
     times: int
@@ -20,7 +20,7 @@ class Intervention(NamedTuple):
 
 
 class Repeats:
-    """How often each call, name and arguments alike, came to the same result in a row."""
+    """How often in a row each call, with its arguments, returned the same result."""
 
     def __init__(self, options: LoopOptions) -> None:
         self._warn = options.loop_detect_warn
@@ -29,7 +29,7 @@ class Repeats:
         self._seen: dict[tuple[str, str], tuple[int, str]] = {}
 
     def before(self, name: str, arguments: Dict) -> Intervention | None:
-        """Whether the call must not be made again; it counts as one more repetition then."""
+        """Return why the call must not be made again, if so; that counts as a repetition."""
         if not self._warn or not self._seen:
             return None
         key = (name, compact_json(arguments))
@@ -44,7 +44,7 @@ class Repeats:
         return Intervention("skip", count + 1, text)
 
     def after(self, name: str, arguments: Dict, result: str) -> Intervention | None:
-        """What to show instead of a result that came before."""
+        """Return what to show instead of a repeated result."""
         if not self._warn:
             return None
         key = (name, compact_json(arguments))

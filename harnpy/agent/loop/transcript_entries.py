@@ -1,4 +1,4 @@
-"""What a transcript keeps of replies and of what tools answered. Spec: 07 §1.5, §6.3, §6.7; 08 §2.3."""
+"""What a transcript keeps of replies and tool results. Spec: 07 §1.5, §6.3, §6.7; 08 §2.3."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def reply_events(reply: Reply, **payload: Any) -> list[Dict]:
-    """The lifecycle events of a reply; ``payload`` adds to the metadata of the first."""
+    """Return the lifecycle events of a reply; ``payload`` adds to the metadata of the first."""
     metadata = {
         "model": reply.model,
         "input_tokens": reply.input_tokens,
@@ -36,7 +36,7 @@ def reply_events(reply: Reply, **payload: Any) -> list[Dict]:
 
 
 def assistant_message(reply: Reply, style: str) -> Dict:
-    """The reply as the message that continues its conversation; ``style`` is that of its provider."""
+    """Return the reply as the conversation's next message; ``style`` is that of its provider."""
     if reply.tool_calls:
         message = calls_message(reply.text, reply.tool_calls, style, reply.thinking_blocks)
     else:
@@ -45,7 +45,7 @@ def assistant_message(reply: Reply, style: str) -> Dict:
 
 
 def call_transcript(request: Request, reply: Reply, effects: Effects, **payload: Any) -> Dict:
-    """The transcript of one call: what was sent, and what came back; ``payload`` as in `reply_events`."""
+    """Return the transcript of one call: request and reply; ``payload`` as in `reply_events`."""
     style = native_style(request.provider, request.model)
     messages = [*request.messages, assistant_message(reply, style)]
     new_id, show = effects.new_id, effects.show
@@ -55,9 +55,9 @@ def call_transcript(request: Request, reply: Reply, effects: Effects, **payload:
 
 
 def calls_message(text: str, calls: list[Dict], style: str, thoughts: Sequence[Dict] = ()) -> Dict:
-    """The assistant's message with tool calls, as a provider of that ``style`` keeps it (07 §6.7).
+    """Return the assistant's message with tool calls, in a provider's ``style``. Spec: 07 §6.7.
 
-    ``thoughts`` are blocks that Anthropic wants to see again before the calls that came of them.
+    ``thoughts`` are blocks that Anthropic requires again before the calls that they led to.
     """
     if style == "anthropic":
         blocks = [*thoughts]
@@ -72,7 +72,7 @@ def calls_message(text: str, calls: list[Dict], style: str, thoughts: Sequence[D
 
 
 def result_message(call: Dict, text: str, style: str) -> Dict:
-    """A tool's answer, for a provider of that ``style``."""
+    """Return a tool's result as a message in a provider's ``style``."""
     if style == "anthropic":
         block = {"type": "tool_result", "tool_use_id": call["id"], "content": text}
         return {"role": "user", "content": [block]}

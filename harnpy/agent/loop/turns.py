@@ -216,7 +216,7 @@ class Turns:
         return "done" if turn.accepted else None
 
     def _recorded_calls(self, turn: Turn) -> Dict:
-        """The assistant's message of a turn with calls."""
+        """Return the assistant's message of a turn with calls."""
         if self.options.tool_format == "native":
             return calls_message(turn.text, turn.calls, self.offer.style, turn.thoughts)
         parsed = turn.parsed
@@ -235,7 +235,7 @@ class Turns:
             self.model_input.feed_back("tool_results", "\n\n".join(texts))
         for result in results:
             if result.call["name"] == "run" and result.status is not None:
-                self.state.verification.hear(result.text)
+                self.state.verification.read(result.text)
 
     def _tool_turn_info(self, turn: Turn, results: list[Result]) -> Dict:
         names = [call["name"] for call in turn.calls]

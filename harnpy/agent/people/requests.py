@@ -1,7 +1,7 @@
-"""Asking people: requests, and what the responses to one amount to. Spec: 07 §14.6.
+"""Requests to people, and the outcome of the responses. Spec: 07 §14.6.
 
-Pure: a request and the responses so far give an outcome, or none yet. Whoever waits and whoever lists what
-is unanswered ask the same function. Times are RFC 3339 text.
+Pure: a request and the responses so far determine an outcome, or none yet. Waiting for one and listing the
+unanswered ones use the same function. Times are RFC 3339 text.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Question(TypedDict):
 
 
 class _Kind(NamedTuple):
-    """Where records of a kind go, and what its requests and responses are called there."""
+    """The topic of a kind's records, and the names of its requests and responses there."""
 
     topic: str
     asked: str
@@ -58,7 +58,7 @@ _RESPONSE_KEYS = (
 
 
 def questions(log: Iterable[tuple[str, Any]], run_id: str) -> list[Question]:
-    """The questions that a run asked, as its record has them (08 §8.1); ``log`` are kinds and payloads."""
+    """Return a run's questions as its record has them (08 §8.1); ``log`` holds kinds and payloads."""
     asked = (payload for kind, payload in log if kind == KINDS[QUESTION].asked and isinstance(payload, dict))
     return [_question(payload) for payload in asked if payload.get("run_id") == run_id]
 
@@ -79,14 +79,14 @@ def _text(value: Any) -> str:
 
 
 class HumanCancelled(Exception):
-    """Raised by whoever asks the person: there will be no answer. ``str()`` is the reason."""
+    """Raised by the function that asks the person: there will be no answer. ``str()`` is the reason."""
 
 
 class HitlError(Exception):
-    """A request that ended without what was asked for."""
+    """A request that ended without an answer."""
 
     def as_dict(self) -> Dict:
-        """What the script catches."""
+        """Return what the script catches."""
         raise NotImplementedError
 
 
@@ -143,7 +143,7 @@ class Cancelled(HitlError):
 
 
 class Request(NamedTuple):
-    """What a person is asked. ``payload`` are the details of its kind."""
+    """A request to a person. ``payload`` holds the details of its kind."""
 
     id: str
     kind: str
@@ -164,19 +164,19 @@ class Request(NamedTuple):
 
     @property
     def prompt(self) -> str | None:
-        """What it is about, in the asker's words."""
+        """What it is about, in the words of the program."""
         return next(
             (self.payload[key] for key in ("prompt", "action", "reason") if key in self.payload), None
         )
 
     @property
     def reviewers(self) -> list[str]:
-        """Who may decide; nobody named: anybody."""
+        """Who may decide; anybody, if empty."""
         return self.payload.get("approvers") or self.payload.get("reviewers") or []
 
     @property
     def needed(self) -> int:
-        """How many approvals it takes."""
+        """How many approvals it needs."""
         return int(self.payload["n"] if self.kind == DUAL_CONTROL else self.payload.get("quorum", 1))
 
 
@@ -199,13 +199,13 @@ class Outcome(NamedTuple):
 
 
 def response_from(given: Any, now: str) -> Dict:
-    """A response with the keys that mean something, and a time."""
+    """Return a response with its known keys, and a time."""
     known = {key: given[key] for key in _RESPONSE_KEYS if given.get(key) is not None}
     return {"responded_at": now, **known}
 
 
 def outcome(request: Request, responses: Iterable[Dict]) -> Outcome | None:
-    """What the responses, in the order of their arrival, amount to; None while more are needed."""
+    """Return the outcome of the responses, in the order of their arrival; None while more are needed."""
     if request.kind == QUESTION:
         return next((Outcome(response.get("answer")) for response in responses), None)
     if request.kind == ESCALATION:
@@ -215,12 +215,12 @@ def outcome(request: Request, responses: Iterable[Dict]) -> Outcome | None:
 
 
 def approvals(request: Request, responses: Iterable[Dict]) -> list[Dict]:
-    """The responses that count as approvals: of those who may, each once."""
-    return [response for response in _heard(request, responses) if response.get("approved") is True]
+    """Return the responses that count as approvals: one for each entitled reviewer."""
+    return [response for response in _counted(request, responses) if response.get("approved") is True]
 
 
-def _heard(request: Request, responses: Iterable[Dict]) -> Iterator[Dict]:
-    """The responses that are not ignored: approvals with a reviewer, and denials."""
+def _counted(request: Request, responses: Iterable[Dict]) -> Iterator[Dict]:
+    """Return the responses that count: approvals with a reviewer, and denials."""
     counted = set()
     for response in responses:
         reviewer = response.get("reviewer")
@@ -234,14 +234,14 @@ def _heard(request: Request, responses: Iterable[Dict]) -> Iterator[Dict]:
 
 
 def _ballot(request: Request, responses: Iterable[Dict]) -> Outcome | None:
-    heard: list[Dict] = []
-    for response in _heard(request, responses):
-        heard.append(response)
+    votes: list[Dict] = []
+    for response in _counted(request, responses):
+        votes.append(response)
         if response.get("approved") is not True:
-            names = sorted(vote["reviewer"] for vote in heard if vote.get("reviewer"))
+            names = sorted(vote["reviewer"] for vote in votes if vote.get("reviewer"))
             return Outcome(error=ApprovalDenied(request.id, names, response.get("reason")))
-        if len(heard) == request.needed:
-            return Outcome(_approval(request, heard))
+        if len(votes) == request.needed:
+            return Outcome(_approval(request, votes))
     return None
 
 
@@ -275,7 +275,7 @@ def _acceptance(request: Request, response: Dict) -> Dict:
 
 
 def signature(request_id: str, vote: Dict) -> str:
-    """What stands for an approval's signature when its response brings none."""
+    """Return the signature of an approval whose response has none."""
     lines = (
         "harn-hitl-approval-v1",
         f"request_id:{request_id}",
@@ -289,7 +289,7 @@ def signature(request_id: str, vote: Dict) -> str:
 
 
 def unanswered(records: Iterable[tuple[str, Dict]]) -> list[Request]:
-    """The requests of one topic that are still open; ``records`` are its kinds and payloads, oldest first."""
+    """Return the open requests of a topic; ``records`` are its kinds and payloads, oldest first."""
     asked: dict[str, Request] = {}
     responses: dict[str, list[Dict]] = {}
     beginnings = {kind.asked for kind in KINDS.values()}

@@ -1,4 +1,4 @@
-"""What a tool says of itself: whether it only reads, which arguments are paths. Spec: 07 §4.6, 08 §6.4."""
+"""What a tool declares about itself: its side effects, which arguments are paths. Spec: 07 §4.6, 08 §6.4."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 READ_ONLY_KINDS = frozenset({"read", "search", "think", "fetch"})
 
-#: What a kind of tool may change; kinds that aren't here are ``other``.
+#: What each kind of tool may change; other kinds count as ``other``.
 _MUTATION_CLASSES = {
     **dict.fromkeys(READ_ONLY_KINDS, "read_only"),
     "edit": "workspace_write",
@@ -24,7 +24,7 @@ _LEVELS = ("none", "read_only", "workspace_write", "process_exec", NETWORK)
 
 
 def rank(level: str) -> int:
-    """How far the effects of a side-effect level reach; an unknown level reaches furthest."""
+    """Return how far the effects of a side-effect level reach; an unknown level reaches furthest."""
     return _LEVELS.index(level) if level in _LEVELS else len(_LEVELS)
 
 
@@ -51,14 +51,14 @@ class Annotations:
         return _MUTATION_CLASSES.get(self.kind, "other")
 
     def paths(self, arguments: Mapping[str, Any]) -> list[str]:
-        """The paths among a call's arguments."""
+        """Return the paths among a call's arguments."""
         given = [arguments.get(name) for name in self.path_params]
         items = [item for value in given for item in (value if isinstance(value, list) else [value])]
         return [item for item in items if isinstance(item, str)]
 
 
 def read_annotations(given: Any) -> Annotations | None:
-    """The annotations in a dict; None when ``given`` is none. The argument keys may also stand at its top."""
+    """Return the annotations in a dict, None unless given one. The argument keys may also be top-level."""
     if not isinstance(given, dict):
         return None
     schema = given.get("arg_schema")
@@ -79,14 +79,14 @@ def read_annotations(given: Any) -> Annotations | None:
 
 
 def strings(given: Any) -> tuple[str, ...] | None:
-    """A list of strings; None for anything else."""
+    """Return a list of strings; None for anything else."""
     if isinstance(given, list) and all(isinstance(item, str) for item in given):
         return tuple(given)
     return None
 
 
 def operations(given: Any) -> dict[str, tuple[str, ...]] | None:
-    """``{capability: [operations]}``; None for anything else."""
+    """Return ``{capability: [operations]}``; None for anything else."""
     if not isinstance(given, dict):
         return None
     read = {capability: strings(names) for capability, names in given.items()}

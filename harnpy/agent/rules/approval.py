@@ -1,4 +1,4 @@
-"""Which calls go ahead, which don't, and which a human decides. Spec: 07 §8.2, 08 §6.4."""
+"""Which calls are approved, which are denied, and which a human decides. Spec: 07 §8.2, 08 §6.4."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Verdict(Enum):
-    """What isn't approved or left to a human is denied, with a reason."""
+    """A call that is neither approved nor left to a human is denied, with a reason."""
 
     APPROVED = "approved"
     ASK = "ask"
@@ -24,7 +24,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ApprovalPolicy:
-    """Lists of patterns. None is a list that nobody gave; an allow-list that nesting emptied is ()."""
+    """Lists of patterns. None is a missing list; an allow-list that nesting emptied is ()."""
 
     auto_approve: tuple[str, ...] | None = None
     auto_deny: tuple[str, ...] = ()
@@ -34,7 +34,7 @@ class ApprovalPolicy:
     def evaluate(
         self, tool: str, arguments: Mapping[str, Any], annotations: Annotations | None
     ) -> Verdict | str:
-        """The verdict on a call, or the reason why it is denied."""
+        """Return the verdict on a call, or why it is denied."""
         pattern = first_match(self.auto_deny, tool)
         if pattern is not None:
             return f"tool '{tool}' matches deny pattern '{pattern}'"
@@ -52,7 +52,7 @@ class ApprovalPolicy:
         return next((path for path in annotations.paths(arguments) if not first_match(allowed, path)), None)
 
     def intersect(self, inner: ApprovalPolicy) -> ApprovalPolicy:
-        """Both at once."""
+        """Return the policy that enforces both."""
         return ApprovalPolicy(
             _narrowed(self.auto_approve, inner.auto_approve),
             _joined(self.auto_deny, inner.auto_deny),
@@ -62,7 +62,7 @@ class ApprovalPolicy:
 
 
 def read_approval_policy(given: Any, show: Callable[[Any], str] = str) -> ApprovalPolicy | None:
-    """The policy in a dict; None without one."""
+    """Return the policy in a dict; None without one."""
     if not isinstance(given, dict):
         return None
     options = Options(given, show)

@@ -1,6 +1,6 @@
 """Which builtins a policy restricts, and what each of them needs. Spec: 07 §8.1.
 
-They are declared ``guarded``: only then they ask.
+They are declared ``guarded``; others never consult the policy.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-#: By name: what messages call the ceiling, the side-effect level, the capability that is needed, if any.
+#: By builtin: the ceiling's name in messages, the side-effect level, the capability that it needs, if any.
 _NEEDS: tuple[tuple[str, str, str | None, str], ...] = (
     (
         "workspace.read_text",

@@ -2,7 +2,7 @@
 
     policy → permissions → approval → hooks
 
-The first that says no ends it. `Gate.decide` changes nothing but the session grants it remembers.
+The first refusal decides. `Gate.decide` changes nothing but the session grants that it remembers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from harnpy.agent.rules.hooks import Hooks
     from harnpy.reading.dicts import Dict
 
-    #: Asks a human: ``(tool, arguments) ->`` the reason why not, or None.
+    #: Asks a human: ``(tool, arguments)`` returns why not, or None.
     Ask = Callable[[str, Dict], str | None]
 
 POLICY, PERMISSIONS, APPROVAL, HOOKS = "policy", "permissions", "approval", "hooks"
@@ -31,8 +31,8 @@ _ADVICE = "Use one of the declared tools exactly as named and put extra fields i
 
 
 class Decision(NamedTuple):
-    """``arguments`` are those to call with. A denial has a ``reason`` and the ``step`` that gave it, and
-    ``metadata`` for the transcript event that tells of it. ``notes`` are transcript events of their own.
+    """``arguments`` are those to call with. A denial has a ``reason``, the ``step`` that denied it, and
+    ``metadata`` for its transcript event. ``notes`` are further transcript events.
     """
 
     arguments: Dict
@@ -47,7 +47,7 @@ class Decision(NamedTuple):
 
 
 class Gate:
-    """What stands between one loop's model and its tools. ``ask`` is None without a host to ask."""
+    """The checks between one loop's model and its tools. ``ask`` is None without a host to ask."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Gate:
         self._ask = ask
 
     def decide(self, name: str, arguments: Dict, call_id: str | None = None) -> Decision:
-        """The decision on a call. Raises what a callback raises, and `MisuseError` for a wrong answer."""
+        """Decide on a call. Raises what a callback raises, and `MisuseError` for an invalid answer."""
         notes: list[Dict] = []
         if self._rules.policy is not None:
             reason = self._rules.policy.check_tool(name, arguments)

@@ -1,7 +1,7 @@
 """Functions that are called before and after what agents do, and may change it. Spec: 07 §8.4.
 
-A hook has an event and a pattern, and is given a payload dict. They run in the order in which they were
-added, each on what the one before made of it.
+A hook has an event and a pattern, and receives a payload dict. Hooks run in the order of registration,
+each on the previous one's result.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Hook(NamedTuple):
 
 
 class BeforeTool(NamedTuple):
-    """What hooks make of a call: ``denial`` is the reason why it isn't made."""
+    """A call after its hooks: ``denial`` is the reason why it isn't made."""
 
     arguments: Dict
     denial: str | None = None
@@ -63,7 +63,7 @@ class Hooks:
         self._hooks.append(hook(event, handler, pattern))
 
     def add_tool_rule(self, tools: str, deny: str | None = None, max_output: int | None = None) -> None:
-        """Deny the tools that match a pattern, or shorten what they answer (`register_tool_hook`)."""
+        """Deny the tools that match a pattern, or shorten their results (`register_tool_hook`)."""
 
         def applies(payload: Dict) -> bool:
             return affix_matches(tools, payload["tool"]["name"])
@@ -83,7 +83,7 @@ class Hooks:
         self._hooks = [each for each in self._hooks if each.event not in (PRE_TOOL_USE, POST_TOOL_USE)]
 
     def before(self, name: str, arguments: Dict) -> BeforeTool:
-        """Let the hooks see a call before it is made."""
+        """Run the hooks of a call before it is made."""
         for each in self._of(PRE_TOOL_USE):
             payload = {"event": PRE_TOOL_USE, "tool": {"name": name, "args": arguments}}
             if not each.applies(payload):
@@ -102,7 +102,7 @@ class Hooks:
         return BeforeTool(arguments)
 
     def after(self, name: str, arguments: Dict, text: str) -> str:
-        """The text of a tool's result, as the hooks want it."""
+        """Return the text of a tool's result after the hooks."""
         for each in self._of(POST_TOOL_USE):
             tool = {"name": name, "args": arguments}
             payload = {"event": POST_TOOL_USE, "tool": tool, "result": {"text": text}}
@@ -117,28 +117,28 @@ class Hooks:
         return text
 
     def run(self, event: str, **payload: Any) -> None:
-        """Tell the hooks of an event that can't be changed."""
+        """Notify the hooks of an event that they can't change."""
         for each in self._of(event):
-            told = {"event": event, **payload}
-            if each.applies(told):
-                each.handler(told)
+            given = {"event": event, **payload}
+            if each.applies(given):
+                each.handler(given)
 
     def _of(self, event: str) -> list[Hook]:
         return [each for each in self._hooks if each.event == event]
 
 
 def hook(event: str, handler: Handler, pattern: str = "*") -> Hook:
-    """A hook; raises `MisuseError` for an event that there isn't."""
+    """Return a hook. Raises `MisuseError` for an unknown event."""
     if event not in EVENTS:
         raise MisuseError(f"unknown hook event '{event}': expected one of {', '.join(EVENTS)}")
     return Hook(event, payload_test(pattern), handler)
 
 
 def payload_test(pattern: str) -> Test:
-    """What a pattern says of a payload.
+    """Return the test that a pattern stands for.
 
-    `path =~ "regex"`, `path == "v"`, `path != "v"`, a dotted path for what must be there, else a pattern of
-    tool names.
+    `path =~ "regex"`, `path == "v"`, `path != "v"`, a dotted path that must be set, else a pattern of tool
+    names.
     """
     pattern = pattern.strip()
     if pattern in ("", "*"):
@@ -173,13 +173,13 @@ _MISSING = object()
 
 
 def _at(payload: Any, path: str) -> Any:
-    """What stands under a dotted path, None when there is nothing."""
+    """Return the value at a dotted path, None when there is none."""
     found = _find(payload, path)
     return None if found is _MISSING else found
 
 
 def _text_at(payload: Any, path: str) -> str:
-    """The same as text: values that are none as JSON, nothing as ""."""
+    """Return the same as text: JSON for other values, "" for none."""
     found = _find(payload, path)
     if found is _MISSING:
         return ""

@@ -1,7 +1,7 @@
-"""What this agent may do with which arguments, decided call by call. Spec: 07 §8.3.
+"""What an agent may do with which arguments, decided call by call. Spec: 07 §8.3.
 
-A `PermissionPolicy` has deny rules, allow rules, and somebody to ask when a call is refused. Several may
-be in force, one inside the other: all of them must grant a call.
+A `PermissionPolicy` has deny rules, allow rules, and a callback for refused calls. Several may be in
+force, one inside the other: all of them must grant a call.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ESCALATION = "permissions on_escalation"
 
 
 class Rule(NamedTuple):
-    """``tool`` is a pattern of tool names, ``applies`` looks at a call's arguments."""
+    """``tool`` is a pattern of tool names; ``applies`` tests a call's arguments."""
 
     tool: str
     applies: Matcher
@@ -37,14 +37,14 @@ class Rule(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PermissionPolicy:
-    """``on_escalation(request)`` is asked about what the rules deny; what is no function denies as well."""
+    """``on_escalation(request)`` is asked about what the rules deny; anything but a function denies too."""
 
     allow: tuple[Rule, ...] = ()
     deny: tuple[Rule, ...] = ()
     on_escalation: Any = None
 
     def denial(self, tool: str, arguments: Dict) -> str | None:
-        """Why the rules alone deny a call, None when they grant it."""
+        """Return why the rules alone deny a call, None when they grant it."""
         rule = _applicable(self.deny, tool, arguments)
         if rule is not None:
             return f"permission denied by deny rule: {rule.tool}"
@@ -60,7 +60,7 @@ class PermissionDecision(NamedTuple):
 
 
 class Permissions:
-    """The policies in force in one loop, outermost first; it remembers what was granted for the session."""
+    """The policies in force in one loop, outermost first, and what was granted for the session."""
 
     def __init__(
         self, policies: Sequence[PermissionPolicy], session_id: str, show: Callable[[Any], str]
@@ -71,9 +71,9 @@ class Permissions:
         self._granted: set[tuple[int, str]] = set()
 
     def decide(self, tool: str, arguments: Dict) -> PermissionDecision | None:
-        """The first denial, else the grant of the innermost policy; None when no policy is in force.
+        """Return the first denial, else the innermost policy's grant; None when no policy is in force.
 
-        Raises `MisuseError` when somebody who is asked answers what is no answer.
+        Raises `MisuseError` when a callback returns an invalid answer.
         """
         decision = None
         for policy in self._policies:
@@ -112,7 +112,7 @@ class Permissions:
         }
 
     def _answer(self, answer: Any) -> tuple[str | None, str]:
-        """The scope of the grant, None for a denial, and the reason that was given."""
+        """Return the scope of the grant, None for a denial, and the reason given."""
         if not isinstance(answer, dict):
             expected = "must return false, true, 'once', 'session', or {grant}"
             return _scope(answer, expected), ""
@@ -123,7 +123,7 @@ class Permissions:
 
 
 def permission_events(tool: str, arguments: Dict, decision: PermissionDecision) -> list[Dict]:
-    """What the transcript keeps of a decision."""
+    """Return the transcript events of a decision."""
     kinds = ["PermissionGrant" if decision.granted else "PermissionDeny"]
     if decision.escalated:
         kinds.insert(0, "PermissionEscalation")
@@ -137,9 +137,9 @@ def permission_events(tool: str, arguments: Dict, decision: PermissionDecision) 
 
 
 def read_permissions(given: Any, label: str) -> PermissionPolicy | None:
-    """The policy in a dict; None without one. Functions are Python callables.
+    """Return the policy in a dict; None without one. Functions are Python callables.
 
-    Raises `MisuseError` in the name of ``label``.
+    Raises `MisuseError`, which names ``label``.
     """
     if given is None:
         return None
@@ -203,7 +203,7 @@ def _matcher(wanted: Any, label: str) -> Matcher:
 
 
 def _argument_matcher(wanted: Dict, label: str) -> Matcher:
-    """A matcher of one argument: ``{arg_key, patterns}``."""
+    """Return a matcher of one argument: ``{arg_key, patterns}``."""
     key = wanted["arg_key"] if wanted.get("arg_key") is not None else wanted.get("key")
     found = (wanted.get(name) for name in ("patterns", "arg_patterns", "allow"))
     given = next((value for value in found if value is not None), None)
@@ -218,7 +218,7 @@ def _anything(arguments: Dict) -> bool:
 
 
 def _any_text(patterns: Sequence[str], value: Any) -> bool:
-    """Whether a string in ``value`` matches a pattern; without strings it is the value's JSON that must."""
+    """Whether a string in ``value`` matches a pattern; if it has no strings, whether its JSON does."""
     texts = list(_texts(value)) or [compact_json(value)]
     return any(first_match(patterns, text) is not None for text in texts)
 

@@ -1,6 +1,6 @@
 """What an agent may use at all: tools, capabilities, side effects, argument values. Spec: 07 §8.1, 08 §6.4.
 
-A `Policy` is a ceiling. Policies nest: what is asked for inside another one is cut to it, and asking for
+A `Policy` is a ceiling. Policies nest: a request inside another policy is restricted to it, and requesting
 tools or capabilities beyond it is an error.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class PolicyError(MisuseError):
-    """More was asked for than the enclosing policy grants."""
+    """A request exceeds the enclosing policy."""
 
 
 class Constraint(NamedTuple):
@@ -38,9 +38,9 @@ class Constraint(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What is empty or None restricts nothing. ``roots`` that are () leave no path at all.
+    """Empty or None restricts nothing, except that ``roots`` () allow no path at all.
 
-    ``tool_annotations`` is as it was given, by tool name.
+    ``tool_annotations`` is as given, by tool name.
     """
 
     tools: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ class Policy:
         """Whether a tool's effects, operations or path arguments decide about its calls."""
         return bool(self.capabilities or self.constraints) or not self.reaches(NETWORK)
 
-    # Checks: the reason why not, or None.
+    # Checks: each returns why not, or None.
 
     def check_tool(self, name: str, arguments: Mapping[str, Any]) -> str | None:
         """Whether a call stays below the ceiling."""
@@ -96,13 +96,13 @@ class Policy:
         return granted is not None and (not granted or operation in granted)
 
     def reaches(self, level: str) -> bool:
-        """Whether effects of that level are below the ceiling."""
+        """Whether effects of that level stay below the ceiling."""
         return self.side_effect_level is None or rank(level) <= rank(self.side_effect_level)
 
     # Nesting.
 
     def intersect(self, requested: Policy) -> Policy:
-        """What is left of ``requested`` below this ceiling. Raises `PolicyError`."""
+        """Return ``requested`` restricted to this ceiling. Raises `PolicyError`."""
         tools = self._common_tools(requested)
         names = {**self.tool_annotations, **requested.tool_annotations}
         return Policy(
@@ -144,12 +144,12 @@ class Policy:
 
 
 def read_policy(given: Any) -> Policy:
-    """The policy in a dict; one that can't be read restricts nothing."""
+    """Return the policy in a dict; an unreadable one restricts nothing."""
     return parse_policy(given) or Policy()
 
 
 def parse_policy(given: Any) -> Policy | None:
-    """The policy in a dict; None when a field has the wrong shape."""
+    """Return the policy in a dict; None when a field has the wrong shape."""
     if not isinstance(given, dict):
         return None
     set_ = {key: value for key, value in given.items() if value is not None}
@@ -188,7 +188,7 @@ def _constraint(given: Any) -> Constraint | None:
 def _violation(
     constraint: Constraint, tool: str, arguments: Mapping[str, Any], annotations: Annotations | None
 ) -> str | None:
-    """What is wrong with a call under a constraint; an argument that isn't there violates nothing."""
+    """Return what is wrong with a call under a constraint; a missing argument violates nothing."""
     if not constraint.patterns or first_match((constraint.tool,), tool) is None:
         return None
     key = constraint.key or next(_path_keys(annotations, arguments), None)
@@ -211,7 +211,7 @@ def _path_keys(annotations: Annotations | None, arguments: Mapping[str, Any]) ->
 
 
 def _common_roots(outer: tuple[str, ...] | None, inner: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """The requested roots that lie in one of the ceiling's."""
+    """Return the requested roots that are inside one of the ceiling's."""
     if outer is None or inner is None:
         return inner if outer is None else outer
     return tuple(root for root in inner if any(_within(root, parent) for parent in outer))

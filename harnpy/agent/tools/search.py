@@ -140,11 +140,11 @@ def searcher(
         note(lifecycle_event("tool_search_query", role="assistant", metadata={"id": id, **asked}))
         emit("tool_search_query", tool_use_id=id, **asked)
         answer = tools.answer(query)
-        told = {"tool_use_id": id, "promoted": answer.promoted, **how}
+        fields = {"tool_use_id": id, "promoted": answer.promoted, **how}
         references = [{"tool_name": found} for found in answer.names]
-        metadata = {**told, "tool_references": references}
+        metadata = {**fields, "tool_references": references}
         note(lifecycle_event("tool_search_result", answer.text, role="tool", metadata=metadata))
-        emit("tool_search_result", **told)
+        emit("tool_search_result", **fields)
         return answer.text, True
 
     return search

@@ -92,12 +92,12 @@ def check_arguments(spec: Dict, args: Any) -> None:
 
 def dry_run(spec: Dict, args: Any) -> Dict:
     """What a call answers that runs nothing."""
-    told = {key: spec[key] for key in ("name", "description", "capabilities", "side_effect_level")}
+    shown = {key: spec[key] for key in ("name", "description", "capabilities", "side_effect_level")}
     return {
         "_type": "synthesized_tool_result",
         "status": "dry_run",
         "tool_id": spec["id"],
-        **told,
+        **shown,
         "args": args,
         "message": f"Dry run of synthesized tool '{spec['name']}': nothing was executed.",
     }
