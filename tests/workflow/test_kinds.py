@@ -15,6 +15,7 @@ from harnpy.workflow.artifacts.artifact import normalised
 from harnpy.workflow.graph.normalise import normalise_node
 from harnpy.workflow.stages.loop_options import loop_options
 from harnpy.workflow.stages.stage_kinds import run
+from harnpy.workflow.stages.stage_session import StageSession
 from harnpy.workflow.stages.work import Ended, Work
 
 Dict = dict[str, Any]
@@ -27,7 +28,7 @@ def a_runtime(**parts: Any) -> Runtime:
 
 def do(runtime: Runtime, node: Dict, texts: tuple[str, ...] = (), **work: Any) -> Ended:
     artifacts = [normalised({"text": text}, Effects()) for text in texts]
-    given = {"execution": None, "stored": False, **work}
+    given = {"execution": None, "session": StageSession("s", given=False), **work}
     return run(
         Work(
             runtime=runtime,
@@ -37,7 +38,6 @@ def do(runtime: Runtime, node: Dict, texts: tuple[str, ...] = (), **work: Any) -
             transcript=None,
             run_id="r",
             stage_id="r:n:1",
-            session_id="s",
             **given,
         )
     )
@@ -91,7 +91,7 @@ def test_a_single_call_leaves_its_messages_only_in_a_session_that_was_named(
 ) -> None:
     runtime = a_runtime()
     runtime.models.mock.add({"text": "hi"})
-    ended = do(runtime, {}, stored=stored)
+    ended = do(runtime, {}, session=StageSession("s", given=stored))
     assert ended.transcript is not None
     assert (ended.transcript["id"], len(ended.transcript["messages"])) == ("s", 2)
     exists = runtime.sessions.exists("s")

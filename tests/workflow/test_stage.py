@@ -12,6 +12,7 @@ from harnpy.llm.call import Models
 from harnpy.session import SessionStore
 from harnpy.session.effects import Effects
 from harnpy.workflow.stages.stage import Stage, StageResult, read_stage_node
+from harnpy.workflow.stages.stage_session import StageSession
 
 Dict = dict[str, Any]
 DONE = "<done>##DONE##</done>"
@@ -24,7 +25,7 @@ class Bench:
         self.runtime = Runtime(self.models, self.sessions)
 
     def stage(self, **node: Any) -> Stage:
-        return Stage(self.runtime, read_stage_node(node, "n"), "s")
+        return Stage(self.runtime, read_stage_node(node, "n"), StageSession("s", given=True))
 
     def run(self, *replies: Any, **node: Any) -> StageResult:
         for reply in replies:

@@ -21,13 +21,13 @@ from harnpy.workflow.execution.run_options import CALLER, read_options
 from harnpy.workflow.execution.run_progress import COMPLETED, Progress
 from harnpy.workflow.execution.run_recorder import RunRecorder, Usage
 from harnpy.workflow.execution.stage_records import failed, stage_metadata, stage_record
-from harnpy.workflow.execution.stage_sessions import close_minted, session_of
 from harnpy.workflow.graph.normalise import normalise_graph
 from harnpy.workflow.graph.policies import BUILT_IN, stage_approval, stage_policy, with_granted_tools
 from harnpy.workflow.graph.validate import validate
 from harnpy.workflow.records.record_files import default_path
 from harnpy.workflow.records.record_writer import RunWriter
 from harnpy.workflow.stages import stage_kinds
+from harnpy.workflow.stages.stage_session import close_minted, run_session
 from harnpy.workflow.stages.verification_contracts import contracts_for, read_contracts
 from harnpy.workflow.stages.work import Work
 
@@ -185,7 +185,6 @@ class Execution:
         if self._contracts is None:
             parse = self._effects.parse_json
             self._contracts = read_contracts(self._graph["nodes"], self._runtime.files, parse)
-        session = session_of(node, run["id"])
         return Work(
             runtime=self._runtime,
             node=node,
@@ -194,8 +193,7 @@ class Execution:
             transcript=run["transcript"],
             run_id=run["id"],
             stage_id=stage_id,
-            session_id=session.id,
-            stored=session.explicit,
+            session=run_session(node, run["id"]),
             contracts=contracts_for(node, self._contracts),
             execution=run["execution"],
         )

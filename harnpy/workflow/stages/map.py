@@ -199,13 +199,12 @@ def _turned_to_artifact(work: Work, item: _Item, total: int) -> _Branch:
 
 
 def _done_as_stage(work: Work, item: _Item, total: int) -> _Branch:
-    named = work.node["model_policy"].get("session_id")
     part = replace(
         work,
         node=_part_of(work.node, item.number, _policy(work)["output_kind"]),
         task=f"{work.task}\n\nMap item {item.number} of {total}",
         artifacts=[item.artifact or _as_artifact(work, item)],
-        session_id=work.session_id if named == work.session_id else f"{work.session_id}_map_{item.number}",
+        session=work.session.of_branch(item.number),
     )
     ended = run_stage(part)
     index = {"index": item.number - 1}

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
     from harnpy.workflow.artifacts.artifact_types import Artifact
     from harnpy.workflow.graph.graph_types import Node
+    from harnpy.workflow.stages.stage_session import StageSession
     from harnpy.workflow.stages.work import Work
 
 
@@ -42,7 +43,7 @@ _SUCCEEDED = ("done", "completed")
 
 def run_stage(work: Work) -> Ended:
     """The turn of a node whose kind is `stage`, or none that does something else."""
-    stage = Stage(work.runtime, work.node, work.session_id, work.contracts, work.stored)
+    stage = Stage(work.runtime, work.node, work.session, work.contracts)
     made = stage.run(work.task, work.artifacts)
     outcome, branch = (SUCCESS, SUCCESS) if made.succeeded else (made.result["status"], FAILED)
     verification = verified(work.node, made.result)
@@ -63,19 +64,17 @@ class StageResult(NamedTuple):
 
 @dataclass(slots=True)
 class Stage:
-    """``node`` has callables for functions. ``contracts`` are those that the prompt shows; ``stored`` says
-    whether a single call goes on from the session, too, and leaves its messages there (08 §7.7)."""
+    """``node`` has callables for functions; ``contracts`` are those that the prompt shows."""
 
     runtime: Runtime
     node: Node
-    session_id: str
+    session: StageSession
     contracts: Sequence[Dict] = ()
-    stored: bool = True
 
     def run(self, task: str, artifacts: Sequence[Artifact]) -> StageResult:
         """Work on ``task``. Raises `MisuseError` and `OptionError` for a node that can't, `CallError`."""
         runtime, node = self.runtime, self.node
-        briefing = brief(runtime, node, self.session_id, task, artifacts, self.contracts)
+        briefing = brief(runtime, node, self.session.id, task, artifacts, self.contracts)
         answer = self._loop(briefing.prompt) if self._is_agent() else self._call(briefing.prompt)
         result = {**answer, **briefing.as_dict()}
         transcript = visible(result["transcript"], node["output_visibility"], runtime.sessions.effects.show)
@@ -86,7 +85,7 @@ class Stage:
 
     def _loop(self, prompt: str) -> Dict:
         """A loop; its trace tells of this stage alone, whatever the program did before."""
-        options = loop_options(self.runtime, self.node, self.session_id)
+        options = loop_options(self.runtime, self.node, self.session.id)
         loop = make_loop(self.runtime, prompt, self.node["system"], options)
         trace = self.runtime.models.trace
         before = trace.summary()
@@ -117,12 +116,12 @@ class Stage:
 
     def _conversation(self) -> Conversation:
         sessions = self.runtime.sessions
-        if self.stored:
-            return SessionConversation(self.session_id, sessions)
-        return Conversation(self.session_id, sessions.effects)
+        if self.session.given:
+            return SessionConversation(self.session.id, sessions)
+        return Conversation(self.session.id, sessions.effects)
 
     def _entered(self) -> AbstractContextManager[Any]:
-        return self.runtime.sessions.enter(self.session_id) if self.stored else nullcontext()
+        return self.runtime.sessions.enter(self.session.id) if self.session.given else nullcontext()
 
     def _record(self, conversation: Conversation, reply: Reply, style: str) -> None:
         for event in reply_events(reply):

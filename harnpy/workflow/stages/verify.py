@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def run_verify(work: Work) -> Ended:
     """Run the node's command, if it has one, and make its checks."""
     runtime, node = work.runtime, work.node
-    briefing = brief(runtime, node, work.session_id, work.task, work.artifacts, work.contracts)
+    briefing = brief(runtime, node, work.session.id, work.task, work.artifacts, work.contracts)
     result = {**_outcome(work), **briefing.as_dict()}
     verification = verified(node, result)
     outcome, branch = ("verified", "passed") if verification["ok"] else ("verification_failed", "failed")
@@ -63,5 +63,5 @@ def _run(work: Work, command: str) -> Finished:
 def _transcript(work: Work) -> Dict | None:
     """What others see of the stage's session, if there is one."""
     sessions = work.runtime.sessions
-    snapshot = sessions.snapshot_value(work.session_id)
+    snapshot = sessions.snapshot_value(work.session.id)
     return snapshot and visible(snapshot, work.node["output_visibility"], sessions.effects.show)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
     from harnpy.workflow.artifacts.artifact_types import Artifact
     from harnpy.workflow.graph.graph_types import Node
+    from harnpy.workflow.stages.stage_session import StageSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +20,7 @@ class Work:
     """One turn of one node.
 
     ``node`` is normalised, with the run's options filled in, and has Python callables for functions;
-    ``artifacts`` are all of the run so far, ``transcript`` the last stage's. ``stored`` says whether a
-    single call reads and writes the session too, as it does where the id is explicit (08 §7.7).
+    ``artifacts`` are all of the run so far, ``transcript`` the last stage's.
     ``contracts`` are those that the stage's prompt shows; ``execution`` is where commands run.
     """
 
@@ -31,8 +31,7 @@ class Work:
     transcript: Dict | None
     run_id: str
     stage_id: str
-    session_id: str
-    stored: bool
+    session: StageSession
     contracts: Sequence[Dict] = ()
     execution: Mapping[str, Any] | None = None
 

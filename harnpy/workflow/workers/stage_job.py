@@ -8,6 +8,7 @@ from harnpy.agent.workers.carry import FORK, RESET
 from harnpy.agent.workers.worker import DELEGATED_STAGE, STAGE, Outcome
 from harnpy.workflow.stages.stage import run_stage
 from harnpy.workflow.stages.stage_kinds import run
+from harnpy.workflow.stages.stage_session import StageSession, worker_session
 from harnpy.workflow.stages.verification_contracts import read_contracts
 from harnpy.workflow.stages.work import Work
 from harnpy.workflow.workers.carried import carried_artifacts, carried_transcript
@@ -31,10 +32,8 @@ class StageJob:
         self._runtime = runtime
         self._config = worker.config
         self._node: Node = worker.config["node"]
-        named = self._node["model_policy"].get("session_id")
-        own = f"worker_session_{worker.id}_{self._node['id']}"
-        explicit = named if isinstance(named, str) and named.strip() else own
-        self.session_id: str = worker.config.get("session_id") or explicit
+        self._session = _session_of(worker, self._node)
+        self.session_id = self._session.id
 
     def run(self, worker: Worker) -> Outcome:
         former = carried_transcript(worker, self._runtime.sessions.effects)
@@ -77,8 +76,7 @@ class StageJob:
             transcript=former,
             run_id=config.get("run_id") or worker.id,
             stage_id=config.get("stage_id") or f"{worker.id}:{node['id']}:{len(worker.history)}",
-            session_id=self.session_id,
-            stored=config.get("stored", True),
+            session=self._session,
             contracts=config["contracts"] if delegated else self._contracts(),
             execution=worker.execution,
         )
@@ -88,3 +86,11 @@ class StageJob:
         return read_contracts(
             {self._node["id"]: self._node}, self._runtime.files, self._runtime.sessions.effects.parse_json
         )
+
+
+def _session_of(worker: Worker, node: Node) -> StageSession:
+    """The session of the stage that was delegated to the worker, else the one that its own node has."""
+    delegated = worker.config.get("session_id")
+    if delegated:
+        return StageSession(delegated, given=worker.config.get("stored", True))
+    return worker_session(node, worker.id)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from harnpy.agent.workers.carry import RESET
 from harnpy.agent.workers.worker import Outcome
 from harnpy.workflow.execution.execute import execute
+from harnpy.workflow.stages.stage_session import WORKER_SESSION, worker_session_id
 from harnpy.workflow.workers.carried import carried_artifacts, carried_transcript
 
 if TYPE_CHECKING:
@@ -14,9 +15,6 @@ if TYPE_CHECKING:
     from harnpy.agent.workers.worker import Worker
     from harnpy.reading.dicts import Dict
     from harnpy.workflow.graph.graph_types import Graph, Node
-
-
-_SESSION = "worker_session_id"
 
 
 class WorkflowJob:
@@ -64,11 +62,10 @@ class WorkflowJob:
     def _reset(self) -> None:
         sessions = self._runtime.sessions
         for node in self._graph["nodes"].values():
-            id = node["metadata"][_SESSION]
+            id = node["metadata"][WORKER_SESSION]
             if sessions.exists(id):
                 sessions.reset(id)
 
 
 def _with_session(node: Node, worker_id: str) -> Node:
-    own = f"worker_session_{worker_id}_{node['id']}"
-    return {**node, "metadata": {_SESSION: own, **node["metadata"]}}
+    return {**node, "metadata": {WORKER_SESSION: worker_session_id(node, worker_id), **node["metadata"]}}
