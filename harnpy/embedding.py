@@ -8,18 +8,17 @@ vm.run_source('println("hello")')
 from __future__ import annotations
 
 from harnpy.builtins import catalog
+from harnpy.builtins.settings import settings_of
 from harnpy.vm.declare.builtin import Declaration
 from harnpy.vm.vm import Vm as BaseVm
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
-    from harnpy.agent.rules.hooks import Hook
-    from harnpy.agent.skills.library import FoundSkill
-    from harnpy.llm.call import Models
     from harnpy.llm.providers import Provider
+    from harnpy.session.registry import SessionRegistry
     from harnpy.world.world import World
 
 
@@ -39,20 +38,16 @@ class Vm(BaseVm):
         allow: Iterable[str] | None = None,
         trace_llm: bool = False,
     ) -> None:
-        services: dict[str, Callable[[BaseVm], Any]] = {
-            "sessions": _session_store,
-            "session_stack": _session_stack,
-            "llm_tracing": lambda vm: trace_llm,
-            "providers": lambda vm: self.providers,
-            "event_log": _event_log,
-        }
-        super().__init__(catalog, world, services, deny, allow)
-        self.hooks: list[Hook] = []
-        #: Called with the models of each program run here, when it first needs them.
-        self.on_models: list[Callable[[Models], None]] = []
-        self.providers: dict[str, Provider] = {}
-        #: The skills for the programs run here, by id; None until somebody looked for some.
-        self.found_skills: Sequence[FoundSkill] | None = None
+        super().__init__(catalog, world, deny, allow)
+        self.settings = settings_of(self)
+        self.settings.trace_llm = trace_llm
+
+    @property
+    def sessions(self) -> SessionRegistry:
+        """The live sessions, with the verbs of 08 §1 as methods."""
+        from harnpy.builtins.agents.sessions.service import store_of
+
+        return store_of(self)
 
     def global_names(self) -> Iterator[str]:
         yield from super().global_names()
@@ -63,7 +58,7 @@ class Vm(BaseVm):
             return super().global_value(name)
         from harnpy.agent.skills.library import found_registry
 
-        return found_registry(self.found_skills or ())
+        return found_registry(self.settings.found_skills or ())
 
     def register(self, signature: str, function: Callable[..., Any]) -> None:
         """Make ``function(*args)`` a builtin, declared in the specification's notation.
@@ -86,7 +81,7 @@ class Vm(BaseVm):
         It has one method, ``complete(request) -> Reply``, which may be a coroutine: other tasks run while
         it waits. What fails raises `harnpy.llm.errors.CallError(category, message)`.
         """
-        self.providers[name] = provider
+        self.settings.providers[name] = provider
 
     def hook(self, event: str, handler: Callable[[dict[str, Any]], Any], pattern: str = "*") -> None:
         """Let ``handler(payload)`` see, and for tools change, what agents do in every program run here.
@@ -96,22 +91,4 @@ class Vm(BaseVm):
         """
         from harnpy.agent.rules.hooks import hook
 
-        self.hooks.append(hook(event, handler, pattern))
-
-
-def _session_store(vm: BaseVm) -> Any:
-    from harnpy.builtins.agents.sessions.service import make_store
-
-    return make_store(vm)
-
-
-def _session_stack(vm: BaseVm) -> Any:
-    from harnpy.agent.context import Ambient
-
-    return Ambient()
-
-
-def _event_log(vm: BaseVm) -> Any:
-    from harnpy.eventlog.topics import memory_log
-
-    return memory_log(vm.world.clock.now)
+        self.settings.hooks.append(hook(event, handler, pattern))

@@ -94,21 +94,24 @@ def place_of(execution: Mapping[str, Any] | None) -> Place | None:
     return Place(execution.get("cwd") or None, execution.get("env") or {})
 
 
-class Ambient(SessionStack):
-    """The session stack of one task, with the ``rules`` that hold in it, the worker and the workflow that it
-    works for, and the place where it works, if that is another than the program's."""
+class AgentContext:
+    """What one task works under.
 
-    __slots__ = ("place", "rules", "worker", "workflow")
+    ``sessions``: those being driven. ``rules``: those in force. ``worker``, ``workflow``: what it works for.
+    ``place``: where it works, if that is another place than the program's.
+    """
+
+    __slots__ = ("place", "rules", "sessions", "worker", "workflow")
 
     def __init__(
         self,
-        ids: tuple[str, ...] = (),
+        sessions: SessionStack | None = None,
         rules: Rules = NO_RULES,
         worker: WorkerName | None = None,
         workflow: WorkflowScope | None = None,
         place: Place | None = None,
     ) -> None:
-        super().__init__(ids)
+        self.sessions = sessions or SessionStack()
         self.rules = rules
         self.worker = worker
         self.workflow = workflow
@@ -150,5 +153,6 @@ class Ambient(SessionStack):
         policy = self.rules.policy
         return None if policy is None else policy.check_host_call(capability, operation)
 
-    def branch(self) -> Ambient:
-        return Ambient(tuple(self.ids), self.rules, self.worker, self.workflow, self.place)
+    def branch(self) -> AgentContext:
+        """The context of a task started here: it begins as this one is."""
+        return AgentContext(self.sessions.branch(), self.rules, self.worker, self.workflow, self.place)

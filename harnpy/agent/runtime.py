@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from harnpy.agent.context import Ambient
+from harnpy.agent.context import AgentContext
 from harnpy.agent.errors import ToolFailure
 from harnpy.agent.rules.hooks import Hooks
 from harnpy.agent.tools.search_index import no_patterns
@@ -106,9 +106,9 @@ def attempt(position: int, call: Callable[[], Any]) -> Attempt:
         return Attempt(position, None, error)
 
 
-def _ambient_for_all() -> Callable[[], Ambient]:
-    """One ambient, for users without tasks."""
-    only = Ambient()
+def _one_context() -> Callable[[], AgentContext]:
+    """One context, for embedders without tasks."""
+    only = AgentContext()
     return lambda: only
 
 
@@ -117,7 +117,7 @@ class Runtime:
     """``together(calls)`` makes calls at the same time and answers their results in order;
     ``as_they_end(calls, limit)`` makes at most ``limit`` at a time and tells what came of each as it ends;
     to close that iterator ends those that still run, and begins no others;
-    ``host_tool(entry, arguments)`` runs a tool that the host offers; ``ambient`` gives the running task's;
+    ``host_tool(entry, arguments)`` runs a tool that the host offers; ``context`` gives the running task's;
     ``ask`` asks a person for approval; ``pattern`` compiles a regular expression or raises ValueError.
     ``running`` are the conversations of running loops, by session id; ``found_skills`` the skills of files,
     whose bodies aren't in their entries; ``run_program`` runs one of the system; ``workers`` are the
@@ -135,7 +135,7 @@ class Runtime:
     )
     host_tool: Callable[[Dict, Dict], Any] | None = None
     hooks: Hooks = field(default_factory=Hooks)
-    ambient: Callable[[], Ambient] = field(default_factory=_ambient_for_all)
+    context: Callable[[], AgentContext] = field(default_factory=_one_context)
     ask: Ask | None = None
     pattern: Compile = field(default=no_patterns)
     running: dict[str, Conversation] = field(default_factory=dict)

@@ -22,7 +22,7 @@ def replay(vm: Vm, path: str) -> None:
     except (OSError, UnicodeDecodeError) as error:
         raise FixtureError(f"failed to read {path}: {_reason(error)}") from error
     fixtures = read_fixtures(text, path, read)
-    vm.on_models.append(lambda models: models.mock.replay(fixtures))
+    vm.settings.on_models.append(lambda models: models.mock.replay(fixtures))
 
 
 def replayed(run: Callable[..., Any], path: str) -> Callable[..., Any]:
@@ -47,7 +47,7 @@ def recorded(run: Callable[..., Any], path: str) -> Callable[..., Any]:
         def listen(models: Models) -> None:
             models.recording = recording
 
-        vm.on_models.append(listen)
+        vm.settings.on_models.append(listen)
         try:
             return run(vm, *rest)
         finally:

@@ -31,7 +31,7 @@ def bind_project(vm: Vm, file: str | None, skill_dirs: Iterable[str] = ()) -> No
         for layer, directory in _places(vm.world.environment.get, here, project or at, skill_dirs)
         if layer == "cli" or os.path.isdir(directory)
     ]
-    vm.found_skills = ()
+    vm.settings.found_skills = ()
     if places or project is not None:
         _bind_skills(vm, project or at, places)
 
@@ -49,7 +49,7 @@ def _bind_skills(vm: Vm, root: str | None, places: list[tuple[str, str]]) -> Non
     def warn(message: str) -> None:
         vm.world.streams.write_err(f"warning: skills: {message}\n")
 
-    vm.found_skills = discover(vm.world.files, root, places, warn)
+    vm.settings.found_skills = discover(vm.world.files, root, places, warn)
 
 
 def _install_hooks(vm: Vm, project: str) -> None:

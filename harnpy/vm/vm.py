@@ -18,18 +18,20 @@ from harnpy.world.world import World
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
     from typing import Any, TypeVar
 
     from harnpy.vm.declare.table import Catalog
     from harnpy.vm.modules.links import Linker
     from harnpy.vm.modules.offers import Imports
     from harnpy.vm.repl_session import ReplSession
-    from harnpy.vm.run.tasks.tasks import Tasks
+    from harnpy.vm.run.tasks.scheduler import Bridge, Scheduler
+    from harnpy.vm.run.tasks.task import TaskContext
     from harnpy.vm.unit import Unit
 
     Value = Any
     State = TypeVar("State")
+    Service = TypeVar("Service")
 
 #: Python frames are cheap in CPython 3.11 (no C stack), and 512 Harn frames with callbacks need many. Some
 #: calls do take C stack: this many frames are as deep as the usual 8 MiB surely hold.
@@ -69,15 +71,14 @@ def _big_frame(size: int) -> Callable[..., Any]:
 class Vm:
     """One interpreter.
 
-    ``catalog``: the builtins. ``world``: everything outside (default: the real one). ``services``: makers of
-    what hangs off the Vm by name. ``deny``: builtins that fail; ``allow``: the only ones that don't.
+    ``catalog``: the builtins. ``world``: everything outside (default: the real one). ``deny``: builtins that
+    fail; ``allow``: the only ones that don't.
     """
 
     def __init__(
         self,
         catalog: Catalog,
         world: World | None = None,
-        services: Mapping[str, Callable[[Vm], Any]] | None = None,
         deny: Iterable[str] = (),
         allow: Iterable[str] | None = None,
     ) -> None:
@@ -89,17 +90,16 @@ class Vm:
         #: Called when a program or a REPL session starts, as the first thing that its root task does.
         self.on_start: list[Callable[[], object]] = []
         self.calls = Calls(self)
-        self.services = services or {}
         self.enter = _big_frame(66_000)
         self.enter_worker = _big_frame(17_000)
         self.source_dir: str | None = None
         #: What messages call the file of the program.
         self.file: str | None = None
         self._running = False
-        self._tasks: Tasks | None = None
+        self._tasks: Scheduler | None = None
         self._given: dict[str, Value] = {"argv": []}
         self._states: dict[type, Any] = {}
-        self._services: dict[str, Any] = {}
+        self._services: dict[type, Any] = {}
 
     # --- running ----------------------------------------------------------------------------------
 
@@ -198,12 +198,12 @@ class Vm:
         )
 
     @property
-    def tasks(self) -> Tasks:
+    def tasks(self) -> Scheduler:
         """The scheduler; from its first use on, output goes through the running task."""
         if self._tasks is None:
-            from harnpy.vm.run.tasks.tasks import Tasks
+            from harnpy.vm.run.tasks.scheduler import Scheduler
 
-            self._tasks = Tasks(self)
+            self._tasks = Scheduler(self, _open_bridge)
             self.write = self._tasks.write
         return self._tasks
 
@@ -281,35 +281,29 @@ class Vm:
     # --- what hangs off a Vm ----------------------------------------------------------------------
 
     def state(self, cls: type[State]) -> State:
-        """The one instance of ``cls`` that belongs to this Vm, made on first use."""
+        """The instance of ``cls`` that belongs to the program being run, made on first use."""
         found = self._states.get(cls)
         if found is None:
             found = self._states[cls] = cls()
         return found
 
-    def service(self, name: str) -> Any:
-        """A service handed in by the embedder, made on first use."""
-        if name not in self._services:
-            self._services[name] = self.services[name](self)
-        return self._services[name]
+    def service(self, cls: type[Service], make: Callable[[], Service]) -> Service:
+        """The instance of ``cls`` that belongs to this Vm, whichever program runs; ``make`` makes it."""
+        found = self._services.get(cls)
+        if found is None:
+            found = self._services[cls] = make()
+        return found
 
     @property
-    def sessions(self) -> Any:
-        """The session store (08 §1)."""
-        return self.service("sessions")
+    def task_context(self) -> TaskContext | None:
+        """What the running task works under, None when nothing is in force in it."""
+        return None if self._tasks is None else self._tasks.current.context
 
-    @property
-    def session_stack(self) -> Any:
-        """The current task's stack of running sessions."""
-        task = self.tasks.current
-        if task.session_stack is None:
-            task.session_stack = self.services["session_stack"](self)
-        return task.session_stack
 
-    @property
-    def running_stack(self) -> Any:
-        """The same, None when the task has none yet."""
-        return None if self._tasks is None else self._tasks.current.session_stack
+def _open_bridge(tasks: Scheduler, awaitable: Awaitable[Any]) -> Bridge:
+    from harnpy.vm.run.tasks.aio import open_loop
+
+    return open_loop(tasks, awaitable)
 
 
 def _main(unit: Unit, space: dict[str, Any]) -> Callable[[], Value]:

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from harnpy import Vm
-from harnpy.agent.context import NO_RULES, Ambient, Rules
+from harnpy.agent.context import NO_RULES, AgentContext, Rules
 from harnpy.agent.rules.ceilings import CEILINGS
 from harnpy.agent.rules.gate import Decision, Gate
 from harnpy.agent.rules.hooks import Hooks
 from harnpy.agent.rules.policy import PolicyError
 from harnpy.builtins import catalog
+from harnpy.builtins.bridge.contexts import context_of
 from harnpy.reading.lenient import Options
 from harnpy.vm.errors import VmError
 
@@ -137,13 +138,13 @@ def test_a_policy_that_cannot_be_read_leaves_the_outer_one() -> None:
 
 
 def test_what_holds_in_a_task_is_taken_over_by_its_branches() -> None:
-    stack = Ambient()
-    with stack.enter("s"), stack.govern(rules(policy={"side_effect_level": "none"})):
-        branch = stack.branch()
-    assert stack.refuses("llm_call") is None
+    context = AgentContext()
+    with context.sessions.enter("s"), context.govern(rules(policy={"side_effect_level": "none"})):
+        branch = context.branch()
+    assert context.refuses("llm_call") is None
     assert branch.refuses("llm_call") == "builtin 'llm_call' exceeds LLM/network ceiling"
-    assert branch.current() == "s"
-    assert stack.refuses_host_call("process", "exec") is None
+    assert branch.sessions.current() == "s"
+    assert context.refuses_host_call("process", "exec") is None
 
 
 # Builtins in scripts.
@@ -155,7 +156,7 @@ def governed() -> Callable[[str], Any]:
     vm = Vm()
 
     def call(function: Any) -> Any:
-        with vm.session_stack.govern(rules(policy={"side_effect_level": "read_only"})):
+        with context_of(vm).govern(rules(policy={"side_effect_level": "read_only"})):
             return vm.call(function)
 
     vm.register("governed(f: closure) -> any", call)

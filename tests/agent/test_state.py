@@ -11,6 +11,7 @@ import pytest
 from harnpy import Vm, VmError
 from harnpy.agent.context import Rules
 from harnpy.agent.rules.policy import read_policy
+from harnpy.builtins.bridge.contexts import context_of
 from harnpy.world import World
 from harnpy.world.streams import RealStreams
 
@@ -150,10 +151,10 @@ def test_a_handoff_is_left_under_the_reserved_key(tmp_path: Path) -> None:
 
 def test_a_policy_without_the_capability_refuses_it(tmp_path: Path) -> None:
     vm = Vm()
-    with vm.session_stack.govern(Rules(policy=read_policy({"capabilities": {"agent_state": ["access"]}}))):
+    with context_of(vm).govern(Rules(policy=read_policy({"capabilities": {"agent_state": ["access"]}}))):
         assert vm.run_source(PRELUDE + "return __agent_state_list(h)", args=[str(tmp_path)]) == []
     rules = Rules(policy=read_policy({"capabilities": {"workspace": ["list"]}}))
-    with vm.session_stack.govern(rules), pytest.raises(VmError) as error:
+    with context_of(vm).govern(rules), pytest.raises(VmError) as error:
         vm.run_source("__agent_state_init(argv[0])", args=[str(tmp_path)])
     reason = "builtin '__agent_state_init' exceeds agent_state.access ceiling"
     assert str(error.value) == f"Error [tool_rejected]: {reason}"

@@ -10,7 +10,8 @@ import pytest
 
 from harnpy.builtins import catalog
 from harnpy.vm.errors import VmError
-from harnpy.vm.run.tasks.tasks import Tasks
+from harnpy.vm.run.tasks.aio import open_loop
+from harnpy.vm.run.tasks.scheduler import Scheduler
 from harnpy.vm.values import iterators
 from harnpy.vm.values.objects import Builtin, Fn
 from harnpy.vm.vm import Signal
@@ -65,11 +66,11 @@ class FakeWorld:
         return stream in self.terminals
 
 
-class FakeTasks(Tasks):
+class FakeTasks(Scheduler):
     """The scheduler, but nobody waits: ``slept`` has the seconds of every sleep."""
 
     def __init__(self, vm: Any) -> None:
-        super().__init__(vm)
+        super().__init__(vm, open_loop)
         self.slept: list[float] = []
         self.while_asleep: Callable[[], None] = lambda: None
 

@@ -11,6 +11,7 @@ import pytest
 
 from harnpy import Vm, VmError
 from harnpy.agent.people.requests import HumanCancelled
+from harnpy.builtins.bridge.contexts import context_of
 from harnpy.world import World
 from harnpy.world.host import Host
 from harnpy.world.people import People
@@ -180,7 +181,7 @@ def test_an_active_policy_limits_host_calls_but_not_mocks() -> None:
     host_mock("process", "list_shells", "mocked")
     return [host_call("process.list_shells"), try { host_call("workspace.cwd") } catch (e) { e }]
     """
-    governed = vm.session_stack.govern(rules)
+    governed = context_of(vm).govern(rules)
     with governed:
         assert vm.run_source(program) == [
             "mocked",

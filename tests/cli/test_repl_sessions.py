@@ -81,7 +81,7 @@ def test_what_a_message_says_cannot_steer_the_terminal(
     shell: Shell, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shell.feed(opened("a"))
-    shell.session.vm.sessions.inject("a", {"role": "user", "content": "\x1b[2Jgone"})
+    shell.live_sessions().inject("a", {"role": "user", "content": "\x1b[2Jgone"})
     for command in (":sessions", ":session a"):
         assert "\x1b" not in shown(shell, capsys, command)
 

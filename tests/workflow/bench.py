@@ -21,7 +21,7 @@ class AtOnce:
 
     ended = True
 
-    def start(self, body: Any, ambient: Any) -> AtOnce:
+    def start(self, body: Any, context: Any) -> AtOnce:
         body()
         return self
 

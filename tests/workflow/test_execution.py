@@ -79,9 +79,9 @@ def test_what_is_no_failure_of_the_stage_ends_the_run(error: BaseException) -> N
     agent = {"tools": [{"name": "look", "description": "", "parameters": {}, "handler": fail}]}
     with pytest.raises(type(error)):
         bench.execute({"nodes": {"a": agent}}, approval_policy={"auto_deny": ["x"]})
-    ambient = bench.runtime.ambient()
-    assert ambient.workflow is None
-    assert not ambient.rules
+    context = bench.runtime.context()
+    assert context.workflow is None
+    assert not context.rules
     assert not bench.runtime.models.account.observers
     (text,) = bench.files.values()
     assert json.loads(text)["pending_nodes"] == ["a"]
@@ -97,7 +97,7 @@ def test_a_record_that_can_not_be_written_ends_the_run() -> None:
     runtime = Runtime(Models(env=lambda name: None), SessionStore(effects=effects))
     with pytest.raises(MisuseError, match="failed to persist run record: No space left on device"):
         execute(runtime, "t", REDUCE, None, runtime.models.options({}))
-    assert runtime.ambient().workflow is None
+    assert runtime.context().workflow is None
 
 
 ENDLESS = """

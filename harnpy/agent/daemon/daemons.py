@@ -170,8 +170,8 @@ class Daemons:
     def _start(self, daemon: BackgroundDaemon, loop: Loop) -> None:
         daemon.save()
         self._daemons[daemon.id] = daemon
-        ambient = self._runtime.ambient().branch()
-        daemon.activity = self._beside.start(lambda: self._run(daemon, loop), ambient)
+        context = self._runtime.context().branch()
+        daemon.activity = self._beside.start(lambda: self._run(daemon, loop), context)
         self._await_rest(daemon, 0)
 
     def _run(self, daemon: BackgroundDaemon, loop: Loop) -> None:

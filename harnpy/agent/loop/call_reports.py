@@ -125,6 +125,6 @@ class CallReports:
         name, id = checked.name, checked.call.get("id")
         metadata = {"tool_name": name, "tool_use_id": id, "rejected": rejected, **details}
         self._conversation.note(lifecycle_event("tool_execution", text, role="tool", metadata=metadata))
-        workflow = self._runtime.ambient().workflow
+        workflow = self._runtime.context().workflow
         if workflow is not None:
             workflow.tool_called(ToolCall(name, id, checked.arguments, text, rejected, ms, self.iteration))

@@ -109,8 +109,8 @@ class Loop:
     def run(self) -> Dict:
         conversation = self.conversation
         begin = self.models.monotonic()
-        ambient = self.runtime.ambient()
-        with self.runtime.sessions.enter(conversation.id), ambient.govern(self.rules), self._running():
+        context = self.runtime.context()
+        with self.runtime.sessions.enter(conversation.id), context.govern(self.rules), self._running():
             try:
                 self._begin()
                 self.skills.restore(conversation.active_skills())

@@ -64,7 +64,7 @@ def make_loop(
         backoff_ms=LLM_BACKOFF_MS,
         schema_retries=profile.schema_retries,
     )
-    rules = runtime.ambient().rules.for_options(options, caller)
+    rules = runtime.context().rules.for_options(options, caller)
     _check_tools(options, system, message, rules, caller, models.warn)
     loop_options = read_loop_options(options, profile, caller, default_format)
     options = _with_inherited_skills(options, runtime)
@@ -83,7 +83,7 @@ def make_loop(
 
 def _with_inherited_skills(options: Options, runtime: Runtime) -> Options:
     """Fill in the skills of the workflow that the loop works for, unless the options set any."""
-    workflow = runtime.ambient().workflow
+    workflow = runtime.context().workflow
     if workflow is None:
         return options
     inherited = {"skills": workflow.skills, "skill_match": workflow.skill_match}

@@ -14,7 +14,7 @@ from harnpy.agent.workers.worker import INTERRUPTED, RUNNING, STATUSES, Worker
 from harnpy.faults import MisuseError
 
 if TYPE_CHECKING:
-    from harnpy.agent.context import Ambient
+    from harnpy.agent.context import AgentContext
     from harnpy.agent.workers.worker import Bell
     from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
@@ -84,17 +84,17 @@ class Snapshots:
         return os.path.join(self._effects.cwd(), path)
 
 
-def restored(snapshot: Dict, path: str, ambient: Ambient, bell: Bell) -> Worker:
+def restored(snapshot: Dict, path: str, context: AgentContext, bell: Bell) -> Worker:
     """The worker of a snapshot, at rest: what was running is interrupted."""
     fields = {key: snapshot[key] for key in _FIELDS}
     if fields["status"] == RUNNING:
         fields["status"] = INTERRUPTED
     carry = read_carry(snapshot.get("carry_policy"), "resume_agent")
-    return Worker(**fields, carry=carry, ambient=ambient, bell=bell, snapshot_path=path)
+    return Worker(**fields, carry=carry, context=context, bell=bell, snapshot_path=path)
 
 
 def _snapshot(worker: Worker) -> Dict:
-    policy = worker.ambient.rules.policy
+    policy = worker.context.rules.policy
     return {
         **worker.handle(),
         "_type": TYPE,

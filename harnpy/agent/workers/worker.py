@@ -9,7 +9,7 @@ from harnpy.agent.workers.worktrees import read_worktree
 from harnpy.faults import MisuseError
 
 if TYPE_CHECKING:
-    from harnpy.agent.context import Ambient
+    from harnpy.agent.context import AgentContext
     from harnpy.agent.workers.carry import Carry
     from harnpy.reading.dicts import Dict
 
@@ -67,7 +67,7 @@ class Bell(Protocol):
 class Beside(Protocol):
     """How runs go on beside one another."""
 
-    def start(self, body: Any, ambient: Ambient) -> Activity: ...
+    def start(self, body: Any, context: AgentContext) -> Activity: ...
 
     def bell(self) -> Bell: ...
 
@@ -87,7 +87,7 @@ class Worker:
     request: Dict
     config: Dict
     carry: Carry
-    ambient: Ambient
+    context: AgentContext
     created_at: str
     bell: Bell
     audit: Dict

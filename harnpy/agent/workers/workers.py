@@ -35,7 +35,7 @@ from harnpy.session.effects import rfc3339
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from harnpy.agent.context import Ambient, Rules
+    from harnpy.agent.context import AgentContext, Rules
     from harnpy.agent.rules.policy import Policy
     from harnpy.agent.runtime import Runtime
     from harnpy.agent.workers.carry import Carry
@@ -86,7 +86,7 @@ class Workers:
 
         Raises `MisuseError` and `OptionError` in the name of ``caller`` when there is no such worker.
         """
-        new_id, outer = self._effects.new_id, self._runtime.ambient()
+        new_id, outer = self._effects.new_id, self._runtime.context()
         id, workflow = f"worker_{new_id()}", outer.workflow
         execution = worktrees.settled(self._runtime, execution or {}, id)
         inherited = {**(workflow.mutation if workflow else {}), **worktrees.mutation(execution)}
@@ -98,13 +98,13 @@ class Workers:
             request=request,
             config=config,
             carry=carry,
-            ambient=self._ambient(id, name, _below(outer.rules, policies, caller), execution),
+            context=self._context_for(id, name, _below(outer.rules, policies, caller), execution),
             created_at=self._now(),
             bell=self._beside.bell(),
             audit=mutation_session(audit, id, f"session_{new_id()}", caller, inherited),
             execution=execution,
             history=[task],
-            parent_session_id=outer.current(),
+            parent_session_id=outer.sessions.current(),
             parent_worker_id=outer.worker.id if outer.worker else None,
             parent_stage_id=workflow.stage_id if workflow else None,
             snapshot_path=self._snapshots.path(id) if carry.persist_state else None,
@@ -122,7 +122,7 @@ class Workers:
 
         Raises the run's error if it failed, to those who waited for it, or to the first who asks.
         """
-        if worker.ambient.worker == self._runtime.ambient().worker and worker.status == RUNNING:
+        if worker.context.worker == self._runtime.context().worker and worker.status == RUNNING:
             raise MisuseError(f"wait_agent: worker {worker.id} can't wait for itself")
         if worker.status == FAILED and worker.told:
             return
@@ -175,9 +175,9 @@ class Workers:
         id, name = snapshot["id"], snapshot["name"]
         given = snapshot.get("policy")
         policies = [] if given is None else [read_policy(given)]
-        rules = _below(self._runtime.ambient().rules, policies, "resume_agent")
-        ambient = self._ambient(id, name, rules, snapshot["execution"])
-        worker = restored(snapshot, path, ambient, self._beside.bell())
+        rules = _below(self._runtime.context().rules, policies, "resume_agent")
+        context = self._context_for(id, name, rules, snapshot["execution"])
+        worker = restored(snapshot, path, context, self._beside.bell())
         live = self._workers.get(id)
         self._workers[id] = worker
         if live is not None:
@@ -224,7 +224,7 @@ class Workers:
         if worker.job is None:
             if worker.mode not in self._jobs:
                 raise MisuseError(f"{worker.mode} workers are not supported yet: worker {worker.id}")
-            with self._runtime.ambient().govern(worker.ambient.rules):
+            with self._runtime.context().govern(worker.context.rules):
                 worker.job = self._jobs[worker.mode](worker)
         worker.session_id = worker.job.session_id
 
@@ -233,7 +233,7 @@ class Workers:
         worker.status, worker.started_at = RUNNING, self._now()
         turn = worker.turn
         self._settled(worker, event)
-        worker.activity = self._beside.start(lambda: self._run(worker, turn), worker.ambient)
+        worker.activity = self._beside.start(lambda: self._run(worker, turn), worker.context)
 
     def _run(self, worker: Worker, turn: int) -> None:
         """One run; what comes of one that was closed meanwhile is nobody's any more."""
@@ -312,11 +312,11 @@ class Workers:
         except Exception as error:
             self._effects.warn("agent.hook", str(error))
 
-    def _ambient(self, id: str, name: str, rules: Rules, execution: Dict) -> Ambient:
-        ambient = self._runtime.ambient().branch()
-        ambient.rules, ambient.worker = rules, WorkerName(id, name)
-        ambient.place = place_of(execution) or ambient.place
-        return ambient
+    def _context_for(self, id: str, name: str, rules: Rules, execution: Dict) -> AgentContext:
+        context = self._runtime.context().branch()
+        context.rules, context.worker = rules, WorkerName(id, name)
+        context.place = place_of(execution) or context.place
+        return context
 
     def _now(self) -> str:
         return rfc3339(self._effects.now())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harnpy.builtins.language.text.json_writer import write, write_float
 from harnpy.eventlog.events import LogError, LogEvent
+from harnpy.eventlog.topics import EventLog, memory_log
 from harnpy.text.json.reader import read
 from harnpy.vm.declare.builtin import ABSENT, builtin
 from harnpy.vm.errors import RuntimeFault
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from harnpy.eventlog.topics import EventLog
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
 
@@ -72,8 +72,7 @@ def subscribe(vm: Vm, topic: Value = ABSENT, from_cursor: Value = None) -> Strea
 
 def log_of(vm: Vm) -> EventLog:
     """The Vm's event log."""
-    log: EventLog = vm.service("event_log")
-    return log
+    return vm.service(EventLog, lambda: memory_log(vm.world.clock.now))
 
 
 def as_data(value: Value) -> Any:

@@ -20,10 +20,12 @@ from harnpy.agent.people.requests import (
     response_from,
 )
 from harnpy.builtins.agents.event_log import as_data, log_of
+from harnpy.builtins.bridge.contexts import context_of
 from harnpy.builtins.language.host.host_mocks import HostMocks
 from harnpy.eventlog.events import LogEvent
 from harnpy.session.effects import rfc3339
 from harnpy.vm.errors import Interrupted, RuntimeFault
+from harnpy.vm.run.tasks.cancel import is_cancelled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,14 +54,14 @@ def ask(vm: Vm, kind: str, payload: Dict, seconds: float | None = LONGEST) -> Va
 
 def _of_workflow(vm: Vm, request: Request) -> Dict:
     """What a request's record says of the workflow run that it is asked in; the run hears of a question."""
-    workflow = vm.session_stack.workflow
+    workflow = context_of(vm).workflow
     if workflow is None:
         return {}
     if request.kind == QUESTION:
         workflow.asked(
             {
                 "request_id": request.id,
-                "prompt": request.prompt,
+                "prompt": request.prompt or "",
                 "agent": request.agent,
                 "trace_id": request.trace_id,
                 "asked_at": request.requested_at,
@@ -91,7 +93,7 @@ class _Inquiry:
             self.record(CANCELLED, {})
             if isinstance(error, HumanCancelled):
                 raise Cancelled(self.request, str(error) or None) from None
-            if isinstance(error, Interrupted) and self.vm.tasks.is_cancelled():
+            if isinstance(error, Interrupted) and is_cancelled(self.vm.tasks):
                 raise Cancelled(self.request, None) from error
             raise
         if ending.error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harnpy.agent.rules.hooks import Hooks
+from harnpy.builtins.settings import settings_of
 from harnpy.reading.lenient import Options
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.values.objects import display
@@ -23,7 +24,7 @@ def hooks_of(vm: Vm) -> Hooks:
     """The program's hooks; the embedder's come first."""
     slot = vm.state(_Slot)
     if slot.hooks is None:
-        slot.hooks = Hooks(display, getattr(vm, "hooks", ()))
+        slot.hooks = Hooks(display, settings_of(vm).hooks)
     return slot.hooks
 
 

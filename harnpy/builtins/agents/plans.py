@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harnpy.agent import handoffs, plans
+from harnpy.builtins.bridge.contexts import context_of
 from harnpy.session.effects import rfc3339
 from harnpy.vm.declare.builtin import builtin
 
@@ -45,5 +46,5 @@ def _normal(vm: Vm, payload: Value, caller: str) -> dict[str, Any]:
 
 def current_run(vm: Vm) -> str | None:
     """The workflow run that the running task works for, by its mutation session."""
-    workflow = vm.session_stack.workflow
+    workflow = context_of(vm).workflow
     return None if workflow is None else workflow.mutation["run_id"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from harnpy.agent.skills import skill_registry as registries
 from harnpy.agent.skills.catalog import BUDGET, catalog_entries, render_catalog
 from harnpy.agent.skills.library import NO_NAME, NO_REGISTRY, Library, SkillNotFound
+from harnpy.builtins.settings import settings_of
 from harnpy.faults import OptionError
 from harnpy.vm.declare.builtin import ABSENT, builtin
 from harnpy.vm.values.objects import Builtin, Fn
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 def library_of(vm: Vm) -> Library | None:
     """The skills that were found for the program; None when nobody looked for any."""
-    found = getattr(vm, "found_skills", None)
+    found = settings_of(vm).found_skills
     return (
         None if found is None else Library([skill.entry for skill in found], found, vm.world.environment.get)
     )

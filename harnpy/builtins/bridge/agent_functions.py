@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harnpy.agent.errors import ToolFailure
 from harnpy.builtins.agents.models.calls import with_experiment
-from harnpy.builtins.agents.sessions.service import callables_within, with_callables
+from harnpy.builtins.agents.sessions.service import callables_within, store_of, with_callables
 from harnpy.builtins.agents.sessions.summarizing import prompt_from
 from harnpy.faults import Interruption
 from harnpy.vm.errors import CategorizedFault, Interrupted, Thrown, VmError
@@ -92,7 +92,7 @@ def _warn_of_parameters(vm: Vm, name: str, handler: Fn) -> None:
     warned = vm.state(_Warned).tools
     if name not in warned:
         warned.add(name)
-        vm.sessions.effects.warn(
+        store_of(vm).effects.warn(
             "agent.tools",
             f"tool '{name}' takes ({', '.join(handler.params)}), but a loop calls it with one dict of its "
             "arguments: let it be { args -> … }",

@@ -7,9 +7,12 @@ from contextlib import contextmanager
 from harnpy.agent.runtime import Runtime, failed_by_itself
 from harnpy.builtins.agents.hooks import hooks_of
 from harnpy.builtins.agents.models.calls import models_of
+from harnpy.builtins.agents.sessions.service import store_of
 from harnpy.builtins.agents.tools.binding import bind, bound_registry
 from harnpy.builtins.bridge.agent_tasks import as_they_end, together
 from harnpy.builtins.bridge.agent_world import AgentFiles, run_program
+from harnpy.builtins.bridge.contexts import context_of
+from harnpy.builtins.settings import settings_of
 from harnpy.llm.tools import is_registry
 from harnpy.vm.errors import Interrupted, VmError
 
@@ -37,18 +40,18 @@ def runtime_of(vm: Vm) -> Runtime:
     if slot.runtime is None:
         slot.runtime = Runtime(
             models=models_of(vm),
-            sessions=vm.sessions,
+            sessions=store_of(vm),
             files=AgentFiles(vm),
             together=lambda calls: together(vm, calls),
             as_they_end=lambda calls, limit: as_they_end(vm, calls, limit),
             hooks=hooks_of(vm),
             host_tool=_host_tool(vm),
-            ambient=lambda: vm.session_stack,
+            context=lambda: context_of(vm),
             ask=_asker(vm),
             pattern=lambda text: _pattern(vm, text),
             run_program=lambda argv, cwd, env: run_program(vm, argv, cwd, env),
             workers=lambda: _workers(vm),
-            found_skills=getattr(vm, "found_skills", None) or (),
+            found_skills=settings_of(vm).found_skills or (),
             tools_bound=lambda options: tools_bound(vm, options),
             is_failure=_is_failure,
             when_idle=lambda act: vm.tasks.chores.append(act),

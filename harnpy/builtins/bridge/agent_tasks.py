@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harnpy.agent.runtime import attempt
-from harnpy.vm.run.tasks.scheduler import Batch
+from harnpy.vm.run.tasks.parallel import Batch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,10 +18,8 @@ def together(vm: Vm, calls: Sequence[Callable[[], Value]]) -> list[Value]:
     """The results of the calls, which run as tasks at the same time."""
     if len(calls) < 2:
         return [call() for call in calls]
-    tasks = vm.tasks
     bodies = [lambda depth, call=call: call() for call in calls]
-    ended = sorted(Batch(tasks, "tools", bodies, len(bodies)), key=lambda task: task.index)
-    return tasks.gathered(ended)
+    return Batch(vm.tasks, "tools", bodies, len(bodies)).gathered()
 
 
 def as_they_end(vm: Vm, calls: Sequence[Callable[[], Value]], limit: int) -> Generator[Attempt, None, None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from harnpy.builtins.bridge.contexts import context_of
 from harnpy.project import STATE_VARIABLE, project_root, state_directory
 
 TYPE_CHECKING = False
@@ -31,11 +32,11 @@ def execution_root(vm: Vm) -> str:
 
 def own_directory(vm: Vm) -> str | None:
     """The directory that a worker or a workflow has been given, if it has one."""
-    place = vm.session_stack.place
+    place = context_of(vm).place
     return None if place is None or place.cwd is None else os.path.join(vm.world.files.cwd(), place.cwd)
 
 
 def execution_environment(vm: Vm) -> Mapping[str, str] | None:
     """The environment of the programs that the running task starts; None is ours."""
-    place = vm.session_stack.place
+    place = context_of(vm).place
     return {**vm.world.environment.all(), **place.env} if place is not None and place.env else None

@@ -9,6 +9,7 @@ from harnpy.builtins.bridge.agent_runtime import runtime_of, tools_bound
 from harnpy.vm.declare.builtin import ABSENT
 from harnpy.vm.errors import RuntimeFault
 from harnpy.vm.run.calls import TaskAborted
+from harnpy.vm.run.tasks.spawn import start_beside
 from harnpy.workflow.workers.stage_job import StageJob
 from harnpy.workflow.workers.workflow_job import WorkflowJob
 
@@ -17,10 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from harnpy.agent.context import Ambient
+    from harnpy.agent.context import AgentContext
     from harnpy.agent.workers.worker import Job, Outcome, Worker
-    from harnpy.vm.run.tasks.scheduler import Task
-    from harnpy.vm.run.tasks.tasks import Tasks
+    from harnpy.vm.run.tasks.scheduler import Scheduler
+    from harnpy.vm.run.tasks.task import Task
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
 
@@ -72,13 +73,13 @@ class TasksBeside:
     ``kind`` is what the tasks' ids say they are.
     """
 
-    def __init__(self, tasks: Tasks, kind: str) -> None:
+    def __init__(self, tasks: Scheduler, kind: str) -> None:
         self._tasks = tasks
         self._kind = kind
 
-    def start(self, body: Callable[[], None], ambient: Ambient) -> _Run:
-        task = self._tasks.start_beside(lambda depth: body(), self._kind)
-        task.session_stack = ambient.branch()
+    def start(self, body: Callable[[], None], context: AgentContext) -> _Run:
+        task = start_beside(self._tasks, lambda depth: body(), self._kind)
+        task.context = context.branch()
         return _Run(self._tasks, task)
 
     def bell(self) -> _Bell:
@@ -86,7 +87,7 @@ class TasksBeside:
 
 
 class _Run:
-    def __init__(self, tasks: Tasks, task: Task) -> None:
+    def __init__(self, tasks: Scheduler, task: Task) -> None:
         self._tasks = tasks
         self._task = task
 
@@ -104,7 +105,7 @@ class _Run:
 
 
 class _Bell:
-    def __init__(self, tasks: Tasks) -> None:
+    def __init__(self, tasks: Scheduler) -> None:
         self._tasks = tasks
         self._waiting: dict[Task, None] = {}
 

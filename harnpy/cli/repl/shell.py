@@ -22,6 +22,7 @@ from harnpy.project import project_root
 from harnpy.vm.values.objects import display, type_name
 
 if TYPE_CHECKING:
+    from harnpy.session.registry import SessionRegistry
     from harnpy.vm.repl_session import ReplSession
 
 #: The first words of inputs that show no value.
@@ -133,14 +134,18 @@ class Shell:
 
     def session_ids(self) -> list[str]:
         """The sessions that are open, the least recently used first."""
-        ids: list[str] = self.session.vm.sessions.ids()
-        return ids
+        return self.live_sessions().ids()
+
+    def live_sessions(self) -> SessionRegistry:
+        from harnpy.builtins.agents.sessions.service import store_of
+
+        return store_of(self.session.vm)
 
     def _sessions(self, argument: str) -> None:
         from harnpy.cli.repl.session_views import table
         from harnpy.cli.show.tables import show
 
-        show(table(self.session.vm.sessions))
+        show(table(self.live_sessions()))
 
     def _session(self, argument: str) -> None:
         from harnpy.cli.repl.session_views import transcript
@@ -149,7 +154,7 @@ class Shell:
         ids = self.session_ids()
         found = [id for id in ids if id == argument] or [id for id in ids if id.startswith(argument)]
         if len(found) == 1:
-            show(transcript(self.session.vm.sessions.snapshot_value(found[0])))
+            show(transcript(self.live_sessions().snapshot_value(found[0]) or {}))
         elif found:
             complain(f"Error: {len(found)} sessions begin with `{argument}` (try `:sessions`)")
         else:
@@ -159,7 +164,7 @@ class Shell:
         from harnpy.cli.repl.session_views import tree
         from harnpy.cli.show.tables import show
 
-        show(tree(self.session.vm.sessions))
+        show(tree(self.live_sessions()))
 
     def _doc(self, name: str) -> None:
         from harnpy.cli.help import builtin_help

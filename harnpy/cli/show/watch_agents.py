@@ -16,6 +16,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from harnpy.builtins.bridge.contexts import context_of
 from harnpy.cli.show.agent_board import ACTING, ASKING, Agent, Board
 
 if TYPE_CHECKING:
@@ -53,10 +54,10 @@ class View:
     def run(self, program: Callable[..., Any], vm: Vm, *rest: Any) -> Any:
         """``program(vm, …)``, watched."""
         tell: dict[str, Any] = {"tell": self._show} if self._is_live else {"tell_end": self._say}
-        board = Board(lambda: vm.session_stack.ids, self._clock.monotonic, **tell)
+        board = Board(lambda: context_of(vm).sessions.ids, self._clock.monotonic, **tell)
         self._board = board
         vm.sessions.observers.append(board.hear)
-        vm.on_models.append(board.listen)
+        vm.settings.on_models.append(board.listen)
         try:
             return program(vm, *rest)
         finally:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class BuiltinTable:
     """The builtins of one Vm: the catalog's, the embedder's, and which of them are denied.
 
-    Guarded ones ask the running task's session stack, every time they are called, whether they may.
+    A guarded one is checked at every call against the context of the running task.
     """
 
     def __init__(self, catalog: Catalog, vm: Vm, deny: frozenset[str], allow: frozenset[str] | None) -> None:
@@ -111,8 +111,8 @@ def _guarded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """``function``, unless the rules that hold in the running task refuse it."""
 
     def ask_first(vm: Vm, *args: Any) -> Any:
-        stack = vm.running_stack
-        reason = None if stack is None else stack.refuses(name)
+        context = vm.task_context
+        reason = None if context is None else context.refuses(name)
         if reason is not None:
             raise CategorizedFault("tool_rejected", reason)
         return function(vm, *args)

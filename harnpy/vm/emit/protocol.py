@@ -31,13 +31,15 @@ _PLACES = {
         "TAIL bouncing call call_builtin call_dynamic call_from_frames call_late call_named fill generator "
         "pipe read_dynamic read_late shell tail tail_named tail_pipe undefined_builtin undefined_variable"
     ),
-    "vm.tasks": (
-        "await_task cancel_gracefully cancel_task deadline_begin deadline_end is_cancelled parallel "
-        "pause_deadlines resume_deadlines select select_limit spawn"
-    ),
+    "run.tasks.spawn": "await_task spawn",
+    "run.tasks.cancel": "cancel_gracefully cancel_task is_cancelled",
+    "run.tasks.deadline": "deadline_begin deadline_end pause_deadlines resume_deadlines",
+    "run.tasks.parallel": "parallel",
+    "run.tasks.channels": "select select_limit",
     "vm": "poll signal",
 }
-#: Each helper by where it is: a module of `harnpy.vm`, the Vm (``vm``) or an attribute of the Vm.
+#: Each helper by where it is: a module of `harnpy.vm`, the Vm (``vm``) or an attribute of the Vm. Those of
+#: `run.tasks` are bound to the scheduler, which is their first parameter.
 HELPERS = {name: place for place, names in _PLACES.items() for name in names.split()}
 
 

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 #: Modules whose frames belong to the call they make.
 _TRANSPARENT = frozenset(
     f"harnpy.vm.{name}"
-    for name in ("run.calls", "modules.links", "modules.loader", "run.tasks.scheduler", "run.tasks.tasks")
+    for name in (
+        *("run.calls", "modules.links", "modules.loader"),
+        *("run.tasks.scheduler", "run.tasks.spawn", "run.tasks.cancel", "run.tasks.parallel"),
+    )
 )
 
 #: The function that a task's body runs in: an error that gets here leaves the task (05 §2).

@@ -63,7 +63,8 @@ def _helper(vm: Vm, name: str) -> Any:
         return getattr(owner, name)
     module = f"harnpy.vm.{place}"
     __import__(module)
-    return getattr(sys.modules[module], name)
+    helper = getattr(sys.modules[module], name)
+    return helper.__get__(vm.tasks) if place.startswith("run.tasks.") else helper
 
 
 def _method_tables(unit: Unit, impls: dict[str, dict[str, Fn]]) -> dict[str, Any]:

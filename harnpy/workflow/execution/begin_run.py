@@ -16,7 +16,7 @@ from harnpy.workflow.records.record_files import load
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harnpy.agent.context import Ambient
+    from harnpy.agent.context import AgentContext
     from harnpy.reading.dicts import Dict
     from harnpy.session.effects import Effects
     from harnpy.workflow.artifacts.artifact_types import Artifact
@@ -79,9 +79,9 @@ def _record(given: Any, path: str | None, effects: Effects) -> RunRecord | None:
     return None if path is None else load(path, effects)
 
 
-def mutation_session(run_id: str, options: RunOptions, ambient: Ambient, new_id: str) -> Dict:
+def mutation_session(run_id: str, options: RunOptions, context: AgentContext, new_id: str) -> Dict:
     """In whose name the run changes things (08 §8.1)."""
-    audit, worker, outer = options.audit, ambient.worker, ambient.workflow
+    audit, worker, outer = options.audit, context.worker, context.workflow
     return {
         "session_id": audit["session_id"] or f"session_{new_id}",
         "parent_session_id": audit["parent_session_id"] or (outer and outer.mutation["session_id"]),

@@ -78,10 +78,10 @@ class Execution:
         self._graph = graph
         self._options = options
         effects = self._effects = runtime.sessions.effects
-        ambient = runtime.ambient()
+        context = runtime.context()
         self._replay = replay_of(options, effects)
         run = self._run = begin_run(task, graph, artifacts, options, effects)
-        mutation = mutation_session(run["id"], options, ambient, effects.new_id())
+        mutation = mutation_session(run["id"], options, context, effects.new_id())
         run["metadata"] = run_metadata(run, graph, options, mutation, validation, self._replay)
         ready = Ready(graph, options.steps(graph, self._replay), run["pending_nodes"], run["completed_nodes"])
         path = options.persist_path or options.resume_path or default_path(run["id"], effects)
@@ -95,7 +95,7 @@ class Execution:
             recorders=(self._recorder,),
             skills=options.skills,
             skill_match=options.skill_match,
-        ).inside(ambient.workflow)
+        ).inside(context.workflow)
         self._contracts: list[Dict] | None = None
 
     def run(self) -> Dict:
@@ -118,10 +118,10 @@ class Execution:
     @contextmanager
     def _installed(self) -> Iterator[None]:
         """The run's mutation session, skills and approval policy are in force inside the block."""
-        ambient = self._runtime.ambient()
-        rules = ambient.rules.below(approval=self._options.approval)
-        place = ambient.work_at(place_of(self._run["execution"]))
-        with ambient.govern(rules), ambient.work_for(self._scope), place, self._recorder.listening():
+        context = self._runtime.context()
+        rules = context.rules.below(approval=self._options.approval)
+        place = context.work_at(place_of(self._run["execution"]))
+        with context.govern(rules), context.work_for(self._scope), place, self._recorder.listening():
             yield
 
     def _next(self) -> str | None:
@@ -151,7 +151,7 @@ class Execution:
         return with_granted_tools(self._options.filled(node))
 
     def _rules(self, node: Node, policy: Policy) -> Rules:
-        rules = self._runtime.ambient().rules
+        rules = self._runtime.context().rules
         return rules.below(policy, stage_approval(None, self._graph, node))
 
     def _worked(self, node: Node, stage_id: str, policy: Policy, rules: Rules) -> StageRecord:
@@ -159,10 +159,10 @@ class Execution:
         runtime, run = self._runtime, self._run
         started_at, work = self._progress.now(), self._work(node, stage_id)
         self._recorder.stage_usage = Usage()
-        ambient, scope = runtime.ambient(), replace(self._scope, stage_id=stage_id)
+        context, scope = runtime.context(), replace(self._scope, stage_id=stage_id)
         consumed: list[str] = []
         try:
-            with ambient.govern(rules), ambient.work_for(scope), runtime.tools_bound(node):
+            with context.govern(rules), context.work_for(scope), runtime.tools_bound(node):
                 consumed += _consumed(node, run["artifacts"])
                 ended = stage_kinds.run(work)
         except Exception as error:

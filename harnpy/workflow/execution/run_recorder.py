@@ -95,7 +95,7 @@ class RunRecorder:
             self._over = True
 
     def _replied(self, reply: Reply, ms: int) -> None:
-        workflow = self._runtime.ambient().workflow
+        workflow = self._runtime.context().workflow
         if workflow is None or self not in workflow.recorders:
             return
         self.usage.add(reply, ms)

@@ -71,7 +71,7 @@ def result_artifact(runtime: Runtime, node: Node, result: Dict, briefing: Briefi
     lineage = inputs.ids(briefing.selected)
     metadata: Dict = {"input_artifact_ids": lineage, "node_kind": node["kind"]}
     options = runtime.models.options({"approval_policy": given_policy(node["approval_policy"])})
-    approval = runtime.ambient().rules.for_options(options, "agent_loop").approval
+    approval = runtime.context().rules.for_options(options, "agent_loop").approval
     if approval is not None and approval.write_path_allowlist:
         metadata["changed_paths"] = list(approval.write_path_allowlist)
     return inputs.produced(

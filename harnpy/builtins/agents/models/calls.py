@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 from harnpy.agent.loop.transcript_entries import call_transcript
-from harnpy.builtins.agents.sessions.service import with_callables
+from harnpy.builtins.agents.sessions.service import store_of, with_callables
 from harnpy.builtins.bridge.domain_values import HarnValues
+from harnpy.builtins.settings import settings_of
 from harnpy.llm.call import Models
 from harnpy.llm.errors import CallError
 from harnpy.llm.result import result_dict
@@ -38,7 +39,7 @@ def models_of(vm: Vm) -> Models:
     """The Vm's models: its effects are the host's."""
     slot = vm.state(_Slot)
     if slot.models is None:
-        world = vm.world
+        world, settings = vm.world, settings_of(vm)
         slot.models = Models(
             display,
             world.environment.get,
@@ -48,14 +49,14 @@ def models_of(vm: Vm) -> Models:
             partial(world.files.write_text, append=True),
             world.files.read_text,
             lambda: vm.source_dir or world.files.cwd(),
-            warn=lambda topic, message: vm.sessions.effects.warn(topic, message),
+            warn=lambda topic, message: store_of(vm).effects.warn(topic, message),
             values=HarnValues(vm),
             wait=vm.tasks.await_coroutine,
-            tracing=vm.service("llm_tracing"),
-            provided=vm.service("providers"),
+            tracing=settings.trace_llm,
+            provided=settings.providers,
         )
         vm.tasks.at_end(slot.models.connections.aclose)
-        for prepare in getattr(vm, "on_models", ()):
+        for prepare in settings.on_models:
             prepare(slot.models)
     return slot.models
 
@@ -85,7 +86,7 @@ def call_result(vm: Vm, answer: Answer) -> Dict:
     """The dict that `llm_call` answers with."""
     reply, request = answer.reply, answer.request
     note = request.experiment_note
-    transcript = call_transcript(request, reply, vm.sessions.effects, structural_experiment=note)
+    transcript = call_transcript(request, reply, store_of(vm).effects, structural_experiment=note)
     return {**result_dict(reply, request.tools, answer.reading), "transcript": transcript}
 
 

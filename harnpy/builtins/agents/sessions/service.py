@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harnpy.builtins.bridge.contexts import context_of
 from harnpy.builtins.language.text.json_writer import write, write_pretty
 from harnpy.faults import Interruption
 from harnpy.session.effects import Effects
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from harnpy.vm.vm import Vm
 
 
-def make_store(vm: Vm) -> SessionRegistry:
+def _make_store(vm: Vm) -> SessionRegistry:
     """The session store of a Vm: its effects are the host's, its stack the running task's."""
     world = vm.world
 
@@ -42,12 +43,12 @@ def make_store(vm: Vm) -> SessionRegistry:
         exists=world.files.exists,
         as_data=_as_data,
     )
-    return SessionRegistry(effects=effects, stack=lambda: vm.session_stack)
+    return SessionRegistry(effects=effects, stack=lambda: context_of(vm).sessions)
 
 
 def store_of(vm: Vm) -> SessionRegistry:
-    store: SessionRegistry = vm.sessions
-    return store
+    """The live sessions of a Vm."""
+    return vm.service(SessionRegistry, lambda: _make_store(vm))
 
 
 def with_callables(vm: Vm, options: Value, *keys: str) -> Value:

@@ -13,7 +13,7 @@ from harnpy.vm.declare.builtin import builtin
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
-    from harnpy.vm.run.tasks.scheduler import Task
+    from harnpy.vm.run.tasks.task import Task
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harnpy.builtins.bridge.contexts import context_of
 from harnpy.builtins.language.host import host_operations
 from harnpy.builtins.language.host.host_mocks import HostMocks, Mock
 from harnpy.vm.declare.builtin import builtin
@@ -25,7 +26,7 @@ def host_call(vm: Vm, name: str, params: Value) -> Value:
     mocked = vm.state(HostMocks).answer(capability, operation, given)
     if mocked:
         return mocked[0]
-    reason = vm.session_stack.refuses_host_call(capability, operation)
+    reason = context_of(vm).refuses_host_call(capability, operation)
     if reason is not None:
         raise CategorizedFault("tool_rejected", reason)
     perform = vm.world.host.operations.get(name)

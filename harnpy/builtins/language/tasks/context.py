@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harnpy.builtins.bridge.contexts import context_of
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import Thrown
 
@@ -9,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from harnpy.vm.run.tasks.scheduler import Task
+    from harnpy.vm.run.tasks.task import Task
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
 
@@ -35,13 +36,13 @@ def task_current(vm: Vm) -> dict[str, Value]:
 @builtin("runtime_context_values() -> dict", family="concurrency")
 def runtime_context_values(vm: Vm) -> dict[str, Value]:
     """The values that the running task carries; its children begin with a copy of them."""
-    return vm.tasks.current.context
+    return vm.tasks.current.runtime_context
 
 
 @builtin("runtime_context_get(key: string, default?: any) -> any", family="concurrency", counted=True)
 def runtime_context_get(vm: Vm, key: Value = None, default: Value = None) -> Value:
     """The value under `key`, else `default`."""
-    return vm.tasks.current.context.get(_key("runtime_context_get", key), default)
+    return vm.tasks.current.runtime_context.get(_key("runtime_context_get", key), default)
 
 
 @builtin("runtime_context_set(key: string, value: any) -> any", family="concurrency", counted=True)
@@ -49,7 +50,7 @@ def runtime_context_set(vm: Vm, key: Value = None, value: Value = None) -> Value
     """Let the running task carry `value` under `key`; answers what was there, else nil."""
     task, name = vm.tasks.current, _key("runtime_context_set", key)
     # A new dict: children share the old one, and programs may hold it.
-    before, task.context = task.context, {**task.context, name: value}
+    before, task.runtime_context = task.runtime_context, {**task.runtime_context, name: value}
     return before.get(name)
 
 
@@ -57,8 +58,8 @@ def runtime_context_set(vm: Vm, key: Value = None, value: Value = None) -> Value
 def runtime_context_clear(vm: Vm, key: Value = None) -> Value:
     """Carry nothing under `key` any more; answers what was there, else nil."""
     task, name = vm.tasks.current, _key("runtime_context_clear", key)
-    before = task.context
-    task.context = {other: value for other, value in before.items() if other != name}
+    before = task.runtime_context
+    task.runtime_context = {other: value for other, value in before.items() if other != name}
     return before.get(name)
 
 
@@ -70,8 +71,8 @@ def _key(function: str, key: Value) -> str:
 
 def _context(vm: Vm) -> dict[str, Value]:
     task = vm.tasks.current
-    ambient = vm.session_stack
-    sessions, worker, workflow = ambient.ids, ambient.worker, ambient.workflow
+    context = context_of(vm)
+    sessions, worker, workflow = context.sessions.ids, context.worker, context.workflow
     cancelled = task.cancel_requested
     return {
         **_UNSET,
@@ -88,7 +89,7 @@ def _context(vm: Vm) -> dict[str, Value]:
         "root_agent_session_id": sessions[0] if sessions else None,
         "worker_id": worker.id if worker else None,
         "agent_name": worker.name if worker else None,
-        "context_values": task.context,
+        "context_values": task.runtime_context,
         "cancelled": cancelled,
         "debug": _debug(task, cancelled),
     }

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import ExitRequest, RuntimeFault, TypeFault
-from harnpy.vm.run.tasks.scheduler import Batch
-from harnpy.vm.run.tasks.tasks import applied
+from harnpy.vm.run.tasks.cancel import cancel_gracefully, cancel_task
+from harnpy.vm.run.tasks.cancel import is_cancelled as is_asked_to_end
+from harnpy.vm.run.tasks.parallel import Batch, applied
+from harnpy.vm.run.tasks.spawn import await_task
 from harnpy.vm.values.objects import Duration, EnumValue, display, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Never
 
-    from harnpy.vm.run.tasks.scheduler import Task
+    from harnpy.vm.run.tasks.task import Task
     from harnpy.vm.vm import Vm
 
     Value = Any
@@ -25,25 +27,25 @@ if TYPE_CHECKING:
 @builtin("await(handle: any) -> any", family="concurrency")
 def await_(vm: Vm, handle: Value) -> Value:
     """Wait for a task: its value or its error. Anything else is answered as it is. Spec: 05 §2."""
-    return vm.tasks.await_task(handle)
+    return await_task(vm.tasks, handle)
 
 
 @builtin("cancel(handle: task_handle) -> nil", family="concurrency")
 def cancel(vm: Vm, handle: Value) -> None:
     """Abort a task at once; none of its code runs again. Spec: 05 §2."""
-    vm.tasks.cancel_task(handle)
+    cancel_task(vm.tasks, handle)
 
 
 @builtin("cancel_graceful(handle: task_handle, timeout: any = 5000) -> Result", family="concurrency")
 def cancel_graceful(vm: Vm, handle: Value, timeout: Value) -> Value:
     """Ask a task to end, and abort it when it has not within `timeout` (ms or duration). Spec: 05 §2."""
-    return vm.tasks.cancel_gracefully(handle, timeout)
+    return cancel_gracefully(vm.tasks, handle, timeout)
 
 
 @builtin("is_cancelled() -> bool", family="concurrency")
 def is_cancelled(vm: Vm) -> bool:
     """Whether the running task was asked to end. Spec: 05 §2."""
-    return vm.tasks.is_cancelled()
+    return is_asked_to_end(vm.tasks)
 
 
 @builtin("sleep(d: any) -> nil", family="concurrency")

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from typing import Any
 
-    from harnpy.vm.run.tasks.scheduler import Scheduler, Task
+    from harnpy.vm.run.tasks.scheduler import Scheduler
+    from harnpy.vm.run.tasks.task import Task
 
 
 class Bridge:

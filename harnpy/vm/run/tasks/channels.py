@@ -9,16 +9,20 @@ from __future__ import annotations
 
 from collections import deque
 
+from harnpy.vm.run.tasks.deadline import milliseconds
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
-    from harnpy.vm.run.tasks.scheduler import Scheduler, Task
+    from harnpy.vm.run.tasks.scheduler import Scheduler
+    from harnpy.vm.run.tasks.task import Task
 
     Value = Any
 
 DEFAULT_CAPACITY = 256
+_DEFAULT_MS = 5000
 
 
 class Channel:
@@ -151,12 +155,17 @@ class Channel:
             self.tasks.resume(task)
 
 
+def select_limit(tasks: Scheduler, limit: Value) -> float:
+    """Seconds that a `timeout` arm gives: a duration or ms, anything else is 5 s (05 §5)."""
+    return milliseconds(limit, _DEFAULT_MS) / 1000
+
+
 def select(tasks: Scheduler, sources: Sequence[Value], seconds: float | None) -> tuple[int, Value]:
     """Position and item of the first of ``sources`` that has one, waited for at most ``seconds``.
 
     (-1, nil) when the time is up, or when every source is closed and drained, or no channel.
     """
-    until = None if seconds is None else tasks.vm.world.clock.monotonic() + seconds
+    until = None if seconds is None else tasks.now() + seconds
     channels = {id(source): source for source in sources if type(source) is Channel}
     task = tasks.current
     for channel in channels.values():
@@ -169,7 +178,7 @@ def select(tasks: Scheduler, sources: Sequence[Value], seconds: float | None) ->
             if all(channel.over for channel in channels.values()):
                 return -1, None
             if until is not None:
-                if tasks.vm.world.clock.monotonic() >= until:
+                if tasks.now() >= until:
                     return -1, None
                 tasks.wake_at(task, until)
             tasks.suspend()

@@ -12,7 +12,7 @@ from harnpy.vm.errors import RuntimeFault
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from harnpy.vm.run.tasks.scheduler import Task
+    from harnpy.vm.run.tasks.task import Task
 
 VARIABLE = "HARNPY_CHAOS_SCHED"
 

@@ -1,11 +1,8 @@
-"""Tasks: greenlets on one thread that give way only where the language says so. Spec: 05 §1–3, §9.
+"""Running tasks: greenlets on one thread that give way only where the language says so. Spec: 05 §1, §9.
 
 The root task runs where `Vm.run` was called and is also the hub: while it waits, it runs the others. A
 child runs in a pooled greenlet and switches back to the hub to wait. So a program without tasks never
 imports greenlet, and evaluated code stays plain synchronous Python.
-
-What a task owns: its output until somebody awaits it, its deadlines, its unawaited children, its
-current-session stack.
 """
 
 from __future__ import annotations
@@ -14,20 +11,25 @@ from collections import deque
 from heapq import heappop, heappush
 
 from harnpy.vm.errors import OVERFLOW, Interrupted, PlainFault, RuntimeFault
-from harnpy.vm.run.backtrace import describe
 from harnpy.vm.run.calls import FAILURES, TaskAborted
 from harnpy.vm.run.tasks.chaos import VARIABLE, Shuffled, seed_of
-from harnpy.vm.values.objects import Duration
+from harnpy.vm.run.tasks.task import Task
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Sequence
-    from typing import Any
+    from collections.abc import Awaitable, Callable
+    from typing import Any, Protocol
 
-    from harnpy.vm.run.tasks.aio import Bridge
     from harnpy.vm.vm import Vm
 
     Value = Any
+
+    class Bridge(Protocol):
+        """What waits for coroutines on behalf of tasks."""
+
+        def wait_for(self, awaitable: Awaitable[Any]) -> Any: ...
+        def close(self) -> None: ...
+
 
 CANCELLED = "kind:cancelled:VM cancelled by host"
 DEADLINE = "Deadline exceeded"
@@ -38,156 +40,17 @@ TURNS_AFTER_CANCEL = 1024
 MOST_NESTED = 512
 
 
-class Task:
-    """One task. What few tasks ever have is a class attribute until then: tasks are made by the thousand."""
-
-    result: Value = None
-    error: BaseException | None = None
-    done = False
-    started = False
-    consumed = False
-    cancel_requested = False
-    greenlet: Any = None
-    #: How many callbacks of builtins it is inside of.
-    callbacks = 0
-    #: How many tasks and how many batches it has started.
-    handles = 0
-    groups = 0
-    #: What started it, when that is no batch.
-    kind = "spawn"
-    #: Its number among the tasks that its parent spawned (from 1), or in its batch (from 0).
-    index = 0
-    #: What runs it together with others and hears of its end.
-    batch: Batch | None = None
-    session_stack: Any = None
-    #: What it carries for its program; replaced, never changed, as children share it.
-    context: dict[str, Value] = {}  # noqa: RUF012
-    #: What it waits for that only somebody outside can bring, and what to do when nobody is there.
-    outside: tuple[str, str] | None = None
-    #: The greenlet to go back to when the task was aborted from there.
-    aborter: Any = None
-    #: Counts resumptions, so that timers of an earlier wait are recognised as stale.
-    turn = 0
-    #: What it printed and nobody took yet; the root prints at once.
-    output = ""
-    #: The tasks that wait for it to end.
-    waiting: tuple[Task, ...] = ()
-    #: Its unawaited children, as the keys.
-    children: dict[Task, None] | None = None
-    #: When it was asked to end, and how many turns of loops it has left.
-    cancelled_at = 0.0
-    turns_left = 0
-    #: When its `deadline` blocks end, innermost last.
-    deadlines: tuple[float, ...] = ()
-
-    def __init__(self, body: Callable[[int], Value] | None, parent: Task | None) -> None:
-        self.body = body
-        self.parent = parent
-        self.nesting: int = parent.nesting + 1 if parent else 0
-
-    def id(self) -> str:
-        """Its place in the tree of tasks, as text (05 §12)."""
-        if self.parent is None:
-            return "task_root"
-        return f"{self.group_id() or f'{self.parent.id()}:{self.kind}'}:{self.index}"
-
-    def group_id(self) -> str | None:
-        if self.batch is None or self.parent is None:
-            return None
-        kind = self.batch.name.replace(" as ", " ").replace(" ", "_")
-        return f"{self.parent.id()}:{kind}:{self.batch.group}"
-
-    def name(self) -> str:
-        """What started it."""
-        if self.batch:
-            return self.batch.name
-        return self.kind if self.parent else "root"
-
-    def family(self) -> Iterator[Task]:
-        """The task, its unawaited children, theirs, …"""
-        yield self
-        for child in self.children or ():
-            yield from child.family()
-
-    def is_limited(self) -> bool:
-        """Whether its wait ends by itself: at a deadline, or since it was asked to end."""
-        return bool(self.deadlines) or self.cancel_requested
-
-    def handle_id(self) -> str:
-        """How its handle shows."""
-        return f"vm_task_{self.index}"
-
-    def error_text(self) -> str:
-        """The failed task's error as text, with the line it failed at."""
-        if not isinstance(self.error, FAILURES):
-            raise self.error or AssertionError("the task did not fail")
-        return describe(self.error, 0)
-
-
-class Batch:
-    """Calls that run at the same time, at most ``limit`` of them, started in order; iterate for the tasks as
-    they end.
-
-    A task that ended keeps its slot until it is asked for.
-    """
-
-    def __init__(
-        self, scheduler: Scheduler, name: str, calls: Sequence[Callable[[int], Value]], limit: int
-    ) -> None:
-        self.scheduler = scheduler
-        self.name = name
-        scheduler.current.groups += 1
-        self.group = scheduler.current.groups
-        self.calls = calls
-        self.limit = limit
-        self.started = 0
-        self.running: dict[Task, None] = {}
-        self.ended: deque[Task] = deque()
-        self.reader: Task | None = None
-
-    def __iter__(self) -> Iterator[Task]:
-        while self.started < len(self.calls) or self.running:
-            while self.started < len(self.calls) and len(self.running) < self.limit:
-                self.start_next()
-            while not self.ended:
-                self.reader = self.scheduler.current
-                self.scheduler.suspend()
-            task = self.ended.popleft()
-            del self.running[task]
-            self.scheduler.release(task)
-            yield task
-
-    def start_next(self) -> None:
-        task = self.scheduler.create(self.calls[self.started])
-        task.index, task.batch = self.started, self
-        if self.scheduler.current.cancel_requested:
-            self.scheduler.request_cancel(task)
-        self.started += 1
-        self.running[task] = None
-
-    def hear(self, task: Task) -> None:
-        """``task`` has ended."""
-        self.ended.append(task)
-        if self.reader and not self.reader.done:
-            self.scheduler.resume(self.reader)
-
-    def stop(self) -> None:
-        """Abort what still runs."""
-        for task in self.running:
-            self.scheduler.abort(task)
-
-
 class Closers:
-    """What awaits to be closed when a program ends; it belongs to the program, as all state of a Vm."""
+    """What is to be closed when a program ends; it belongs to the program, like all state of a Vm."""
 
     def __init__(self) -> None:
         self.coroutines: list[Callable[[], Awaitable[None]]] = []
 
 
 class Scheduler:
-    """Runs the tasks of one Vm."""
+    """Runs the tasks of one Vm. ``open_bridge`` makes a bridge to asyncio for the first coroutine."""
 
-    def __init__(self, vm: Vm) -> None:
+    def __init__(self, vm: Vm, open_bridge: Callable[[Scheduler, Awaitable[Any]], Bridge]) -> None:
         self.vm = vm
         self.signal = vm.signal
         self.root = Task(None, None)
@@ -207,6 +70,7 @@ class Scheduler:
         self.idle: Callable[[float | None], object] = vm.world.clock.sleep
         self.chores: list[Callable[[], object]] = []
         """What is done, once, when no task can go on."""
+        self.open_bridge = open_bridge
         self.bridge: Bridge | None = None
         self.abroad = 0
         """Coroutines that asyncio is running for tasks of ours."""
@@ -286,7 +150,7 @@ class Scheduler:
             self.refuse_to_wait_in_vain()
         while self.chores:
             self.chores.pop()()
-        now = self.vm.world.clock.monotonic()
+        now = self.now()
         self.idle(max(self.timers[0][0] - now, 0) if self.timers else None)
 
     def is_awaited(self, timer: tuple[float, int, Task, int]) -> bool:
@@ -295,7 +159,7 @@ class Scheduler:
         return turn == task.turn and not task.done and (task.outside is None or task.is_limited())
 
     def refuse_to_wait_in_vain(self) -> None:
-        """Nothing can go on: raise, if tasks have said whom they wait for."""
+        """Nothing can go on: raise RuntimeFault if tasks wait for somebody outside."""
         tasks = (*self.root.family(), *self.detached.family())
         waits = [task.outside for task in tasks if task.outside]
         if waits:
@@ -336,7 +200,7 @@ class Scheduler:
 
     def fire_timers(self) -> None:
         """Make the tasks ready whose time has come."""
-        now = self.vm.world.clock.monotonic()
+        now = self.now()
         while self.timers:
             when, _, task, turn = self.timers[0]
             live = turn == task.turn and not task.done
@@ -352,8 +216,8 @@ class Scheduler:
         """Suspend the current task for ``seconds``; zero or less returns at once."""
         if seconds <= 0:
             return
-        until = self.vm.world.clock.monotonic() + seconds
-        while self.vm.world.clock.monotonic() < until:
+        until = self.now() + seconds
+        while self.now() < until:
             if self.current.cancel_requested:
                 raise Interrupted(CANCELLED)
             self.wake_at(self.current, until)
@@ -362,18 +226,19 @@ class Scheduler:
     def await_coroutine(self, awaitable: Awaitable[Value]) -> Value:
         """The result of a coroutine; other tasks run meanwhile."""
         if self.bridge is None:
-            from harnpy.vm.run.tasks.aio import open_loop
-
-            self.bridge = open_loop(self, awaitable)
+            self.bridge = self.open_bridge(self, awaitable)
         return self.bridge.wait_for(awaitable)
+
+    def awaited(self, result: Value | Awaitable[Value]) -> Value:
+        """What a function of the embedder returned, which may be a coroutine."""
+        return self.await_coroutine(result) if hasattr(result, "__await__") else result
 
     def at_end(self, close: Callable[[], Awaitable[None]]) -> None:
         """Have ``close()`` awaited at the end of every run of the program that awaited a coroutine."""
         self.vm.state(Closers).coroutines.append(close)
 
-    def awaited(self, answer: Value | Awaitable[Value]) -> Value:
-        """What a function of the embedder answered, which may be a coroutine."""
-        return self.await_coroutine(answer) if hasattr(answer, "__await__") else answer
+    def now(self) -> float:
+        return self.vm.world.clock.monotonic()
 
     # --- deadlines and cancellation ---------------------------------------------------------------
 
@@ -396,13 +261,13 @@ class Scheduler:
     def interrupt(self, task: Task) -> None:
         """The same after a wait, which has a time to end instead."""
         self.expire(task)
-        if task.cancel_requested and self.vm.world.clock.monotonic() >= task.cancelled_at + GRACE:
+        if task.cancel_requested and self.now() >= task.cancelled_at + GRACE:
             raise Interrupted(CANCELLED)
 
     def expire(self, task: Task) -> None:
         if not task.deadlines:
             return
-        now = self.vm.world.clock.monotonic()
+        now = self.now()
         if now >= min(task.deadlines):
             outermost = next(when for when in task.deadlines if when <= now)
             task.deadlines = tuple(when for when in task.deadlines if when > now)
@@ -411,7 +276,7 @@ class Scheduler:
 
     def request_cancel(self, task: Task) -> None:
         """Ask a task, and the parts of a `parallel` it waits for, to end."""
-        task.cancel_requested, task.cancelled_at = True, self.vm.world.clock.monotonic()
+        task.cancel_requested, task.cancelled_at = True, self.now()
         task.turns_left = TURNS_AFTER_CANCEL
         if task.started and not task.done:
             self.resume(task)
@@ -419,40 +284,11 @@ class Scheduler:
             if child.batch:
                 self.request_cancel(child)
 
-    def pause_deadlines(self, token: float) -> tuple[float, ...]:
-        """A generator that hands out an item takes its deadlines with it, from ``token`` on."""
-        deadlines = self.current.deadlines
-        at = deadlines.index(token) if token in deadlines else len(deadlines)
-        self.current.deadlines = deadlines[:at]
-        self.refresh()
-        return deadlines[at:]
-
-    def resume_deadlines(self, paused: tuple[float, ...]) -> None:
-        """… and brings them back when it is asked for the next."""
-        self.current.deadlines += paused
-        self.refresh()
-        self.expire(self.current)
-
-    def deadline_begin(self, limit: Value) -> float:
-        """Start a `deadline` block; a duration or ms, anything else is 30 s (05 §9)."""
-        ms = limit.ms if type(limit) is Duration else limit if type(limit) is int else 30_000
-        when = self.vm.world.clock.monotonic() + max(ms, 0) / 1000
-        self.current.deadlines += (when,)
-        self.signal.pending = True
-        return when
-
-    def deadline_end(self, token: float) -> None:
-        deadlines = self.current.deadlines
-        if token in deadlines:
-            self.current.deadlines = deadlines[: deadlines.index(token)]
-        self.refresh()
-
-    def is_cancelled(self) -> bool:
-        return self.current.cancel_requested
-
     def nested(self, callback: Callable[[], Value]) -> Value:
-        """What ``callback`` answers, a call by a builtin. Each has a call stack of its own, so that their
-        number must have a limit too: it is that of calls."""
+        """The result of ``callback``, a call that a builtin makes.
+
+        Each has a call stack of its own, so their number is limited like that of calls.
+        """
         task = self.current
         if task.callbacks >= MOST_NESTED:
             raise PlainFault(OVERFLOW)
@@ -471,10 +307,10 @@ class Scheduler:
         if parent.nesting >= MOST_NESTED:
             raise PlainFault(OVERFLOW)
         task = Task(body, parent)
-        if starter.session_stack is not None:
-            task.session_stack = starter.session_stack.branch()
-        if starter.context:
-            task.context = starter.context
+        if starter.context is not None:
+            task.context = starter.context.branch()
+        if starter.runtime_context:
+            task.runtime_context = starter.runtime_context
         if parent.children is None:
             parent.children = {}
         parent.children[task] = None
@@ -540,7 +376,7 @@ class Scheduler:
             del self.detached.children[task]
         self.ready.extend(task.waiting)
         if task.batch:
-            task.batch.hear(task)
+            task.batch.on_end(task)
 
     def abort_children(self, task: Task) -> None:
         children, task.children = task.children or (), None

@@ -1,0 +1,120 @@
+"""A task: what it runs, where it stands among the others, and what it owns. Spec: 05 §1, §12.
+
+What a task owns: its output until somebody awaits it, its deadlines, its unawaited children, and the context
+it works under.
+"""
+
+from __future__ import annotations
+
+from harnpy.vm.run.backtrace import describe
+from harnpy.vm.run.calls import FAILURES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any, Protocol
+
+    Value = Any
+
+    class TaskContext(Protocol):
+        """What a task works under. A task that it starts begins with a branch of it."""
+
+        def branch(self) -> TaskContext: ...
+
+        def refuses(self, builtin: str) -> str | None:
+            """Why the task may not call a builtin; None when it may."""
+
+    class Group(Protocol):
+        """The tasks that run together, by name and by number among those that their parent started."""
+
+        name: str
+        number: int
+
+        def on_end(self, task: Task) -> None: ...
+
+
+class Task:
+    """One task. What few tasks ever have is a class attribute until then: tasks are made by the thousand."""
+
+    result: Value = None
+    error: BaseException | None = None
+    done = False
+    started = False
+    consumed = False
+    cancel_requested = False
+    greenlet: Any = None
+    #: How many callbacks of builtins it is inside of.
+    callbacks = 0
+    #: How many tasks and how many batches it has started.
+    handles = 0
+    groups = 0
+    #: What started it, when that is no batch.
+    kind = "spawn"
+    #: Its number among the tasks that its parent spawned (from 1), or in its batch (from 0).
+    index = 0
+    #: What runs it together with others and is notified of its end.
+    batch: Group | None = None
+    #: What it works under; None until something is.
+    context: TaskContext | None = None
+    #: What it carries for its program; replaced, never changed, as children share it.
+    runtime_context: dict[str, Value] = {}  # noqa: RUF012
+    #: What it waits for that only somebody outside can bring, and what to do when nobody is there.
+    outside: tuple[str, str] | None = None
+    #: The greenlet to go back to when the task was aborted from there.
+    aborter: Any = None
+    #: Counts resumptions, so that timers of an earlier wait are recognised as stale.
+    turn = 0
+    #: What it printed and nobody took yet; the root prints at once.
+    output = ""
+    #: The tasks that wait for it to end.
+    waiting: tuple[Task, ...] = ()
+    #: Its unawaited children, as the keys.
+    children: dict[Task, None] | None = None
+    #: When it was asked to end, and how many turns of loops it has left.
+    cancelled_at = 0.0
+    turns_left = 0
+    #: When its `deadline` blocks end, innermost last.
+    deadlines: tuple[float, ...] = ()
+
+    def __init__(self, body: Callable[[int], Value] | None, parent: Task | None) -> None:
+        self.body = body
+        self.parent = parent
+        self.nesting: int = parent.nesting + 1 if parent else 0
+
+    def id(self) -> str:
+        """Its place in the tree of tasks, as text (05 §12)."""
+        if self.parent is None:
+            return "task_root"
+        return f"{self.group_id() or f'{self.parent.id()}:{self.kind}'}:{self.index}"
+
+    def group_id(self) -> str | None:
+        if self.batch is None or self.parent is None:
+            return None
+        kind = self.batch.name.replace(" as ", " ").replace(" ", "_")
+        return f"{self.parent.id()}:{kind}:{self.batch.number}"
+
+    def name(self) -> str:
+        """What started it."""
+        if self.batch:
+            return self.batch.name
+        return self.kind if self.parent else "root"
+
+    def family(self) -> Iterator[Task]:
+        """The task, its unawaited children, theirs, …"""
+        yield self
+        for child in self.children or ():
+            yield from child.family()
+
+    def is_limited(self) -> bool:
+        """Whether its wait ends by itself: at a deadline, or since it was asked to end."""
+        return bool(self.deadlines) or self.cancel_requested
+
+    def handle_id(self) -> str:
+        """How its handle shows."""
+        return f"vm_task_{self.index}"
+
+    def error_text(self) -> str:
+        """The failed task's error as text, with the line it failed at."""
+        if not isinstance(self.error, FAILURES):
+            raise self.error or AssertionError("the task did not fail")
+        return describe(self.error, 0)
