@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from harnpy import Vm
-from harnpy.builtins.language.text.templates import assets
 from harnpy.project import MANIFEST, project_root
 from harnpy.syntax import ast
 from harnpy.syntax.diagnostic import Diagnostic
 from harnpy.syntax.span import Lines
+from harnpy.text.templates import assets
 from harnpy.vm.modules.loader import Module, Modules
 from harnpy.vm.modules.paths import BUNDLED
 from harnpy.vm.resolve.tree import walk

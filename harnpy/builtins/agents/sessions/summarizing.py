@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from harnpy.builtins.agents.models.calls import ask, models_of
-from harnpy.builtins.language.text.templates import assets
-from harnpy.builtins.language.text.templates.functions import module_directory, rendered
+from harnpy.builtins.language.text.templates import module_directory, rendered
+from harnpy.text.templates import assets
 from harnpy.vm.errors import RuntimeFault, Thrown
 
 TYPE_CHECKING = False

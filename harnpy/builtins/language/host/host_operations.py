@@ -9,8 +9,8 @@ from harnpy.builtins.bridge.places import execution_environment, execution_root
 from harnpy.builtins.language.host import shells
 from harnpy.builtins.language.host.shells import required
 from harnpy.session.effects import rfc3339
+from harnpy.text.case import WHITESPACE
 from harnpy.vm.errors import RuntimeFault
-from harnpy.vm.run.methods.strings import WHITESPACE
 from harnpy.vm.values.objects import Duration, display
 
 TYPE_CHECKING = False
@@ -128,7 +128,7 @@ def _shell_invocation(vm: Vm, params: Dict) -> Dict:
 
 
 def _render(vm: Vm, params: Dict) -> str:
-    from harnpy.builtins.language.text.templates.functions import render
+    from harnpy.builtins.language.text.templates import render
 
     return render(vm, display(required(params, "path")), params.get("bindings"))
 

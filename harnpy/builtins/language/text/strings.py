@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from harnpy.text.case import WHITESPACE
 from harnpy.vm.declare.builtin import builtin
-from harnpy.vm.run.methods.strings import WHITESPACE
 from harnpy.vm.values.equality import contains_value
 from harnpy.vm.values.objects import display
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harnpy.text.case import WHITESPACE
 from harnpy.vm.declare.builtin import method
 from harnpy.vm.values.objects import Iter, display
 
@@ -10,12 +11,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from harnpy.vm.vm import Vm
-
-#: Unicode's White_Space; Python's own idea of it adds the separators U+001C to U+001F.
-WHITESPACE = (
-    "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
-    "\u2028\u2029\u202f\u205f\u3000"
-)
 
 
 @method("string", "count() -> int")

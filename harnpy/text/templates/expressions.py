@@ -1,4 +1,4 @@
-"""The expressions of templates: text to a function of the scope. Spec: 04 §23.4.
+"""The expressions of templates: from text to a function of the scope. Spec: 04 §23.4.
 
 Raises `TemplateFault`, when parsing or when the function runs.
 """
@@ -6,20 +6,20 @@ Raises `TemplateFault`, when parsing or when the function runs.
 from __future__ import annotations
 
 import re
+from operator import ge, gt, le, lt
 
-from harnpy.builtins.language.text.templates.errors import TemplateFault
-from harnpy.builtins.language.text.templates.filters import apply, truthy
-from harnpy.vm.values import operators
-from harnpy.vm.values.equality import equal
+from harnpy.text.templates.errors import TemplateFault
+from harnpy.text.templates.filters import apply
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Any
 
-    from harnpy.vm.values.objects import Value
+    from harnpy.text.templates.operations import Operations
 
-    Scope = Mapping[str, Value]
-    Expression = Callable[[Scope], Value]
+    Scope = Mapping[str, Any]
+    Expression = Callable[[Scope], Any]
     Token = tuple[str, str]
 
 NAME = re.compile(r"[^\W\d]\w*")
@@ -34,12 +34,14 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 _WORDS = {"true": True, "false": False, "nil": None}
 _RESERVED = frozenset({"and", "or", "not"})
 _END = ("end", "")
+_ORDERS = {"<": lt, "<=": le, ">": gt, ">=": ge}
 
 
 class ExpressionParser:
     """Reads one directive's text token by token; ``at`` is the next."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, operations: Operations) -> None:
+        self.operations = operations
         self.tokens = _tokens(text)
         self.at = 0
 
@@ -81,32 +83,32 @@ class ExpressionParser:
                 arguments.append(self.either())
                 while self.take(","):
                     arguments.append(self.either())
-            expression = _filtering(expression, name, arguments)
+            expression = _filtering(self.operations, expression, name, arguments)
         return expression
 
     def either(self) -> Expression:
         expression = self.both()
         while self.take("or", "||"):
-            expression = _deciding(expression, self.both(), True)
+            expression = _deciding(self.operations, expression, self.both(), True)
         return expression
 
     def both(self) -> Expression:
         expression = self.negated()
         while self.take("and", "&&"):
-            expression = _deciding(expression, self.negated(), False)
+            expression = _deciding(self.operations, expression, self.negated(), False)
         return expression
 
     def negated(self) -> Expression:
         if not self.take("not", "!"):
             return self.compared()
-        operand = self.negated()
+        operand, truthy = self.negated(), self.operations.truthy
         return lambda scope: not truthy(operand(scope))
 
     def compared(self) -> Expression:
         left = self.primary()
         sign = self.peek()[1]
         if self.peek()[0] == "sign" and self.take("==", "!=", "<", "<=", ">", ">="):
-            return _comparing(left, sign, self.primary())
+            return _comparing(self.operations, left, sign, self.primary())
         return left
 
     def primary(self) -> Expression:
@@ -141,9 +143,9 @@ class ExpressionParser:
                 return _following(root, steps)
 
 
-def expression(text: str) -> Expression:
-    """The function that a whole directive text stands for."""
-    parser = ExpressionParser(text)
+def expression(text: str, operations: Operations) -> Expression:
+    """Return the function that a whole directive text stands for."""
+    parser = ExpressionParser(text, operations)
     result = parser.filtered()
     parser.finish()
     return result
@@ -179,46 +181,48 @@ def _int(text: str) -> int:
     return int(text)
 
 
-_LITERALS: dict[str, Callable[[str], Value]] = {"string": _string, "int": _int, "float": float}
+_LITERALS: dict[str, Callable[[str], Any]] = {"string": _string, "int": _int, "float": float}
 
 
-def _constant(value: Value) -> Expression:
+def _constant(value: Any) -> Expression:
     return lambda scope: value
 
 
-def _filtering(operand: Expression, name: str, arguments: list[Expression]) -> Expression:
-    return lambda scope: apply(name, operand(scope), [argument(scope) for argument in arguments])
+def _filtering(
+    operations: Operations, operand: Expression, name: str, arguments: list[Expression]
+) -> Expression:
+    return lambda scope: apply(operations, name, operand(scope), [argument(scope) for argument in arguments])
 
 
-def _deciding(left: Expression, right: Expression, decisive: bool) -> Expression:
-    """`or` when ``decisive``, else `and`: the operand that decides is the value."""
+def _deciding(operations: Operations, left: Expression, right: Expression, decisive: bool) -> Expression:
+    """Return `or` when ``decisive``, else `and`: the operand that decides is the value."""
 
-    def decide(scope: Scope) -> Value:
+    def decide(scope: Scope) -> Any:
         value = left(scope)
-        return value if truthy(value) == decisive else right(scope)
+        return value if operations.truthy(value) == decisive else right(scope)
 
     return decide
 
 
-def _comparing(left: Expression, sign: str, right: Expression) -> Expression:
+def _comparing(operations: Operations, left: Expression, sign: str, right: Expression) -> Expression:
     if sign in ("==", "!="):
-        return lambda scope: equal(left(scope), right(scope)) == (sign == "==")
-    compare = {"<": operators.lt, "<=": operators.le, ">": operators.gt, ">=": operators.ge}[sign]
+        return lambda scope: operations.equal(left(scope), right(scope)) == (sign == "==")
+    holds = _ORDERS[sign]
 
     def ordered(scope: Scope) -> bool:
         a, b = left(scope), right(scope)
-        return _have_order(a, b) and compare(a, b)
+        return _have_order(a, b) and holds(operations.compare(a, b), 0)
 
     return ordered
 
 
-def _have_order(a: Value, b: Value) -> bool:
+def _have_order(a: Any, b: Any) -> bool:
     numbers = (int, float)
     return (type(a) in numbers and type(b) in numbers) or type(a) is type(b) is str
 
 
 def _following(root: str, steps: list[str | int]) -> Expression:
-    def follow(scope: Scope) -> Value:
+    def follow(scope: Scope) -> Any:
         value = scope.get(root)
         for step in steps:
             value = _step(value, step)
@@ -227,7 +231,7 @@ def _following(root: str, steps: list[str | int]) -> Expression:
     return follow
 
 
-def _step(value: Value, step: str | int) -> Value:
+def _step(value: Any, step: str | int) -> Any:
     if type(value) is dict:
         return value.get(str(step))
     if type(step) is int and (type(value) is list or type(value) is str):

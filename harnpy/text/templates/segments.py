@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from harnpy.builtins.language.text.templates.errors import TemplateError
+from harnpy.text.templates.errors import TemplateError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

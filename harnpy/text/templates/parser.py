@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 
-from harnpy.builtins.language.text.templates.errors import TemplateError, TemplateFault
-from harnpy.builtins.language.text.templates.expressions import NAME, ExpressionParser, expression
-from harnpy.builtins.language.text.templates.nodes import Bare, For, Hole, If, Include, Node, Text
-from harnpy.builtins.language.text.templates.segments import segments
+from harnpy.text.templates.errors import TemplateError, TemplateFault
+from harnpy.text.templates.expressions import NAME, ExpressionParser, expression
+from harnpy.text.templates.nodes import Bare, For, Hole, If, Include, Text
+from harnpy.text.templates.segments import segments
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import TypeVar
 
-    from harnpy.builtins.language.text.templates.expressions import Expression
-    from harnpy.builtins.language.text.templates.segments import Segment
+    from harnpy.text.templates.expressions import Expression
+    from harnpy.text.templates.operations import Operations
+    from harnpy.text.templates.rendering import Node
+    from harnpy.text.templates.segments import Segment
 
     T = TypeVar("T")
 
@@ -25,9 +27,9 @@ _CLOSER = re.compile(r"(elif)(?![\w.|\[])|(?:end|else)\Z")
 _LOOP = re.compile(r"(.*?)\bin\b(.*)", re.DOTALL)
 
 
-def parse(source: str, directory: str) -> Sequence[Node]:
-    """The nodes of a template that lies in ``directory``. Raises `TemplateError`."""
-    parser = _Parser(source, directory)
+def parse(source: str, directory: str, operations: Operations) -> Sequence[Node]:
+    """Return the nodes of a template that lies in ``directory``. Raises `TemplateError`."""
+    parser = _Parser(source, directory, operations)
     nodes, closer = parser.nodes()
     if closer is not None:
         raise _unexpected(closer)
@@ -35,10 +37,11 @@ def parse(source: str, directory: str) -> Sequence[Node]:
 
 
 class _Parser:
-    def __init__(self, source: str, directory: str) -> None:
+    def __init__(self, source: str, directory: str, operations: Operations) -> None:
         self.segments = list(segments(source))
         self.at = 0
         self.directory = directory
+        self.operations = operations
 
     def nodes(self) -> tuple[list[Node], Segment | None]:
         """The nodes up to the directive that closes or divides the block, and that directive."""
@@ -58,20 +61,20 @@ class _Parser:
         if opener is None:
             if NAME.fullmatch(segment.text):
                 return Bare(segment.at, segment.text)
-            return Hole(segment.at, _read(segment, segment.text, expression))
+            return Hole(segment.at, self.read(segment, segment.text, expression))
         text = segment.text[opener.end() :]
         if opener[0] == "if":
             return self.if_block(segment, text)
         if opener[0] == "for":
             return self.for_block(segment, text)
-        path, bindings = _read(segment, text, _included)
+        path, bindings = self.read(segment, text, _included)
         return Include(segment.at, path, bindings, self.directory)
 
     def if_block(self, opener: Segment, text: str) -> If:
         branches = []
         condition_at = opener
         while True:
-            condition = _read(condition_at, text, expression)
+            condition = self.read(condition_at, text, expression)
             body, closer = self.nodes()
             branches.append((condition, condition_at.at, body))
             if closer is None:
@@ -85,7 +88,7 @@ class _Parser:
         if parts is None:
             raise TemplateError("expected `in` in for-loop", opener.at)
         key, variable = _loop_names(opener, parts[1].split(","))
-        source = _read(opener, parts[2], expression)
+        source = self.read(opener, parts[2], expression)
         body, closer = self.nodes()
         if closer is None:
             raise _unclosed("for", opener)
@@ -104,12 +107,11 @@ class _Parser:
             raise _unexpected(end)
         return body
 
-
-def _read(segment: Segment, text: str, read: Callable[[str], T]) -> T:
-    try:
-        return read(text)
-    except TemplateFault as fault:
-        raise TemplateError(str(fault), segment.at) from None
+    def read(self, segment: Segment, text: str, reader: Callable[[str, Operations], T]) -> T:
+        try:
+            return reader(text, self.operations)
+        except TemplateFault as fault:
+            raise TemplateError(str(fault), segment.at) from None
 
 
 def _loop_names(opener: Segment, names: list[str]) -> tuple[str | None, str]:
@@ -119,9 +121,9 @@ def _loop_names(opener: Segment, names: list[str]) -> tuple[str | None, str]:
     return (stripped[0] if len(names) == 2 else None), stripped[-1]
 
 
-def _included(text: str) -> tuple[Expression, list[tuple[str, Expression]]]:
-    """``path [with {key: value, …}]``"""
-    parser = ExpressionParser(text)
+def _included(text: str, operations: Operations) -> tuple[Expression, list[tuple[str, Expression]]]:
+    """Read ``path [with {key: value, …}]``."""
+    parser = ExpressionParser(text, operations)
     path = parser.filtered()
     bindings = []
     if parser.take("with"):

@@ -1,45 +1,26 @@
-"""What the parts of a template do when rendered. Spec: 04 §23.3, §23.5.
-
-A node knows its position, for errors and provenance. A scope is a dict that nobody changes: a body that
-binds names gets one of its own.
-"""
+"""What the parts of a template do when rendered. Spec: 04 §23.3, §23.5."""
 
 from __future__ import annotations
 
 import os
 
-from harnpy.builtins.language.text.templates import assets
-from harnpy.builtins.language.text.templates.errors import TemplateError, TemplateFault
-from harnpy.builtins.language.text.templates.filters import text_of, truthy
-from harnpy.vm.values.objects import Range, Set, type_name
+from harnpy.text.templates import assets
+from harnpy.text.templates.errors import TemplateError, TemplateFault
+from harnpy.text.templates.operations import count, shown
+from harnpy.text.templates.rendering import Node
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import Any
 
-    from harnpy.builtins.language.text.templates.expressions import Expression
-    from harnpy.builtins.language.text.templates.rendering import Position, Rendering
-    from harnpy.vm.values.objects import Value
-
-    Scope = dict[str, Value]
+    from harnpy.text.templates.expressions import Expression
+    from harnpy.text.templates.rendering import Position, Rendering, Scope
 
 _DEPTH_LIMIT = 32
 
 
-class Node:
-    __slots__ = ("at",)
-
-    def __init__(self, at: Position) -> None:
-        self.at = at
-
-    def render(self, run: Rendering, scope: Scope) -> None:
-        raise NotImplementedError
-
-    def fail(self, message: str) -> TemplateError:
-        return TemplateError(message, self.at)
-
-
-def _value(expression: Expression, scope: Scope, at: Position) -> Value:
+def _value(expression: Expression, scope: Scope, at: Position) -> Any:
     try:
         return expression(scope)
     except TemplateFault as fault:
@@ -73,7 +54,7 @@ class Bare(Node):
 
     def render(self, run: Rendering, scope: Scope) -> None:
         if self.name in scope:
-            text = text_of(scope[self.name])
+            text = shown(run.operations, scope[self.name])
             run.piece("legacy_bare", self.at, text, text)
         else:
             run.piece("legacy_bare", self.at, "{{" + self.name + "}}")
@@ -89,7 +70,7 @@ class Hole(Node):
         self.expression = expression
 
     def render(self, run: Rendering, scope: Scope) -> None:
-        text = text_of(_value(self.expression, scope, self.at))
+        text = shown(run.operations, _value(self.expression, scope, self.at))
         run.piece("expr", self.at, text, text)
 
 
@@ -110,12 +91,12 @@ class If(Node):
 
     def render(self, run: Rendering, scope: Scope) -> None:
         span = run.begin("if", self.at)
-        render_all(self._chosen(scope), run, scope)
+        render_all(self._chosen(run, scope), run, scope)
         run.end(span)
 
-    def _chosen(self, scope: Scope) -> Sequence[Node]:
+    def _chosen(self, run: Rendering, scope: Scope) -> Sequence[Node]:
         for condition, at, body in self.branches:
-            if truthy(_value(condition, scope, at)):
+            if run.operations.truthy(_value(condition, scope, at)):
                 return body
         return self.otherwise
 
@@ -143,8 +124,8 @@ class For(Node):
 
     def render(self, run: Rendering, scope: Scope) -> None:
         source = _value(self.source, scope, self.at)
-        length = self._length(source)
-        for i, (key, item) in enumerate(_entries(source)):
+        length, entries = self._entries(source, run)
+        for i, (key, item) in enumerate(entries):
             inner = {**scope, self.variable: item, "loop": _loop(i, length)}
             if self.key is not None:
                 inner[self.key] = key
@@ -154,26 +135,17 @@ class For(Node):
         if length == 0:
             render_all(self.otherwise, run, scope)
 
-    def _length(self, source: Value) -> int:
+    def _entries(self, source: Any, run: Rendering) -> tuple[int, Iterator[tuple[Any, Any]]]:
+        """Return how many rounds there are, and each round's key and item."""
         if source is None:
-            return 0
-        if type(source) is list or type(source) is dict:
-            return len(source)
-        if type(source) is Set:
-            return len(source.items)
-        if type(source) is Range:
-            return source.size
-        raise self.fail(f"cannot iterate over {type_name(source)} — expected list, dict, set, or range")
-
-
-def _entries(source: Value) -> Iterator[tuple[Value, Value]]:
-    if source is None:
-        return iter(())
-    if type(source) is dict:
-        return iter([(key, source[key]) for key in sorted(source)])
-    if type(source) is Range:
-        return enumerate(range(source.first, source.stop))
-    return enumerate(source.items if type(source) is Set else source)
+            return 0, iter(())
+        if type(source) is dict:
+            return len(source), iter([(key, source[key]) for key in sorted(source)])
+        items = run.operations.items(source)
+        if items is None:
+            name = run.operations.type_name(source)
+            raise self.fail(f"cannot iterate over {name} — expected list, dict, set, or range")
+        return count(items), enumerate(items)
 
 
 def _loop(i: int, length: int) -> Scope:
@@ -196,7 +168,7 @@ class Include(Node):
     def render(self, run: Rendering, scope: Scope) -> None:
         path = _value(self.path, scope, self.at)
         if type(path) is not str:
-            raise self.fail(f"include path must be a string (got {type_name(path)})")
+            raise self.fail(f"include path must be a string (got {run.operations.type_name(path)})")
         target = self._target(path, run)
         inner = {**scope, **{name: _value(bound, scope, self.at) for name, bound in self.bindings}}
         nodes = self._nodes(target, run)

@@ -1,22 +1,56 @@
-"""What programs call to render templates. Spec: 04 §23.1."""
+"""The builtins that render templates, and Harn's values for the engine. Spec: 04 §23.1."""
 
 from __future__ import annotations
 
 import os
 import sys
 
-from harnpy.builtins.language.text.templates import assets
-from harnpy.builtins.language.text.templates.errors import TemplateError
-from harnpy.builtins.language.text.templates.nodes import render_all
-from harnpy.builtins.language.text.templates.parser import parse
-from harnpy.builtins.language.text.templates.rendering import Rendering
+from harnpy.builtins.language.text.json_writer import write, write_pretty
+from harnpy.text.case import WHITESPACE
+from harnpy.text.templates import assets, engine
+from harnpy.text.templates.errors import TemplateError
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import Thrown, TypeFault
+from harnpy.vm.values.equality import compare, equal
+from harnpy.vm.values.objects import Duration, Range, Set, display, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from harnpy.text.templates.rendering import Rendering
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
+
+
+class HarnOperations:
+    """What Harn's values are to the template engine. Spec: 04 §23.4."""
+
+    def truthy(self, value: Value) -> bool:
+        """Harn's truthiness, but blank strings are false, and sets, bytes and durations true."""
+        if type(value) is str:
+            return bool(value.strip(WHITESPACE))
+        return type(value) in (Set, bytes, Duration) or bool(value)
+
+    def text(self, value: Value) -> str:
+        return display(value)
+
+    def type_name(self, value: Value) -> str:
+        return type_name(value)
+
+    def equal(self, a: Value, b: Value) -> bool:
+        return equal(a, b)
+
+    def compare(self, a: Value, b: Value) -> int:
+        return compare(a, b)
+
+    def items(self, value: Value) -> list[Value] | range | None:
+        if type(value) is Range:
+            return range(value.first, value.stop)
+        if type(value) is Set:
+            return value.items
+        return value if type(value) is list else None
+
+    def json(self, value: Value, pretty: bool) -> str:
+        return write_pretty(value, display) if pretty else write(value, display)
 
 
 class Prompts:
@@ -82,12 +116,12 @@ def _rendered_file(vm: Vm, path: str, bindings: Value, records: bool = False) ->
 def rendered(
     vm: Vm, source: str, directory: str, path: str | None, bindings: Value, records: bool = False
 ) -> Rendering:
-    run = Rendering(vm.world.files, directory, parse, records)
+    """Render a template that lies in ``directory``; ``path`` is its file, for errors."""
+    scope = bindings if type(bindings) is dict else {}
     try:
-        render_all(parse(source, directory), run, bindings if type(bindings) is dict else {})
+        return engine.render(source, scope, directory, vm.world.files, HarnOperations(), records)
     except TemplateError as error:
         raise Thrown(error.text(path)) from None
-    return run
 
 
 def module_directory(vm: Vm) -> str:
