@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harnpy.llm.text_format.blocks import RUNTIME_TOOLS, Parsed, parse_reply, render_call
-from tests.llm.spellings import PREFIXES, Speller, written_calls
+from tests.llm.text_format.spellings import PREFIXES, Speller, written_calls
 
 TRAPS = (
     "</tool_call>",
