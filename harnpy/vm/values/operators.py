@@ -192,7 +192,7 @@ def slice_(o: Value, a: Value, b: Value) -> Value:
 
 
 def get_prop(o: Value, name: str) -> Value:
-    """``o.name``. Spec: 02 §14.1."""
+    """``o.name``. Spec: 02 §14.1, 04 §3."""
     kind = type(o)
     if kind is dict or kind is Struct:
         return o.get(name)
