@@ -176,7 +176,7 @@ class Loop:
         if self.skills.due(iteration):
             self.skills.match(self.model_input.latest_request(), iteration)
         if self.offer.renew(self.model_input.request):
-            self.toolbox.hold(self.offer.allowed)
+            self.toolbox.replace(self.offer.allowed)
         self._before_call(iteration)
         request = self._request(iteration)
         self.conversation.store()

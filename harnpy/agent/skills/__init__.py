@@ -1,5 +1,5 @@
-"""Skills: instructions that a model is given when they are of use. Spec: 07 §13.
+"""Skills: instructions that a model receives when they apply. Spec: 07 §13.
 
-A skill is a plain dict, a registry a plain dict of skills; what was found in files keeps its body aside
-until somebody asks for it. Nothing here knows of the language.
+A skill is a plain dict, a registry a plain dict of skills. A skill found in a file leaves its body there
+until somebody asks for it. Nothing here knows the language.
 """

@@ -1,7 +1,7 @@
 """The skills of one loop: which are active, what they add to the prompt, which tools they leave.
 
-The loop asks `match` at the start of an iteration, `block` when it writes the system prompt, `allows` for
-each tool, and answers the model's `load_skill` calls with `load`. Spec: 07 §13.2.
+The loop calls `match` at the start of an iteration, `block` for the system prompt, `allows` for each tool,
+and answers the model's `load_skill` calls with `load`. Spec: 07 §13.2.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def read_matching(options: Options) -> Matching:
 
 
 def read_skills(given: Any, label: str) -> list[Dict]:
-    """The skills of an option: of a registry, of a list, or none of nil. Raises `MisuseError`."""
+    """Return the skills of an option: a registry, a list, or nil for none. Raises `MisuseError`."""
     entries = given.get("skills") if is_registry(given) else given
     if entries is None:
         return []
@@ -66,7 +66,7 @@ def read_skills(given: Any, label: str) -> list[Dict]:
 
 
 class ActiveSkills:
-    """``note`` records a transcript event, ``emit(type, **fields)`` tells subscribers."""
+    """``note`` records a transcript event, ``emit(type, **fields)`` notifies subscribers."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class ActiveSkills:
         self._active: dict[str, Dict] = {}
         self._loaded: dict[str, Dict] = {}
         self._resumed = False
-        #: Counts the changes of what is in force.
+        #: Counts the changes of the active skills.
         self.changes = 0
 
     def __bool__(self) -> bool:
@@ -96,11 +96,11 @@ class ActiveSkills:
 
     @property
     def active(self) -> list[str]:
-        """The ids of the active skills, for the session to keep."""
+        """Return the ids of the active skills, for the session to keep."""
         return list(self._active)
 
     def restore(self, ids: Iterable[str]) -> None:
-        """Go on with the skills that were active at the end of the session's last loop."""
+        """Continue with the skills that were active at the end of the session's last loop."""
         known = {id_of(skill): skill for skill in self._library.entries}
         self._active = {id: known[id] for id in ids if id in known}
         self._resumed = bool(self._active)
@@ -109,11 +109,11 @@ class ActiveSkills:
     # Matching.
 
     def due(self, iteration: int) -> bool:
-        """Whether the iteration begins with a matching pass."""
+        """Whether the iteration begins with matching."""
         return bool(self) and not (self._matching.sticky and (iteration > 0 or self._resumed))
 
     def match(self, message: str, iteration: int) -> None:
-        """Choose the active skills for ``message``, the latest of the user's, if a pass is due."""
+        """Choose the active skills for ``message``, the user's latest, if matching is due."""
         if not self.due(iteration):
             return
         if self._matching.strategy != METADATA:
@@ -172,10 +172,10 @@ class ActiveSkills:
         except Exception as error:
             self._effects.warn(_TOPIC, f"{hook} of skill '{id_of(skill)}': {error}")
 
-    # What the skills in force mean.
+    # The effects of the active skills.
 
     def block(self) -> str:
-        """The section of the system prompt, "" when no skill is in force."""
+        """Return the section of the system prompt, "" when no skill is active."""
         sections = [self._section(id, skill) for id, skill in self._in_force().items()]
         return "\n\n".join(["## Active skills", *sections]) if sections else ""
 
@@ -193,7 +193,7 @@ class ActiveSkills:
         return "\n\n".join(filter(None, ["\n".join(filter(None, about)), rendered]))
 
     def allows(self, name: str, entry: Dict | None = None) -> bool:
-        """Whether the skills in force leave the model a tool; ``entry`` is the tool's, if it has one."""
+        """Whether the active skills allow the model a tool; ``entry`` is the tool's, if it has one."""
         allowed = {tool for skill in self._in_force().values() for tool in _allowed(skill)}
         if not allowed or "*" in allowed or name in allowed or name == LOAD_SKILL:
             return True
@@ -207,7 +207,7 @@ class ActiveSkills:
     # The tool.
 
     def load(self, arguments: Any) -> tuple[str, bool]:
-        """The answer to a `load_skill` call, and whether it is the skill."""
+        """Return the answer to a `load_skill` call, and whether it succeeded."""
         try:
             loaded = load(self._library, arguments, self._session_id, self._effects.env, self._note_attempt)
         except Refused as refusal:

@@ -1,4 +1,4 @@
-"""The list of skills that a prompt may always carry: short, and within a budget. Spec: 07 §13.1."""
+"""The catalogue of skills for prompts: short, and within a budget. Spec: 07 §13.1."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _HEADER = (
 
 
 def catalog_entries(skills: Iterable[Dict]) -> list[Dict]:
-    """What the catalogue says of each skill, by id."""
+    """Return the catalogue's entry for each skill, by id."""
     entries = [_catalog_entry(skill) for skill in skills]
     return sorted(entries, key=lambda entry: entry["name"])
 
 
 def render_catalog(entries: Sequence[Dict], budget: int = BUDGET) -> str:
-    """The entries as a section of a prompt, in at most ``budget`` bytes; who doesn't fit is counted."""
+    """Return the entries as a prompt's section of at most ``budget`` bytes; the rest is only counted."""
     blocks = [_block(entry) for entry in entries]
     budget = max(budget, byte_length(_HEADER + _omission(len(blocks))))
     kept = _fitting(blocks, budget)

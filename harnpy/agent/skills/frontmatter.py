@@ -1,4 +1,4 @@
-"""`SKILL.md`: YAML between two lines ``---``, and the body behind it. Spec: 07 §13.1."""
+"""`SKILL.md`: YAML between two lines ``---``, followed by the body. Spec: 07 §13.1."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _CLOSER = re.compile(r"^---[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
 
 
 class UnusableSkill(Exception):
-    """A file that is no skill; ``str()`` says why."""
+    """The file isn't a skill; ``str()`` says why."""
 
 
 class SkillFile(NamedTuple):
-    """``fields`` are the known ones that are set, ``unknown`` the names of others, as written."""
+    """``fields`` are the known ones that are set, ``unknown`` the names of the others, as written."""
 
     fields: Dict
     unknown: list[str]
@@ -35,7 +35,7 @@ class SkillFile(NamedTuple):
 
 
 def read_skill_file(text: str, directory_name: str) -> SkillFile:
-    """The skill in a file's text; without a name it is called like its directory. Raises `UnusableSkill`."""
+    """Return the skill in a file's text; its name defaults to its directory's. Raises `UnusableSkill`."""
     header, body = split(text)
     given = _mapping(header)
     named = {key.replace("-", "_"): value for key, value in given.items()}
@@ -56,7 +56,7 @@ def read_skill_file(text: str, directory_name: str) -> SkillFile:
 
 
 def split(text: str) -> tuple[str, str]:
-    """The frontmatter, "" when there is none, and the body."""
+    """Return the frontmatter, "" when there is none, and the body."""
     opener = _OPENER.match(text)
     closer = _CLOSER.search(text, opener.end()) if opener else None
     if opener is None or closer is None:
@@ -102,7 +102,7 @@ def _flag(key: str, given: Any) -> bool:
 
 
 def _hooks(given: Any) -> Dict:
-    """Commands by event; a list has them as ``{event, command}``."""
+    """Return the commands by event; in a list they are ``{event, command}``."""
     if given is None:
         return {}
     if isinstance(given, dict):

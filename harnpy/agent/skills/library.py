@@ -1,4 +1,4 @@
-"""The skills in force somewhere, and how one of them is found and read. Spec: 07 §13."""
+"""A set of skills, and how one of them is found and read. Spec: 07 §13."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ NO_REGISTRY = (
 
 
 class SkillNotFound(Exception):
-    """No skill, or more than one, goes by that name; ``str()`` is the sentence."""
+    """No skill, or more than one, has that name; ``str()`` is the sentence."""
 
 
 class FoundSkill(NamedTuple):
-    """A skill out of a file: its entry has no body."""
+    """A skill found in a file: its entry has no body."""
 
     entry: Dict
     body: str
@@ -32,7 +32,7 @@ class FoundSkill(NamedTuple):
 
 
 class Library:
-    """``entries`` are the skills that may be asked for, ``found`` those of files, whose bodies it knows."""
+    """``entries`` are the available skills, ``found`` those of files, whose bodies it can read."""
 
     def __init__(
         self, entries: Sequence[Dict], found: Iterable[FoundSkill], env: Callable[[str], str | None]
@@ -42,7 +42,7 @@ class Library:
         self._env = env
 
     def find(self, name: str) -> Dict:
-        """The skill with that id, else the one with that name. Raises `SkillNotFound`."""
+        """Return the skill with that id, else the one with that name. Raises `SkillNotFound`."""
         for entry in self.entries:
             if id_of(entry) == name:
                 return entry
@@ -54,7 +54,7 @@ class Library:
         return named[0]
 
     def body(self, entry: Dict, *keys: str) -> str | None:
-        """What an entry has to say: the first of ``keys`` that it has, else what its file says."""
+        """Return a skill's body: the first of ``keys`` that the entry has, else its file's body."""
         for key in keys:
             value = entry.get(key)
             if isinstance(value, str):
@@ -65,12 +65,12 @@ class Library:
     def render(
         self, entry: Dict, body: str, arguments: Sequence[str] = (), session_id: str | None = None
     ) -> str:
-        """``body`` with the holes filled in, as one of ``entry``."""
+        """Return the entry's ``body`` with its placeholders filled in."""
         found = self._found.get(id_of(entry))
         directory = entry.get("skill_dir", None if found is None else found.directory)
         return substituted(body, arguments, variables(self._env, directory, session_id))
 
 
 def found_registry(found: Iterable[FoundSkill]) -> Dict:
-    """The registry of what was found: the global `skills`."""
+    """Return the registry of the found skills: the global `skills`."""
     return registry_of(skill.entry for skill in found)

@@ -22,7 +22,7 @@ _DESCRIPTION = "Load the full instructions of a skill from the catalog, by its i
 _NAME = "The id of the skill."
 _SIGNED = "Refuse the skill unless it is signed."
 
-#: The tool as an entry of a registry.
+#: The tool as a registry entry.
 ENTRY: Dict = {
     "name": LOAD_SKILL,
     "description": _DESCRIPTION,
@@ -43,7 +43,7 @@ _SCHEMA: Dict = {
 
 
 def native_tool(style: str) -> Dict:
-    """The tool as native JSON; ``style`` is "openai" or "anthropic"."""
+    """Return the tool as native JSON; ``style`` is "openai" or "anthropic"."""
     definition = {"name": LOAD_SKILL, "description": _DESCRIPTION}
     if style == "anthropic":
         return {**definition, "input_schema": _SCHEMA}
@@ -51,7 +51,7 @@ def native_tool(style: str) -> Dict:
 
 
 class Refused(Exception):
-    """The skill isn't given out; ``kind`` is what the model's error is called."""
+    """The skill can't be loaded; ``kind`` is the name of the model's error."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -71,7 +71,7 @@ def load(
     env: Callable[[str], str | None],
     attempted: Callable[[str], None],
 ) -> Loaded:
-    """The skill that a call asks for, and its body. ``attempted(id)`` hears of it when there is one.
+    """Return the skill that a call asks for, and its body. Calls ``attempted(id)`` if there is one.
 
     Raises `Refused`.
     """

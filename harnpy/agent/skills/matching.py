@@ -1,4 +1,4 @@
-"""How well a skill fits what the user says and works on. Pure. Spec: 07 §13.2."""
+"""How well a skill matches the user's message and files. Pure. Spec: 07 §13.2."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class Candidate(NamedTuple):
 
 
 def candidates(skills: Iterable[Dict], message: str, working_files: Sequence[str]) -> list[Candidate]:
-    """The skills that fit at all, best first."""
+    """Return the skills that match at all, best first."""
     scored = [score(skill, message, working_files) for skill in skills if may_invoke(skill)]
     return sorted((found for found in scored if found.score > 0), key=lambda found: -found.score)
 
 
 def may_invoke(skill: Dict) -> bool:
-    """Whether the model may turn to the skill by itself."""
+    """Whether the model may load the skill by itself."""
     return not any(skill.get(key) for key in _DISABLED)
 
 

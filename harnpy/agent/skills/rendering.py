@@ -1,4 +1,4 @@
-"""Filling in what a skill's body leaves open: arguments and variables. Spec: 07 §13.1."""
+"""Filling in the placeholders of a skill's body: arguments and variables. Spec: 07 §13.1."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _HOLE = re.compile(r"\$(?:\$|ARGUMENTS|([0-9]+)|\{(HARN_[^}]*)\})")
 
 
 def substituted(body: str, arguments: Sequence[str], variable: Callable[[str], str | None]) -> str:
-    """``body`` with `$ARGUMENTS`, `$1` … and `${HARN_…}` filled in; what has no value stays as it is."""
+    """Fill in `$ARGUMENTS`, `$1` … and `${HARN_…}`; a placeholder without a value stays."""
 
     def fill(hole: re.Match[str]) -> str:
         number, name = hole.groups()
@@ -32,7 +32,7 @@ def substituted(body: str, arguments: Sequence[str], variable: Callable[[str], s
 def variables(
     env: Callable[[str], str | None], directory: str | None, session_id: str | None = None
 ) -> Callable[[str], str | None]:
-    """What `${HARN_…}` stands for. Without a session of its own it is the environment's."""
+    """Return the values of `${HARN_…}`. The session defaults to the environment's."""
 
     def value(name: str) -> str | None:
         if name == SKILL_DIR:

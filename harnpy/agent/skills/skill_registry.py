@@ -1,4 +1,4 @@
-"""Skill registries: plain dicts ``{_type, skills}`` that are never changed; a change makes another one.
+"""Skill registries: immutable plain dicts ``{_type, skills}``; a change makes a new one.
 
 Spec: 07 §13.1.
 """
@@ -31,7 +31,7 @@ def is_registry(value: Any) -> bool:
 
 
 def entries_of(registry: Any, caller: str, what: str = "requires a skill registry") -> list[Dict]:
-    """The entries of an argument of ``caller``; ``what`` says in an error what it should have been."""
+    """Return the entries of an argument of ``caller``; errors say ``what`` it should have been."""
     if not isinstance(registry, dict):
         raise OptionError(f"{caller}: {what}")
     entries: Any = registry.get("skills")
@@ -42,7 +42,7 @@ def entries_of(registry: Any, caller: str, what: str = "requires a skill registr
 
 
 def first_entries(registry: Any, caller: str) -> list[Dict]:
-    """The entries of a builtin's first argument of several."""
+    """Return the entries of a builtin's first argument of several."""
     return entries_of(registry, caller, "first argument must be a skill registry")
 
 
@@ -54,7 +54,7 @@ def are_entries(value: Any) -> bool:
 
 
 def define(registry: Any, name: Any, config: Any) -> Dict:
-    """The registry with the skill in it, in the place of one of that name. Raises `OptionError`."""
+    """Return the registry with the skill added, or replaced if its name is taken. Raises `OptionError`."""
     entries = first_entries(registry, "skill_define")
     if not isinstance(name, str) or not name.strip():
         raise OptionError("skill_define: skill name must be a non-empty string")
@@ -67,18 +67,18 @@ def define(registry: Any, name: Any, config: Any) -> Dict:
 
 
 def id_of(entry: Dict) -> str:
-    """What a skill is called where namespaces matter."""
+    """Return a skill's name, with its namespace."""
     namespace = entry.get("namespace")
     return f"{namespace}/{entry['name']}" if isinstance(namespace, str) and namespace else entry["name"]
 
 
 def described(entry: Dict) -> tuple[str, str]:
-    """The description and the occasion of a skill, "" for what it hasn't."""
+    """Return a skill's description and when to use it, "" for what it lacks."""
     return _text(entry.get("description")), _text(entry.get("when_to_use"))
 
 
 def describe(entries: Iterable[Dict]) -> str:
-    """The skills of a registry for people to read."""
+    """Return the skills of a registry as text for people."""
     lines = []
     for entry in sorted(entries, key=lambda entry: entry["name"]):
         lines += skill_lines(entry["name"], *described(entry))
@@ -86,7 +86,7 @@ def describe(entries: Iterable[Dict]) -> str:
 
 
 def skill_lines(shown: str, description: str, occasion: str) -> list[str]:
-    """A skill in a list of them."""
+    """Return a skill's lines in a list of skills."""
     lines = [f"- {shown}: {description}" if description else f"- {shown}"]
     return [*lines, f"  when: {occasion}"] if occasion else lines
 

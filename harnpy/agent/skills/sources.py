@@ -1,6 +1,6 @@
-"""Skills in files: which directories are looked at, and which of two equal ids counts. Spec: 07 §13.1.
+"""Skills in files: which directories are searched, and which of two equal ids wins. Spec: 07 §13.1.
 
-What can't be used is a warning, and left out.
+An unusable file is left out with a warning.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FILE = "SKILL.md"
 
 
 class World(Protocol):
-    """What discovery needs to see."""
+    """What discovery needs of the file system."""
 
     def read_text(self, path: str) -> str:
         """The text of a file. Raises OSError and UnicodeDecodeError."""
@@ -44,7 +44,7 @@ class Source(NamedTuple):
 
 
 class Manifest(NamedTuple):
-    """What `harn.toml` says of skills."""
+    """The part of `harn.toml` about skills."""
 
     sources: tuple[Source, ...] = ()
     lookup_order: tuple[str, ...] = ()
@@ -54,9 +54,9 @@ class Manifest(NamedTuple):
 def discover(
     world: World, root: str | None, places: Iterable[tuple[str, str]], warn: Callable[[str], object]
 ) -> list[FoundSkill]:
-    """The skills in some places, given as layer and directory, and in those of ``root``'s `harn.toml`.
+    """Return the skills in some places, given as layer and directory, and in those of ``root``'s `harn.toml`.
 
-    They come sorted by id. The `package` layer is a directory of packages.
+    They are sorted by id. The `package` layer is a directory of packages.
     """
     manifest = Manifest() if root is None else read_manifest(world, root, warn)
     found: dict[str, FoundSkill] = {}
@@ -67,7 +67,7 @@ def discover(
 
 
 def _ordered(sources: Iterable[Source], manifest: Manifest) -> list[Source]:
-    """The highest layer first, without those that the manifest switches off."""
+    """Return the sources, the highest layer first, without those that the manifest disables."""
     named = [layer for layer in manifest.lookup_order if layer in LAYERS]
     order = list(dict.fromkeys((*named, *LAYERS)))
     enabled = [source for source in sources if source.layer not in manifest.disabled]
@@ -85,7 +85,7 @@ def _sources(world: World, places: Iterable[tuple[str, str]]) -> Iterator[Source
 
 
 def read_manifest(world: World, root: str, warn: Callable[[str], object]) -> Manifest:
-    """The part of ``root``'s `harn.toml` that is about skills; an empty one when there is none."""
+    """Return the part of ``root``'s `harn.toml` about skills; an empty one when there is none."""
     path = os.path.join(root, MANIFEST)
     try:
         text = world.read_text(path)
@@ -115,7 +115,7 @@ def read_manifest(world: World, root: str, warn: Callable[[str], object]) -> Man
 
 
 def _skills_of(world: World, source: Source, warn: Callable[[str], object]) -> Iterator[FoundSkill]:
-    """The skills in a directory: it is one itself, or has some."""
+    """Return the skills in a directory, which is one itself or contains some."""
     names = _names(world, source.directory)
     if source.layer == "cli" and not names:
         warn(f"{source.directory}: no skills here")

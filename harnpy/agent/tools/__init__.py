@@ -1,1 +1,1 @@
-"""The tools of agents: what they are, what a model is told of them, how it finds them. Spec: 07 §4–5."""
+"""The tools of agents: what they are, how a model is told about them, how it finds them. Spec: 07 §4–5."""

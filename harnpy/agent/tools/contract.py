@@ -1,7 +1,7 @@
 """The part of the system prompt that tells a model how to call its tools. Pure. Spec: 07 §4.4, §5.
 
-Programs tell whether a tool is hidden by looking for its name in the system prompt, so the fixed words here
-are none that a tool is likely to be called by, nor do they contain such.
+Programs find out whether a tool is hidden by searching the system prompt for its name, so the fixed words
+here neither are nor contain likely names of tools.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ None. Parameter types are written where they are used, and each function returns
 
 
 class Stubs(NamedTuple):
-    """Tools that are there for ``searcher`` to bring into view."""
+    """Tools that ``searcher`` can bring into view."""
 
     searcher: str
     entries: Sequence[Entry]
@@ -74,7 +74,7 @@ def text_contract(
     ledger: bool = False,
     stubs: Stubs | None = None,
 ) -> str:
-    """The section for calls that come as text; ``entries`` are the tools in view."""
+    """Return the section for calls that come as text; ``entries`` are the tools in view."""
     ordered = sorted(entries, key=lambda entry: entry["name"])
     full = [entry for entry in ordered if entry.get("compact") is not True]
     compact = [entry for entry in ordered if entry.get("compact") is True]
@@ -93,12 +93,12 @@ def text_contract(
 
 
 def native_contract(sentinel: str = DEFAULT_SENTINEL, *, stubs: Stubs | None = None) -> str:
-    """The section for calls that don't come as text: it names no tool but those that are yet to be found."""
+    """Return the section for native calls: it names only the tools that a search can find."""
     return "\n\n".join(filter(None, [_NATIVE.format(sentinel=sentinel), _stub_section(stubs)]))
 
 
 def declaration(entry: Entry) -> str:
-    """A tool as a TypeScript declaration, with its description behind."""
+    """Return a tool as a TypeScript declaration, followed by its description."""
     declared = f"declare function {entry['name']}(args: {parameter_list(entry.get('parameters'))}): string;"
     description = _description(entry).replace("*/", "* /")
     if not description:
@@ -130,7 +130,7 @@ def _stub_section(stubs: Stubs | None) -> str:
 
 
 def _item(code: str, wanted: re.Pattern[str], entry: Entry) -> str:
-    """A line with the beginning of the tool's description."""
+    """Return a line with the beginning of the tool's description."""
     found = wanted.match(_description(entry))
     text = "" if found is None else found[1].strip()
     return f"- `{code}` — {text}" if text else f"- `{code}`"

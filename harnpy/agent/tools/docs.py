@@ -1,4 +1,4 @@
-"""A registry told to a reader: as a list, as a prompt, as JSON schemas. Pure. Spec: 07 §4.1."""
+"""A registry described: as a list, as a prompt, as JSON schemas. Pure. Spec: 07 §4.1."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CALL_FORMAT = '<tool_call>{"name": "tool_name", "arguments": {"param": "value"}
 
 
 def describe(entries: Iterable[Dict], show: Show) -> str:
-    """A list with a line for each tool, by name."""
+    """Return a list with a line for each tool, by name."""
     lines = ["Available tools:"]
     for entry in _by_name(entries):
         lines.append(f"- {entry['name']}({_parameters(entry, show)}): {show(entry.get('description', ''))}")
@@ -30,7 +30,7 @@ def describe(entries: Iterable[Dict], show: Show) -> str:
 
 
 def prompt(entries: Iterable[Dict], show: Show) -> str:
-    """What a model must be told to call the tools in its text."""
+    """Return what a model needs to know to call the tools in its text."""
     tools = [_section(entry, show) for entry in _by_name(entries)]
     if not tools:
         return "No tools are available."
@@ -45,13 +45,13 @@ def prompt(entries: Iterable[Dict], show: Show) -> str:
 
 
 def schemas(entries: Iterable[Dict], components: Any = None) -> Dict:
-    """The tools as JSON schemas, in the registry's order; ``components`` are schemas to refer to."""
+    """Return the tools as JSON schemas, in the registry's order; ``components`` can be referred to."""
     known = components if isinstance(components, dict) else {}
     document: Dict = {"schema_version": SCHEMA_VERSION, "tools": [_tool(entry, known) for entry in entries]}
     return document if components is None else {**document, "components": {"schemas": components}}
 
 
-# --- in words -------------------------------------------------------------------------------------
+# In words.
 
 
 def _by_name(entries: Iterable[Dict]) -> list[Dict]:
@@ -79,7 +79,7 @@ def _pairs(fields: Dict, show: Show) -> str:
     return ", ".join(f"{key}: {show(fields[key])}" for key in sorted(fields))
 
 
-# --- as schemas -----------------------------------------------------------------------------------
+# As schemas.
 
 
 def _tool(entry: Dict, components: Dict) -> Dict:

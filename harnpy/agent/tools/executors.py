@@ -1,4 +1,4 @@
-"""Who runs a tool, and what the tool must have for it. Spec: 07 §4.2."""
+"""Who runs a tool, and what the tool needs for it. Spec: 07 §4.2."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
 
 
-#: Names that the runtime answers itself: they need no handler (07 §6.7).
+#: Tools that the runtime answers itself: they need no handler (07 §6.7).
 RUNTIME_SERVED = frozenset({"read_file", "list_directory", "emit_plan", "update_plan"})
 EXECUTORS = ("harn", "host_bridge", "mcp_server", "provider_native")
 
@@ -20,7 +20,7 @@ _ALIASES = {"harn_builtin": "harn"}
 
 
 def executor_of(name: str, config: Dict) -> str:
-    """The executor that the config names or implies, its conditions checked."""
+    """Return the executor that the config names or implies, after checking its conditions."""
     given, handled = config.get("executor"), config.get("handler") is not None
     if given is None:
         if not handled:

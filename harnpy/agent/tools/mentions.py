@@ -1,7 +1,7 @@
 """The tool names that a prompt mentions. Pure. Spec: 07 §4.7.
 
-A mention is a name followed by a bracket, or the first one in a ``<tool_call>``. Code blocks and what the
-author marked to be left alone don't count.
+A mention is a name followed by a bracket, or the first one in a ``<tool_call>``. Code blocks and parts that
+the author excluded don't count.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _THIS_LINE = ("harn-tool-surface: ignore-line", "tool-surface-ignore")
 
 
 def mentions(text: str) -> list[str]:
-    """The names, each once, in alphabetical order; ``text`` is what `read_part` left of a prompt."""
+    """Return the names, each once, in alphabetical order; ``text`` is the result of `read_part`."""
     called = {name for name in _CALLED.findall(text) if name not in _NO_TOOLS}
     return sorted(called.union(_IN_BLOCK.findall(text)))
 
@@ -34,7 +34,7 @@ def has_word(text: str, word: str) -> bool:
 
 
 def read_part(prompt: str) -> str:
-    """The lines of a prompt that count."""
+    """Return the lines of a prompt that count."""
     return "\n".join(_lines(prompt))
 
 

@@ -1,4 +1,4 @@
-"""Deferred tools in a loop: hidden until the model searches for them, and then in view. Spec: 07 §5."""
+"""Deferred tools in a loop: hidden until the model searches for them. Spec: 07 §5."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MCP_TAGS = ("_mcp_server", "mcp_server")
 
 
 class Answer(NamedTuple):
-    """What a search came to. ``text`` is the tool's result, ``promoted`` what it brought into view."""
+    """The result of a search. ``text`` is what the model reads, ``promoted`` what it brought into view."""
 
     text: str
     names: list[str]
@@ -37,7 +37,7 @@ class Answer(NamedTuple):
 class DeferredTools:
     """The tools of one loop, some of them deferred; `visible` are those in view.
 
-    ``compile`` makes a pattern of a text, or raises ValueError.
+    ``compile`` compiles a pattern, or raises ValueError.
     """
 
     def __init__(self, entries: Sequence[Entry], search: ToolSearch, compile: Compile) -> None:
@@ -52,25 +52,25 @@ class DeferredTools:
 
     @property
     def name(self) -> str:
-        """What the model calls to search."""
+        """The name of the search tool."""
         return self.search.name
 
     def visible(self) -> list[Entry]:
-        """The tool for searching, the tools that aren't deferred, and those found so far.
+        """The search tool, the tools that aren't deferred, and those found so far.
 
         The same list until others come into view.
         """
         return self._visible
 
     def stubs(self) -> Stubs | None:
-        """The tools that only a search brings into view, if they are to be listed."""
+        """Return the tools that only a search brings into view, if they are to be listed."""
         if not self.search.include_stub_listing:
             return None
         hidden = [entry for name, entry in self._deferred.items() if name not in self._promoted]
         return Stubs(self.name, hidden)
 
     def answer(self, arguments: dict[str, Any]) -> Answer:
-        """Search, and bring what is found into view from the next turn on."""
+        """Search, and bring the found tools into view from the next turn on."""
         query = arguments.get("query")
         hits = self._hits(query if isinstance(query, str) else "")
         result: dict[str, Any] = {"tool_names": hits.names}
@@ -91,7 +91,7 @@ class DeferredTools:
         return search_words(self._texts, query)
 
     def _promote(self, names: list[str]) -> list[str]:
-        """Bring tools into view, the most relevant first, as far as the budget goes; the new ones."""
+        """Bring tools into view, the most relevant first, within the budget. Return the new ones."""
         promoted = []
         for name in names:
             size = _tokens(self._deferred[name])
@@ -104,7 +104,7 @@ class DeferredTools:
         return promoted
 
     def _make_room(self, size: int, keep: list[str]) -> bool:
-        """Take the oldest found tools out of view, but none of ``keep``, until one more of ``size`` fits."""
+        """Hide the oldest found tools, but none of ``keep``, until one more of ``size`` fits."""
         budget = self.search.budget_tokens
         if budget is None:
             return True
@@ -126,9 +126,9 @@ class DeferredTools:
 def searcher(
     tools: DeferredTools, note: Callable[[dict[str, Any]], None], emit: Callable[..., None]
 ) -> Callable[[dict[str, Any]], tuple[str, bool]]:
-    """What answers a call of the tool for searching: its result, and that it went well.
+    """Return the function that answers calls of the search tool.
 
-    ``note`` takes transcript events, ``emit(type, **fields)`` tells subscribers.
+    ``note`` records transcript events, ``emit(type, **fields)`` notifies subscribers.
     """
     how = {"strategy": tools.search.strategy, "mode": "client"}
     name = f"tool_search_tool_{tools.search.variant}"
@@ -151,7 +151,7 @@ def searcher(
 
 
 def _search_text(entry: Entry) -> str:
-    """What a query is compared with: name, description, parameters, and whose tool it is."""
+    """Return what a query is compared with: name, description, parameters, and the tool's owner."""
     parts = [entry["name"], entry.get("description")]
     parameters = parameters_of(entry)
     for name in sorted(parameters):
@@ -163,6 +163,6 @@ def _search_text(entry: Entry) -> str:
 
 
 def _tokens(entry: Entry) -> int:
-    """The estimated size of a tool that is in view."""
+    """Return the estimated size of a tool in view."""
     size = len(compact_json(native_tools([entry], "openai")[0]).encode("utf-8", "surrogatepass"))
     return -(-size // 4)

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    #: Makes a pattern of the `regex` library, whose searches can be given up; or raises ValueError.
+    #: Compiles a pattern of the `regex` library, whose searches can time out; or raises ValueError.
     Compile = Callable[[str], Any]
 
 K1 = 1.5
 B = 0.75
 MOST_RESULTS = 20
 
-#: Seconds for one text. A model's pattern may be one that backtracks for ever.
+#: Seconds for one text. A model's pattern may backtrack for ever.
 _TIMEOUT = 0.25
 
 _TOKEN = re.compile(r"[^\W_]+")
@@ -27,19 +27,19 @@ _NO_TOOL = "no tools matched your BM25 query; try shorter or more generic terms"
 
 
 class Hits(NamedTuple):
-    """Names in order of relevance, or else why there are none."""
+    """Names in order of relevance, or else the reason why there are none."""
 
     names: list[str]
     diagnostic: str | None = None
 
 
 def no_patterns(text: str) -> Any:
-    """For users who have nothing to compile patterns with."""
+    """For callers that can't compile patterns."""
     raise ValueError("there is no engine for regular expressions here")
 
 
 def search_words(texts: Mapping[str, str], query: str) -> Hits:
-    """The texts that have words of the query, by BM25; ties by name."""
+    """Return the texts that have words of the query, by BM25; ties by name."""
     terms = dict.fromkeys(_tokens(query))
     if not terms:
         return Hits([], _NO_WORDS)
@@ -58,7 +58,7 @@ def search_words(texts: Mapping[str, str], query: str) -> Hits:
 
 
 def search_pattern(texts: Mapping[str, str], pattern: str, compile: Compile) -> Hits:
-    """The texts that match in any case, those with the most matches first; ties by name."""
+    """Return the texts that match, ignoring case, those with the most matches first; ties by name."""
     try:
         compiled = compile(f"(?i){pattern}")
     except ValueError as error:

@@ -16,7 +16,7 @@ _MOST_LINES = 2000
 
 
 def file_tool(files: Files, name: str, arguments: Dict) -> str:
-    """The result of `read_file` or `list_directory`; what goes wrong is a text that starts ``Error:``."""
+    """Return the result of `read_file` or `list_directory`; a failure is a text that starts ``Error:``."""
     return _read_file(files, arguments) if name == "read_file" else _list_directory(files, arguments)
 
 
@@ -43,7 +43,7 @@ def _list_directory(files: Files, arguments: Dict) -> str:
 
 
 def _numbered(text: str, offset: Any, limit: Any) -> str:
-    """Lines from the 1-based ``offset`` on, each behind its number."""
+    """Return the lines from the 1-based ``offset`` on, with their numbers."""
     lines = text.removesuffix("\n").split("\n") if text else []
     first = max(offset, 1) if type(offset) is int else 1
     most = min(max(limit, 1), _MOST_LINES) if type(limit) is int else _MOST_LINES

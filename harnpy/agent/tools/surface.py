@@ -1,4 +1,4 @@
-"""What is odd about the tools that a model is shown, before it trips over it. Pure. Spec: 07 §4.7.
+"""Problems with the tools that a model is shown, found before it meets them. Pure. Spec: 07 §4.7.
 
 A *surface* is the tools with the policies and prompts around them. A tool is *active* when the policy lets
 it be called.
@@ -25,21 +25,21 @@ _APPROVAL_LISTS = ("auto_approve", "auto_deny", "require_approval")
 
 
 def validate(surface: Dict) -> list[Dict]:
-    """The diagnostics ``{code, severity, message, tool?, field?}`` of a surface.
+    """Return the diagnostics ``{code, severity, message, tool?, field?}`` of a surface.
 
     Its keys: ``tools`` and ``native_tools``, ``policy``, ``approval_policy``, ``tool_search``, and the texts
-    ``system``, ``prompt`` and ``prompts``. Raises `OptionError` when ``tools`` are none.
+    ``system``, ``prompt`` and ``prompts``. Raises `OptionError` for ``tools`` that aren't any.
     """
     return list(_Surface(surface).diagnostics())
 
 
 def errors(diagnostics: Iterable[Dict]) -> list[Dict]:
-    """Those that forbid to go on."""
+    """Return those that are errors."""
     return [diagnostic for diagnostic in diagnostics if diagnostic["severity"] == "error"]
 
 
 def prompt_texts(surface: Dict) -> list[str]:
-    """The prompts of a surface, in order."""
+    """Return the prompts of a surface, in order."""
     prompts = surface.get("prompts")
     given = [surface.get("system"), surface.get("prompt"), *(prompts if isinstance(prompts, list) else [])]
     return [text for text in given if isinstance(text, str)]
@@ -97,7 +97,7 @@ class _Surface:
                 yield _warning("UNKNOWN_RESULT_READER", text, name, field)
 
     def _reads(self) -> bool:
-        """Whether some active tool can read whatever another left behind."""
+        """Whether an active tool can read what another one left behind."""
         return "read_command_output" in self.active or any(
             tool.annotations.kind in _READERS for tool in self.active.values()
         )

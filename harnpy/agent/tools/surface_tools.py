@@ -1,4 +1,4 @@
-"""A tool as the rules for surfaces see it, and reading what may be anything. Spec: 07 §4.6, §4.7."""
+"""A tool as the rules for surfaces see it, read from arbitrary values. Spec: 07 §4.6, §4.7."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class SurfaceTool:
-    """An entry, with what the rules ask of it."""
+    """An entry, with the properties that the rules use."""
 
     def __init__(self, entry: Dict, policy: Dict) -> None:
         self.entry = entry
@@ -27,12 +27,12 @@ class SurfaceTool:
 
     @property
     def backed(self) -> bool:
-        """Whether somebody is named who runs it."""
+        """Whether it names who runs it."""
         return any(self.entry.get(key) is not None for key in ("executor", "handler", "mcp_server"))
 
     @property
     def needs_reader(self) -> bool:
-        """Whether what it makes must be fetched with another tool."""
+        """Whether its result must be read with another tool."""
         said = self.annotations
         return said.kind == "execute" and said.emits_artifacts and not said.inline_result
 
@@ -43,7 +43,7 @@ class SurfaceTool:
 
 
 def native_entries(given: Dict) -> Iterator[Dict]:
-    """Native tool JSON of either style as entries."""
+    """Return native tool JSON of either style as entries."""
     tools = given.get("native_tools")
     for tool in tools if isinstance(tools, list) else []:
         name = native_name(tool) if isinstance(tool, dict) else None

@@ -1,4 +1,4 @@
-"""Tools made of a description alone: their specs, their ids, what a call comes to. Spec: 07 §4.8."""
+"""Tools synthesized from a description alone: their specs, ids and call results. Spec: 07 §4.8."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 _NAME = re.compile(r"[A-Za-z0-9_]+")
-#: Beginnings of capabilities, and the side effects that they bring: the strongest first.
+#: Prefixes of capabilities and the side effects that they imply, the strongest first.
 _EFFECTS = (
     (re.compile(r"http|oauth|network|connector|mcp"), "network"),
     (re.compile(r"process|exec|shell"), "process_exec"),
@@ -35,19 +35,19 @@ class Synthesis:
         self._specs: dict[str, Dict] = {}
 
     def add(self, config: Any, show: Callable[[Any], str]) -> Dict:
-        """The spec of the tool that ``config`` describes, with its id; an equal one is the same tool."""
+        """Return the spec of the tool that ``config`` describes, with its id. Equal ones are one tool."""
         spec = read_spec(config, show)
         return self._specs.setdefault(spec["id"], spec)
 
     def specs(self) -> list[Dict]:
-        """In the order in which they came."""
+        """Return the specs in the order in which they were added."""
         return list(self._specs.values())
 
     def clear(self) -> None:
         self._specs.clear()
 
     def find(self, id: str) -> Dict:
-        """Raises `OptionError` for an id that isn't, or is no longer, known."""
+        """Return the spec with that id. Raises `OptionError` if it isn't, or is no longer, known."""
         if id not in self._specs:
             raise OptionError(
                 f'tool_synth_invoke: unknown synthesis id "{id}"; synthesize the tool in this run first'
@@ -56,7 +56,7 @@ class Synthesis:
 
 
 def read_spec(config: Any, show: Callable[[Any], str]) -> Dict:
-    """The entry that the cache keeps. ``show`` is the display of any value. Raises `OptionError`."""
+    """Return the entry that the cache keeps. ``show`` is the display of any value. Raises `OptionError`."""
     if not isinstance(config, dict):
         raise OptionError("tool_synthesize: requires a config dict")
     description = config.get("description")
@@ -79,7 +79,7 @@ def read_spec(config: Any, show: Callable[[Any], str]) -> Dict:
 
 
 def check_arguments(spec: Dict, args: Any) -> None:
-    """Raises `OptionError` for arguments that the tool can't be called with."""
+    """Raise `OptionError` for arguments that the tool can't be called with."""
     parameters = spec["parameters"]
     if not isinstance(parameters, dict) or not parameters:
         return
@@ -91,7 +91,7 @@ def check_arguments(spec: Dict, args: Any) -> None:
 
 
 def dry_run(spec: Dict, args: Any) -> Dict:
-    """What a call answers that runs nothing."""
+    """Return the result of a call that runs nothing."""
     shown = {key: spec[key] for key in ("name", "description", "capabilities", "side_effect_level")}
     return {
         "_type": "synthesized_tool_result",
@@ -130,7 +130,7 @@ def _strongest(capabilities: list[str]) -> str:
 
 
 def _backend(config: Dict, name: str, show: Callable[[Any], str]) -> Dict:
-    """The executor, and what it knows the tool as."""
+    """Return the executor, and its name for the tool."""
 
     def text(key: str, default: str | None = None) -> str | None:
         return default if config.get(key) is None else show(config[key])

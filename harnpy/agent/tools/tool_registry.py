@@ -1,6 +1,6 @@
-"""Tool registries: plain dicts ``{_type, tools}`` that are never changed; a change makes another one.
+"""Tool registries: immutable plain dicts ``{_type, tools}``; a change makes a new one.
 
-What a tool must have depends on its *executor*, who runs it. Spec: 07 §4.1, §4.2.
+What a tool needs depends on its *executor*, which runs it. Spec: 07 §4.1, §4.2.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
 
 
-#: Keys of a config that the entry has under another name, or in a form of its own.
+#: Keys of a config that the entry has under another name or in another form.
 _TAKEN = frozenset({"name", "description", "handler", "parameters", "executor", "returns"})
 
 
@@ -30,7 +30,7 @@ def registry_of(entries: Iterable[Dict]) -> Dict:
 
 
 def entries_of(registry: Any, caller: str, what: str = "requires a tool registry") -> list[Dict]:
-    """The entries of an argument of ``caller``; ``what`` says in an error what it should have been."""
+    """Return the entries of an argument of ``caller``; errors say ``what`` it should have been."""
     if not isinstance(registry, dict):
         raise OptionError(f"{caller}: {what}")
     entries = registry.get("tools")
@@ -40,7 +40,7 @@ def entries_of(registry: Any, caller: str, what: str = "requires a tool registry
 
 
 def first_entries(registry: Any, caller: str) -> list[Dict]:
-    """The entries of a builtin's first argument of several."""
+    """Return the entries of a builtin's first argument of several."""
     return entries_of(registry, caller, "first argument must be a tool registry")
 
 
@@ -53,7 +53,7 @@ def without_handler(entry: Dict) -> Dict:
 
 
 def define(registry: Any, name: str, description: str, config: Any) -> Dict:
-    """The registry with the tool in it, at the end. Raises `OptionError` for a tool that nobody could run."""
+    """Return the registry with the tool at its end. Raises `OptionError` for a tool that can't be run."""
     others = [entry for entry in first_entries(registry, "tool_define") if entry["name"] != name]
     if not isinstance(config, dict):
         raise OptionError("tool_define: config must be a dict with parameters and handler")
@@ -75,7 +75,7 @@ def define(registry: Any, name: str, description: str, config: Any) -> Dict:
 
 
 def bound_entry(registry: Dict | None, caller: str, name: Any) -> Dict:
-    """The entry called ``name`` in the registry that is bound. Raises `OptionError` in ``caller``'s name."""
+    """Return the entry ``name`` of the bound registry. Raises `OptionError`, which names ``caller``."""
     if not isinstance(name, str):
         raise OptionError(f"{caller}: name must be a string literal")
     if registry is None:

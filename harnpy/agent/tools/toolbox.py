@@ -1,4 +1,4 @@
-"""What a loop's model may call, and whether somebody is there to run it. Spec: 07 §6.2, §4.6."""
+"""What a loop's model may call, and whether it can be run. Spec: 07 §6.2, §4.6."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from harnpy.agent.rules.policy import Policy
     from harnpy.reading.dicts import Dict
 
-    #: Answers a call itself: the text, and whether it went well.
+    #: Answers a call: returns the text, and whether it succeeded.
     Internal = Callable[[Dict], tuple[str, bool]]
 
 _UNKNOWN = Annotations()
@@ -26,16 +26,16 @@ _FOR_POLICIES = ("TOOL_SURFACE_MISSING_ANNOTATIONS", "TOOL_SURFACE_MISSING_SIDE_
 class Toolbox:
     """``entries`` are the tools by name; ``internal`` the names that the loop answers itself.
 
-    Only the annotations of the policy in force count: what a tool says of itself is no proof.
+    Only the annotations of the policy in force count: a tool's own are no proof.
     """
 
     def __init__(self, entries: list[Dict], policy: Policy | None = None) -> None:
-        self.hold(entries)
+        self.replace(entries)
         self.internal: dict[str, Internal] = {}
         self._policy = policy
 
-    def hold(self, entries: list[Dict]) -> None:
-        """Let these be the tools from now on."""
+    def replace(self, entries: list[Dict]) -> None:
+        """Replace the tools."""
         self.entries = {entry["name"]: entry for entry in entries}
 
     def annotations(self, name: str) -> Annotations:
@@ -43,13 +43,13 @@ class Toolbox:
         return found or _UNKNOWN
 
     def kind(self, name: str) -> str | None:
-        """The annotated kind, None for a tool without annotations."""
+        """Return the annotated kind, None for a tool without annotations."""
         found = None if self._policy is None else self._policy.annotations(name)
         return None if found is None else found.kind
 
 
 def refuse_unbacked(entries: list[Dict], caller: str) -> None:
-    """Raise `MisuseError` for a tool that nobody could run."""
+    """Raise `MisuseError` for a tool that can't be run."""
     for entry in entries:
         name, executor = entry["name"], entry.get("executor")
         handled = callable(entry.get("handler"))
@@ -75,9 +75,9 @@ def refuse_unbacked(entries: list[Dict], caller: str) -> None:
 
 
 def validate_surface(given: Dict, rules: Rules, caller: str, warn: Callable[[str, str], None]) -> None:
-    """Look at the tools, policies and prompts together: warnings are logged, an error raises.
+    """Check the tools, policies and prompts together: warnings are logged, an error raises.
 
-    What tools don't say of themselves is told only where it decides about something.
+    Missing annotations are reported only where the rules depend on them.
     """
     diagnostics = surface.validate(given)
     for error in surface.errors(diagnostics):

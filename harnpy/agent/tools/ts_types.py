@@ -25,12 +25,12 @@ _NAMES = {
 _BRACES = re.compile(r"\{.*\}")
 _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*")
 
-#: Deeper than this a type says nothing any more.
+#: Deeper types are cut off.
 _DEPTH_LIMIT = 16
 
 
 def parameter_list(parameters: Any) -> str:
-    """The type of a call's argument: each parameter with whether it is required, and what it is for."""
+    """Return the type of a call's argument: each parameter, whether it is required, and its purpose."""
     if not isinstance(parameters, dict) or not parameters:
         return "{}"
     fields = (_parameter(name, parameters[name]) for name in sorted(parameters))
@@ -38,7 +38,7 @@ def parameter_list(parameters: Any) -> str:
 
 
 def ts_type(schema: Any, depth: int = 0) -> str:
-    """The type that a type name or a JSON schema describes; `unknown` when it can't be told."""
+    """Return the type that a type name or a JSON schema describes; `unknown` if neither does."""
     if isinstance(schema, str):
         return _NAMES.get(schema, _UNKNOWN)
     if not isinstance(schema, dict) or depth > _DEPTH_LIMIT:
@@ -97,7 +97,7 @@ def _object(schema: dict[str, Any], depth: int) -> str:
 
 
 def _union(types: Any) -> str:
-    """The types joined, each once; what is unknown swallows the rest."""
+    """Join the types, each once; `unknown` absorbs the rest."""
     different = dict.fromkeys(types)
     return _UNKNOWN if _UNKNOWN in different else " | ".join(different)
 
