@@ -16,9 +16,11 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]
         sys.path.insert(0, self.root)
         try:
             from harnpy.syntax.build import build, save
+            from harnpy.syntax.tables import grammar_key
         finally:
             sys.path.remove(self.root)
         root = Path(self.root)
-        table = build((root / "grammar" / "harn.lark").read_bytes())
+        grammar = (root / "grammar" / "harn.lark").read_bytes()
+        table = build(grammar, grammar_key(grammar))
         save(table, root / "harnpy" / "syntax" / "harn.table")
         build_data["artifacts"].append("/harnpy/syntax/harn.table")

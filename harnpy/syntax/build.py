@@ -15,8 +15,6 @@ from collections.abc import Callable
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from harnpy.syntax.tables import grammar_key
-
 if TYPE_CHECKING:
     from lark.grammar import Rule, Symbol
     from lark.parsers.lalr_analysis import LALR_Analyzer
@@ -26,8 +24,11 @@ PackedRow = tuple[int, int, dict[str, int]]
 STARTS = ("program", "interpolation")
 
 
-def build(grammar: bytes) -> bytes:
-    """The table of a grammar, marshalled. Raises lark's GrammarError when it is not LALR(1)."""
+def build(grammar: bytes, key: bytes) -> bytes:
+    """The table of a grammar, marshalled; it begins with ``key``.
+
+    Raises lark's GrammarError when the grammar is not LALR(1).
+    """
     analysis, kinds = _analyse(grammar.decode())
     table = analysis.parse_table
     starts = [table.start_states[start] for start in STARTS]
@@ -52,7 +53,7 @@ def build(grammar: bytes) -> bytes:
         gotos.append(jumps)
     lookaheads, rows = _packed(actions)
     parts = (
-        grammar_key(grammar),
+        key,
         lookaheads,
         rows,
         _shared(gotos),

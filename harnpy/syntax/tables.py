@@ -135,7 +135,7 @@ def _read(path: str) -> tuple[Any, ...]:
 def _build(grammar: bytes) -> tuple[Any, ...]:
     from harnpy.syntax.build import build, save
 
-    built = build(grammar)
+    built = build(grammar, grammar_key(grammar))
     data: tuple[Any, ...] = marshal.loads(built)
     try:
         save(built, TABLE_PATH)

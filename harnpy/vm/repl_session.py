@@ -5,7 +5,7 @@ from __future__ import annotations
 from harnpy.vm.compile import compile_input
 from harnpy.vm.resolve.scopes import Declared, Variable
 from harnpy.vm.run.namespace import namespace
-from harnpy.vm.vm import allow_deep_recursion
+from harnpy.vm.run.python_stack import allow_deep_recursion
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

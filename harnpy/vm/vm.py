@@ -7,12 +7,12 @@ first use. Two Vms share nothing. `harnpy.Vm` is this class with harnpy's own bu
 from __future__ import annotations
 
 import os
-import sys
 
 from harnpy.vm.compile import program_unit
 from harnpy.vm.declare.table import BuiltinTable
 from harnpy.vm.run.calls import FAILURES, Calls
 from harnpy.vm.run.namespace import namespace
+from harnpy.vm.run.python_stack import allow_deep_recursion, big_frame
 from harnpy.vm.values.objects import Builtin, Fn
 from harnpy.world.world import World
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from harnpy.vm.declare.table import Catalog
-    from harnpy.vm.modules.links import Linker
+    from harnpy.vm.modules.linker import Linker
     from harnpy.vm.modules.offers import Imports
     from harnpy.vm.repl_session import ReplSession
     from harnpy.vm.run.tasks.scheduler import Bridge, Scheduler
@@ -33,15 +33,6 @@ if TYPE_CHECKING:
     State = TypeVar("State")
     Service = TypeVar("Service")
 
-#: Python frames are cheap in CPython 3.11 (no C stack), and 512 Harn frames with callbacks need many. Some
-#: calls do take C stack: this many frames are as deep as the usual 8 MiB surely hold.
-RECURSION_LIMIT = 60_000
-
-
-def allow_deep_recursion() -> None:
-    if sys.getrecursionlimit() < RECURSION_LIMIT:
-        sys.setrecursionlimit(RECURSION_LIMIT)
-
 
 class Signal:
     """``pending`` is what loops look at: true while the running task must look at its clock or flag."""
@@ -50,22 +41,6 @@ class Signal:
 
     def __init__(self) -> None:
         self.pending = False
-
-
-def _big_frame(size: int) -> Callable[..., Any]:
-    """``lambda body: body()`` whose frame claims ``size`` stack slots.
-
-    CPython 3.11 keeps Python frames in chunks of 16 KiB and returns a chunk as soon as its first frame
-    returns; a loop whose callee sits on that edge maps and unmaps memory at every call, 200 times slower.
-    Under a huge frame everything shares one chunk.
-    """
-
-    def enter(body: Callable[[], Any]) -> Any:
-        return body()
-
-    new: Any = type(enter)
-    big: Callable[..., Any] = new(enter.__code__.replace(co_stacksize=size), {})
-    return big
 
 
 class Vm:
@@ -90,8 +65,8 @@ class Vm:
         #: Called when a program or a REPL session starts, as the first thing that its root task does.
         self.on_start: list[Callable[[], object]] = []
         self.calls = Calls(self)
-        self.enter = _big_frame(66_000)
-        self.enter_worker = _big_frame(17_000)
+        self.enter = big_frame(66_000)
+        self.enter_worker = big_frame(17_000)
         self.source_dir: str | None = None
         #: What messages call the file of the program.
         self.file: str | None = None
@@ -149,13 +124,13 @@ class Vm:
         """What the imports of a text in ``directory`` bring; None for a text without any."""
         if "import" not in source:
             return None
-        from harnpy.vm.modules.loader import Modules
+        from harnpy.vm.modules.program_modules import Modules
 
         return self.state(Modules).imports_of(self, source, directory or self.world.files.cwd())
 
     def linker(self, unit: Unit, bound: set[str]) -> Linker:
         """What does the imports of ``unit``, a program or an input."""
-        from harnpy.vm.modules.links import Linker
+        from harnpy.vm.modules.linker import Linker
 
         return Linker(self, unit, bound)
 

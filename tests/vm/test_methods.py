@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from harnpy.syntax.signature import Signature
 from harnpy.vm.errors import Thrown, TypeFault
-from harnpy.vm.run import methods
+from harnpy.vm.run.methods import receivers
 from harnpy.vm.values.equality import equal
 from harnpy.vm.values.iterators import iterate
 from harnpy.vm.values.objects import Duration, Generator, Iter, Pair, Range, Set, Stream, Struct, display
@@ -30,7 +30,7 @@ class FakeVm:
 
 def call(receiver: Any, name: str, *args: Any) -> Any:
     """``receiver.name(args)``, bound as generated code binds it."""
-    declaration = methods.find(type(receiver), name)
+    declaration = receivers.find(type(receiver), name)
     assert declaration is not None, name
     return declaration.bind().call(FakeVm(), receiver, *args)
 
@@ -283,7 +283,7 @@ def test_present_nil_is_present() -> None:
 
 @pytest.mark.parametrize("name", ["map", "len", "empty", "any", "find"])
 def test_dicts_have_no_such_method(name: str) -> None:
-    assert methods.find(dict, name) is None
+    assert receivers.find(dict, name) is None
 
 
 # Sets
@@ -377,7 +377,7 @@ def test_other_methods_of_a_range_run_over_a_fresh_iterator() -> None:
     assert type(doubled) is Iter
     assert items(doubled) == [2, 4, 6, 8]
     assert (call(r, "sum"), call(r, "sum")) == (10, 10)
-    assert methods.find(Range, "nonsense") is None
+    assert receivers.find(Range, "nonsense") is None
 
 
 def test_a_huge_range_is_lazy() -> None:
@@ -576,8 +576,8 @@ def test_next_and_iter(kind: type[Generator]) -> None:
 
 @pytest.mark.parametrize("name", ["map", "take", "to_list", "count"])
 def test_other_names_of_a_generator_are_unknown(name: str) -> None:
-    assert methods.find(Generator, name) is None
-    assert methods.find(Stream, name) is None
+    assert receivers.find(Generator, name) is None
+    assert receivers.find(Stream, name) is None
 
 
 # Declarations
@@ -597,11 +597,11 @@ RECEIVERS: dict[str, Any] = {
 
 @pytest.mark.parametrize("receiver", RECEIVERS)
 def test_every_method_is_declared_properly(receiver: str) -> None:
-    names = methods.names(receiver)
+    names = receivers.names(receiver)
     assert names == sorted(set(names))
     assert "iter" in names
     for name in names:
-        declaration = methods.find(type(RECEIVERS[receiver]), name)
+        declaration = receivers.find(type(RECEIVERS[receiver]), name)
         assert declaration is not None
         assert declaration.receiver == receiver
         assert declaration.summary
@@ -611,13 +611,13 @@ def test_every_method_is_declared_properly(receiver: str) -> None:
 
 @pytest.mark.parametrize("value", [5, 1.5, True, None, b"a", Pair(1, 2), Duration(1), Struct("P")])
 def test_kinds_without_methods(value: Any) -> None:
-    assert methods.find(type(value), "count") is None
+    assert receivers.find(type(value), "count") is None
 
 
 def test_lists_have_no_len() -> None:
-    assert methods.find(list, "len") is None
+    assert receivers.find(list, "len") is None
 
 
 @pytest.mark.parametrize("receiver", ["int", "nonsense"])
 def test_no_names_for_other_kinds(receiver: str) -> None:
-    assert methods.names(receiver) == []
+    assert receivers.names(receiver) == []

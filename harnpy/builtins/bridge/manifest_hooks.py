@@ -10,13 +10,14 @@ from harnpy.builtins.agents.hooks import hooks_of
 from harnpy.builtins.agents.sessions.service import python_function
 from harnpy.faults import MisuseError
 from harnpy.project import MANIFEST, ManifestError
-from harnpy.vm.modules.loader import Modules
+from harnpy.vm.modules.linker import load
+from harnpy.vm.modules.program_modules import Modules
 from harnpy.vm.run.backtrace import finish
 from harnpy.vm.run.calls import FAILURES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from harnpy.vm.modules.loader import Module
+    from harnpy.vm.modules.program_modules import Module
     from harnpy.vm.values.objects import Fn
     from harnpy.vm.vm import Vm
 
@@ -100,7 +101,7 @@ def _module(vm: Vm, path: str, root: str, handler: str) -> Module:
     modules = vm.state(Modules)
     try:
         module = modules.open(vm, path, root)
-        modules.load(vm, module)
+        load(vm, module)
     except FAILURES as error:
         failure = finish(error)
         at = "".join(f"; it fails at {top.file}:{top.line}:{top.column}" for top in failure.frames[:1])

@@ -12,8 +12,8 @@ from harnpy.syntax import ast
 from harnpy.syntax.diagnostic import Diagnostic
 from harnpy.syntax.span import Lines
 from harnpy.text.templates import assets
-from harnpy.vm.modules.loader import Module, Modules
 from harnpy.vm.modules.paths import BUNDLED
+from harnpy.vm.modules.program_modules import Module, Modules
 from harnpy.vm.resolve.tree import walk
 
 SEVERITIES = ("error", "warning", "off")

@@ -11,7 +11,7 @@ from harnpy.builtins import catalog
 from harnpy.cli.help.excerpt import excerpts
 from harnpy.cli.help.specification import citations
 from harnpy.text.spell import nearest
-from harnpy.vm.run import methods
+from harnpy.vm.run.methods import receivers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -55,7 +55,7 @@ def find(name: str) -> list[Declaration]:
 def all_methods() -> Iterator[Declaration]:
     """Yield the methods of every kind of value."""
     for receiver in _RECEIVERS:
-        yield from methods.declared(receiver).values()
+        yield from receivers.declared(receiver).values()
 
 
 def show(name: str) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from harnpy.vm.modules.links import Linker
+    from harnpy.vm.modules.linker import Linker
     from harnpy.vm.unit import Unit
     from harnpy.vm.values.objects import Fn
     from harnpy.vm.vm import Vm

@@ -6,7 +6,7 @@ the receiver's Python type. What a type has no such method for is filled in as i
 
 from __future__ import annotations
 
-from harnpy.vm.run import methods
+from harnpy.vm.run.methods import receivers
 from harnpy.vm.values.objects import Builtin, Fn, Struct
 
 TYPE_CHECKING = False
@@ -39,7 +39,7 @@ class MethodTable(dict):  # type: ignore[type-arg]
     def find(self, type_: type) -> Method:
         if type_ is Struct:
             return self.of_struct
-        declaration = methods.find(type_, self.name)
+        declaration = receivers.find(type_, self.name)
         if declaration is not None:
             return _taking(declaration.bind(), self.count)
         if type_ is not dict:

@@ -1,15 +1,19 @@
-"""The import statements of one file while it runs, and what a module hands out. Spec: 06 §4-§7."""
+"""Doing the imports of one file while it runs, and running the modules that they ask for. Spec: 06 §4-§7."""
 
 from __future__ import annotations
 
+from harnpy.syntax.errors import CompileFault, LexFault, SourceFault
+from harnpy.vm.compile import module_unit
 from harnpy.vm.errors import RuntimeFault
-from harnpy.vm.modules.loader import Modules
+from harnpy.vm.modules.program_modules import LOADED, LOADING, NEW, Modules
+from harnpy.vm.run.namespace import namespace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Never
 
-    from harnpy.vm.modules.loader import Module, Names
+    from harnpy.vm.modules.offers import Imports
+    from harnpy.vm.modules.program_modules import Module, Names
     from harnpy.vm.unit import Unit
     from harnpy.vm.values.objects import Fn
     from harnpy.vm.vm import Vm
@@ -42,7 +46,7 @@ class Linker:
         }
 
     def bring(self, path: str, names: Names, wanted: Wanted) -> list[Fn]:
-        """Do ``import path``; answers the functions ``wanted``. Raises RuntimeFault."""
+        """Do ``import path``; return the functions ``wanted``. Raises RuntimeFault."""
         module, given = self._taken(path, names)
         for name in given:
             if name in self.bound:
@@ -58,7 +62,7 @@ class Linker:
     def _taken(self, path: str, names: Names) -> tuple[Module, dict[str, Fn]]:
         modules = self.vm.state(Modules)
         module = modules.open(self.vm, path, self.unit.directory or self.vm.world.files.cwd())
-        return module, self._given(module, names) if modules.load(self.vm, module) else {}
+        return module, self._given(module, names) if load(self.vm, module) else {}
 
     def _in_order(self, given: dict[str, Fn], wanted: Wanted) -> list[Fn]:
         """What was brought, and what fails when it is called for what a circle left out."""
@@ -104,3 +108,56 @@ class Linker:
 def _collide(name: str, module: Module) -> Never:
     hint = f'Use selective imports to disambiguate: import {{ {name} }} from "..."'
     raise RuntimeFault(f"Import collision: '{name}' is already defined when importing {module.name}. {hint}")
+
+
+# --- running a module -----------------------------------------------------------------------------------
+
+
+def load(vm: Vm, module: Module) -> bool:
+    """Run a module, unless it was; False while it is being loaded: the import is part of a circle."""
+    if module.stage == NEW:
+        module.stage = LOADING
+        modules = vm.state(Modules)
+        try:
+            _run(vm, module, modules.brought(vm, module.surface.requests, module.place.directory))
+        except BaseException:
+            # A REPL goes on: its next import is to see the file as it is then.
+            modules.forget(module)
+            raise
+        module.stage = LOADED
+    return module.is_loaded
+
+
+def _run(vm: Vm, module: Module, brought: Imports) -> None:
+    unit = _compiled(vm, module, brought)
+    unit.directory = None if module.place.bundled else module.place.directory
+    unit.module = module.name
+    space: dict[str, Any] = namespace(vm, unit, {}, Linker(vm, unit, set(), module))
+    space["m"] = {}
+    exec(unit.code, space)  # noqa: S102
+    space["main"](1)
+
+
+def _compiled(vm: Vm, module: Module, brought: Imports) -> Unit:
+    try:
+        return module_unit(module.source, module.name, vm.builtins, brought)
+    except SourceFault as fault:
+        where = f" in {module.name}" if module.place.bundled else ""
+        raise RuntimeFault(f"Import {_stage(fault)} error{where}: {fault.message}") from None
+
+
+def _stage(fault: SourceFault) -> str:
+    """What of compiling a module failed, in the words of 06 §6."""
+    if not isinstance(fault, CompileFault):
+        return "lex" if isinstance(fault, LexFault) else "parse"
+    return "init compile" if _in_initialiser(fault) else "compile"
+
+
+def _in_initialiser(fault: CompileFault) -> bool:
+    from harnpy.syntax import ast
+    from harnpy.syntax.parser import parse_cached
+    from harnpy.syntax.span import Lines
+
+    lines = Lines(fault.source)
+    lets = [item for item in parse_cached(fault.source).items if isinstance(item, ast.Let)]
+    return any(lines.line(let.start) <= fault.line <= lines.line(let.end) for let in lets)

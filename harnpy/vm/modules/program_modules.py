@@ -1,7 +1,7 @@
-"""The modules of one program: each read once, loaded once, known by its canonical path. Spec: 06 §4-§7.
+"""The modules of one program: each read once, known by its canonical path. Spec: 06 §3-§6.
 
-A `Module` is looked at before it is loaded: its surface tells the importing file, while that is compiled,
-which names it will have. Loading runs it.
+A module is looked at before it is loaded: its surface shows the importing file, while that is compiled,
+which names it will have. `linker` loads it.
 """
 
 from __future__ import annotations
@@ -14,18 +14,14 @@ from harnpy.world.files import RealFiles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    from harnpy.syntax.errors import CompileFault, SourceFault
     from harnpy.vm.modules.paths import Place
     from harnpy.vm.modules.surface import Request, Surface
-    from harnpy.vm.unit import Unit
     from harnpy.vm.values.objects import Fn
     from harnpy.vm.vm import Vm
 
     Names = tuple[str, ...] | None
 
-_NEW, _LOADING, _LOADED = range(3)
+NEW, LOADING, LOADED = range(3)
 
 
 class Module:
@@ -39,7 +35,7 @@ class Module:
         self.surface: Surface = surface_of(source)
         self.functions: dict[str, Fn] = {}
         self.exports: dict[str, Fn] = {}
-        self.stage = _NEW
+        self.stage = NEW
 
     @property
     def name(self) -> str:
@@ -47,7 +43,7 @@ class Module:
 
     @property
     def is_loaded(self) -> bool:
-        return self.stage == _LOADED
+        return self.stage == LOADED
 
 
 class Modules:
@@ -56,13 +52,12 @@ class Modules:
     def __init__(self) -> None:
         self._known: dict[str, Module] = {}
 
-    # --- before anything runs -------------------------------------------------------------------------
-
     def imports_of(self, vm: Vm, source: str, directory: str) -> Imports:
         """What the imports of a text in ``directory`` bring."""
-        return self._brought(vm, surface_of(source).requests, directory)
+        return self.brought(vm, surface_of(source).requests, directory)
 
-    def _brought(self, vm: Vm, requests: tuple[Request, ...], directory: str) -> Imports:
+    def brought(self, vm: Vm, requests: tuple[Request, ...], directory: str) -> Imports:
+        """What the imports that a file of ``directory`` asks for bring."""
         brought = Imports()
         for path, names, _, start in requests:
             module = self.look(vm, path, directory)
@@ -108,8 +103,6 @@ class Modules:
             module = self._known[place.name] = Module(place, _text(vm, place))
         return module
 
-    # --- while programs run ---------------------------------------------------------------------------
-
     def open(self, vm: Vm, path: str, directory: str) -> Module:
         """The module that an import statement means. Raises RuntimeFault."""
         place = paths.find(vm.world.files, path, directory)
@@ -126,18 +119,9 @@ class Modules:
         except ValueError:
             raise _unreadable(file, "file name contained an unexpected NUL byte") from None
 
-    def load(self, vm: Vm, module: Module) -> bool:
-        """Run a module, unless it was; False while it is being loaded: the import is part of a circle."""
-        if module.stage == _NEW:
-            module.stage = _LOADING
-            try:
-                _run(vm, module, self._brought(vm, module.surface.requests, module.place.directory))
-            except BaseException:
-                # A REPL goes on: its next import is to see the file as it is then.
-                del self._known[module.name]
-                raise
-            module.stage = _LOADED
-        return module.is_loaded
+    def forget(self, module: Module) -> None:
+        """Read a module again when it is next asked for."""
+        del self._known[module.name]
 
 
 def _own(surface: Surface, every: bool) -> Offer:
@@ -155,49 +139,6 @@ def _text(vm: Vm, place: Place) -> str:
     # A bundled module is part of the interpreter: no world can hide it.
     files = RealFiles() if place.bundled else vm.world.files
     return files.read_text(place.path)
-
-
-def _run(vm: Vm, module: Module, brought: Imports) -> None:
-    from harnpy.vm.modules.links import Linker
-    from harnpy.vm.run.namespace import namespace
-
-    unit = _compiled(vm, module, brought)
-    unit.directory = None if module.place.bundled else module.place.directory
-    unit.module = module.name
-    space: dict[str, Any] = namespace(vm, unit, {}, Linker(vm, unit, set(), module))
-    space["m"] = {}
-    exec(unit.code, space)  # noqa: S102
-    space["main"](1)
-
-
-def _compiled(vm: Vm, module: Module, brought: Imports) -> Unit:
-    from harnpy.syntax.errors import SourceFault
-    from harnpy.vm.compile import module_unit
-
-    try:
-        return module_unit(module.source, module.name, vm.builtins, brought)
-    except SourceFault as fault:
-        where = f" in {module.name}" if module.place.bundled else ""
-        raise RuntimeFault(f"Import {_stage(fault)} error{where}: {fault.message}") from None
-
-
-def _stage(fault: SourceFault) -> str:
-    """What of compiling a module failed, in the words of 06 §6."""
-    from harnpy.syntax.errors import CompileFault, LexFault
-
-    if not isinstance(fault, CompileFault):
-        return "lex" if isinstance(fault, LexFault) else "parse"
-    return "init compile" if _in_initialiser(fault) else "compile"
-
-
-def _in_initialiser(fault: CompileFault) -> bool:
-    from harnpy.syntax import ast
-    from harnpy.syntax.parser import parse_cached
-    from harnpy.syntax.span import Lines
-
-    lines = Lines(fault.source)
-    lets = [item for item in parse_cached(fault.source).items if isinstance(item, ast.Let)]
-    return any(lines.line(let.start) <= fault.line <= lines.line(let.end) for let in lets)
 
 
 def _unreadable(path: str, reason: str) -> RuntimeFault:
