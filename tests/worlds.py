@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from harnpy.world import World
+from harnpy.world.clock import RealClock
 from harnpy.world.environment import RealEnvironment
 from harnpy.world.files import RealFiles
 from harnpy.world.ids import RealIds
@@ -30,3 +31,17 @@ class OwnWorld(World, RealEnvironment, RealFiles, RealIds, RealProcesses, RealSt
         if clock:
             self.clock = clock
         self.environment = self.files = self.ids = self.processes = self.streams = self
+
+
+def world_with(now: Callable[[], float] | None = None, **methods: Callable[..., Any]) -> OwnWorld:
+    """The real world with some of its functions replaced, such as ``now``, ``new``, ``cwd`` or ``get``."""
+    world = OwnWorld()
+    if now:
+        clock: Any = RealClock()
+        clock.now = now
+        world.clock = clock
+    for name, method in methods.items():
+        if not hasattr(world, name):
+            raise AttributeError(name)
+        setattr(world, name, method)
+    return world

@@ -8,12 +8,12 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from harnpy.session.effects import to_json
 from harnpy.session.transcript import lifecycle_event
 from harnpy.text.json.compact import compact_json
+from harnpy.text.json.writer import pretty_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from harnpy.reading.dicts import Dict
 
@@ -78,7 +78,6 @@ def plan_result(
     tool: str,
     arguments: Dict,
     tool_use_id: str | None = None,
-    pretty: Callable[[Any], str] = lambda value: to_json(value, pretty=True),
 ) -> tuple[str, Dict]:
     """Return the answer to a call of a plan tool, and the `plan` event for the transcript."""
     plan = plan_artifact(arguments, tool)
@@ -89,7 +88,7 @@ def plan_result(
         "tool_use_id": tool_use_id,
     }
     event = lifecycle_event("plan", markdown(plan), role="assistant", visibility="public", metadata=metadata)
-    return pretty(plan), event
+    return pretty_json(plan), event
 
 
 def markdown(plan: Dict) -> str:

@@ -174,7 +174,7 @@ def make_sub_agent(runtime: Runtime, task: str, given: Any, bound_registry: Dict
 
 
 def new_session_id(runtime: Runtime) -> str:
-    return f"sub_agent_session_{runtime.sessions.effects.new_id()}"
+    return f"sub_agent_session_{runtime.sessions.world.ids.new()}"
 
 
 def _parent(runtime: Runtime) -> str | None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.errors import FixtureError
 from harnpy.llm.fixtures import Recording, read_fixtures
-from harnpy.text.json.reader import read
+from harnpy.text.json.reader import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +21,7 @@ def replay(vm: Vm, path: str) -> None:
         text = vm.world.files.read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise FixtureError(f"failed to read {path}: {_reason(error)}") from error
-    fixtures = read_fixtures(text, path, read)
+    fixtures = read_fixtures(text, path, parse_json)
     vm.settings.on_models.append(lambda models: models.mock.replay(fixtures))
 
 

@@ -12,27 +12,21 @@ import msgspec
 from harnpy.cli.console import FAILED, complain, harmless
 from harnpy.faults import MisuseError
 from harnpy.reading.dicts import Dict
-from harnpy.session.effects import Effects
-from harnpy.text.json.reader import read
 from harnpy.workflow.records import record_files
+from harnpy.world.world import World
 
 if TYPE_CHECKING:
     from harnpy.workflow.records.record_types import RunRecord
 
 
-def effects() -> Effects:
-    """The real ones, with JSON as programs read it."""
-    return Effects(parse_json=read)
-
-
 def load(name: str) -> RunRecord:
     """The record in a file, or of the run with that id. Raises `MisuseError`; `unreadable` tells it."""
-    return record_files.load(_file(name), effects())
+    return record_files.load(_file(name), World())
 
 
 def _file(name: str) -> str:
     """The path of a record: the first column of a list says ids."""
-    of_id = record_files.default_path(name, effects())
+    of_id = record_files.default_path(name, World())
     bare = "/" not in name and "." not in name
     return of_id if bare and not Path(name).exists() and Path(of_id).exists() else name
 

@@ -4,7 +4,6 @@ The room knows streams (`harnpy.storage`) and nothing above: no model, no agent,
 `agent_session_*` builtins are thin adapters over `SessionRegistry`. Spec: 08 §1, 10 part C.
 """
 
-from harnpy.session.effects import Effects
 from harnpy.session.errors import (
     InvalidArgument,
     ResizeError,
@@ -18,12 +17,12 @@ from harnpy.session.log import Session
 from harnpy.session.registry import SessionRegistry
 from harnpy.session.snapshot import Snapshot
 from harnpy.session.stack import SessionStack
+from harnpy.world.world import World
 
 #: The former name.
 SessionStore = SessionRegistry
 
 __all__ = [
-    "Effects",
     "Event",
     "EventDraft",
     "InvalidArgument",
@@ -37,4 +36,5 @@ __all__ = [
     "SessionStack",
     "SessionStore",
     "Snapshot",
+    "World",
 ]

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.session.effects import rfc3339
+from harnpy.world.clock import rfc3339
 
 if TYPE_CHECKING:
-    from harnpy.session.effects import Effects
+    from harnpy.world.world import World
 
 SESSION_CREATED = "session_created"
 MESSAGE_ADDED = "message_added"
@@ -68,11 +68,11 @@ class Origin:
     ``parent`` is the origin of the session that this one was forked from.
     """
 
-    __slots__ = ("_copies", "depth", "effects", "id", "parent")
+    __slots__ = ("_copies", "depth", "id", "parent", "world")
 
-    def __init__(self, id: str, effects: Effects, parent: Origin | None = None) -> None:
+    def __init__(self, id: str, world: World, parent: Origin | None = None) -> None:
         self.id = id
-        self.effects = effects
+        self.world = world
         self.parent = parent
         self.depth: int = 0 if parent is None else parent.depth + 1
         self._copies: dict[int, Event] = {}
@@ -124,7 +124,7 @@ class Event:
         try:
             return self._id
         except AttributeError:
-            self._id = self.owner.effects.new_id()
+            self._id = self.owner.world.ids.new()
             return self._id
 
     @property

@@ -15,16 +15,17 @@ from harnpy.session.resize.engine import merged_summary
 from harnpy.session.transcript import message_event, plain_message, transcript
 from harnpy.session.verbs.loop_access import follow, followed, notify_overtaken, unfollow
 from harnpy.session.window import lifecycle_value
+from harnpy.text.display import display
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from harnpy.reading.dicts import Dict
-    from harnpy.session.effects import Effects
     from harnpy.session.log import Session
     from harnpy.session.residents import Residents
     from harnpy.session.resize.policy import Compaction
     from harnpy.session.window import Window
+    from harnpy.world.world import World
 
 
 #: What the log calls a loop that has no name.
@@ -38,9 +39,9 @@ _SKILLS = "settings.active_skills"
 class Conversation:
     """The messages of a loop without a session. ``summary`` is that of earlier compactions."""
 
-    def __init__(self, id: str, effects: Effects) -> None:
+    def __init__(self, id: str, world: World) -> None:
         self.id = id
-        self.effects = effects
+        self.world = world
         self.messages: list[Dict] = []
         self.summary: str | None = None
         #: Asks the loop's own model, for compactions of the session while the loop runs.
@@ -110,7 +111,7 @@ class Conversation:
     def transcript(self, state: str) -> Dict:
         """Return the loop's result: these messages, their events, and this run's lifecycle events."""
         messages = [plain for plain in map(plain_message, self.messages) if plain is not None]
-        new_id, show = self.effects.new_id, self.effects.show
+        new_id, show = self.world.ids.new, display
         events = [message_event(message, new_id(), show) for message in messages]
         return self._transcript(messages, events, state)
 
@@ -119,14 +120,14 @@ class Conversation:
         return transcript(self.id, messages, events, [], summary=self.summary, state=state)
 
     def _lifecycle_events(self) -> list[Dict]:
-        return [{"id": self.effects.new_id(), **event} for event in self._lifecycle]
+        return [{"id": self.world.ids.new(), **event} for event in self._lifecycle]
 
 
 class SessionConversation(Conversation):
     """The conversation of a loop that runs on a session."""
 
     def __init__(self, id: str, sessions: Residents) -> None:
-        super().__init__(id, sessions.effects)
+        super().__init__(id, sessions.world)
         self._sessions = sessions
         self._turn: Event | None = None
         self._pending: list[EventDraft] = []
@@ -274,7 +275,7 @@ class SessionConversation(Conversation):
 
     def _lifecycle_events(self) -> list[Dict]:
         waiting = [draft.data for draft in self._pending if draft.type == kinds.TRANSCRIPT_EVENT]
-        unstored = [{"id": self.effects.new_id(), **event} for event in waiting]
+        unstored = [{"id": self.world.ids.new(), **event} for event in waiting]
         return [lifecycle_value(event) for event in self._noted] + unstored
 
     def _in_step(self, session: Session) -> bool:
@@ -308,7 +309,7 @@ class SessionConversation(Conversation):
             if written:
                 return written.pop()
             if message is self._opening:
-                return Summary(session.origin, message, [], self.effects.now())
+                return Summary(session.origin, message, [], self.world.clock.now())
             return session.record(kinds.MESSAGE_ADDED, message, self._turn)
 
         wanted = [entry_of(message) for message in self.messages + self._arrived]

@@ -12,13 +12,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from harnpy.session import events as kinds
-from harnpy.session.effects import Effects
 from harnpy.session.errors import SessionNotFound
 from harnpy.session.log import Session
 from harnpy.session.sink import VARIABLE, EventSink
 from harnpy.session.stack import SessionStack
 from harnpy.session.transcript import lifecycle_event
 from harnpy.storage.memory import MemoryBackend
+from harnpy.world.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -62,11 +62,11 @@ class Residents:
         self,
         cap: int = 128,
         *,
-        effects: Effects | None = None,
+        world: World | None = None,
         stack: Callable[[], SessionStack] | None = None,
     ) -> None:
         """``stack`` returns the running task's stack; without it there is one for all tasks."""
-        self.effects = effects or Effects()
+        self.world = world or World()
         self.set_cap(cap)
         only = SessionStack()
         self._stack = stack or (lambda: only)
@@ -172,7 +172,7 @@ class Residents:
             try:
                 callback(event)
             except Exception as error:
-                self.effects.warn("agent.subscriber", str(error))
+                self.world.warn("agent.subscriber", str(error))
 
     def report(self, id: str, event: Dict) -> Resident | None:
         """Send an agent event to the host only: observers and the session's sink. Return the resident."""
@@ -188,14 +188,14 @@ class Residents:
     def open_resident(self, id: str | None) -> Resident:
         """Return the session, created if need be, as the most recently used; None mints an id."""
         if id is None:
-            id = self.effects.new_id()
+            id = self.world.ids.new()
         resident = self.by_id.get(id)
         if resident is None:
             self.make_room(id)
             resident = self.by_id.get(id)  # an eviction subscriber may have opened it
         if resident is None:
             self.backend.delete(id)  # a fork that is under way
-            return self.admit(Session.create(id, self.backend, self.effects))
+            return self.admit(Session.create(id, self.backend, self.world))
         self.touch(id)
         return resident
 
@@ -257,8 +257,8 @@ class Residents:
     def _sink_for(self, id: str) -> EventSink | None:
         """Return the file for a new session's agent events; None unless a directory is set for them."""
         if self._sink_directory is None:
-            self._sink_directory = self.effects.env(VARIABLE) or ""
-        return EventSink(self._sink_directory, id, self.effects) if self._sink_directory else None
+            self._sink_directory = self.world.environment.get(VARIABLE) or ""
+        return EventSink(self._sink_directory, id, self.world) if self._sink_directory else None
 
     def _settle_children(self, resident: Resident) -> None:
         """Give each fork its own share of the past, so that the session's log can be freed."""

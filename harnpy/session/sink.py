@@ -9,8 +9,10 @@ from __future__ import annotations
 import os.path
 from typing import TYPE_CHECKING, Any
 
+from harnpy.text.json.writer import to_json
+
 if TYPE_CHECKING:
-    from harnpy.session.effects import Effects
+    from harnpy.world.world import World
 
 VARIABLE = "HARN_EVENT_LOG_DIR"
 SIZE_LIMIT = 100 * 1024 * 1024
@@ -19,12 +21,12 @@ SIZE_LIMIT = 100 * 1024 * 1024
 class EventSink:
     """One session's file, continued in a new one whenever it has grown to ``SIZE_LIMIT`` bytes."""
 
-    def __init__(self, directory: str, session_id: str, effects: Effects) -> None:
+    def __init__(self, directory: str, session_id: str, world: World) -> None:
         from urllib.parse import quote
 
         # Any text is an id; percent-encoding keeps files distinct and inside the directory.
         self._stem = os.path.join(directory, f"event_log-{quote(session_id, '', errors='surrogatepass')}")
-        self._effects = effects
+        self._world = world
         self._index = 0
         self._part = 0
         self._size = 0
@@ -35,9 +37,9 @@ class EventSink:
         """Add an event's line."""
         if self._broken:
             return
-        now = round(self._effects.now() * 1000)
+        now = round(self._world.clock.now() * 1000)
         row = {**event, "index": self._index, "emitted_at_ms": now, "frame_depth": None}
-        line = self._effects.to_json(row) + "\n"
+        line = to_json(row) + "\n"
         self._index += 1
         if self._size >= SIZE_LIMIT:
             self._part, self._size = self._part + 1, 0
@@ -47,8 +49,8 @@ class EventSink:
     def _put(self, text: str, append: bool) -> None:
         suffix = f"-{self._part:06d}" if self._part else ""
         try:
-            self._effects.write_text(f"{self._stem}{suffix}.jsonl", text, append)
+            self._world.files.write_text(f"{self._stem}{suffix}.jsonl", text, append)
         except OSError as error:
             self._broken = True
-            self._effects.warn("agent.event_log", f"{self._stem}: {error.strerror}")
+            self._world.warn("agent.event_log", f"{self._stem}: {error.strerror}")
         self._size += len(text.encode("utf-8", "surrogatepass"))

@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from harnpy.reading.dicts import detached
-from harnpy.session.effects import rfc3339
 from harnpy.session.verbs.anchors import DEFAULT_POLICY
+from harnpy.world.clock import rfc3339
 
 if TYPE_CHECKING:
     from harnpy.session.views import View

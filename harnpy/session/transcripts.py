@@ -19,25 +19,26 @@ from harnpy.session.transcript import (
     message_event,
     transcript,
 )
+from harnpy.text.display import display
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harnpy.reading.dicts import Dict
-    from harnpy.session.effects import Effects
     from harnpy.session.resize.policy import ResizePolicy
     from harnpy.session.transcript import Show
+    from harnpy.world.world import World
 
 
 class Transcripts:
-    """Makes transcripts. ``effects`` provides ids and displays."""
+    """Makes transcripts. ``world`` provides ids and displays."""
 
-    def __init__(self, effects: Effects) -> None:
-        self._effects = effects
+    def __init__(self, world: World) -> None:
+        self._world = world
 
     def new(self, messages: Sequence[Dict] = (), **extra: Any) -> Dict:
         """Return a transcript with a new id. ``extra``: summary, metadata, state."""
-        return transcript(self._effects.new_id(), list(messages), self._message_events(messages), [], **extra)
+        return transcript(self._world.ids.new(), list(messages), self._message_events(messages), [], **extra)
 
     def with_messages(
         self,
@@ -53,9 +54,9 @@ class Transcripts:
         if keep_events:
             events += [event for event in events_of(former) if event.get("kind") not in MESSAGE_KINDS]
         if note is not None:
-            events.append({"id": self._effects.new_id(), **note})
+            events.append({"id": self._world.ids.new(), **note})
         kept = {"summary": former.get("summary"), "state": former.get("state"), **changes}
-        id = former.get("id") or self._effects.new_id()
+        id = former.get("id") or self._world.ids.new()
         made = transcript(id, list(messages), events, assets_of(former), **kept)
         return {**made, "metadata": former["metadata"]} if "metadata" in former else made
 
@@ -84,13 +85,13 @@ class Transcripts:
 
     def asset(self, value: Any) -> Dict:
         """Return an asset in its full form; anything but a dict is where the asset is stored."""
-        given = value if isinstance(value, dict) else {"storage": {"path": self._effects.show(value)}}
+        given = value if isinstance(value, dict) else {"storage": {"path": display(value)}}
         asset = {**given, "_type": "transcript_asset"}
         for key, default in (("kind", "blob"), ("visibility", "internal")):
             if asset.get(key) is None:
                 asset[key] = default
         if asset.get("id") is None:
-            asset["id"] = self._effects.new_id()
+            asset["id"] = self._world.ids.new()
         return asset
 
     def summarised(self, former: Dict, keep_last: int, summary: str) -> Dict:
@@ -132,7 +133,7 @@ class Transcripts:
         """Return the asset that keeps a transcript as it was before its compaction."""
         return {
             "_type": "transcript_asset",
-            "id": f"compaction-source-{self._effects.new_id()}",
+            "id": f"compaction-source-{self._world.ids.new()}",
             "kind": "compaction_source_transcript",
             "title": "Pre-compaction transcript",
             "visibility": "internal",
@@ -141,7 +142,7 @@ class Transcripts:
         }
 
     def _message_events(self, messages: Sequence[Any]) -> list[Dict]:
-        new_id, show = self._effects.new_id, self._effects.show
+        new_id, show = self._world.ids.new, display
         return [message_event(message, new_id(), show) for message in messages if isinstance(message, dict)]
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from harnpy.session.events import Summary
 from harnpy.session.transcript import message_event, plain_message
 from harnpy.storage.spine import Spine
+from harnpy.text.display import display
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -250,7 +251,7 @@ def _message(entry: Event) -> Message:
 
 def _message_event(entry: Event) -> dict[str, Any]:
     first = entry.first
-    return message_event(entry.payload, first.id, entry.owner.effects.show)
+    return message_event(entry.payload, first.id, display)
 
 
 def _plain_message(entry: Event) -> Message | None:
@@ -263,7 +264,7 @@ def _is_hidden(message: Message) -> bool:
 
 def _plain_event(entry: Event) -> dict[str, Any] | None:
     plain = plain_message(entry.payload)
-    return None if plain is None else message_event(plain, entry.first.id, entry.owner.effects.show)
+    return None if plain is None else message_event(plain, entry.first.id, display)
 
 
 def lifecycle_value(event: Event) -> dict[str, Any]:

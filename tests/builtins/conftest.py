@@ -19,7 +19,7 @@ from harnpy.world.files import RealFiles
 
 
 class FakeWorld:
-    """Effects as plain attributes: what was written, what is there to read, the clock. Files are real."""
+    """A world of plain attributes: what was written, what is there to read, the clock. Files are real."""
 
     cwd, read_text, is_file = RealFiles.cwd, RealFiles.read_text, RealFiles.is_file
 

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harnpy.session import SessionError, SessionRegistry
-from harnpy.session.effects import Effects
 from harnpy.session.loop_conversation import Conversation, SessionConversation
 from harnpy.session.transcript import lifecycle_event
 from harnpy.session.views import replay
+from harnpy.world.world import World
 
 
 def said(text: str) -> dict[str, Any]:
@@ -187,7 +187,7 @@ def test_the_result_shows_this_runs_lifecycle_events_only(store: SessionRegistry
 
 
 def test_an_anonymous_conversation_has_the_same_shape(store: SessionRegistry) -> None:
-    conversation = Conversation("agent_session_1", Effects())
+    conversation = Conversation("agent_session_1", World())
     conversation.begin(None, "text")
     conversation.add(said("a"))
     conversation.note(lifecycle_event("provider_payload"))

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from harnpy.session import (
-    Effects,
     Event,
     EventDraft,
     InvalidArgument,
@@ -22,6 +21,7 @@ from harnpy.session import (
 )
 from harnpy.session.verbs.lifecycle import trim
 from harnpy.session.views import replay
+from tests.worlds import world_with
 
 
 def said(text: str) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def test_ids_and_time_stamps_are_made_when_looked_at() -> None:
         minted.append(f"id-{len(minted)}")
         return minted[-1]
 
-    store = SessionRegistry(effects=Effects(now=lambda: 1767225600.123456, new_id=new_id))
+    store = SessionRegistry(world=world_with(now=lambda: 1767225600.123456, new=new_id))
     store.open("s")
     store.inject("s", said("a"))
     store.fork("s", "t")

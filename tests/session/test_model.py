@@ -18,10 +18,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from harnpy.session import Effects, SessionError, SessionRegistry
+from harnpy.session import SessionError, SessionRegistry
 from harnpy.session.views import replay
 from tests.session.model import Json, Message, Model, ModelSession, Refused, cut_of, parted, result_ids
 from tests.session.shapes import SHAPES
+from tests.worlds import world_with
 
 CWD = "/work/here"
 
@@ -366,7 +367,7 @@ class Sessions(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.clock = 1767225600.0
-        self.store = SessionRegistry(effects=Effects(now=lambda: self.clock, cwd=lambda: CWD))
+        self.store = SessionRegistry(world=world_with(now=lambda: self.clock, cwd=lambda: CWD))
         self.model = Model(lambda: self.clock, CWD)
         self.heard: list[Json] = []
         self.farewells: list[Json] = []

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from harnpy.faults import Interruption
-from harnpy.session import Effects, InvalidArgument, SessionError, SessionRegistry, SessionStack
+from harnpy.session import InvalidArgument, SessionError, SessionRegistry, SessionStack
+from tests.worlds import world_with
 
 USER = {"role": "user", "content": "hi"}
 
@@ -24,7 +25,7 @@ def contents(store: SessionRegistry, id: str) -> list[Any]:
 
 @pytest.fixture
 def store() -> SessionRegistry:
-    store = SessionRegistry(effects=Effects(now=lambda: 1767225600.042, cwd=lambda: "/work"))
+    store = SessionRegistry(world=world_with(now=lambda: 1767225600.042, cwd=lambda: "/work"))
     store.open("s")
     for text in "abc":
         store.inject("s", said(text))
@@ -293,7 +294,7 @@ def test_a_subscriber_may_close_what_is_closing(store: SessionRegistry) -> None:
 
 def test_what_a_subscriber_raises_is_a_warning_and_the_next_one_is_called() -> None:
     warnings: list[tuple[str, str]] = []
-    store = SessionRegistry(effects=Effects(warn=lambda topic, text: warnings.append((topic, text))))
+    store = SessionRegistry(world=world_with(warn=lambda topic, text: warnings.append((topic, text))))
     heard: list[dict[str, Any]] = []
 
     def broken(event: dict[str, Any]) -> None:

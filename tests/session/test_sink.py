@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from harnpy.session import Effects, SessionRegistry
+from harnpy.session import SessionRegistry
 from harnpy.session.sink import SIZE_LIMIT, VARIABLE
+from tests.worlds import world_with
 
 
 class Clock:
@@ -21,8 +22,8 @@ class Clock:
         return self.time
 
 
-def store_in(directory: str | None, **effects: Any) -> SessionRegistry:
-    return SessionRegistry(effects=Effects(Clock(), env={VARIABLE: directory}.get, **effects))
+def store_in(directory: str | None, **methods: Any) -> SessionRegistry:
+    return SessionRegistry(world=world_with(now=Clock(), get={VARIABLE: directory}.get, **methods))
 
 
 def rows(path: Path) -> list[dict[str, Any]]:

@@ -9,9 +9,9 @@ from harnpy.agent.workers.worker import DELEGATED_STAGE
 from harnpy.agent.workers.workers import Workers
 from harnpy.llm.call import Models
 from harnpy.session import SessionStore
-from harnpy.session.effects import Effects
 from harnpy.workflow.execution.execute import execute
 from harnpy.workflow.workers.stage_job import StageJob
+from tests.worlds import world_with
 
 Dict = dict[str, Any]
 
@@ -43,16 +43,16 @@ class Bench:
 
     def __init__(self, cwd: str = "/", **env: str) -> None:
         self.files: dict[str, str] = {}
-        effects = Effects(
+        world = world_with(
             cwd=lambda: cwd,
-            env=env.get,
+            get=env.get,
             read_text=self.files.__getitem__,
             write_text=lambda path, text, **how: self.files.__setitem__(path, text),
             make_directory=lambda path: None,
             rename=lambda path, new: self.files.__setitem__(new, self.files.pop(path)),
         )
         self.models = Models(env={"HARN_LLM_PROVIDER": "mock"}.get)
-        self.runtime = Runtime(self.models, SessionStore(effects=effects))
+        self.runtime = Runtime(self.models, SessionStore(world=world))
         jobs = {DELEGATED_STAGE: lambda worker: StageJob(self.runtime, worker)}
         workers = Workers(self.runtime, AtOnce(), jobs)
         self.runtime.workers = lambda: workers

@@ -8,15 +8,16 @@ from typing import Any
 import pytest
 
 from harnpy.faults import MisuseError
-from harnpy.session.effects import Effects, to_json
+from harnpy.text.json.writer import to_json
 from harnpy.workflow.artifacts.artifact import normalised, read_artifacts
 from harnpy.workflow.artifacts.selection import read_context_policy, render, select, select_adaptive
+from harnpy.world.world import World
 
 Dict = dict[str, Any]
 
 
 def artifact(**fields: Any) -> Dict:
-    return normalised(fields, Effects())
+    return normalised(fields, World())
 
 
 def titles(artifacts: list[Dict]) -> list[Any]:
@@ -81,13 +82,13 @@ def test_tokens_are_a_quarter_of_the_bytes_rounded_up() -> None:
 
 def test_wrong_types_are_named_by_their_place() -> None:
     with pytest.raises(MisuseError) as caught:
-        read_artifacts([{}, {"lineage": [1]}], Effects())
+        read_artifacts([{}, {"lineage": [1]}], World())
     assert caught.value.message == (
         "orchestration parse error at [1].lineage: expected list of strings, got list "
         '| payload={"lineage":[1]}'
     )
     with pytest.raises(MisuseError, match="expected artifact list or nil"):
-        read_artifacts({}, Effects())
+        read_artifacts({}, World())
     with pytest.raises(MisuseError, match="at priority: expected int, got bool"):
         artifact(priority=True)
     assert "extra" not in artifact(extra=1)

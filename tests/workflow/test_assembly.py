@@ -9,9 +9,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.session.effects import Effects
 from harnpy.workflow.artifacts.assembly import assemble
 from harnpy.workflow.artifacts.chunks import split
+from tests.worlds import world_with
 
 Dict = dict[str, Any]
 
@@ -34,7 +34,7 @@ OPTIONS = st.fixed_dictionaries(
 
 
 def assembled(options: Dict) -> Dict:
-    return assemble(options, Effects(now=lambda: 0.0))
+    return assemble(options, world_with(now=lambda: 0.0))
 
 
 @given(OPTIONS)

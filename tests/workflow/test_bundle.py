@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 
 from harnpy.faults import MisuseError
-from harnpy.session.effects import Effects
 from harnpy.workflow.bundle import BundleError, export_run, import_bundle, validate_bundle, without_secrets
 from harnpy.workflow.bundle.bundle_format import sealed
 from harnpy.workflow.bundle.environment_masking import Environment
 from harnpy.workflow.bundle.path_masking import Places
 from harnpy.workflow.bundle.secret_patterns import is_secret_name, mask_secrets
+from tests.worlds import world_with
 
 Dict = dict[str, Any]
 
-EFFECTS = Effects(now=lambda: 1767225600.0, new_id=lambda: "0197b0a0-0000-7000-8000-000000000000")
+WORLD = world_with(now=lambda: 1767225600.0, new=lambda: "0197b0a0-0000-7000-8000-000000000000")
 KEY = "sk-proj-4fTq9LxB72"
 
 
@@ -73,7 +73,7 @@ def run(*stages: Dict, **fields: Any) -> Dict:
 
 
 def export(record: Dict, mode: str = "sanitized", **options: Any) -> Dict:
-    return export_run(record, mode, effects=EFFECTS, **options)
+    return export_run(record, mode, world=WORLD, **options)
 
 
 def entry(bundle: Dict, path: str) -> Dict:

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harnpy.session.effects import Effects
 from harnpy.workflow.artifacts.artifact import normal_kind
 from harnpy.workflow.bundle import export_run, import_bundle, validate_bundle
 from harnpy.workflow.bundle.secret_patterns import mask_secrets
@@ -17,6 +16,7 @@ from harnpy.workflow.bundle.sections import SECTIONS, sections
 from harnpy.workflow.records.plain_json import plain
 from harnpy.workflow.records.record_shapes import RUN
 from harnpy.workflow.shapes import read
+from harnpy.world.world import World
 from tests.workflow.run_records import RUNS, SIDECARS, differences, planted, strings
 
 Dict = dict[str, Any]
@@ -60,7 +60,7 @@ def dumped(value: Any) -> str:
 
 def raw(run: Dict, sidecar: list[Dict]) -> Dict:
     """What a bundle takes from a run, as it is."""
-    known = read(RUN, plain(run, Effects()))
+    known = read(RUN, plain(run, World()))
     for stage in known["stages"]:
         stage["artifacts"] = [{"kind": normal_kind(artifact["kind"])} for artifact in stage["artifacts"]]
     return sections(known, known["replay_fixture"], sidecar)

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.session.effects import Effects
 from harnpy.workflow.graph.normalise import normalise_graph
 from harnpy.workflow.viz.chart import Arrow, Chart, Shape
 from harnpy.workflow.viz.chart_layout import lay_out
@@ -18,6 +17,7 @@ from harnpy.workflow.viz.grid import Size
 from harnpy.workflow.viz.mermaid import mermaid
 from harnpy.workflow.viz.pictures import graph_chart, run_chart
 from harnpy.workflow.viz.svg import svg
+from harnpy.world.world import World
 from tests.workflow.graphs import GRAPHS
 
 Dict = dict[str, Any]
@@ -33,12 +33,12 @@ EDGE = re.compile(r"    n\d+ --")
 
 
 def chart_of(**graph: Any) -> Chart:
-    return graph_chart(normalise_graph(graph, Effects()))
+    return graph_chart(normalise_graph(graph, World()))
 
 
 @given(GRAPHS)
 def test_any_graph_is_drawn(graph: Dict) -> None:
-    normal = normalise_graph(graph, Effects())
+    normal = normalise_graph(graph, World())
     chart = graph_chart(normal)
     lines = mermaid(chart).splitlines()
     assert [line for line in lines if not LINE.fullmatch(line)] == []

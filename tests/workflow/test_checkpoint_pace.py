@@ -11,23 +11,23 @@ import pytest
 
 from harnpy import Vm
 from harnpy.faults import MisuseError
-from harnpy.session.effects import Effects
 from harnpy.workflow.records import record
 from harnpy.workflow.records.record_writer import RunWriter
+from tests.worlds import world_with
 
 Dict = dict[str, Any]
 
 
-class World:
+class Pace:
     """A clock that only moves when a file is written, by a second each time, and chores for idle hours."""
 
     def __init__(self, directory: Path) -> None:
         self.time = 0.0
         self.chores: list[Callable[[], None]] = []
         self.path = directory / "r.json"
-        self.effects = Effects(cwd=lambda: str(directory), now=lambda: self.time, write_text=self.write)
-        self.run = record.new_run("r", self.effects, workflow_id="w", task="t", policy={})
-        self.writer = RunWriter(self.run, "r.json", self.effects, self.chores.append)
+        self.world = world_with(cwd=lambda: str(directory), now=lambda: self.time, write_text=self.write)
+        self.run = record.new_run("r", self.world, workflow_id="w", task="t", policy={})
+        self.writer = RunWriter(self.run, "r.json", self.world, self.chores.append)
         self.full = False
 
     def write(self, path: str, text: str, append: bool = False, durable: bool = False) -> None:
@@ -44,11 +44,11 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path)
+def world(tmp_path: Path) -> Pace:
+    return Pace(tmp_path)
 
 
-def test_a_small_record_is_written_at_every_checkpoint(world: World) -> None:
+def test_a_small_record_is_written_at_every_checkpoint(world: Pace) -> None:
     for number in range(1, 20):
         world.grow(10)
         world.writer.checkpoint()
@@ -56,7 +56,7 @@ def test_a_small_record_is_written_at_every_checkpoint(world: World) -> None:
     assert not world.chores
 
 
-def test_a_large_record_waits_until_the_program_is_idle(world: World) -> None:
+def test_a_large_record_waits_until_the_program_is_idle(world: Pace) -> None:
     world.grow(2_000_000)
     world.writer.checkpoint()
     for _ in range(3):
@@ -68,7 +68,7 @@ def test_a_large_record_waits_until_the_program_is_idle(world: World) -> None:
     assert world.stages_on_disk() == 4
 
 
-def test_a_large_record_takes_a_share_of_the_time(world: World) -> None:
+def test_a_large_record_takes_a_share_of_the_time(world: Pace) -> None:
     world.grow(2_000_000)
     world.writer.checkpoint()
     for _ in range(1000):
@@ -79,7 +79,7 @@ def test_a_large_record_takes_a_share_of_the_time(world: World) -> None:
     assert world.stages_on_disk() > 950
 
 
-def test_what_was_put_off_is_written_once_at_the_end(world: World) -> None:
+def test_what_was_put_off_is_written_once_at_the_end(world: Pace) -> None:
     world.grow(2_000_000)
     world.writer.checkpoint()
     world.grow(10)
@@ -92,7 +92,7 @@ def test_what_was_put_off_is_written_once_at_the_end(world: World) -> None:
     assert world.time == written
 
 
-def test_a_full_disk_is_met_by_the_run_and_not_in_passing(world: World) -> None:
+def test_a_full_disk_is_met_by_the_run_and_not_in_passing(world: Pace) -> None:
     world.grow(2_000_000)
     world.writer.checkpoint()
     world.grow(10)

@@ -13,26 +13,26 @@ from hypothesis import strategies as st
 from harnpy.agent.rules.approval import ApprovalPolicy
 from harnpy.agent.rules.policy import Policy, PolicyError
 from harnpy.faults import MisuseError
-from harnpy.session.effects import Effects
 from harnpy.workflow.graph import editing, graph_shapes
 from harnpy.workflow.graph.normalise import normalise_graph
 from harnpy.workflow.graph.policies import BUILT_IN, stage_approval, stage_policy, with_granted_tools
 from harnpy.workflow.graph.validate import validate
+from harnpy.world.world import World
 from tests.workflow.graphs import GRAPHS
 
 Dict = dict[str, Any]
-EFFECTS = Effects()
+WORLD = World()
 
 
 @given(GRAPHS)
 def test_the_normal_form_is_its_own(graph: Dict) -> None:
-    normal = normalise_graph(graph, EFFECTS)
-    assert normalise_graph(normal, EFFECTS) == normal
+    normal = normalise_graph(graph, WORLD)
+    assert normalise_graph(normal, WORLD) == normal
 
 
 @given(GRAPHS)
 def test_every_key_is_there(graph: Dict) -> None:
-    normal = normalise_graph(graph, EFFECTS)
+    normal = normalise_graph(graph, WORLD)
     assert set(normal) == set(graph_shapes.GRAPH.fields)
     for node in normal["nodes"].values():
         assert set(node) >= set(graph_shapes.NODE.fields)
@@ -43,19 +43,19 @@ def test_every_key_is_there(graph: Dict) -> None:
 @given(GRAPHS)
 def test_reading_changes_nothing(graph: Dict) -> None:
     before = deepcopy(graph)
-    validate(normalise_graph(graph, EFFECTS))
+    validate(normalise_graph(graph, WORLD))
     assert graph == before
 
 
 def test_graphs_share_no_defaults() -> None:
     """What a Python caller does to one graph must not show in the next."""
-    normalise_graph({"nodes": {"a": {}}}, EFFECTS)["nodes"]["a"]["capability_policy"]["tools"].append("x")
-    assert normalise_graph({"nodes": {"a": {}}}, EFFECTS)["nodes"]["a"]["capability_policy"]["tools"] == []
+    normalise_graph({"nodes": {"a": {}}}, WORLD)["nodes"]["a"]["capability_policy"]["tools"].append("x")
+    assert normalise_graph({"nodes": {"a": {}}}, WORLD)["nodes"]["a"]["capability_policy"]["tools"] == []
 
 
 @given(GRAPHS)
 def test_validation_finds_nodes_that_are_reachable(graph: Dict) -> None:
-    normal = normalise_graph(graph, EFFECTS)
+    normal = normalise_graph(graph, WORLD)
     found = validate(normal)
     assert found["valid"] == (not found["errors"])
     assert normal["entry"] in found["reachable_nodes"]
@@ -65,25 +65,25 @@ def test_validation_finds_nodes_that_are_reachable(graph: Dict) -> None:
 
 
 EDITS: list[Callable[[Dict], Dict]] = [
-    lambda graph: editing.clone(graph, EFFECTS),
-    lambda graph: editing.insert_node(graph, {"kind": "fork"}, {"from": "a", "to": "b"}, EFFECTS),
-    lambda graph: editing.replace_node(graph, "a", {"system": "new"}, EFFECTS),
-    lambda graph: editing.rewire(graph, "a", "b", "failed", EFFECTS),
+    lambda graph: editing.clone(graph, WORLD),
+    lambda graph: editing.insert_node(graph, {"kind": "fork"}, {"from": "a", "to": "b"}, WORLD),
+    lambda graph: editing.replace_node(graph, "a", {"system": "new"}, WORLD),
+    lambda graph: editing.rewire(graph, "a", "b", "failed", WORLD),
     lambda graph: editing.set_policy(
-        graph, next(iter(graph["nodes"])), "model_policy", {"model": "m"}, EFFECTS
+        graph, next(iter(graph["nodes"])), "model_policy", {"model": "m"}, WORLD
     ),
-    lambda graph: editing.set_output_visibility(graph, next(iter(graph["nodes"])), "public", EFFECTS),
+    lambda graph: editing.set_output_visibility(graph, next(iter(graph["nodes"])), "public", WORLD),
 ]
 
 
 @given(GRAPHS, st.sampled_from(EDITS))
 def test_an_edit_changes_nothing_but_its_result(given_graph: Dict, edit: Callable[[Dict], Dict]) -> None:
-    graph = normalise_graph({**given_graph, "nodes": {"a": {}, **given_graph["nodes"]}}, EFFECTS)
+    graph = normalise_graph({**given_graph, "nodes": {"a": {}, **given_graph["nodes"]}}, WORLD)
     before = deepcopy(graph)
     edited = edit(graph)
     assert graph == before
     assert edited["audit_log"][:-1] == graph["audit_log"]
-    assert normalise_graph(edited, EFFECTS) == edited
+    assert normalise_graph(edited, WORLD) == edited
 
 
 # What a stage may do.
@@ -95,7 +95,7 @@ def tool(name: str, **policy: Any) -> Dict:
 
 
 def graph(policy: Any = None, **node: Any) -> tuple[Dict, Dict]:
-    normal = normalise_graph({"capability_policy": policy, "nodes": {"n": node}}, EFFECTS)
+    normal = normalise_graph({"capability_policy": policy, "nodes": {"n": node}}, WORLD)
     return normal, normal["nodes"]["n"]
 
 
@@ -166,7 +166,7 @@ def approval(
     outer: ApprovalPolicy | None, of_graph: Any = None, of_node: Any = None
 ) -> ApprovalPolicy | None:
     normal = normalise_graph(
-        {"approval_policy": of_graph, "nodes": {"n": {"approval_policy": of_node}}}, EFFECTS
+        {"approval_policy": of_graph, "nodes": {"n": {"approval_policy": of_node}}}, WORLD
     )
     return stage_approval(outer, normal, normal["nodes"]["n"])
 

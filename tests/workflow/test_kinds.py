@@ -10,24 +10,25 @@ from harnpy.agent.runtime import Finished, Runtime
 from harnpy.faults import MisuseError
 from harnpy.llm.call import Models
 from harnpy.session import SessionStore
-from harnpy.session.effects import Effects
 from harnpy.workflow.artifacts.artifact import normalised
 from harnpy.workflow.graph.normalise import normalise_node
 from harnpy.workflow.stages.loop_options import loop_options
 from harnpy.workflow.stages.stage_kinds import run
 from harnpy.workflow.stages.stage_session import StageSession
 from harnpy.workflow.stages.work import Ended, Work
+from harnpy.world.world import World
+from tests.worlds import world_with
 
 Dict = dict[str, Any]
 ENV = {"HARN_LLM_PROVIDER": "mock"}.get
 
 
 def a_runtime(**parts: Any) -> Runtime:
-    return Runtime(Models(env=ENV), SessionStore(effects=Effects(env=ENV)), **parts)
+    return Runtime(Models(env=ENV), SessionStore(world=world_with(get=ENV)), **parts)
 
 
 def do(runtime: Runtime, node: Dict, texts: tuple[str, ...] = (), **work: Any) -> Ended:
-    artifacts = [normalised({"text": text}, Effects()) for text in texts]
+    artifacts = [normalised({"text": text}, World()) for text in texts]
     given = {"execution": None, "session": StageSession("s", given=False), **work}
     return run(
         Work(
@@ -58,7 +59,7 @@ def test_mistakes_of_ours_are_no_failures_of_branches() -> None:
         raise AssertionError
 
     runtime = a_runtime()
-    runtime.sessions.effects.new_id = lambda: broken({})
+    runtime.sessions.world.ids.new = lambda: broken({})
     with pytest.raises(AssertionError):
         do(runtime, {"kind": "map", "map_policy": {"items": ["x"]}})
 

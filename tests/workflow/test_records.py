@@ -15,12 +15,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harnpy.faults import MisuseError
-from harnpy.session.effects import Effects
 from harnpy.workflow.artifacts.artifact import normalised as artifact
 from harnpy.workflow.records import record, record_files, record_writer
 from harnpy.workflow.records.plain_json import plain, pretty
 from harnpy.workflow.records.record_diff import diff
 from harnpy.workflow.records.record_writer import RunWriter
+from harnpy.world.world import World
+from tests.worlds import world_with
 
 Dict = dict[str, Any]
 REFUSED = "failed to parse run record: run_record parse error"
@@ -28,20 +29,18 @@ HANDOFF = {"source_persona": "a", "target_persona_or_human": "b", "task": "t", "
 
 
 @pytest.fixture
-def effects(tmp_path: Path) -> Effects:
-    return Effects(cwd=lambda: str(tmp_path), env={}.get)
+def world(tmp_path: Path) -> World:
+    return world_with(cwd=lambda: str(tmp_path), get={}.get)
 
 
-def new_run(effects: Effects) -> Dict:
-    return record.new_run(
-        "r", effects, workflow_id="w", task="é\n\x7f\u2028 \U0001f600", policy={"tools": []}
-    )
+def new_run(world: World) -> Dict:
+    return record.new_run("r", world, workflow_id="w", task="é\n\x7f\u2028 \U0001f600", policy={"tools": []})
 
 
-def add_stage(run: Dict, number: int, effects: Effects, **metadata: Any) -> None:
+def add_stage(run: Dict, number: int, world: World, **metadata: Any) -> None:
     """What an executor adds after a stage."""
     transcript = {"id": f"t{number}", "messages": [{"role": "user", "content": "x" * 50}], "events": []}
-    made = artifact({"kind": "plan", "text": "hi", "data": {"trace": {"llm_calls": 1, "x": 0.5}}}, effects)
+    made = artifact({"kind": "plan", "text": "hi", "data": {"trace": {"llm_calls": 1, "x": 0.5}}}, world)
     stage = record.new_stage(
         id=f"s{number}", node_id=f"n{number}", kind="stage", status="completed", outcome="success",
         transcript=transcript, artifacts=[made], verification={"ok": True}, metadata=metadata,
@@ -51,44 +50,42 @@ def add_stage(run: Dict, number: int, effects: Effects, **metadata: Any) -> None
     run["artifacts"].append(made)
     run["transcript"] = transcript
     run["transitions"].append(
-        record.new_transition(effects, from_stage_id=f"s{number}", to_node_id=f"n{number + 1}")
+        record.new_transition(world, from_stage_id=f"s{number}", to_node_id=f"n{number + 1}")
     )
-    run["checkpoints"].append(record.new_checkpoint(effects, reason=record.STAGE_COMPLETE))
+    run["checkpoints"].append(record.new_checkpoint(world, reason=record.STAGE_COMPLETE))
 
 
-def test_the_writers_text_is_that_of_the_record_and_of_saving_it(effects: Effects, tmp_path: Path) -> None:
-    run = new_run(effects)
-    out = RunWriter(run, "runs/r.json", effects)
+def test_the_writers_text_is_that_of_the_record_and_of_saving_it(world: World, tmp_path: Path) -> None:
+    run = new_run(world)
+    out = RunWriter(run, "runs/r.json", world)
     for number in range(5):
-        add_stage(run, number, effects, worker={"id": f"w{number}", "name": "helper", "status": "completed"})
+        add_stage(run, number, world, worker={"id": f"w{number}", "name": "helper", "status": "completed"})
         if number == 2:
-            run["artifacts"].append(artifact({"kind": "handoff", "data": HANDOFF}, effects))
+            run["artifacts"].append(artifact({"kind": "handoff", "data": HANDOFF}, world))
         out.save()
         text = (tmp_path / "runs/r.json").read_text(encoding="utf-8")
         assert text == pretty(run)
-        assert record_files.load("runs/r.json", effects) == run
+        assert record_files.load("runs/r.json", world) == run
     run["status"], run["finished_at"] = "completed", "later"
-    run["replay_fixture"] = record.fixture_of(run, effects)
+    run["replay_fixture"] = record.fixture_of(run, world)
     out.save()
     text = (tmp_path / "runs/r.json").read_text(encoding="utf-8")
-    record_files.save(record_files.load("runs/r.json", effects), effects, "runs/r.json")
+    record_files.save(record_files.load("runs/r.json", world), world, "runs/r.json")
     assert (tmp_path / "runs/r.json").read_text(encoding="utf-8") == text
 
 
-def test_memory_file_and_copy_are_identical(effects: Effects) -> None:
-    run = new_run(effects)
-    out = RunWriter(run, "r.json", effects)
-    add_stage(run, 1, effects, worker={"id": "w", "child_run_path": "c.json"})
+def test_memory_file_and_copy_are_identical(world: World) -> None:
+    run = new_run(world)
+    out = RunWriter(run, "r.json", world)
+    add_stage(run, 1, world, worker={"id": "w", "child_run_path": "c.json"})
     out.save()
-    loaded = record_files.load("r.json", effects)
-    copied = record_files.save(loaded, effects, "else/where.json")
+    loaded = record_files.load("r.json", world)
+    copied = record_files.save(loaded, world, "else/where.json")
     for left, right in ((run, loaded), (loaded, copied), (run, copied)):
-        assert diff(left, right, effects)["identical"]
+        assert diff(left, right, world)["identical"]
 
 
-def test_a_save_makes_the_texts_of_what_is_new_only(
-    effects: Effects, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_save_makes_the_texts_of_what_is_new_only(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
 
     def counted(value: Any) -> str:
@@ -97,31 +94,29 @@ def test_a_save_makes_the_texts_of_what_is_new_only(
         return text
 
     monkeypatch.setattr(record_writer, "pretty", counted)
-    run = new_run(effects)
-    out = RunWriter(run, "r.json", effects)
+    run = new_run(world)
+    out = RunWriter(run, "r.json", world)
     for number in range(100, 300):
-        add_stage(run, number, effects)
+        add_stage(run, number, world)
         made.append(0)
         out.save()
     assert made[199] == made[19] == made[5]
 
 
-def test_functions_and_what_json_has_no_word_for_are_left_out(effects: Effects) -> None:
-    run = new_run(effects)
-    out = RunWriter(run, "r.json", effects)
-    add_stage(
-        run, 1, effects, model_policy={"post_turn_callback": print, "nan": float("nan")}, list=[print, 1]
-    )
+def test_functions_and_what_json_has_no_word_for_are_left_out(world: World) -> None:
+    run = new_run(world)
+    out = RunWriter(run, "r.json", world)
+    add_stage(run, 1, world, model_policy={"post_turn_callback": print, "nan": float("nan")}, list=[print, 1])
     out.save()
     assert run["stages"][0]["metadata"] == {"model_policy": {"nan": None}, "list": [1]}
-    assert record_files.load("r.json", effects) == run
+    assert record_files.load("r.json", world) == run
 
 
-def test_lists_keep_their_identity_so_that_an_executor_may_hold_them(effects: Effects) -> None:
-    run = new_run(effects)
+def test_lists_keep_their_identity_so_that_an_executor_may_hold_them(world: World) -> None:
+    run = new_run(world)
     lists = {key: value for key, value in run.items() if isinstance(value, list)}
-    add_stage(run, 1, effects)
-    RunWriter(run, "r.json", effects).save()
+    add_stage(run, 1, world)
+    RunWriter(run, "r.json", world).save()
     assert all(run[key] is lists[key] for key in ("stages", "artifacts", "transitions", "checkpoints"))
 
 
@@ -152,43 +147,43 @@ RUNS = st.fixed_dictionaries(
 
 @given(RUNS)
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
-def test_any_record_comes_back_from_its_file_as_it_was(effects: Effects, run: Dict) -> None:
-    saved = record_files.save(run, effects, "r.json")
-    loaded = record_files.load("r.json", effects)
+def test_any_record_comes_back_from_its_file_as_it_was(world: World, run: Dict) -> None:
+    saved = record_files.save(run, world, "r.json")
+    loaded = record_files.load("r.json", world)
     assert loaded == saved
-    assert record.normalised(saved, effects) == saved
-    assert diff(saved, loaded, effects)["identical"]
-    out = RunWriter(loaded, "r.json", effects)
+    assert record.normalised(saved, world) == saved
+    assert diff(saved, loaded, world)["identical"]
+    out = RunWriter(loaded, "r.json", world)
     out.save()
-    assert effects.read_text(os.path.join(effects.cwd(), "r.json")) == pretty(saved)
+    assert world.files.read_text(os.path.join(world.files.cwd(), "r.json")) == pretty(saved)
 
 
 @given(JSON)
 def test_what_is_plain_already_stays_the_same_object(value: Any) -> None:
-    assert plain(value, Effects()) is value
+    assert plain(value, World()) is value
 
 
 CRASH = """
 import os, signal, sys
-from harnpy.session.effects import Effects
+from tests.worlds import world_with
 from harnpy.workflow.records import record_files
 
 def crash(old, new):
     os.kill(os.getpid(), signal.SIGKILL)
 
-record_files.save({"id": "new", "task": "x" * 100_000}, Effects(rename=crash), sys.argv[1])
+record_files.save({"id": "new", "task": "x" * 100_000}, world_with(rename=crash), sys.argv[1])
 """
 
 
-def test_a_crash_before_the_rename_leaves_the_former_file(effects: Effects, tmp_path: Path) -> None:
+def test_a_crash_before_the_rename_leaves_the_former_file(world: World, tmp_path: Path) -> None:
     path = tmp_path / "r.json"
-    record_files.save({"id": "old"}, effects, str(path))
+    record_files.save({"id": "old"}, world, str(path))
     done = subprocess.run([sys.executable, "-c", CRASH, str(path)], check=False)
     assert done.returncode == -signal.SIGKILL
     assert (tmp_path / "r.json.tmp").exists()
-    assert record_files.load(str(path), effects)["id"] == "old"
-    record_files.save({"id": "newest"}, effects, str(path))
-    assert record_files.load(str(path), effects)["id"] == "newest"
+    assert record_files.load(str(path), world)["id"] == "old"
+    record_files.save({"id": "newest"}, world, str(path))
+    assert record_files.load(str(path), world)["id"] == "newest"
     assert not (tmp_path / "r.json.tmp").exists()
 
 
@@ -199,7 +194,7 @@ def test_what_was_saved_is_on_the_disk(tmp_path: Path) -> None:
         written.append(durable)
         Path(path).write_text(text, encoding="utf-8")
 
-    record_files.save({}, Effects(cwd=lambda: str(tmp_path), write_text=write_text), "r.json")
+    record_files.save({}, world_with(cwd=lambda: str(tmp_path), write_text=write_text), "r.json")
     assert written == [True]
 
 
@@ -214,18 +209,18 @@ def test_the_temporary_file_lies_beside_the_record(path: str, temporary: str, tm
         renamed.append((old, new))
         os.replace(old, new)
 
-    record_files.save({}, Effects(cwd=lambda: str(tmp_path), rename=rename), path)
+    record_files.save({}, world_with(cwd=lambda: str(tmp_path), rename=rename), path)
     assert renamed == [(str(tmp_path / temporary), str(tmp_path / path))]
 
 
-def test_a_record_that_was_cut_off_anywhere_is_refused(effects: Effects, tmp_path: Path) -> None:
-    run = new_run(effects)
-    add_stage(run, 1, effects)
-    text = pretty(record_files.save(run, effects, "r.json")).encode()
+def test_a_record_that_was_cut_off_anywhere_is_refused(world: World, tmp_path: Path) -> None:
+    run = new_run(world)
+    add_stage(run, 1, world)
+    text = pretty(record_files.save(run, world, "r.json")).encode()
     for length in range(0, len(text), 37):
         (tmp_path / "r.json").write_bytes(text[:length])
         with pytest.raises(MisuseError, match=r"^failed to (parse|read) run record: "):
-            record_files.load("r.json", effects)
+            record_files.load("r.json", world)
 
 
 @pytest.mark.parametrize(
@@ -236,10 +231,10 @@ def test_a_record_that_was_cut_off_anywhere_is_refused(effects: Effects, tmp_pat
         (b'{"stages": [null]}', f"{REFUSED} at stages[0]: expected dict, got nil | payload=null"),
     ],
 )
-def test_a_corrupt_file_is_refused(content: bytes, message: str, effects: Effects, tmp_path: Path) -> None:
+def test_a_corrupt_file_is_refused(content: bytes, message: str, world: World, tmp_path: Path) -> None:
     (tmp_path / "r.json").write_bytes(content)
     with pytest.raises(MisuseError) as refused:
-        record_files.load("r.json", effects)
+        record_files.load("r.json", world)
     assert refused.value.message == message
 
 
@@ -248,13 +243,12 @@ def test_a_corrupt_file_is_refused(content: bytes, message: str, effects: Effect
     [({}, ".harn-runs"), ({"HARN_RUN_DIR": " "}, ".harn-runs"), ({"HARN_RUN_DIR": "my/runs"}, "my/runs")],
 )
 def test_the_run_directory_is_below_the_working_directory(env: Dict, directory: str) -> None:
-    assert record_files.run_directory(Effects(cwd=lambda: "/here", env=env.get)) == f"/here/{directory}"
+    assert record_files.run_directory(world_with(cwd=lambda: "/here", get=env.get)) == f"/here/{directory}"
 
 
 def test_an_absolute_run_directory_is_taken_as_it_is() -> None:
-    assert (
-        record_files.run_directory(Effects(cwd=lambda: "/here", env={"HARN_RUN_DIR": "/runs"}.get)) == "/runs"
-    )
+    world = world_with(cwd=lambda: "/here", get={"HARN_RUN_DIR": "/runs"}.get)
+    assert record_files.run_directory(world) == "/runs"
 
 
 @pytest.mark.parametrize("make", [record.new_stage, record.new_attempt])

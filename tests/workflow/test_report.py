@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harnpy.session.effects import Effects
 from harnpy.workflow.records.record import read_run
 from harnpy.workflow.records.record_diff import diff
 from harnpy.workflow.records.record_shapes import RUN
 from harnpy.workflow.report import figures, html_diff, html_evaluation, html_report
 from harnpy.workflow.report.markup import Markup, element, text
 from harnpy.workflow.shapes import read
+from harnpy.world.world import World
 from tests.workflow.run_records import RUNS, planted
 
 Dict = dict[str, Any]
@@ -253,7 +253,7 @@ def test_hostile_text_stays_text_and_secrets_stay_home(record: Dict, secret: str
 @given(left=RUNS, right=RUNS)
 def test_any_two_runs_are_compared(left: Dict, right: Dict) -> None:
     left, right = (read(RUN, planted(one, HOSTILE)) for one in (left, right))
-    found = diff(left, right, Effects())
+    found = diff(left, right, World())
     outline = sound(html_diff(left, right, found))
     assert ("= identical" if found["identical"] else "≠ different").split()[1] in outline.text
 
@@ -261,14 +261,14 @@ def test_any_two_runs_are_compared(left: Dict, right: Dict) -> None:
 def test_a_diff_tells_what_changed() -> None:
     left = read(RUN, run(id="one", stages=[stage("a", visible_text="first"), stage("b")]))
     right = read(RUN, run(id="two", stages=[stage("a", visible_text="second", outcome="stuck")]))
-    said = sound(html_diff(left, right, diff(left, right, Effects()))).text
+    said = sound(html_diff(left, right, diff(left, right, World()))).text
     for part in ("≠ different", "one", "two", "outcome: success -> stuck", "first", "second", "− removed"):
         assert part in said
 
 
 def test_identical_runs() -> None:
-    record = read_run(FULL, Effects())
-    said = sound(html_diff(record, record, diff(record, record, Effects()))).text
+    record = read_run(FULL, World())
+    said = sound(html_diff(record, record, diff(record, record, World()))).text
     assert "✓ identical" in said
     assert "The same stages" in said
 

@@ -7,13 +7,13 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.session.effects import Effects
 from harnpy.workflow.artifacts.artifact import normalised
 from harnpy.workflow.artifacts.selection import read_context_policy, select, select_adaptive
+from tests.worlds import world_with
 
 Dict = dict[str, Any]
 
-EFFECTS = Effects(now=lambda: 0.0)
+WORLD = world_with(now=lambda: 0.0)
 KINDS = st.sampled_from(["plan", "diff", "note"])
 STAGES = st.sampled_from(["s1", "s2"])
 PATHS = st.lists(st.sampled_from(["a", "b"]), max_size=2)
@@ -32,7 +32,7 @@ ARTIFACTS = st.lists(
         },
     ),
     max_size=8,
-).map(lambda given: [normalised({**each, "id": f"a{n}"}, EFFECTS) for n, each in enumerate(given)])
+).map(lambda given: [normalised({**each, "id": f"a{n}"}, WORLD) for n, each in enumerate(given)])
 POLICIES = st.fixed_dictionaries(
     {},
     optional={

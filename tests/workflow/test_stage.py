@@ -10,9 +10,9 @@ from harnpy.agent.runtime import Runtime
 from harnpy.faults import MisuseError
 from harnpy.llm.call import Models
 from harnpy.session import SessionStore
-from harnpy.session.effects import Effects
 from harnpy.workflow.stages.stage import Stage, StageResult, read_stage_node
 from harnpy.workflow.stages.stage_session import StageSession
+from tests.worlds import world_with
 
 Dict = dict[str, Any]
 DONE = "<done>##DONE##</done>"
@@ -21,7 +21,7 @@ DONE = "<done>##DONE##</done>"
 class Bench:
     def __init__(self, **env: str) -> None:
         self.models = Models(env={"HARN_LLM_PROVIDER": "mock", **env}.get)
-        self.sessions = SessionStore(effects=Effects(env=env.get))
+        self.sessions = SessionStore(world=world_with(get=env.get))
         self.runtime = Runtime(self.models, self.sessions)
 
     def stage(self, **node: Any) -> Stage:

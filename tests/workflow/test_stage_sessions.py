@@ -49,7 +49,7 @@ def test_a_run_closes_what_it_has_made_and_nothing_else() -> None:
     sessions = SessionStore()
     for id in (*made, *given):
         sessions.open(id)
-    close_minted(sessions, normalise_graph(graph, sessions.effects), "r")
+    close_minted(sessions, normalise_graph(graph, sessions.world), "r")
     assert sorted(sessions.ids()) == sorted(given)
 
 

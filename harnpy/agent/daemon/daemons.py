@@ -17,6 +17,7 @@ from harnpy.agent.daemon.snapshot import StateFiles
 from harnpy.agent.loop.make_loop import make_loop
 from harnpy.agent.workers.worker import COMPLETED, FAILED
 from harnpy.faults import Interruption, MisuseError
+from harnpy.text.json.writer import to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,14 +46,14 @@ class Daemons:
         self._runtime = runtime
         self._beside = beside
         self._equipped = equipped
-        self._effects = runtime.sessions.effects
+        self._world = runtime.sessions.world
         self._daemons: dict[str, BackgroundDaemon] = {}
 
     def spawn(self, config: Any) -> BackgroundDaemon:
         """Start a daemon on its task. Raises `MisuseError` and `OptionError` for wrong configs."""
         if not isinstance(config, dict):
             raise MisuseError(f"{SPAWN}: config must be a dict")
-        options, new_id = self._runtime.models.options(config), self._effects.new_id
+        options, new_id = self._runtime.models.options(config), self._world.ids.new
         task = options.string("task") or options.string("prompt") or ""
         if not task.strip():
             raise MisuseError(f"{SPAWN}: config must include `task` or `prompt`")
@@ -72,7 +73,7 @@ class Daemons:
             directory=directory,
             options={key: value for key, value in config.items() if key not in _OWN},
             events=EventQueue(CAPACITY if capacity is None else capacity),
-            files=StateFiles(self._runtime.files, self._effects, SPAWN),
+            files=StateFiles(self._runtime.files, self._world, SPAWN),
             bell=self._beside.bell(),
             as_text=self._as_text,
         )
@@ -116,7 +117,7 @@ class Daemons:
 
     def resume(self, directory: str) -> BackgroundDaemon:
         """Start the daemon of a directory again. Raises `MisuseError` when there is none."""
-        files = StateFiles(self._runtime.files, self._effects, RESUME)
+        files = StateFiles(self._runtime.files, self._world, RESUME)
         self._refuse_second(directory, RESUME)
         meta = files.load(meta_path(directory), META, SHAPE)
         former = self._daemons.get(meta["id"])
@@ -193,7 +194,7 @@ class Daemons:
         try:
             daemon.save()
         except MisuseError as error:
-            self._effects.warn("agent.daemon", error.message)
+            self._world.warn("agent.daemon", error.message)
         daemon.bell.ring()
 
     def _await_rest(self, daemon: BackgroundDaemon, saves: int) -> None:
@@ -221,7 +222,7 @@ class Daemons:
         return os.path.normpath(self._runtime.files.absolute(directory))
 
     def _as_text(self, event: Any) -> str:
-        return event if isinstance(event, str) else self._effects.to_json(event)
+        return event if isinstance(event, str) else to_json(event)
 
     def _is_in_session(self, daemon: BackgroundDaemon, event: Any) -> bool:
         """Whether the session holds an event that the saved state doesn't have."""

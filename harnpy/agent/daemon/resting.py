@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from harnpy.agent.daemon.owner import Nobody
 from harnpy.agent.daemon.snapshot import DaemonSnapshot, StateFiles
 from harnpy.agent.daemon.watching import Watch
-from harnpy.session.effects import rfc3339
 from harnpy.session.transcript import MESSAGE_KINDS, lifecycle_event
+from harnpy.world.clock import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -64,7 +64,7 @@ class Daemon:
         self._model_input = model_input
         self._conversation = model_input.conversation
         self._emit = emit
-        self._files = StateFiles(runtime.files, self._conversation.effects, caller)
+        self._files = StateFiles(runtime.files, self._conversation.world, caller)
         self._watch = Watch(options.watch_paths, self._files.modified)
         self._backoff_ms = _BACKOFF[0]
         self._resumed = False
@@ -211,7 +211,7 @@ class Daemon:
     def snapshot(self, state: str) -> DaemonSnapshot:
         conversation, now = self._conversation, self._state
         return DaemonSnapshot(
-            saved_at=rfc3339(conversation.effects.now()),
+            saved_at=rfc3339(conversation.world.clock.now()),
             daemon_state=state,
             visible_messages=list(conversation.messages),
             recorded_messages=list(self._model_input.recorded or ()),

@@ -6,13 +6,15 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import MisuseError
+from harnpy.text.json.reader import parse_json
+from harnpy.text.json.writer import pretty_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from harnpy.agent.runtime import Files
     from harnpy.reading.dicts import Dict
-    from harnpy.session.effects import Effects
+    from harnpy.world.world import World
 
     #: What the value under each key must be.
     Shape = Mapping[str, Callable[[Any], bool]]
@@ -83,17 +85,17 @@ _SHAPE: dict[str, Callable[[Any], bool]] = {
 class StateFiles:
     """JSON files that hold a daemon's state. Errors name ``caller``, a builtin."""
 
-    def __init__(self, files: Files | None, effects: Effects, caller: str) -> None:
+    def __init__(self, files: Files | None, world: World, caller: str) -> None:
         if files is None:
             raise MisuseError(f"{caller}: daemons need files, and this runtime has none")
         self._files = files
-        self._effects = effects
+        self._world = world
         self._caller = caller
 
     def save(self, path: str, value: Dict) -> None:
         """Write ``value``. A crash leaves the former contents."""
         try:
-            self._files.replace_text(path, self._effects.to_json(value, pretty=True) + "\n")
+            self._files.replace_text(path, pretty_json(value) + "\n")
         except OSError as error:
             why = error.strerror or error
             raise MisuseError(f"{self._caller}: failed to write '{path}': {why}") from error
@@ -108,7 +110,7 @@ class StateFiles:
     def load(self, path: str, type: str, shape: Shape) -> Dict:
         """Return the value in a file of that ``type``."""
         try:
-            read = self._effects.parse_json(self._files.read_text(path))
+            read = parse_json(self._files.read_text(path))
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or error
             raise MisuseError(f"{self._caller}: failed to read '{path}': {why}") from error

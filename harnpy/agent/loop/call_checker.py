@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from harnpy.agent.loop.call_arguments import PARSE_ERROR, missing, normalised
 from harnpy.agent.loop.calls import PERMISSION_DENIED, REJECTED_LOOP, CheckedCall, Rejection, denied_text
+from harnpy.text.display import display
 
 if TYPE_CHECKING:
     from harnpy.agent.loop.calls import Call
@@ -13,28 +14,28 @@ if TYPE_CHECKING:
     from harnpy.agent.rules.gate import Gate
     from harnpy.agent.tools.toolbox import Toolbox
     from harnpy.reading.dicts import Dict
-    from harnpy.session.effects import Effects
+    from harnpy.world.world import World
 
 
 class CallChecker:
     """The checks of one loop's calls."""
 
-    def __init__(self, toolbox: Toolbox, gate: Gate, repeats: Repeats, effects: Effects) -> None:
+    def __init__(self, toolbox: Toolbox, gate: Gate, repeats: Repeats, world: World) -> None:
         self._toolbox = toolbox
         self._gate = gate
         self._repeats = repeats
-        self._effects = effects
+        self._world = world
 
     def check(self, call: Call) -> CheckedCall:
         name, given = call["name"], call["arguments"]
         if isinstance(given, dict) and PARSE_ERROR in given:
-            text = f"ERROR: {self._effects.show(given[PARSE_ERROR])}"
+            text = f"ERROR: {display(given[PARSE_ERROR])}"
             return CheckedCall(call, given, Rejection(text, "schema_validation"))
         arguments = normalised(given, self._toolbox.annotations(name).arg_aliases)
         decision = self._gate.decide(name, arguments, call.get("id"))
         checked = CheckedCall(call, decision.arguments, notes=decision.notes)
         if decision.reason is not None:
-            text = denied_text(name, decision.reason, self._effects.to_json)
+            text = denied_text(name, decision.reason)
             checked.rejection = Rejection(text, PERMISSION_DENIED, decision.reason, decision.metadata)
         else:
             checked.rejection = self._incomplete(checked) or self._repeated(checked)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from harnpy.text.json.writer import pretty_json
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from harnpy.reading.dicts import Dict
 
@@ -60,6 +62,6 @@ class CheckedCall:
         return name
 
 
-def denied_text(name: str, reason: str, to_json: Callable[..., str]) -> str:
+def denied_text(name: str, reason: str) -> str:
     """Return what the model reads of a denied call."""
-    return to_json({"error": PERMISSION_DENIED, "reason": reason, "tool": name}, pretty=True)
+    return pretty_json({"error": PERMISSION_DENIED, "reason": reason, "tool": name})

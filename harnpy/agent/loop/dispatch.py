@@ -57,11 +57,11 @@ class Dispatcher:
         self._state = state
         self._options = options
         self._toolbox = toolbox
-        self._effects = conversation.effects
+        self._world = conversation.world
         self._conversation = conversation
         self._repeats = Repeats(options)
-        self._checker = CallChecker(toolbox, gate, self._repeats, conversation.effects)
-        self._runner = ToolRunner(runtime, options, toolbox, conversation.effects)
+        self._checker = CallChecker(toolbox, gate, self._repeats, conversation.world)
+        self._runner = ToolRunner(runtime, options, toolbox, conversation.world)
         self._reports = CallReports(runtime, state, conversation, emit, toolbox)
 
     def dispatch(self, calls: list[Call], iteration: int) -> list[Result]:
@@ -131,7 +131,7 @@ class Dispatcher:
         if outcome.denial is not None:
             reason = f"{outcome.denial} Do not retry this tool."
             self._reports.denied(name, reason)
-            text = denied_text(name, reason, self._effects.to_json)
+            text = denied_text(name, reason)
             status, category = REJECTED, PERMISSION_DENIED
         else:
             text = self._shortened(name, outcome.text)
@@ -154,7 +154,7 @@ class Dispatcher:
             try:
                 squeezed = compress({"tool_name": name, "output": text, "max_chars": limit})
             except Exception as error:
-                self._effects.warn("agent.compress_callback", str(error))
+                self._world.warn("agent.compress_callback", str(error))
                 squeezed = None
             if isinstance(squeezed, str) and squeezed:
                 return squeezed

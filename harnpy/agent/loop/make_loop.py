@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.daemon.daemon_options import read_daemon
@@ -22,6 +21,8 @@ from harnpy.agent.tools.search import DeferredTools, searcher
 from harnpy.agent.tools.toolbox import Toolbox, refuse_unbacked, validate_surface
 from harnpy.llm.tools import native_style, tool_entries
 from harnpy.session.loop_conversation import Conversation, SessionConversation
+from harnpy.text.display import display
+from harnpy.text.json.writer import pretty_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,7 +75,7 @@ def make_loop(
     daemon = read_daemon(options)
     if daemon is not None:
         loop.rest_as(daemon, caller)
-    pretty = functools.partial(runtime.sessions.effects.to_json, pretty=True)
+    pretty = pretty_json
     loop.model_input.compaction = read_compaction(options, request.model, loop.summarize, pretty)
     messages = options.value("messages")
     loop.opening = messages if isinstance(messages, list) else [{"role": "user", "content": message}]
@@ -118,19 +119,19 @@ def _make_parts(
     skills: list[Dict],
 ) -> Parts:
     sessions, trace = runtime.sessions, runtime.models.trace
-    effects = sessions.effects
+    world = sessions.world
     state, conversation = LoopState(), _conversation(runtime, options)
     id, note = conversation.id, conversation.note
     emit = runtime.announcer(id)
     request.segment = runtime.models.segment(
         session_id=id,
-        new_loop_id=effects.new_id,
+        new_loop_id=world.ids.new,
         depth=sessions.depth(),
         tool_format=options.tool_format,
     )
     model_input = ModelInput(runtime, conversation, request, request.segment)
     ledger = read_ledger(given)
-    active = ActiveSkills(skills, read_matching(given), id, effects, note, emit, runtime.found_skills)
+    active = ActiveSkills(skills, read_matching(given), id, world, note, emit, runtime.found_skills)
     entries = tool_entries(given.value("tools"))
     deferred = _deferred(request, options, entries, runtime)
     style = native_style(request.provider, request.model)
@@ -140,7 +141,7 @@ def _make_parts(
         toolbox.internal[deferred.name] = searcher(deferred, note, emit)
     if LOAD_SKILL not in toolbox.entries:
         toolbox.internal[LOAD_SKILL] = lambda call: active.load(call["arguments"])
-    gate = Gate(rules, runtime.hooks, id, effects.show, runtime.ask)
+    gate = Gate(rules, runtime.hooks, id, display, runtime.ask)
     dispatcher = Dispatcher(runtime, state, options, conversation, emit, toolbox, gate)
     turns = Turns(state, options, model_input, offer, dispatcher, ledger, trace, runtime.hooks, emit)
     return Parts(state, conversation, model_input, active, ledger, offer, toolbox, dispatcher, turns, emit)
@@ -151,7 +152,7 @@ def _conversation(runtime: Runtime, options: LoopOptions) -> Conversation:
     sessions = runtime.sessions
     if options.session_id:
         return SessionConversation(options.session_id, sessions)
-    return Conversation(f"agent_session_{sessions.effects.new_id()}", sessions.effects)
+    return Conversation(f"agent_session_{sessions.world.ids.new()}", sessions.world)
 
 
 def _deferred(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from harnpy.agent.errors import ToolFailure
 from harnpy.agent.loop.calls import PERMISSION_DENIED, Outcome
 from harnpy.agent.plans import plan_result
 from harnpy.agent.tools.served import FILE_TOOLS, PLAN_TOOLS, file_tool
+from harnpy.text.display import display
 
 if TYPE_CHECKING:
     from harnpy.agent.loop.calls import CheckedCall
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from harnpy.agent.runtime import Runtime
     from harnpy.agent.tools.toolbox import Toolbox
     from harnpy.reading.dicts import Dict
-    from harnpy.session.effects import Effects
+    from harnpy.world.world import World
 
 _RETRY_STEPS = 5
 _UNAVAILABLE = (
@@ -40,11 +40,11 @@ _EVENT_CATEGORIES = {
 class ToolRunner:
     """Runs the tools of one loop."""
 
-    def __init__(self, runtime: Runtime, options: LoopOptions, toolbox: Toolbox, effects: Effects) -> None:
+    def __init__(self, runtime: Runtime, options: LoopOptions, toolbox: Toolbox, world: World) -> None:
         self._runtime = runtime
         self._options = options
         self._toolbox = toolbox
-        self._effects = effects
+        self._world = world
 
     def run(self, checked: CheckedCall) -> Outcome:
         """Run the tool. Whatever goes wrong becomes a text."""
@@ -87,14 +87,14 @@ class ToolRunner:
             return self._plan(checked)
         handler = entry.get("handler")
         if callable(handler):
-            return Outcome(self._effects.show(handler(arguments)))
+            return Outcome(display(handler(arguments)))
         if self._runtime.host_tool is not None:
-            return Outcome(self._effects.show(self._runtime.host_tool(entry, arguments)))
+            return Outcome(display(self._runtime.host_tool(entry, arguments)))
         return _unavailable(name)
 
     def _call_elsewhere(self, name: str, executor: str, entry: Dict, arguments: Dict) -> Outcome:
         if executor == "host_bridge" and self._runtime.host_tool is not None:
-            return Outcome(self._effects.show(self._runtime.host_tool(entry, arguments)))
+            return Outcome(display(self._runtime.host_tool(entry, arguments)))
         where = {
             "host_bridge": 'executor: "host_bridge", but no host bridge is connected',
             "mcp_server": 'executor: "mcp_server", but no MCP server is connected',
@@ -103,8 +103,7 @@ class ToolRunner:
         return Outcome("", denial=f"Tool '{name}' is declared with {where[executor]}.")
 
     def _plan(self, checked: CheckedCall) -> Outcome:
-        pretty = partial(self._effects.to_json, pretty=True)
-        text, event = plan_result(checked.name, checked.arguments, checked.call.get("id"), pretty)
+        text, event = plan_result(checked.name, checked.arguments, checked.call.get("id"))
         return Outcome(text, plan=event)
 
 

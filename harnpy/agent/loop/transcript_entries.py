@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.tools import native_style
 from harnpy.session.transcript import lifecycle_event, message_event, transcript
+from harnpy.text.display import display
 from harnpy.text.json.compact import compact_json
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from harnpy.llm.reply import Reply
     from harnpy.llm.request import Request
     from harnpy.reading.dicts import Dict
-    from harnpy.session.effects import Effects
+    from harnpy.world.world import World
 
 
 def reply_events(reply: Reply, **payload: Any) -> list[Dict]:
@@ -44,11 +45,11 @@ def assistant_message(reply: Reply, style: str) -> Dict:
     return {**message, "reasoning": reply.thinking} if reply.thinking else message
 
 
-def call_transcript(request: Request, reply: Reply, effects: Effects, **payload: Any) -> Dict:
+def call_transcript(request: Request, reply: Reply, world: World, **payload: Any) -> Dict:
     """Return the transcript of one call: request and reply; ``payload`` as in `reply_events`."""
     style = native_style(request.provider, request.model)
     messages = [*request.messages, assistant_message(reply, style)]
-    new_id, show = effects.new_id, effects.show
+    new_id, show = world.ids.new, display
     events = [message_event(message, new_id(), show) for message in messages]
     events += [{"id": new_id(), **event} for event in reply_events(reply, **payload)]
     return transcript(new_id(), messages, events, [], state="active")

@@ -16,13 +16,14 @@ from harnpy.agent.skills.skill_registry import are_entries, described, id_of, is
 from harnpy.faults import MisuseError
 from harnpy.reading.lenient import Options
 from harnpy.session.transcript import lifecycle_event
+from harnpy.text.json.writer import pretty_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from harnpy.agent.skills.library import FoundSkill
     from harnpy.reading.dicts import Dict
-    from harnpy.session.effects import Effects
+    from harnpy.world.world import World
 
 
 METADATA = "metadata"
@@ -73,15 +74,15 @@ class ActiveSkills:
         skills: list[Dict],
         matching: Matching,
         session_id: str,
-        effects: Effects,
+        world: World,
         note: Callable[[Dict], None],
         emit: Callable[..., None],
         found: Iterable[FoundSkill] = (),
     ) -> None:
-        self._library = Library(skills, found, effects.env)
+        self._library = Library(skills, found, world.environment.get)
         self._matching = matching
         self._session_id = session_id
-        self._effects = effects
+        self._world = world
         self._note = note
         self._emit = emit
         self._active: dict[str, Dict] = {}
@@ -118,7 +119,7 @@ class ActiveSkills:
             return
         if self._matching.strategy != METADATA:
             text = f"skill_match strategy '{self._matching.strategy}' needs a host; metadata decides"
-            self._effects.warn(_TOPIC, text)
+            self._world.warn(_TOPIC, text)
         fitting = candidates(self._library.entries, message, self._matching.working_files)
         self._note_event("skill_matched", "", self._report(fitting, iteration))
         self._change({id_of(found.skill): found for found in fitting[: self._matching.top_n]}, iteration)
@@ -170,7 +171,7 @@ class ActiveSkills:
         try:
             function()
         except Exception as error:
-            self._effects.warn(_TOPIC, f"{hook} of skill '{id_of(skill)}': {error}")
+            self._world.warn(_TOPIC, f"{hook} of skill '{id_of(skill)}': {error}")
 
     # The effects of the active skills.
 
@@ -209,11 +210,13 @@ class ActiveSkills:
     def load(self, arguments: Any) -> tuple[str, bool]:
         """Return the answer to a `load_skill` call, and whether it succeeded."""
         try:
-            loaded = load(self._library, arguments, self._session_id, self._effects.env, self._note_attempt)
+            loaded = load(
+                self._library, arguments, self._session_id, self._world.environment.get, self._note_attempt
+            )
         except Refused as refusal:
             name = arguments.get("name") if isinstance(arguments, dict) else None
             error = {"error": refusal.kind, "message": refusal.message, "skill": name}
-            return self._effects.to_json(error, pretty=True), False
+            return pretty_json(error), False
         self._loaded[id_of(loaded.skill)] = loaded.skill
         self.changes += 1
         return loaded.body, True

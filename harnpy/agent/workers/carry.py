@@ -12,6 +12,7 @@ from harnpy.session.resize.engine import merged_summary
 from harnpy.session.resize.pairs import Pairs
 from harnpy.session.resize.policy import ResizePolicy
 from harnpy.session.transcripts import Transcripts
+from harnpy.text.display import display
 from harnpy.text.json.compact import compact_json
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from harnpy.agent.rules.policy import Policy
     from harnpy.reading.dicts import Dict
-    from harnpy.session.effects import Effects
+    from harnpy.world.world import World
 
 
 INHERIT, FORK, RESET, COMPACT, NONE = "inherit", "fork", "reset", "compact", "none"
@@ -99,7 +100,7 @@ def forked(transcript: Dict, id: str) -> Dict:
     return {**transcript, "id": id, "metadata": metadata}
 
 
-def compacted(transcript: Dict, effects: Effects) -> Dict:
+def compacted(transcript: Dict, world: World) -> Dict:
     """The transcript with its last two messages, and a summary of those before them.
 
     A tool call and its result stay together, so there may be a message more.
@@ -110,6 +111,6 @@ def compacted(transcript: Dict, effects: Effects) -> Dict:
     split = Pairs(messages).whole_cut(len(messages) - _KEPT, 0)
     if split == 0:
         return transcript
-    text = summaries.write("truncate", messages[:split], split, ResizePolicy(show=effects.show))
+    text = summaries.write("truncate", messages[:split], split, ResizePolicy(show=display))
     summary = merged_summary(transcript.get("summary"), text)
-    return Transcripts(effects).with_messages(transcript, messages[split:], summary=summary)
+    return Transcripts(world).with_messages(transcript, messages[split:], summary=summary)

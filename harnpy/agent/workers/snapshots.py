@@ -12,12 +12,14 @@ from harnpy.agent.workers.carry import read_carry
 from harnpy.agent.workers.requested import policy_dict
 from harnpy.agent.workers.worker import INTERRUPTED, RUNNING, STATUSES, Worker
 from harnpy.faults import MisuseError
+from harnpy.text.json.reader import parse_json
+from harnpy.text.json.writer import pretty_json
 
 if TYPE_CHECKING:
     from harnpy.agent.context import AgentContext
     from harnpy.agent.workers.worker import Bell
     from harnpy.reading.dicts import Dict
-    from harnpy.session.effects import Effects
+    from harnpy.world.world import World
 
 
 TYPE = "worker_snapshot"
@@ -39,12 +41,12 @@ _TEXTS = ("id", "name", "task", "mode", "created_at")
 class Snapshots:
     """The files of one program's workers."""
 
-    def __init__(self, effects: Effects) -> None:
-        self._effects = effects
+    def __init__(self, world: World) -> None:
+        self._world = world
 
     def path(self, id: str) -> str:
         """Where the worker's snapshot lies."""
-        env = self._effects.env
+        env = self._world.environment.get
         directory = (env(VARIABLE) or "").strip()
         if not directory:
             root = (env(_STATE_ROOT) or "").strip() or ".harn"
@@ -62,14 +64,14 @@ class Snapshots:
         if path is None:
             return
         try:
-            self._effects.write_text(path, self._effects.to_json(_snapshot(worker), pretty=True) + "\n")
+            self._world.files.write_text(path, pretty_json(_snapshot(worker)) + "\n")
         except OSError as error:
             raise MisuseError(f"failed to write worker snapshot '{path}': {error.strerror}") from error
 
     def load(self, path: str) -> Dict | None:
         """The snapshot in a file, None when there is no file. Raises `MisuseError` for any other file."""
         try:
-            read = self._effects.parse_json(self._effects.read_text(path))
+            read = parse_json(self._world.files.read_text(path))
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
@@ -81,7 +83,7 @@ class Snapshots:
         return snapshot
 
     def _absolute(self, path: str) -> str:
-        return os.path.join(self._effects.cwd(), path)
+        return os.path.join(self._world.files.cwd(), path)
 
 
 def restored(snapshot: Dict, path: str, context: AgentContext, bell: Bell) -> Worker:

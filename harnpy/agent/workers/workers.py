@@ -30,7 +30,7 @@ from harnpy.agent.workers.worker import (
     mutation_session,
 )
 from harnpy.faults import Interruption, MisuseError
-from harnpy.session.effects import rfc3339
+from harnpy.world.clock import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -62,8 +62,8 @@ class Workers:
         self._runtime = runtime
         self._beside = beside
         self._jobs = jobs
-        self._effects = runtime.sessions.effects
-        self._snapshots = Snapshots(self._effects)
+        self._world = runtime.sessions.world
+        self._snapshots = Snapshots(self._world)
         self._workers: dict[str, Worker] = {}
 
     # What programs do with them.
@@ -86,7 +86,7 @@ class Workers:
 
         Raises `MisuseError` and `OptionError` in the name of ``caller`` when there is no such worker.
         """
-        new_id, outer = self._effects.new_id, self._runtime.context()
+        new_id, outer = self._world.ids.new, self._runtime.context()
         id, workflow = f"worker_{new_id()}", outer.workflow
         execution = worktrees.settled(self._runtime, execution or {}, id)
         inherited = {**(workflow.mutation if workflow else {}), **worktrees.mutation(execution)}
@@ -253,7 +253,7 @@ class Workers:
         worker.session_id = worker.job.session_id
         if worker.carry.transcript_mode != COMPACT or outcome.transcript is None:
             return outcome
-        transcript = compacted(outcome.transcript, self._effects)
+        transcript = compacted(outcome.transcript, self._world)
         if worker.session_id is not None:
             self._runtime.sessions.store_transcript(worker.session_id, transcript)
         return outcome._replace(transcript=transcript)
@@ -290,7 +290,7 @@ class Workers:
         try:
             self._snapshots.save(worker)
         except MisuseError as error:
-            self._effects.warn("agent.worker", error.message)
+            self._world.warn("agent.worker", error.message)
         self._tell(worker, event)
         worker.bell.ring()
 
@@ -310,7 +310,7 @@ class Workers:
         try:
             self._runtime.hooks.run(event, worker={**facts, "status": status, "metadata": metadata})
         except Exception as error:
-            self._effects.warn("agent.hook", str(error))
+            self._world.warn("agent.hook", str(error))
 
     def _context_for(self, id: str, name: str, rules: Rules, execution: Dict) -> AgentContext:
         context = self._runtime.context().branch()
@@ -319,7 +319,7 @@ class Workers:
         return context
 
     def _now(self) -> str:
-        return rfc3339(self._effects.now())
+        return rfc3339(self._world.clock.now())
 
 
 def _below(rules: Rules, policies: Sequence[Policy], caller: str) -> Rules:

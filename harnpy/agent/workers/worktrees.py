@@ -45,16 +45,16 @@ def settled(runtime: Runtime, execution: Dict, worker_id: str) -> Dict:
     wanted = execution.get("worktree")
     if wanted is None:
         return execution
-    effects = runtime.sessions.effects
-    repo = os.path.join(effects.cwd(), wanted["repo"])
+    world = runtime.sessions.world
+    repo = os.path.join(world.files.cwd(), wanted["repo"])
     path = wanted["path"] or os.path.join(_directory(runtime), worker_id)
     kept = {key: value for key, value in execution.items() if key != "worktree"}
     return {
         **kept,
-        "cwd": _within(os.path.join(effects.cwd(), path), execution.get("cwd")),
+        "cwd": _within(os.path.join(world.files.cwd(), path), execution.get("cwd")),
         "adapter": ADAPTER,
         "repo_path": repo,
-        "worktree_path": os.path.join(effects.cwd(), path),
+        "worktree_path": os.path.join(world.files.cwd(), path),
         "branch": wanted["branch"] or f"harn/{worker_id}",
         "base_ref": wanted["base_ref"] or "HEAD",
         "cleanup": wanted["cleanup"],
@@ -83,10 +83,10 @@ def clean_up(runtime: Runtime, execution: Dict) -> None:
     try:
         ended = _git(runtime, execution, "worktree", "remove", path)
     except MisuseError as error:
-        runtime.sessions.effects.warn("agent.worker", error.message)
+        runtime.sessions.world.warn("agent.worker", error.message)
         return
     if ended.status != 0:
-        runtime.sessions.effects.warn("agent.worker", f"worktree '{path}' stays: {ended.stderr.strip()}")
+        runtime.sessions.world.warn("agent.worker", f"worktree '{path}' stays: {ended.stderr.strip()}")
 
 
 def mutation(execution: Dict) -> Dict:
@@ -100,7 +100,7 @@ def is_worktree(execution: Dict) -> bool:
 
 def _directory(runtime: Runtime) -> str:
     """Where the worktrees are that nobody named a place for (09 §7)."""
-    env = runtime.sessions.effects.env
+    env = runtime.sessions.world.environment.get
     named = (env(_DIRECTORY) or "").strip()
     return named or os.path.join((env(_STATE_ROOT) or "").strip() or ".harn", "worktrees")
 

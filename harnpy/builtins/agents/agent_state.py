@@ -6,11 +6,11 @@ from harnpy.agent import handoffs
 from harnpy.agent.state_files import HANDOFF_KEY, AgentState, handoff_envelope, read_handle
 from harnpy.builtins.agents.plans import current_run
 from harnpy.builtins.agents.sessions.service import store_of
-from harnpy.builtins.language.text.json_writer import write_pretty
 from harnpy.faults import MisuseError
-from harnpy.session.effects import rfc3339
+from harnpy.text.json.writer import pretty_json
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import RuntimeFault
+from harnpy.world.clock import rfc3339
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def hand_off(vm: Vm, handle: Value = None, summary: Value = None) -> None:
     def write_envelope() -> None:
         target = read_handle(handle, "__agent_state_handoff")
         envelope = handoff_envelope(target, summary, _handoff(vm, summary), vm.world.clock.now())
-        _state(vm).hand_off(target, write_pretty(envelope))
+        _state(vm).hand_off(target, pretty_json(envelope))
 
     _done(write_envelope)
 

@@ -1,11 +1,11 @@
-"""The ``event_log`` namespace: topics that programs write and follow. Spec: 08 §15.1."""
+"""The ``event_log`` namespace: topics that programs to_json and follow. Spec: 08 §15.1."""
 
 from __future__ import annotations
 
-from harnpy.builtins.language.text.json_writer import write, write_float
 from harnpy.eventlog.events import LogError, LogEvent
 from harnpy.eventlog.topics import EventLog, memory_log
-from harnpy.text.json.reader import read
+from harnpy.text.json.reader import parse_json
+from harnpy.text.json.writer import float_text, to_json
 from harnpy.vm.declare.builtin import ABSENT, builtin
 from harnpy.vm.errors import RuntimeFault
 from harnpy.vm.values.objects import Stream, type_name
@@ -77,7 +77,7 @@ def log_of(vm: Vm) -> EventLog:
 
 def as_data(value: Value) -> Any:
     """A value as JSON has it: what it has no word for is nil."""
-    return read(write(value, lambda x: "null" if x - x != 0 else write_float(x)))
+    return parse_json(to_json(value, lambda x: "null" if x - x != 0 else float_text(x)))
 
 
 def _following(vm: Vm, topic: str, cursor: int) -> Iterator[dict[str, Value]]:

@@ -16,10 +16,10 @@ from harnpy.builtins.agents.event_log import log_of
 from harnpy.builtins.agents.hitl_answers import coerced, expected
 from harnpy.builtins.agents.hitl_asking import LONGEST, ask
 from harnpy.llm.structured.schema import canonical
-from harnpy.session.effects import is_rfc3339
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import RuntimeFault, Thrown
 from harnpy.vm.values.objects import Duration, Fn, display
+from harnpy.world.clock import is_rfc3339
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

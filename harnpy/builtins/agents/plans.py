@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from harnpy.agent import handoffs, plans
 from harnpy.builtins.bridge.contexts import context_of
-from harnpy.session.effects import rfc3339
 from harnpy.vm.declare.builtin import builtin
+from harnpy.world.clock import rfc3339
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from harnpy.builtins.agents.sessions.service import store_of
 from harnpy.builtins.agents.sessions.summarizing import summarizer
-from harnpy.builtins.language.text.json_writer import write_pretty
 from harnpy.session import transcripts
 from harnpy.session.resize.summaries import conversation_lines
 from harnpy.session.transcripts import Transcripts, is_transcript
-from harnpy.text.json.reader import JsonError, read
+from harnpy.text.json.reader import JsonError, parse_json
+from harnpy.text.json.writer import pretty_json
 from harnpy.vm.declare.builtin import ABSENT, builtin
 from harnpy.vm.errors import RuntimeFault, Thrown
 from harnpy.vm.values.objects import display
@@ -106,14 +106,14 @@ def transcript_render_full(vm: Vm, t: Value) -> str:
 @builtin("transcript_export(t: dict) -> string", family="transcripts")
 def transcript_export(vm: Vm, t: Value) -> str:
     """A transcript as JSON, two spaces to a level."""
-    return write_pretty(_transcript("transcript_export", t))
+    return pretty_json(_transcript("transcript_export", t))
 
 
 @builtin("transcript_import(text: string) -> any", family="transcripts")
 def transcript_import(vm: Vm, text: str) -> Value:
     """The value of a JSON text; whether it is a transcript isn't looked at."""
     try:
-        return read(text)
+        return parse_json(text)
     except JsonError as error:
         raise RuntimeFault(f"transcript_import: {error}") from None
 
@@ -211,7 +211,7 @@ def add_tool_result(vm: Vm, c: Value, tool_use_id: str, content: str) -> Value:
 
 
 def _maker(vm: Vm) -> Transcripts:
-    return Transcripts(store_of(vm).effects)
+    return Transcripts(store_of(vm).world)
 
 
 def _transcript(verb: str, value: Value) -> Dict:

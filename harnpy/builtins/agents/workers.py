@@ -6,7 +6,7 @@ from harnpy.builtins.agents.sessions.service import callables_within
 from harnpy.builtins.bridge.agent_functions import graph_with_python_functions, node_with_python_functions
 from harnpy.builtins.bridge.agent_runtime import runtime_of
 from harnpy.builtins.bridge.worker_runtime import require, workers_of
-from harnpy.builtins.language.text.json_writer import write
+from harnpy.text.json.writer import to_json
 from harnpy.vm.declare.builtin import ABSENT, builtin
 from harnpy.vm.values.objects import display
 from harnpy.workflow.workers.spawning import spawn_agent as spawn
@@ -55,7 +55,7 @@ def worker_trigger(vm: Vm, handle: Value = ABSENT, payload: Value = ABSENT) -> D
     """Start the next cycle of a retriggerable worker with `payload` as its task; a value as JSON."""
     require("worker_trigger: requires worker handle and payload", handle, payload)
     worker = workers_of(vm).find(handle)
-    workers_of(vm).trigger(worker, payload if type(payload) is str else write(payload))
+    workers_of(vm).trigger(worker, payload if type(payload) is str else to_json(payload))
     return worker.handle()
 
 

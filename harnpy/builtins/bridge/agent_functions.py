@@ -92,7 +92,7 @@ def _warn_of_parameters(vm: Vm, name: str, handler: Fn) -> None:
     warned = vm.state(_Warned).tools
     if name not in warned:
         warned.add(name)
-        store_of(vm).effects.warn(
+        store_of(vm).world.warn(
             "agent.tools",
             f"tool '{name}' takes ({', '.join(handler.params)}), but a loop calls it with one dict of its "
             "arguments: let it be { args -> … }",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harnpy.llm.structured.schema_values import PatternProblem, SchemaValues
-from harnpy.text.json.reader import read
+from harnpy.text.json.reader import parse_json
 from harnpy.vm.values.equality import equal
 from harnpy.vm.values.objects import Set, Struct, display, type_name
 
@@ -46,4 +46,4 @@ class HarnValues(SchemaValues):
             raise PatternProblem(str(error)) from error
 
     def read_json(self, text: str) -> Value:
-        return read(text)
+        return parse_json(text)

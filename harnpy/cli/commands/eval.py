@@ -15,12 +15,14 @@ from harnpy.cli.console import FAILED, OK, complain, say
 from harnpy.cli.show import eval_lines
 from harnpy.cli.show.html_option import html_option, write_page
 from harnpy.faults import MisuseError
+from harnpy.text.json.reader import parse_json
 from harnpy.workflow.evals import pack_manifest as packs
 from harnpy.workflow.evals.run_pack import run_pack
 from harnpy.workflow.records import eval_suite
 from harnpy.workflow.records.record_diff import diff
 from harnpy.workflow.records.replay_fixture import evaluate
 from harnpy.workflow.report import html_evaluation
+from harnpy.world.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -108,14 +110,14 @@ def _kind(path: str) -> str:
 
 
 def _given(path: str) -> Any:
-    effects = run_records.effects()
-    return effects.parse_json(effects.read_text(path))
+    world = World()
+    return parse_json(world.files.read_text(path))
 
 
 def _record(path: str, compare: str | None) -> Dict:
-    effects, run = run_records.effects(), run_records.load(path)
-    comparison = None if compare is None else diff(run_records.load(compare), run, effects)
-    judged = evaluate(run, eval_suite.own_fixture(run, effects))
+    world, run = World(), run_records.load(path)
+    comparison = None if compare is None else diff(run_records.load(compare), run, world)
+    judged = evaluate(run, eval_suite.own_fixture(run, world))
     about = {"run_id": run["id"], "workflow_id": run["workflow_id"], "comparison": comparison}
     return {**judged, **about}
 
@@ -129,20 +131,20 @@ def _directory(path: str) -> Dict:
 
 def _case(path: str) -> Dict:
     run = run_records.load(path)
-    return eval_suite.case_report(run, eval_suite.own_fixture(run, run_records.effects()), None, path)
+    return eval_suite.case_report(run, eval_suite.own_fixture(run, World()), None, path)
 
 
 def _suite(path: str) -> Dict:
     """A suite in a file, whose folder is where its paths begin."""
-    effects = run_records.effects()
-    manifest = eval_suite.read_manifest(_given(path), eval_suite.MANIFEST, effects)
+    world = World()
+    manifest = eval_suite.read_manifest(_given(path), eval_suite.MANIFEST, world)
     base = os.path.join(os.path.dirname(path), manifest["base_dir"] or "")
-    return eval_suite.run_manifest({**manifest, "base_dir": base}, effects)
+    return eval_suite.run_manifest({**manifest, "base_dir": base}, world)
 
 
 def _pack(path: str) -> Dict:
-    effects = run_records.effects()
-    return run_pack(packs.load(path, effects), effects)
+    world = World()
+    return run_pack(packs.load(path, world), world)
 
 
 _JUDGES: Mapping[str, Callable[[str], Dict]] = {"directory": _directory, "suite": _suite, "pack": _pack}

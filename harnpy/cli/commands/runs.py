@@ -18,6 +18,7 @@ from harnpy.faults import MisuseError
 from harnpy.workflow.records.record_diff import diff
 from harnpy.workflow.records.record_files import run_directory
 from harnpy.workflow.report import html_diff, html_report
+from harnpy.world.world import World
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -48,7 +49,7 @@ def list_runs(directory: str | None, as_json: bool) -> int:
 
     Records are looked for where workflows write them, and in the directories below.
     """
-    where = Path(directory or run_directory(run_records.effects()))
+    where = Path(directory or run_directory(World()))
     found = sorted(run_records.summaries(where), key=lambda run: (run.started_at, run.id), reverse=True)
     if as_json:
         say(json.dumps([run.as_dict() for run in found], indent=2, sort_keys=True, ensure_ascii=False))
@@ -72,7 +73,7 @@ def inspect(run: str, compare: str | None, page: str | None) -> int:
         return run_records.unreadable(error)
     _say_all(run_lines.inspection(record))
     if base is not None:
-        _say_all(run_lines.difference(diff(base, record, run_records.effects())))
+        _say_all(run_lines.difference(diff(base, record, World())))
     write_page(page, lambda: html_report(record))
     return OK
 
@@ -87,7 +88,7 @@ def compare(left: str, right: str, page: str | None) -> int:
         before, after = run_records.load(left), run_records.load(right)
     except MisuseError as error:
         return run_records.unreadable(error)
-    found = diff(before, after, run_records.effects())
+    found = diff(before, after, World())
     sides = (f"{found[f'{side}_run_id']} [{found[f'{side}_status']}]" for side in ("left", "right"))
     say(one_line(" -> ".join(sides)))
     if found["identical"]:

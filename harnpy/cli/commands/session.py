@@ -13,17 +13,18 @@ from harnpy.cli import run_records
 from harnpy.cli.console import FAILED, OK, complain, one_line, say
 from harnpy.faults import MisuseError
 from harnpy.project import project_root
-from harnpy.session.effects import system_reason
 from harnpy.session.sidecar import SidecarError, read_rows
+from harnpy.text.json.reader import parse_json
 from harnpy.workflow.bundle import BundleError, export_run, import_bundle, validate_bundle
 from harnpy.workflow.records.observability import sidecar_path
-from harnpy.world import World
+from harnpy.world.files import system_reason
+from harnpy.world.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from harnpy.reading.dicts import Dict
-    from harnpy.session.effects import Effects
+    from harnpy.world.world import World
 
 
 _MODES = ("sanitized", "local", "replay-only")
@@ -45,13 +46,13 @@ def export(run: str, mode: str, out: str | None) -> int:
     sanitized: for support and sharing. local: verbatim, for one trust boundary only. replay-only: evidence
     without any text. Secrets are masked in every mode.
     """
-    effects = run_records.effects()
+    world = World()
     try:
         record = run_records.load(run)
         bundle = export_run(
             record,
             mode,
-            sidecar=_sidecar(run, effects),
+            sidecar=_sidecar(run, world),
             workspaces=[project_root(os.getcwd()) or os.getcwd()],
             env=os.environ,
         )
@@ -98,13 +99,13 @@ def import_(file: str, out: str | None) -> int:
     return _deliver(_text(run), out, "run record")
 
 
-def _sidecar(run: str, effects: Effects) -> list[Dict]:
+def _sidecar(run: str, world: World) -> list[Dict]:
     """The rows of the transcript beside a run record, none if there is no such file."""
     path = sidecar_path(run)
-    if not effects.exists(path):
+    if not world.files.exists(path):
         return []
     try:
-        return read_rows(effects.read_text(path), effects.parse_json).records
+        return read_rows(world.files.read_text(path), parse_json).records
     except SidecarError as error:
         raise SidecarError(f"failed to read {path}: {error}") from error
 

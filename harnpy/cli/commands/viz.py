@@ -12,15 +12,15 @@ from harnpy.cli.console import complain
 from harnpy.cli.show.graph_literals import GraphLiteral, graphs_in
 from harnpy.cli.show.program_chart import program_chart
 from harnpy.faults import MisuseError
-from harnpy.session.effects import Effects
 from harnpy.syntax.errors import SourceFault
 from harnpy.syntax.parser import parse
-from harnpy.text.json.reader import JsonError, read
+from harnpy.text.json.reader import JsonError, parse_json
 from harnpy.workflow.graph.normalise import normalise_graph
 from harnpy.workflow.viz.chart import Chart
 from harnpy.workflow.viz.mermaid import mermaid
 from harnpy.workflow.viz.pictures import graph_chart, run_chart
 from harnpy.workflow.viz.svg import svg
+from harnpy.world.world import World
 
 _GRAPH_KEYS = ("nodes", "act", "verify", "repair")
 
@@ -58,11 +58,11 @@ def command(file: Path, output: Path | None, style: str | None, workflow: bool, 
 def _chart(file: Path, workflow: bool, name: str | None) -> Chart:
     text = file.read_text(encoding="utf-8")
     if file.suffix == ".json":
-        return _data_chart(read(text))
+        return _data_chart(parse_json(text))
     program = parse(text, file=str(file))
     if not workflow:
         return program_chart(program, text)
-    return graph_chart(normalise_graph(_chosen(graphs_in(program), name), Effects()))
+    return graph_chart(normalise_graph(_chosen(graphs_in(program), name), World()))
 
 
 def _data_chart(data: Any) -> Chart:
@@ -71,7 +71,7 @@ def _data_chart(data: Any) -> Chart:
         if data.get("_type") == "run_record" or "stages" in data:
             return run_chart(data)
         if data.get("_type") == "workflow_graph" or any(key in data for key in _GRAPH_KEYS):
-            return graph_chart(normalise_graph(data, Effects()))
+            return graph_chart(normalise_graph(data, World()))
     raise ValueError("neither a workflow graph nor a run record")
 
 

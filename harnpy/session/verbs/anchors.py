@@ -10,13 +10,13 @@ import os.path
 from typing import TYPE_CHECKING, Any
 
 from harnpy.reading.kinds import mapping, timestamp
-from harnpy.session.effects import rfc3339
 from harnpy.session.errors import InvalidArgument
 from harnpy.session.verbs.arguments import check, known_keys
+from harnpy.world.clock import rfc3339
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
-    from harnpy.session.effects import Effects
+    from harnpy.world.world import World
 
 
 MOUNT_MODES = ("read_only", "read_write")
@@ -36,7 +36,7 @@ def read_policy(given: Any) -> Dict:
     return {"default_mount_mode": mount_mode("default_mount_mode", given["default_mount_mode"])}
 
 
-def read_anchor(given: Any, policy: Dict, effects: Effects) -> Dict | None:
+def read_anchor(given: Any, policy: Dict, world: World) -> Dict | None:
     """Return the anchor that ``given`` stands for: a dict, a string (its primary) or None (no anchor)."""
     anchor_kind(given)
     if given is None:
@@ -53,11 +53,11 @@ def read_anchor(given: Any, policy: Dict, effects: Effects) -> Dict | None:
     roots = given.get("additional_roots")
     if roots is not None and not isinstance(roots, list):
         raise InvalidArgument("`anchor.additional_roots` must be a list")
-    primary = normal_path(primary, effects)
+    primary = normal_path(primary, world)
     return {
         "primary": primary,
-        "additional_roots": _mounted(roots or [], primary, policy, effects),
-        "anchored_at": rfc3339(effects.now()) if anchored_at is None else anchored_at,
+        "additional_roots": _mounted(roots or [], primary, policy, world),
+        "anchored_at": rfc3339(world.clock.now()) if anchored_at is None else anchored_at,
     }
 
 
@@ -69,9 +69,9 @@ def mount_mode(key: str, given: Any) -> str:
     return given
 
 
-def normal_path(path: str, effects: Effects) -> str:
+def normal_path(path: str, world: World) -> str:
     """Return an absolute path without ``.``, ``..``, doubled or trailing slashes; symlinks stay."""
-    return "/" + os.path.normpath(os.path.join(effects.cwd(), path)).lstrip("/")
+    return "/" + os.path.normpath(os.path.join(world.files.cwd(), path)).lstrip("/")
 
 
 def anchor_kind(given: Any) -> None:
@@ -84,19 +84,19 @@ def root_kind(root: Any) -> None:
         raise InvalidArgument("`root` must be a non-empty string")
 
 
-def _mounted(given: list[Any], primary: str, policy: Dict, effects: Effects) -> list[Dict]:
+def _mounted(given: list[Any], primary: str, policy: Dict, world: World) -> list[Dict]:
     """Return the roots that an anchor brings. A path given twice keeps its place and takes the last mode."""
-    now = rfc3339(effects.now())
+    now = rfc3339(world.clock.now())
     roots: dict[str, Dict] = {}
     for item in given:
-        root = _root(item, policy, now, effects)
+        root = _root(item, policy, now, world)
         if root["path"] == primary:
             raise InvalidArgument("root is the primary workspace root")
         roots[root["path"]] = root
     return list(roots.values())
 
 
-def _root(given: Any, policy: Dict, now: str, effects: Effects) -> Dict:
+def _root(given: Any, policy: Dict, now: str, world: World) -> Dict:
     root = given if isinstance(given, dict) else {"path": given}
     known_keys("workspace root key", root, _ROOT_KEYS)
     root_kind(root.get("path"))
@@ -104,7 +104,7 @@ def _root(given: Any, policy: Dict, now: str, effects: Effects) -> Dict:
     if since is not None:
         check("mounted_at", since, timestamp)
     return {
-        "path": normal_path(root["path"], effects),
+        "path": normal_path(root["path"], world),
         "mount_mode": policy["default_mount_mode"] if mode is None else mount_mode("mount_mode", mode),
         "mounted_at": since or now,
     }

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from harnpy.reading.dicts import detached
 from harnpy.reading.kinds import boolean, mapping, string
 from harnpy.session import events as kinds
-from harnpy.session.effects import rfc3339
 from harnpy.session.errors import InvalidArgument
 from harnpy.session.events import LIVE_CLIENTS, EventDraft
 from harnpy.session.transcript import lifecycle_event
 from harnpy.session.verbs.arguments import check, not_blank, read_options
 from harnpy.session.verbs.lifecycle import inject_shared
+from harnpy.world.clock import rfc3339
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
@@ -184,7 +184,7 @@ def _entitled(residents: Residents, session: Session, client_id: str, right: str
 
 
 def _stamp(residents: Residents) -> str:
-    return rfc3339(residents.effects.now())
+    return rfc3339(residents.world.clock.now())
 
 
 def _rival(view: View, client_id: str) -> str | None:

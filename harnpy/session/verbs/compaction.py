@@ -15,6 +15,8 @@ from harnpy.session.resize import engine
 from harnpy.session.resize.notes import compacted_event, note_of
 from harnpy.session.resize.policy import ResizePolicy
 from harnpy.session.verbs.arguments import read_options
+from harnpy.text.display import display
+from harnpy.text.json.writer import pretty_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,15 +73,14 @@ def _policy_of(
         strategy = "custom" if "custom_compactor" in options else "observation_mask"
     for follower in resident.followers:
         summarize = follower.summarize or summarize
-    effects = residents.effects
     for key in ("custom_compactor", "mask_callback"):
         if key in options:
             options[key] = _given_copies(options[key])
     return ResizePolicy(
         strategy=strategy,
         summarize=summarize,
-        show=effects.show,
-        pretty=lambda value: effects.to_json(value, pretty=True),
+        show=display,
+        pretty=pretty_json,
         **options,
     )
 

@@ -51,7 +51,7 @@ def _fork(residents: Residents, src: str, dst: str | None) -> Resident:
         raise InvalidArgument("`dst` must differ from `src`", src)
     residents.touch(src)
     if dst is None:
-        dst = residents.effects.new_id()
+        dst = residents.world.ids.new()
     child, view = residents.by_id.get(dst), source.session.view
     if child is None:
         made = _forked(residents, source.session, dst)

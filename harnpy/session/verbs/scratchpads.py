@@ -11,6 +11,7 @@ from harnpy.session.errors import InvalidArgument
 from harnpy.session.events import EventDraft
 from harnpy.session.transcript import lifecycle_event
 from harnpy.session.verbs.arguments import check, read_options
+from harnpy.text.json.writer import to_json
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
@@ -40,7 +41,7 @@ def set_scratchpad(residents: Residents, id: str, scratchpad: Dict, opts: Dict |
     if not _is_json(scratchpad):
         raise InvalidArgument("`scratchpad` must be JSON-serializable")
     try:
-        size = len(residents.effects.to_json(scratchpad).encode("utf-8", "surrogatepass"))
+        size = len(to_json(scratchpad).encode("utf-8", "surrogatepass"))
     except (ValueError, RecursionError) as error:  # a Python value that contains itself
         raise InvalidArgument("`scratchpad` must be JSON-serializable") from error
     if size > SIZE_LIMIT:

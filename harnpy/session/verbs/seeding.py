@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 from harnpy.reading.kinds import boolean, count, string
 from harnpy.session import events as kinds
 from harnpy.session import sidecar
-from harnpy.session.effects import system_reason
 from harnpy.session.events import EventDraft
 from harnpy.session.log import Session
 from harnpy.session.sidecar import SidecarError
 from harnpy.session.verbs.arguments import check, not_blank, read_options
+from harnpy.text.json.reader import parse_json
+from harnpy.world.files import system_reason
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
@@ -40,7 +41,7 @@ def seed_from_jsonl(residents: Residents, jsonl_path: str, opts: Dict | None = N
     not_blank("rename_session", options.get("rename_session"))
     known: Dict = {}  # what a failure reports beside its reason
     try:
-        rows = sidecar.read_rows(_text_of(residents, jsonl_path), residents.effects.parse_json)
+        rows = sidecar.read_rows(_text_of(residents, jsonl_path), parse_json)
         if not rows.records:
             raise SidecarError(f"'{jsonl_path}' contains no transcript records")
         known["source_records"] = len(rows.records)
@@ -71,7 +72,7 @@ def seed_from_jsonl(residents: Residents, jsonl_path: str, opts: Dict | None = N
 
 def _text_of(residents: Residents, path: str) -> str:
     try:
-        return residents.effects.read_text(path)
+        return residents.world.files.read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         reason = system_reason(error)
     except ValueError:
@@ -81,7 +82,7 @@ def _text_of(residents: Residents, path: str) -> str:
 
 def _new_id(residents: Residents, options: Dict) -> str:
     """Make room for the new session and return its id."""
-    id: str = options.get("rename_session") or residents.effects.new_id()
+    id: str = options.get("rename_session") or residents.world.ids.new()
     if id not in residents.by_id:
         residents.make_room(id)
     if id in residents.by_id:  # before, or opened by an eviction subscriber
@@ -90,7 +91,7 @@ def _new_id(residents: Residents, options: Dict) -> str:
 
 
 def _seed(residents: Residents, id: str, source: Source, messages: list[Dict], seeded_from: Dict) -> None:
-    session = Session.create(id, residents.backend, residents.effects)
+    session = Session.create(id, residents.backend, residents.world)
     for key, value in (
         ("system_prompt", source.system_prompt), ("settings.tool_format", source.tool_format)
     ):  # fmt: skip

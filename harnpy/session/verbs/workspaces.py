@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from harnpy.reading.dicts import detached
 from harnpy.reading.kinds import anything, mapping
 from harnpy.session import events as kinds
-from harnpy.session.effects import rfc3339
 from harnpy.session.errors import InvalidArgument
 from harnpy.session.events import EventDraft
 from harnpy.session.transcript import lifecycle_event
@@ -21,6 +20,7 @@ from harnpy.session.verbs.anchors import (
     root_kind,
 )
 from harnpy.session.verbs.arguments import check, not_blank, read_options
+from harnpy.world.clock import rfc3339
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
@@ -46,7 +46,7 @@ def open_session(residents: Residents, id: str | None = None, opts: Dict | None 
     policy = None if given is None else read_policy(given)
     known = residents.by_id.get(id) if id is not None else None
     current = DEFAULT_POLICY if known is None else _policy(known.session)
-    anchor = read_anchor(opts.get("workspace_anchor"), policy or current, residents.effects)
+    anchor = read_anchor(opts.get("workspace_anchor"), policy or current, residents.world)
 
     session = residents.open_resident(id).session
     if policy is not None:
@@ -65,7 +65,7 @@ def set_workspace_anchor(residents: Residents, id: str, anchor: Dict | str | Non
     """Replace the anchor and its roots. Return True."""
     anchor_kind(anchor)
     session = residents.find(id).session
-    _set_anchor(residents, session, read_anchor(anchor, _policy(session), residents.effects))
+    _set_anchor(residents, session, read_anchor(anchor, _policy(session), residents.world))
     return True
 
 
@@ -87,12 +87,12 @@ def add_root(residents: Residents, id: str, root: str, opts: Dict | None = None)
     session = residents.find(id).session
     options = read_options(opts, {"mount_mode": anything})
     mode = mount_mode("mount_mode", options.get("mount_mode", _policy(session)["default_mount_mode"]))
-    anchor, path = _anchor(session), normal_path(root, residents.effects)
+    anchor, path = _anchor(session), normal_path(root, residents.world)
     if anchor is None:
         return _refused("session has no workspace anchor")
     if path == anchor["primary"]:
         return _refused("root is the primary workspace root")
-    mounted = {"path": path, "mount_mode": mode, "mounted_at": rfc3339(residents.effects.now())}
+    mounted = {"path": path, "mount_mode": mode, "mounted_at": rfc3339(residents.world.clock.now())}
     roots = list(anchor["additional_roots"])
     place = next((i for i, known in enumerate(roots) if known["path"] == path), len(roots))
     if place < len(roots) and roots[place]["mount_mode"] == mode:
@@ -107,7 +107,7 @@ def remove_root(residents: Residents, id: str, root: str) -> Dict:
     """Unmount a root. Return ``{ok, error?}``."""
     root_kind(root)
     session = residents.find(id).session
-    anchor, path = _anchor(session), normal_path(root, residents.effects)
+    anchor, path = _anchor(session), normal_path(root, residents.world)
     if anchor is not None and path == anchor["primary"]:
         return _refused("cannot remove the primary workspace root")
     mounted = [] if anchor is None else anchor["additional_roots"]

@@ -40,7 +40,7 @@ class JsonError(ValueError):
         super().__init__(f"{detail} at line {line} column {column}")
 
 
-def read(text: str) -> Any:
+def parse_json(text: str) -> Any:
     """The value of ``text``; raises `JsonError`."""
     if _is_plain(text):
         try:

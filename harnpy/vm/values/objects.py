@@ -15,6 +15,7 @@ value class, here or elsewhere, plugs into them and into `for` with these member
 
     type_name: str            what `type_of` answers
     display() -> str          its text
+    as_json() -> value        what stands for it in JSON; without it, null
     parts() -> list | tuple   what makes it the value it is; without it, it equals nothing
     unordered = True          the parts count in any order
     equals(other) -> bool     `==` with another of its class, instead of comparing parts
@@ -24,7 +25,7 @@ value class, here or elsewhere, plugs into them and into `for` with these member
 
 from __future__ import annotations
 
-from harnpy.vm.values.display import display, display_fields, display_items, type_name
+from harnpy.text.display import display, display_fields, display_items, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -97,6 +98,9 @@ class Set:
 
     def display(self) -> str:
         return f"set({display_items(self.items)})"
+
+    def as_json(self) -> list[Value]:
+        return self.items
 
     def parts(self) -> list[Value]:
         return self.items
@@ -180,6 +184,9 @@ class Range:
 
     def display(self) -> str:
         return f"{self.first} to {self.last}{' exclusive' if self.exclusive else ''}"
+
+    def as_json(self) -> str:
+        return self.display()
 
     def parts(self) -> tuple[int, int, bool]:
         return self.first, self.last, self.exclusive

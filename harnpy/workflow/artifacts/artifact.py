@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.handoffs import handoff_context, name_of, normalise
 from harnpy.faults import MisuseError
-from harnpy.session.effects import rfc3339
 from harnpy.session.resize.summaries import byte_length
 from harnpy.workflow.shapes import Field, Shape, all_of, read
+from harnpy.world.clock import rfc3339
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
-    from harnpy.session.effects import Effects
     from harnpy.workflow.artifacts.artifact_types import Artifact
+    from harnpy.world.world import World
 
 
 KIND, HANDOFF = "artifact", "handoff"
@@ -53,7 +53,7 @@ ARTIFACT: Shape[Artifact] = Shape(
 )
 
 
-def normalised(given: Any, effects: Effects, path: str = "", run_id: str | None = None) -> Artifact:
+def normalised(given: Any, world: World, path: str = "", run_id: str | None = None) -> Artifact:
     """The artifact with every key; ``path`` is where it stands, for messages. Raises `MisuseError`.
 
     ``run_id`` is the run of a handoff that doesn't say which.
@@ -61,10 +61,10 @@ def normalised(given: Any, effects: Effects, path: str = "", run_id: str | None 
     artifact: Any = read(ARTIFACT, given, path)
     artifact["kind"] = normal_kind(artifact["kind"])
     if artifact["kind"] == HANDOFF:
-        artifact |= _handed_off(given, effects, run_id)
+        artifact |= _handed_off(given, world, run_id)
     artifact["_type"] = artifact["_type"] or "artifact"
-    artifact["id"] = artifact["id"] or f"artifact_{effects.new_id()}"
-    artifact["created_at"] = artifact["created_at"] or rfc3339(effects.now())
+    artifact["id"] = artifact["id"] or f"artifact_{world.ids.new()}"
+    artifact["created_at"] = artifact["created_at"] or rfc3339(world.clock.now())
     if artifact["estimated_tokens"] is None and artifact["text"] is not None:
         artifact["estimated_tokens"] = tokens_of(artifact["text"])
     if artifact["priority"] is None:
@@ -84,10 +84,10 @@ def normal_kind(kind: str | None) -> str:
     return _ALIASES.get(name, name) or KIND
 
 
-def _handed_off(given: Any, effects: Effects, run_id: str | None) -> Dict:
+def _handed_off(given: Any, world: World, run_id: str | None) -> Dict:
     """What a handoff makes of the artifact that holds it, or that it is (08 §12)."""
     try:
-        handoff = normalise(given, f"handoff_{effects.new_id()}", rfc3339(effects.now()), run_id)
+        handoff = normalise(given, f"handoff_{world.ids.new()}", rfc3339(world.clock.now()), run_id)
     except MisuseError as error:
         raise MisuseError("artifact handoff data must contain a valid handoff payload") from error
     target = handoff["target_persona_or_human"]
@@ -101,10 +101,10 @@ def _handed_off(given: Any, effects: Effects, run_id: str | None) -> Dict:
     }
 
 
-def read_artifacts(given: Any, effects: Effects) -> list[Artifact]:
+def read_artifacts(given: Any, world: World) -> list[Artifact]:
     """A list of artifacts, normalised. Raises `MisuseError`."""
     if given is None:
         return []
     if not isinstance(given, list):
         raise MisuseError("expected artifact list or nil")
-    return [normalised(item, effects, f"[{index}]") for index, item in enumerate(given)]
+    return [normalised(item, world, f"[{index}]") for index, item in enumerate(given)]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from harnpy.faults import MisuseError
 from harnpy.reading.lenient import Options
 from harnpy.reading.type_words import type_word
+from harnpy.text.display import display
 from harnpy.workflow.artifacts.artifact import read_artifacts
 from harnpy.workflow.artifacts.chunks import CHUNKED, SEMANTIC, chunks_of, dropped, without_repeats
 from harnpy.workflow.artifacts.ranking import CALLER, RELEVANCE, STRATEGIES, in_order, ranked
@@ -18,7 +19,6 @@ from harnpy.workflow.artifacts.tags import lines_of, rendered_artifact, tagged
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harnpy.session.effects import Effects
     from harnpy.workflow.artifacts.artifact_types import (
         Artifact,
         AssembledContext,
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         Reason,
     )
     from harnpy.workflow.artifacts.ranking import Ranker
+    from harnpy.world.world import World
 
 
 _BUDGET, _THRESHOLD, _OVERLAP = 8000, 2000, 0.85
@@ -46,15 +47,15 @@ class _Wanted(NamedTuple):
     ranker: Ranker | None
 
 
-def assemble(given: Any, effects: Effects) -> AssembledContext:
+def assemble(given: Any, world: World) -> AssembledContext:
     """The chunks to show, with what became of every artifact. Raises `MisuseError`.
 
     ``given`` are the options, with a Python callable for a ranker.
     """
     if not isinstance(given, dict) or not isinstance(given.get("artifacts"), list):
         raise MisuseError(f"{CALLER}: first argument must be an options dict with `artifacts`")
-    wanted = _read(Options(given, effects.show))
-    artifacts = read_artifacts(given["artifacts"], effects)
+    wanted = _read(Options(given, display))
+    artifacts = read_artifacts(given["artifacts"], world)
     textless = [_textless(artifact) for artifact in artifacts if not _has_text(artifact)]
     chunks = [
         chunk for artifact in filter(_has_text, artifacts) for chunk in chunks_of(artifact, wanted.threshold)

@@ -10,8 +10,8 @@ from harnpy.workflow.artifacts.artifact import KIND, normalised
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
-    from harnpy.session.effects import Effects
     from harnpy.workflow.artifacts.artifact_types import Artifact
+    from harnpy.world.world import World
 
 
 _OPTIONS = (
@@ -20,9 +20,7 @@ _OPTIONS = (
 )  # fmt: skip
 
 
-def made(
-    kind: str, defaults: Dict, options: Any, effects: Effects, target: Artifact | None = None
-) -> Artifact:
+def made(kind: str, defaults: Dict, options: Any, world: World, target: Artifact | None = None) -> Artifact:
     """An artifact with ``defaults`` for what ``options`` don't say; dicts of both are merged.
 
     It descends from the artifact ``target``, if there is one. Raises `MisuseError`.
@@ -32,22 +30,22 @@ def made(
     for key in ("data", "metadata"):
         if isinstance(given.get(key), dict):
             given[key] = {**defaults.get(key, {}), **given[key]}
-    artifact = normalised({**defaults, **given, "kind": kind}, effects)
+    artifact = normalised({**defaults, **given, "kind": kind}, world)
     if target is not None:
         artifact["lineage"] = [*artifact["lineage"], *target["lineage"], target["id"]]
     return artifact
 
 
-def derived(given: Any, kind: str | None, options: Any, effects: Effects) -> Artifact:
+def derived(given: Any, kind: str | None, options: Any, world: World) -> Artifact:
     """A copy of an artifact, of another kind and maybe with another text. Raises `MisuseError`."""
-    parent, text = normalised(given, effects), read_options(options).get("text")
+    parent, text = normalised(given, world), read_options(options).get("text")
     changed = {
         "id": f"{parent['id']}_derived",
         "kind": kind or KIND,
         "lineage": [*parent["lineage"], parent["id"]],
         "text": parent["text"] if text is None else text,
     }
-    return normalised({**given, **changed}, effects)
+    return normalised({**given, **changed}, world)
 
 
 def read_options(options: Any) -> Dict:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.session.effects import Effects, rfc3339
 from harnpy.version import __version__
 from harnpy.workflow.artifacts.artifact import normal_kind
 from harnpy.workflow.bundle import sanitizing
@@ -29,6 +28,8 @@ from harnpy.workflow.records.plain_json import plain
 from harnpy.workflow.records.record_shapes import RUN
 from harnpy.workflow.records.replay_fixture import fixture_of
 from harnpy.workflow.shapes import read
+from harnpy.world.clock import rfc3339
+from harnpy.world.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -49,7 +50,7 @@ def export_run(
     workspaces: Sequence[str] = (),
     home: str | None = None,
     env: Mapping[str, str] | None = None,
-    effects: Effects | None = None,
+    world: World | None = None,
 ) -> Dict:
     """The bundle of a run record, ready for JSON, with sorted keys.
 
@@ -65,11 +66,11 @@ def export_run(
     mode = mode.replace("-", "_")
     if mode not in MODES:
         raise ValueError(f"unknown session bundle mode: {mode} (expected one of: {', '.join(MODES)})")
-    effects = effects or Effects()
-    record = _known(run, effects)
+    world = world or World()
+    record = _known(run, world)
     origin = _origin(record)
     manifest = Manifest(origin.get("redactions") or ())
-    fixture = record["replay_fixture"] or fixture_of(record, effects)
+    fixture = record["replay_fixture"] or fixture_of(record, world)
     taken = sections(record, fixture, [*sidecar] or origin.get("sidecar") or [])
     redactor = _redactor(mode, manifest, record, [*workspaces, *(origin.get("workspaces") or ())], home, env)
     if mode == REPLAY_ONLY:
@@ -79,7 +80,7 @@ def export_run(
     content = {name: redactor.value(taken[name], step("", name)) for name in SECTIONS}
     content["redactions"] = manifest.entries(content)
     document = {"_type": TYPE, "schema_version": VERSION, "mode": mode, **content}
-    document |= _identity(content_digest(document), origin, effects)
+    document |= _identity(content_digest(document), origin, world)
     return sealed(document)
 
 
@@ -95,9 +96,9 @@ def _origin(run: RunRecord) -> Dict:
     return origin if all(isinstance(entry.get("path"), str) for entry in origin["redactions"]) else {}
 
 
-def _known(run: Mapping[str, Any], effects: Effects) -> RunRecord:
+def _known(run: Mapping[str, Any], world: World) -> RunRecord:
     """The record with every key; of the artifacts of stages only their kinds."""
-    record = read(RUN, plain(run, effects))
+    record = read(RUN, plain(run, world))
     for stage in record["stages"]:
         stage["artifacts"] = list(_kinds(stage["artifacts"]))
     return record
@@ -110,13 +111,13 @@ def _kinds(artifacts: Sequence[Any]) -> Iterator[Any]:
             yield {"kind": normal_kind(kind if isinstance(kind, str) else None)}
 
 
-def _identity(content: str, origin: Dict, effects: Effects) -> Dict:
+def _identity(content: str, origin: Dict, world: World) -> Dict:
     """A run that came out of a bundle and says nothing else now is that bundle still."""
     if origin.get("content_digest") == content:
         return {key: origin[key] for key in ("bundle_id", "created_at", "producer")}
     return {
-        "bundle_id": f"bundle_{effects.new_id()}",
-        "created_at": rfc3339(effects.now()),
+        "bundle_id": f"bundle_{world.ids.new()}",
+        "created_at": rfc3339(world.clock.now()),
         "producer": {"name": "harnpy", "version": __version__},
     }
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import MisuseError
 from harnpy.reading.lenient import as_text, dicts_at
-from harnpy.session.effects import Effects
 from harnpy.workflow.artifacts.artifact import HANDOFF, normal_kind, normalised
 from harnpy.workflow.bundle.bundle_format import (
     ORIGIN,
@@ -23,6 +22,7 @@ from harnpy.workflow.bundle.sections import outcomes_of, record_of
 from harnpy.workflow.bundle.validation import validate_bundle
 from harnpy.workflow.records.record_shapes import STAGE
 from harnpy.workflow.shapes import made
+from harnpy.world.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -148,4 +148,4 @@ def _artifact(kind: str, id: str, outcome: StageOutcome, bundle: Dict) -> Artifa
         said = {"source_persona": outcome["node_id"] or unknown, "task": unknown, "reason": unknown}
         given["data"] = {"_type": "handoff_artifact", "id": f"{id}:handoff", **said}
         given["data"] |= {"target_persona_or_human": target, "created_at": bundle["created_at"]}
-    return normalised(given, Effects())
+    return normalised(given, World())

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import MisuseError
-from harnpy.session.effects import is_rfc3339
 from harnpy.workflow.bundle.bundle_format import (
     MODES,
     REPLAY_ONLY,
@@ -18,6 +17,7 @@ from harnpy.workflow.bundle.left_texts import texts_left
 from harnpy.workflow.bundle.redaction_manifest import ACTIONS, REASONS, Manifest, points_into
 from harnpy.workflow.bundle.redactor import Redactor
 from harnpy.workflow.bundle.sections import IDENTITY, outcomes_of, record_of
+from harnpy.world.clock import is_rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

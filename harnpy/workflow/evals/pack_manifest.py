@@ -11,7 +11,6 @@ from harnpy.workflow.documents import names_its_file, read_document
 from harnpy.workflow.shapes import Field, Shape, all_of, list_of, read
 
 if TYPE_CHECKING:
-    from harnpy.session.effects import Effects
     from harnpy.workflow.evals.pack_types import (
         Case,
         Defaults,
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
         RubricAssertion,
         Thresholds,
     )
+    from harnpy.world.world import World
 
 
 _TEXT, _TEXTS, _NUMBER, _INT = Field("string"), Field("list of strings", []), Field("number"), Field("int")
@@ -81,25 +81,25 @@ _PACK: Shape[EvalPack] = Shape(
 )
 
 
-def normalised(given: Any, effects: Effects) -> EvalPack:
+def normalised(given: Any, world: World) -> EvalPack:
     """The manifest with every key. Raises `MisuseError`."""
     with errors_after("eval_pack_manifest parse error at "):
         pack = read(_PACK, _underscored(_PACK, given))
     pack["version"] = pack["version"] or 1
     if not pack["id"]:
         named = pack["name"] if (pack["name"] or "").strip() else None
-        pack["id"] = named or f"eval_pack_{effects.new_id()}"
+        pack["id"] = named or f"eval_pack_{world.ids.new()}"
     return pack
 
 
 @names_its_file
-def load(path: str, effects: Effects) -> EvalPack:
+def load(path: str, world: World) -> EvalPack:
     """The manifest in a file, which is JSON if it ends in `.json`, else TOML. Its paths begin at its folder.
 
     Raises `MisuseError`.
     """
     parse = None if path.endswith(".json") else read_toml
-    pack = normalised(read_document(path, "eval pack", effects, parse), effects)
+    pack = normalised(read_document(path, "eval pack", world, parse), world)
     return {**pack, "base_dir": os.path.join(os.path.dirname(path), pack["base_dir"] or "")}
 
 

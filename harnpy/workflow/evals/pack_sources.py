@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import MisuseError
 from harnpy.reading.strict import errors_after
+from harnpy.text.json.reader import parse_json
 from harnpy.workflow.documents import read_document
 from harnpy.workflow.records.eval_suite import load_fixture
 from harnpy.workflow.records.record import derive, read_run
@@ -14,16 +15,16 @@ from harnpy.workflow.records.record_files import load
 from harnpy.workflow.records.replay_fixture import read_fixture
 
 if TYPE_CHECKING:
-    from harnpy.session.effects import Effects
     from harnpy.workflow.evals.pack_types import EvalPack
     from harnpy.workflow.records.record_types import ReplayFixture, RunRecord
+    from harnpy.world.world import World
 
 
 class Sources:
     """Paths of fixtures begin at the pack's `fixture_root`, all others at its `base_dir`."""
 
-    def __init__(self, pack: EvalPack, effects: Effects) -> None:
-        self._effects = effects
+    def __init__(self, pack: EvalPack, world: World) -> None:
+        self._world = world
         self._base = pack["base_dir"] or ""
         self._fixture_base = os.path.join(self._base, pack["defaults"]["fixture_root"] or "")
         self._fixtures = {fixture["id"]: fixture for fixture in pack["fixtures"] if fixture["id"]}
@@ -32,17 +33,17 @@ class Sources:
         """A run record, and the path of its file. Raises `MisuseError`."""
         inline, path = self._located(name, self._base, "run")
         if path is not None:
-            return load(path, self._effects), path
+            return load(path, self._world), path
         with errors_after("failed to parse inline run record: "):
-            run = read_run(inline, self._effects)
-        derive(run, self._effects)
+            run = read_run(inline, self._world)
+        derive(run, self._world)
         return run, None
 
     def replay_fixture(self, name: str) -> ReplayFixture:
         """The replay fixture of a case. Raises `MisuseError`."""
         inline, path = self._located(name, self._fixture_base, "replay fixture")
         if path is not None:
-            return load_fixture(path, self._effects)
+            return load_fixture(path, self._world)
         with errors_after("failed to parse replay fixture: "):
             return read_fixture(inline, "replay fixture")
 
@@ -52,7 +53,7 @@ class Sources:
         if path is None:
             return inline, None
         parse = self._values if path.endswith(".jsonl") else None
-        return read_document(path, "friction events", self._effects, parse), path
+        return read_document(path, "friction events", self._world, parse), path
 
     def _located(self, name: str, base: str, what: str) -> tuple[Any, str | None]:
         """The value that a fixture holds, or else the path of the file that does."""
@@ -67,4 +68,4 @@ class Sources:
 
     def _values(self, lines: str) -> list[Any]:
         """What a friction log holds."""
-        return [self._effects.parse_json(line) for line in lines.splitlines() if line.strip()]
+        return [parse_json(line) for line in lines.splitlines() if line.strip()]

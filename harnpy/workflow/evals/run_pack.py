@@ -15,16 +15,16 @@ from harnpy.workflow.records.replay_fixture import evaluate
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
-    from harnpy.session.effects import Effects
     from harnpy.workflow.evals.pack_types import Case, EvalPack
     from harnpy.workflow.records.record_types import ReplayFixture, RunRecord
+    from harnpy.world.world import World
 
 
-def run_pack(pack: EvalPack, effects: Effects) -> Dict:
+def run_pack(pack: EvalPack, world: World) -> Dict:
     """The report on a normal manifest's cases. Raises `MisuseError` for what can't be judged."""
-    sources = Sources(pack, effects)
+    sources = Sources(pack, world)
     numbered = enumerate(pack["cases"], 1)
-    cases = [_Case(pack, case, number, sources, effects).report() for number, case in numbered]
+    cases = [_Case(pack, case, number, sources, world).report() for number, case in numbered]
     passed = sum(case["pass"] for case in cases)
     blocking = sum(case["blocking"] and bool(case["failures"]) for case in cases)
     return {
@@ -43,11 +43,11 @@ def run_pack(pack: EvalPack, effects: Effects) -> Dict:
 class _Case:
     """One case being judged."""
 
-    def __init__(self, pack: EvalPack, case: Case, number: int, sources: Sources, effects: Effects) -> None:
+    def __init__(self, pack: EvalPack, case: Case, number: int, sources: Sources, world: World) -> None:
         self.pack = pack
         self.case = case
         self.sources = sources
-        self.effects = effects
+        self.world = world
         self.id = case["id"] or f"case_{number}"
         defaults = pack["defaults"]
         self.severity = thresholds.severity(
@@ -100,7 +100,7 @@ class _Case:
     def replay_fixture(self, run: RunRecord) -> ReplayFixture:
         """The given one, else the run's own."""
         name = self.case["fixture"] or self.case["fixture_path"]
-        return self.sources.replay_fixture(name) if name else own_fixture(run, self.effects)
+        return self.sources.replay_fixture(name) if name else own_fixture(run, self.world)
 
     def compare(self, run: RunRecord) -> Dict | None:
         """How the run differs from its baseline, if it has one."""
@@ -108,7 +108,7 @@ class _Case:
         if not name:
             return None
         baseline, _ = self.sources.run(name)
-        found = diff(baseline, run, self.effects)
+        found = diff(baseline, run, self.world)
         self.failures += baseline_failure(name, found)
         return found
 
@@ -125,7 +125,7 @@ class _Case:
     def judge_friction(self, events: str) -> Dict:
         """A case about friction events: do they suggest the context packs that they should? (08 §8.8)"""
         given, path = self.sources.friction(events)
-        self.failures += friction.evaluate(given, self.effects)["failures"]
+        self.failures += friction.evaluate(given, self.world)["failures"]
         self.apply_rubrics(None)
         about = dict.fromkeys(("run_id", "workflow_id", "comparison"))
         return {**about, "source_path": path, "stage_count": 0}

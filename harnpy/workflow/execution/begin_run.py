@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
     from harnpy.agent.context import AgentContext
     from harnpy.reading.dicts import Dict
-    from harnpy.session.effects import Effects
     from harnpy.workflow.artifacts.artifact_types import Artifact
     from harnpy.workflow.graph.graph_types import Graph
     from harnpy.workflow.records.record_types import RunRecord
+    from harnpy.world.world import World
 
 
 def begin_run(
-    task: str, graph: Graph, artifacts: Sequence[Artifact], options: RunOptions, effects: Effects
+    task: str, graph: Graph, artifacts: Sequence[Artifact], options: RunOptions, world: World
 ) -> RunRecord:
     """The record of a run that is about to go on. Raises `MisuseError`."""
-    former = _former(options, effects)
+    former = _former(options, world)
     lineage = options.lineage
-    run = new_run(effects.new_id(), effects) if former is None else former
+    run = new_run(world.ids.new(), world) if former is None else former
     known = {artifact["id"] for artifact in run["artifacts"]}
     return {
         **run,
@@ -55,17 +55,17 @@ def _root(run: RunRecord, lineage: dict[str, str], is_new: bool) -> str | None:
     return lineage.get("root_run_id") or root if is_new else root
 
 
-def _former(options: RunOptions, effects: Effects) -> RunRecord | None:
+def _former(options: RunOptions, world: World) -> RunRecord | None:
     """The run to go on with, if there is one."""
-    return _record(options.resume_run, options.resume_path, effects)
+    return _record(options.resume_run, options.resume_path, world)
 
 
-def replay_of(options: RunOptions, effects: Effects) -> Replay | None:
+def replay_of(options: RunOptions, world: World) -> Replay | None:
     """The stages to replay, if the run is a replay. Raises `MisuseError`."""
     mode = options.replay_mode
     if mode is None:
         return None
-    run = _record(options.replay_run, options.replay_path, effects)
+    run = _record(options.replay_run, options.replay_path, world)
     if run is None:
         raise MisuseError("replay_mode requires replay_run or replay_path")
     if mode != DETERMINISTIC:
@@ -73,10 +73,10 @@ def replay_of(options: RunOptions, effects: Effects) -> Replay | None:
     return Replay(run)
 
 
-def _record(given: Any, path: str | None, effects: Effects) -> RunRecord | None:
+def _record(given: Any, path: str | None, world: World) -> RunRecord | None:
     if given is not None:
-        return normalised(given, effects)
-    return None if path is None else load(path, effects)
+        return normalised(given, world)
+    return None if path is None else load(path, world)
 
 
 def mutation_session(run_id: str, options: RunOptions, context: AgentContext, new_id: str) -> Dict:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from harnpy.agent.context import place_of
 from harnpy.agent.workflow_scope import WorkflowScope
 from harnpy.faults import MisuseError
+from harnpy.text.json.reader import parse_json
 from harnpy.workflow.artifacts.artifact import read_artifacts
 from harnpy.workflow.artifacts.selection import read_context_policy, select
 from harnpy.workflow.execution.begin_run import begin_run, mutation_session, replay_of, run_metadata
@@ -53,12 +54,12 @@ def execute(runtime: Runtime, task: str, graph: Any, artifacts: Any, options: Op
     """
     if graph is None:
         raise MisuseError(f"{CALLER}: missing workflow")
-    effects = runtime.sessions.effects
-    normal = normalise_graph(graph, effects)
+    world = runtime.sessions.world
+    normal = normalise_graph(graph, world)
     validation = validate(normal)
     if validation["errors"]:
         raise MisuseError(f"{CALLER}: invalid workflow: {'; '.join(validation['errors'])}")
-    inputs = read_artifacts(artifacts, effects)
+    inputs = read_artifacts(artifacts, world)
     return Execution(runtime, task, normal, inputs, read_options(options), validation).run()
 
 
@@ -77,17 +78,17 @@ class Execution:
         self._runtime = runtime
         self._graph = graph
         self._options = options
-        effects = self._effects = runtime.sessions.effects
+        world = self._world = runtime.sessions.world
         context = runtime.context()
-        self._replay = replay_of(options, effects)
-        run = self._run = begin_run(task, graph, artifacts, options, effects)
-        mutation = mutation_session(run["id"], options, context, effects.new_id())
+        self._replay = replay_of(options, world)
+        run = self._run = begin_run(task, graph, artifacts, options, world)
+        mutation = mutation_session(run["id"], options, context, world.ids.new())
         run["metadata"] = run_metadata(run, graph, options, mutation, validation, self._replay)
         ready = Ready(graph, options.steps(graph, self._replay), run["pending_nodes"], run["completed_nodes"])
-        path = options.persist_path or options.resume_path or default_path(run["id"], effects)
+        path = options.persist_path or options.resume_path or default_path(run["id"], world)
         self._recorder = RunRecorder(runtime, run)
-        writer = RunWriter(run, path, effects, runtime.when_idle)
-        self._progress = Progress(ready, writer, self._recorder, effects)
+        writer = RunWriter(run, path, world, runtime.when_idle)
+        self._progress = Progress(ready, writer, self._recorder, world)
         self._scope = WorkflowScope(
             workflow_id=graph["id"],
             run_id=run["id"],
@@ -183,7 +184,7 @@ class Execution:
     def _work(self, node: Node, stage_id: str) -> Work:
         run = self._run
         if self._contracts is None:
-            parse = self._effects.parse_json
+            parse = parse_json
             self._contracts = read_contracts(self._graph["nodes"], self._runtime.files, parse)
         return Work(
             runtime=self._runtime,

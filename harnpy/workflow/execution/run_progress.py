@@ -5,20 +5,20 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from harnpy.session.effects import rfc3339
 from harnpy.workflow.execution.stage_records import ERROR
 from harnpy.workflow.records.record import FINALIZE, STAGE_COMPLETE, START, new_checkpoint, new_transition
 from harnpy.workflow.records.replay_fixture import fixture_of
+from harnpy.world.clock import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harnpy.session.effects import Effects
     from harnpy.workflow.execution.ready_queue import Ready
     from harnpy.workflow.execution.run_recorder import RunRecorder
     from harnpy.workflow.graph.graph_types import Edge
     from harnpy.workflow.records.record_types import StageRecord, Transition
     from harnpy.workflow.records.record_writer import RunWriter
+    from harnpy.world.world import World
 
 
 COMPLETED, PAUSED = "completed", "paused"
@@ -27,12 +27,12 @@ COMPLETED, PAUSED = "completed", "paused"
 class Progress:
     """``run`` is the record; what models, tools and people do comes into it by way of the ``recorder``."""
 
-    def __init__(self, ready: Ready, writer: RunWriter, recorder: RunRecorder, effects: Effects) -> None:
+    def __init__(self, ready: Ready, writer: RunWriter, recorder: RunRecorder, world: World) -> None:
         self.run = writer.run
         self.ready = ready
         self.recorder = recorder
         self._writer = writer
-        self._effects = effects
+        self._world = world
 
     @contextmanager
     def kept(self) -> Iterator[None]:
@@ -65,16 +65,16 @@ class Progress:
         run = self.run
         run["status"] = PAUSED if self.ready else COMPLETED
         run["finished_at"] = self.now()
-        run["replay_fixture"] = fixture_of(run, self._effects)
+        run["replay_fixture"] = fixture_of(run, self._world)
         self._checkpoint(FINALIZE)
         self._writer.save()
 
     def now(self) -> str:
-        return rfc3339(self._effects.now())
+        return rfc3339(self._world.clock.now())
 
     def _transition(self, stage: StageRecord, edge: Edge) -> Transition:
         return new_transition(
-            self._effects,
+            self._world,
             from_stage_id=stage["id"],
             from_node_id=stage["node_id"],
             to_node_id=edge["to"],
@@ -87,7 +87,7 @@ class Progress:
         """Note where the run stands."""
         run, stages = self.run, self.run["stages"]
         checkpoint = new_checkpoint(
-            self._effects,
+            self._world,
             ready_nodes=self.ready.pending,
             completed_nodes=self.ready.completed,
             last_stage_id=stages[-1]["id"] if stages else None,

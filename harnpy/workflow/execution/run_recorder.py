@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from harnpy.session.effects import rfc3339
+from harnpy.text.json.writer import to_json
+from harnpy.world.clock import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,7 +78,7 @@ class RunRecorder:
     def __init__(self, runtime: Runtime, run: RunRecord) -> None:
         self._runtime = runtime
         self._run = run
-        self._effects = runtime.sessions.effects
+        self._world = runtime.sessions.world
         self.usage = usage_of(run["usage"])
         #: That of the stage which goes on.
         self.stage_usage = Usage()
@@ -106,7 +107,7 @@ class RunRecorder:
     def tool_called(self, call: ToolCall) -> None:
         if self._over:
             return
-        arguments = self._effects.to_json(call.arguments).encode("utf-8", "surrogatepass")
+        arguments = to_json(call.arguments).encode("utf-8", "surrogatepass")
         self._run["tool_recordings"].append(
             {
                 "tool_name": call.name,
@@ -116,7 +117,7 @@ class RunRecorder:
                 "is_rejected": call.rejected,
                 "duration_ms": call.ms,
                 "iteration": call.iteration,
-                "timestamp": rfc3339(self._effects.now()),
+                "timestamp": rfc3339(self._world.clock.now()),
             }
         )
         self._span("tool_call", call.name, call.ms, {"is_rejected": call.rejected})
@@ -130,11 +131,11 @@ class RunRecorder:
         """Something that has just ended."""
         self._run["trace_spans"].append(
             {
-                "span_id": self._effects.new_id()[-_SPAN_DIGITS:],
+                "span_id": self._world.ids.new()[-_SPAN_DIGITS:],
                 "parent_id": None,
                 "kind": kind,
                 "name": name,
-                "start_ms": int(self._effects.now() * 1000) - ms,
+                "start_ms": int(self._world.clock.now() * 1000) - ms,
                 "duration_ms": ms,
                 "metadata": metadata,
             }

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import MisuseError
 from harnpy.reading.type_words import type_word
-from harnpy.session.effects import is_rfc3339
+from harnpy.world.clock import is_rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

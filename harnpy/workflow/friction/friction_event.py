@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import MisuseError
 from harnpy.reading.strict import read_fields
-from harnpy.session.effects import rfc3339
 from harnpy.workflow.friction.event_redaction import redacted, redacted_metadata
+from harnpy.world.clock import rfc3339
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
-    from harnpy.session.effects import Effects
+    from harnpy.world.world import World
 
 
 KINDS = (
@@ -38,7 +38,7 @@ _SUMMARIES = {"summary": "string", "message": "string"}
 _WHAT = "friction_event"
 
 
-def normalised(given: Any, effects: Effects, path: str = "", top_level_keys: bool = False) -> Dict:
+def normalised(given: Any, world: World, path: str = "", top_level_keys: bool = False) -> Dict:
     """The event with every key. ``top_level_keys``: its metadata's own keys can name secrets as well.
 
     Raises `MisuseError`.
@@ -52,21 +52,21 @@ def normalised(given: Any, effects: Effects, path: str = "", top_level_keys: boo
     if not event["redacted_summary"]:
         raise MisuseError("friction_event: missing redacted_summary")
     event["schema_version"] = 1
-    event["id"] = event["id"] or f"friction_{effects.new_id()}"
+    event["id"] = event["id"] or f"friction_{world.ids.new()}"
     # Six digits: events of one millisecond keep the order in which they happened.
-    event["timestamp"] = event["timestamp"] or rfc3339(effects.now(), 6)
+    event["timestamp"] = event["timestamp"] or rfc3339(world.clock.now(), 6)
     event["recurrence_hints"] = event["recurrence_hints"] or []
     event["links"] = event["links"] or []
     event["metadata"] = redacted_metadata(event["metadata"] or {}, top_level_keys)
     return event
 
 
-def read_events(given: Any, effects: Effects) -> list[Dict]:
+def read_events(given: Any, world: World) -> list[Dict]:
     """Events as data holds them: a list, or a dict that has one as ``events``. Raises `MisuseError`."""
     events = given.get("events") if isinstance(given, dict) else given
     if not isinstance(events, list):
         raise MisuseError("friction events fixture must be an array or {events: [...]}")
-    return [normalised(event, effects, f"[{index}]") for index, event in enumerate(events)]
+    return [normalised(event, world, f"[{index}]") for index, event in enumerate(events)]
 
 
 def _kind(given: str | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.reading.strict import read_fields
+from harnpy.text.json.writer import to_json
 from harnpy.workflow.friction.friction_event import read_events
 from harnpy.workflow.friction.suggestions import suggestions
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harnpy.reading.dicts import Dict
-    from harnpy.session.effects import Effects
+    from harnpy.world.world import World
 
 
 _FIELDS = {"options": "dict", "expected_suggestions": "list"}
@@ -23,16 +24,16 @@ _EXPECTATION = {
 _WHAT = "friction_eval_fixture"
 
 
-def evaluate(given: Any, effects: Effects) -> Dict:
+def evaluate(given: Any, world: World) -> Dict:
     """The report on a fixture: events, options and expectations. Raises `MisuseError`."""
-    events = read_events(given, effects)
+    events = read_events(given, world)
     fixture = read_fields(given if isinstance(given, dict) else {}, _FIELDS, "", what=_WHAT)
-    found = suggestions(events, fixture["options"], effects)
+    found = suggestions(events, fixture["options"], world)
     failures: list[str] = []
     for index, item in enumerate(fixture["expected_suggestions"] or []):
         expectation = read_fields(item, _EXPECTATION, f"expected_suggestions[{index}]", what=_WHAT)
         wanted = {key: value for key, value in expectation.items() if value is not None}
-        failures += _failures(wanted, found, effects)
+        failures += _failures(wanted, found, world)
     return {
         "pass": not failures,
         "failures": failures,
@@ -42,14 +43,14 @@ def evaluate(given: Any, effects: Effects) -> Dict:
     }
 
 
-def _failures(wanted: Dict, found: Sequence[Dict], effects: Effects) -> list[str]:
+def _failures(wanted: Dict, found: Sequence[Dict], world: World) -> list[str]:
     failures = []
     least = wanted.get("min_suggestions", 0)
     if len(found) < least:
         failures.append(f"expected at least {least} context-pack suggestion(s), got {len(found)}")
     described = wanted.keys() - {"min_suggestions"}
     if described and not any(_matches(suggestion, wanted) for suggestion in found):
-        failures.append(f"no context-pack suggestion matched expectation {effects.to_json(wanted)}")
+        failures.append(f"no context-pack suggestion matched expectation {to_json(wanted)}")
     return failures
 
 

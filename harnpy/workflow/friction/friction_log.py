@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import MisuseError
 from harnpy.reading.strict import read_fields
-from harnpy.session.effects import system_reason
+from harnpy.text.json.writer import to_json
 from harnpy.workflow.friction.friction_event import normalised
+from harnpy.world.files import system_reason
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
-    from harnpy.session.effects import Effects
+    from harnpy.world.world import World
 
 
 VARIABLE = "HARN_FRICTION_LOG"
@@ -24,24 +25,24 @@ class FrictionLog:
     def __init__(self) -> None:
         self.events: list[Dict] = []
 
-    def record(self, given: Any, options: Any, effects: Effects) -> Dict:
+    def record(self, given: Any, options: Any, world: World) -> Dict:
         """Keep an event, if that is enabled; answers where it went. Raises `MisuseError`."""
         settings = read_fields(
             {} if options is None else options, _OPTIONS, "options", what="friction_record"
         )
-        event = normalised(given, effects, top_level_keys=True)
+        event = normalised(given, world, top_level_keys=True)
         if settings["enabled"] is False:
             return {"recorded": False, "sink": "disabled", "event": event}
-        path = settings["log_path"] or settings["path"] or effects.env(VARIABLE)
+        path = settings["log_path"] or settings["path"] or world.environment.get(VARIABLE)
         if path:
-            _append(path, event, effects)
+            _append(path, event, world)
         self.events.append(event)
         sink = {"sink": "jsonl", "path": path} if path else {"sink": "memory"}
         return {"recorded": True, "event": event, **sink}
 
 
-def _append(path: str, event: Dict, effects: Effects) -> None:
+def _append(path: str, event: Dict, world: World) -> None:
     try:
-        effects.write_text(path, effects.to_json(event) + "\n", append=True)
+        world.files.write_text(path, to_json(event) + "\n", append=True)
     except (OSError, ValueError) as error:
         raise MisuseError(f"failed to write friction log: {path}: {system_reason(error)}") from error

@@ -6,15 +6,15 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from harnpy.reading.strict import read_fields
-from harnpy.session.effects import rfc3339
 from harnpy.workflow.friction.candidate import candidate_manifest
 from harnpy.workflow.friction.context_pack import CONTEXT_PACK
+from harnpy.world.clock import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harnpy.reading.dicts import Dict
-    from harnpy.session.effects import Effects
+    from harnpy.world.world import World
 
     Key = tuple[str, ...]
 
@@ -30,7 +30,7 @@ _EXAMPLES = 3
 TEAM = "team"
 
 
-def suggestions(events: Sequence[Dict], options: Any, effects: Effects) -> list[Dict]:
+def suggestions(events: Sequence[Dict], options: Any, world: World) -> list[Dict]:
     """What the events, in normal form, suggest. Raises `MisuseError` for options that are none."""
     settings = read_fields(
         {} if options is None else options, _OPTIONS, "options", what="context_pack_suggestions"
@@ -40,19 +40,19 @@ def suggestions(events: Sequence[Dict], options: Any, effects: Effects) -> list[
     for event in events:
         groups.setdefault(_key(event), []).append(event)
     return [
-        _suggestion(sorted(groups[key], key=_moment), settings["owner"], effects)
+        _suggestion(sorted(groups[key], key=_moment), settings["owner"], world)
         for key in sorted(groups)
         if len(groups[key]) >= needed
     ]
 
 
-def _suggestion(events: list[Dict], owner: str | None, effects: Effects) -> Dict:
+def _suggestion(events: list[Dict], owner: str | None, world: World) -> Dict:
     first = events[0]
     title = f"{first['source'] or TEAM} {_hint(first, _TITLE_WORDS)} context pack"
     manifest = candidate_manifest(title, owner or first["actor"] or TEAM, _hint(first), events)
     return {
         "_type": "context_pack_suggestion",
-        "id": f"context_pack_suggestion_{effects.new_id()}",
+        "id": f"context_pack_suggestion_{world.ids.new()}",
         "title": title,
         "recommended_artifact": _artifact(first["kind"]),
         "confidence": _CONFIDENCE.get(len(events), _HIGHEST_CONFIDENCE),
@@ -62,7 +62,7 @@ def _suggestion(events: list[Dict], owner: str | None, effects: Effects) -> Dict
         "estimated_savings": _savings(events),
         "risk_privacy_notes": _notes(manifest),
         "source_event_ids": [event["id"] for event in events],
-        "created_at": rfc3339(effects.now()),
+        "created_at": rfc3339(world.clock.now()),
         "metadata": {key: first[key] for key in ("kind", "source", "tool", "provider")}
         | {"hint": _hint(first)},
     }

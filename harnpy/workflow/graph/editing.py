@@ -8,75 +8,75 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import MisuseError
-from harnpy.session.effects import rfc3339
 from harnpy.workflow.graph.normalise import node_policy, normalise_edge, normalise_graph, normalise_node
 from harnpy.workflow.graph.validate import validate
+from harnpy.world.clock import rfc3339
 
 if TYPE_CHECKING:
-    from harnpy.session.effects import Effects
     from harnpy.workflow.graph.graph_types import AuditEntry, Edge, Graph, Node
+    from harnpy.world.world import World
 
 
-def clone(given: Any, effects: Effects) -> Graph:
+def clone(given: Any, world: World) -> Graph:
     """The same graph under another id, a version later."""
-    graph = normalise_graph(given, effects)
+    graph = normalise_graph(given, world)
     copy: Graph = {**graph, "id": f"{graph['id']}_clone", "version": graph["version"] + 1}
-    return _logged(copy, "clone", None, effects)
+    return _logged(copy, "clone", None, world)
 
 
-def insert_node(given: Any, node: Any, edge: Any, effects: Effects) -> Graph:
+def insert_node(given: Any, node: Any, edge: Any, world: World) -> Graph:
     """The graph with a node more, or instead of that of the same id, and with an edge if there is one."""
-    graph = normalise_graph(given, effects)
+    graph = normalise_graph(given, world)
     named = node.get("id") if isinstance(node, dict) else None
     id = named if isinstance(named, str) and named else f"node_{len(graph['nodes']) + 1}"
     graph = _with_node(graph, normalise_node(node, id))
     if edge is not None:
         added = normalise_edge(edge, f"edges[{len(graph['edges'])}]")
         graph = {**graph, "edges": [*graph["edges"], added]}
-    return _logged(graph, "insert_node", id, effects)
+    return _logged(graph, "insert_node", id, world)
 
 
-def replace_node(given: Any, id: str, node: Any, effects: Effects) -> Graph:
+def replace_node(given: Any, id: str, node: Any, world: World) -> Graph:
     """The graph with another node of that id, or with one more."""
-    graph = _with_node(normalise_graph(given, effects), normalise_node(node, id))
-    return _logged(graph, "replace_node", id, effects)
+    graph = _with_node(normalise_graph(given, world), normalise_node(node, id))
+    return _logged(graph, "replace_node", id, world)
 
 
-def rewire(given: Any, origin: str, target: str, branch: str | None, effects: Effects) -> Graph:
+def rewire(given: Any, origin: str, target: str, branch: str | None, world: World) -> Graph:
     """The graph with this edge instead of all that leave ``origin`` on the same branch."""
-    graph = normalise_graph(given, effects)
+    graph = normalise_graph(given, world)
     branch = branch or None
     kept = [edge for edge in graph["edges"] if (edge["from"], edge["branch"]) != (origin, branch)]
     edge: Edge = {"from": origin, "to": target, "branch": branch, "label": None}
-    return _logged({**graph, "edges": [*kept, edge]}, "rewire", origin, effects)
+    return _logged({**graph, "edges": [*kept, edge]}, "rewire", origin, world)
 
 
-def set_policy(given: Any, id: str, field: str, policy: Any, effects: Effects) -> Graph:
+def set_policy(given: Any, id: str, field: str, policy: Any, world: World) -> Graph:
     """The graph with another `model_policy`, `context_policy` or `auto_compact` of a node."""
-    graph = normalise_graph(given, effects)
+    graph = normalise_graph(given, world)
     node = _node(graph, id)
     try:
         read = node_policy(field, policy, f"nodes.{id}.{field}")
     except MisuseError as error:
         raise MisuseError(f"workflow_set_{field}: {error.message}") from error
     changed: Any = {**node, field: read}
-    return _logged(_with_node(graph, changed), "set_policy", id, effects)
+    return _logged(_with_node(graph, changed), "set_policy", id, world)
 
 
-def set_output_visibility(given: Any, id: str, visibility: str | None, effects: Effects) -> Graph:
+def set_output_visibility(given: Any, id: str, visibility: str | None, world: World) -> Graph:
     """The graph with a node whose transcript shows only messages of that visibility; nil is all."""
-    graph = normalise_graph(given, effects)
+    graph = normalise_graph(given, world)
     node: Node = {**_node(graph, id), "output_visibility": visibility}
-    return _logged(_with_node(graph, node), "set_output_visibility", id, effects)
+    return _logged(_with_node(graph, node), "set_output_visibility", id, world)
 
 
-def commit(given: Any, reason: str | None, effects: Effects) -> Graph:
+def commit(given: Any, reason: str | None, world: World) -> Graph:
     """The graph, if it is valid under the built-in ceiling. Raises `MisuseError`."""
-    graph = normalise_graph(given, effects)
+    graph = normalise_graph(given, world)
     errors = validate(graph)["errors"]
     if errors:
         raise MisuseError(f"workflow_commit: invalid workflow: {'; '.join(errors)}")
-    return _logged(graph, "commit", None, effects, reason)
+    return _logged(graph, "commit", None, world, reason)
 
 
 def _node(graph: Graph, id: str) -> Node:
@@ -91,12 +91,12 @@ def _with_node(graph: Graph, node: Node) -> Graph:
     return {**graph, "nodes": {id: nodes[id] for id in sorted(nodes)}}
 
 
-def _logged(graph: Graph, op: str, node_id: str | None, effects: Effects, reason: str | None = None) -> Graph:
+def _logged(graph: Graph, op: str, node_id: str | None, world: World, reason: str | None = None) -> Graph:
     entry: AuditEntry = {
-        "id": f"audit_{effects.new_id()}",
+        "id": f"audit_{world.ids.new()}",
         "op": op,
         "node_id": node_id,
-        "timestamp": rfc3339(effects.now()),
+        "timestamp": rfc3339(world.clock.now()),
         "reason": reason,
         "metadata": {},
     }

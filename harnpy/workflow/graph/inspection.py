@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.workers.requested import policy_dict
 from harnpy.llm.tools import tool_entries
+from harnpy.text.json.writer import to_json
 from harnpy.workflow.graph.policies import read_ceiling
 from harnpy.workflow.graph.validate import validate
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
-    from harnpy.session.effects import Effects
     from harnpy.workflow.graph.graph_types import Graph
+    from harnpy.world.world import World
 
 
 def inspect(graph: Graph, ceiling: Any) -> Dict:
@@ -39,9 +40,9 @@ def policy_report(graph: Graph, ceiling: Any) -> Dict:
     }
 
 
-def diff(left: Graph, right: Graph, effects: Effects) -> Dict:
+def diff(left: Graph, right: Graph, world: World) -> Dict:
     """Whether two normalised graphs differ as data: functions don't count."""
-    changed = effects.to_json(left) != effects.to_json(right)
+    changed = to_json(left) != to_json(right)
     return {"changed": changed, "left": left, "right": right}
 
 

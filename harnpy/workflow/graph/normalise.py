@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from harnpy.reading.dicts import Dict
-    from harnpy.session.effects import Effects
     from harnpy.workflow.graph.graph_types import (
         ApprovalLists,
         CapabilityPolicy,
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
         ModelPolicy,
         Node,
     )
+    from harnpy.world.world import World
 
 
 STAGE, VERIFY = "stage", "verify"
@@ -46,7 +46,7 @@ _NODE_KEYS = ("mode", "done_sentinel")
 _STRATEGY_KEYS = ("compact_strategy", "hard_limit_strategy")
 
 
-def normalise_graph(given: Any, effects: Effects) -> Graph:
+def normalise_graph(given: Any, world: World) -> Graph:
     """The graph in a dict, or an empty one of nil. Raises `MisuseError`."""
     given = {} if given is None else given
     graph = read(GRAPH, given)
@@ -55,7 +55,7 @@ def normalise_graph(given: Any, effects: Effects) -> Graph:
     return {
         **graph,
         "_type": graph["_type"] or GRAPH.fields["_type"].default,
-        "id": graph["id"] or f"workflow_{effects.new_id()}",
+        "id": graph["id"] or f"workflow_{world.ids.new()}",
         "version": graph["version"] or 1,
         "entry": graph["entry"] or min(nodes, default="act"),
         "nodes": {id: normalise_node(nodes[id], id) for id in sorted(nodes)},

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import MisuseError
-from harnpy.session.effects import rfc3339
 from harnpy.workflow.messages.mailbox_state import MailboxState
+from harnpy.world.clock import rfc3339
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict

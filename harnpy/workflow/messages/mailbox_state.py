@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import MisuseError
 from harnpy.text.json.compact import compact_json
-from harnpy.text.json.reader import read as parse_json
+from harnpy.text.json.reader import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harnpy.reading.dicts import Dict
-    from harnpy.session.effects import Effects
     from harnpy.workflow.records.record_types import ReplayFixture, RunRecord, SuiteCase, SuiteManifest
+    from harnpy.world.world import World
 
 
 MANIFEST = "eval_suite_manifest"
@@ -36,21 +36,21 @@ _MANIFEST: Shape[SuiteManifest] = Shape(
 )
 
 
-def read_manifest(given: Any, caller: str, effects: Effects) -> SuiteManifest:
+def read_manifest(given: Any, caller: str, world: World) -> SuiteManifest:
     """A manifest with every key. Raises `MisuseError` in the name of ``caller``."""
     with errors_after(f"{caller} parse error at "):
         manifest = read(_MANIFEST, given)
-    return {**manifest, "_type": MANIFEST, "id": manifest["id"] or f"eval_suite_{effects.new_id()}"}
+    return {**manifest, "_type": MANIFEST, "id": manifest["id"] or f"eval_suite_{world.ids.new()}"}
 
 
-def run_manifest(manifest: SuiteManifest, effects: Effects) -> Dict:
+def run_manifest(manifest: SuiteManifest, world: World) -> Dict:
     """The report of a manifest's cases. Raises `MisuseError` for a file that can't be read."""
-    return report([_manifest_case(case, manifest["base_dir"], effects) for case in manifest["cases"]])
+    return report([_manifest_case(case, manifest["base_dir"], world) for case in manifest["cases"]])
 
 
-def evaluate_suite(items: Sequence[Any], effects: Effects) -> Dict:
+def evaluate_suite(items: Sequence[Any], world: World) -> Dict:
     """The report of records, or of `{run, fixture?, path?}`. Raises `MisuseError`."""
-    return report([_item_case(item, effects) for item in items])
+    return report([_item_case(item, world) for item in items])
 
 
 def report(cases: list[Dict]) -> Dict:
@@ -61,29 +61,29 @@ def report(cases: list[Dict]) -> Dict:
 
 
 @names_its_file
-def load_fixture(path: str, effects: Effects) -> ReplayFixture:
+def load_fixture(path: str, world: World) -> ReplayFixture:
     """The replay fixture in a file. Raises `MisuseError`."""
-    given = read_document(path, "replay fixture", effects)
+    given = read_document(path, "replay fixture", world)
     with errors_after("failed to parse replay fixture: "):
         return read_fixture(given, "replay fixture")
 
 
-def own_fixture(run: RunRecord, effects: Effects) -> ReplayFixture:
+def own_fixture(run: RunRecord, world: World) -> ReplayFixture:
     """The fixture that a record keeps, else the one that it gives."""
     stored = run["replay_fixture"]
-    return fixture_of(run, effects) if stored is None else stored
+    return fixture_of(run, world) if stored is None else stored
 
 
-def _item_case(item: Any, effects: Effects) -> Dict:
+def _item_case(item: Any, world: World) -> Dict:
     given: Dict = item if isinstance(item, dict) and "run" in item else {"run": item}
-    run = normalised(given["run"], effects)
+    run = normalised(given["run"], world)
     fixture = given.get("fixture")
-    known = own_fixture(run, effects) if fixture is None else read_fixture(fixture, "run_record_eval_suite")
+    known = own_fixture(run, world) if fixture is None else read_fixture(fixture, "run_record_eval_suite")
     path = given.get("path")
     return case_report(run, known, None, path if isinstance(path, str) else run["persisted_path"])
 
 
-def _manifest_case(case: SuiteCase, base: str | None, effects: Effects) -> Dict:
+def _manifest_case(case: SuiteCase, base: str | None, world: World) -> Dict:
     if not case["run_path"]:
         raise MisuseError("eval suite case is missing run_path")
 
@@ -91,12 +91,12 @@ def _manifest_case(case: SuiteCase, base: str | None, effects: Effects) -> Dict:
         return os.path.join(base or "", path)
 
     path, fixture_path, baseline = place(case["run_path"]), case["fixture_path"], case["compare_to"]
-    run = load(path, effects)
-    fixture = load_fixture(place(fixture_path), effects) if fixture_path else own_fixture(run, effects)
+    run = load(path, world)
+    fixture = load_fixture(place(fixture_path), world) if fixture_path else own_fixture(run, world)
     judged = case_report(run, fixture, case["label"], path)
     if not baseline:
         return judged
-    comparison = diff(load(place(baseline), effects), run, effects)
+    comparison = diff(load(place(baseline), world), run, world)
     failures = judged["failures"] + baseline_failure(baseline, comparison)
     return {**judged, "pass": not failures, "failures": failures, "comparison": comparison}
 

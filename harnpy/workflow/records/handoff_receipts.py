@@ -5,26 +5,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.agent import handoffs
-from harnpy.session.effects import rfc3339
 from harnpy.workflow.artifacts import artifact
+from harnpy.world.clock import rfc3339
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
-    from harnpy.session.effects import Effects
     from harnpy.workflow.artifacts.artifact_types import Artifact
     from harnpy.workflow.records.record_types import RunRecord
+    from harnpy.world.world import World
 
 
 _RECEIPT = "run_receipt"
 _PRIORITY = 85
 
 
-def read_handoffs(given: list[Any], effects: Effects) -> list[Dict]:
+def read_handoffs(given: list[Any], world: World) -> list[Dict]:
     """A record's own handoffs in their normal form. Raises `MisuseError`."""
-    return [_normal(item, effects, f"handoffs[{index}]") for index, item in enumerate(given)]
+    return [_normal(item, world, f"handoffs[{index}]") for index, item in enumerate(given)]
 
 
-def synchronise(run: RunRecord, effects: Effects) -> None:
+def synchronise(run: RunRecord, world: World) -> None:
     """Bring the run's `handoffs` and `artifacts` into step. What doesn't change stays the same object."""
     found = (item["data"] for item in run["artifacts"] if item["kind"] == artifact.HANDOFF)
     merged: dict[str, Dict] = {}
@@ -37,13 +37,13 @@ def synchronise(run: RunRecord, effects: Effects) -> None:
         merged[id] = known_as[id] if known_as.get(id) == settled else settled
     run["handoffs"][:] = sorted(merged.values(), key=lambda handoff: str(handoff["created_at"]))
     held = {item["data"]["id"] for item in run["artifacts"] if item["kind"] == artifact.HANDOFF}
-    run["artifacts"][:] = [_rewritten(item, merged, effects) for item in run["artifacts"]] + [
-        _holder(handoff, effects) for handoff in run["handoffs"] if handoff["id"] not in held
+    run["artifacts"][:] = [_rewritten(item, merged, world) for item in run["artifacts"]] + [
+        _holder(handoff, world) for handoff in run["handoffs"] if handoff["id"] not in held
     ]
 
 
-def _normal(given: Any, effects: Effects, path: str) -> Dict:
-    return handoffs.normalise(given, f"handoff_{effects.new_id()}", rfc3339(effects.now()), caller=path)
+def _normal(given: Any, world: World, path: str) -> Dict:
+    return handoffs.normalise(given, f"handoff_{world.ids.new()}", rfc3339(world.clock.now()), caller=path)
 
 
 def _merged(own: Dict, other: Dict) -> Dict:
@@ -72,15 +72,15 @@ def _is_of_run(link: Dict, run_id: str) -> bool:
     return (link["kind"], link["run_id"]) == (_RECEIPT, run_id)
 
 
-def _rewritten(item: Artifact, merged: dict[str, Dict], effects: Effects) -> Artifact:
+def _rewritten(item: Artifact, merged: dict[str, Dict], world: World) -> Artifact:
     """The artifact with its handoff as it is now."""
     if item["kind"] != artifact.HANDOFF or item["data"] == merged[item["data"]["id"]]:
         return item
     told: Artifact = {**item, "data": merged[item["data"]["id"]], "estimated_tokens": None}
-    return {**artifact.normalised(told, effects), "title": item["title"]}
+    return {**artifact.normalised(told, world), "title": item["title"]}
 
 
-def _holder(handoff: Dict, effects: Effects) -> Artifact:
+def _holder(handoff: Dict, world: World) -> Artifact:
     """An artifact for a handoff that has none."""
     return artifact.normalised(
         {
@@ -91,5 +91,5 @@ def _holder(handoff: Dict, effects: Effects) -> Artifact:
             "freshness": "fresh",
             "priority": _PRIORITY,
         },
-        effects,
+        world,
     )

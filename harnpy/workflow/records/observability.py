@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harnpy.reading.dicts import Dict
-    from harnpy.session.effects import Effects
     from harnpy.workflow.records.record_types import ChildRun, RunRecord, StageRecord
+    from harnpy.world.world import World
 
 
 VERSION = 4
@@ -35,9 +35,9 @@ _COMPACTION = (
 )  # fmt: skip
 
 
-def observability(run: RunRecord, effects: Effects) -> Dict:
+def observability(run: RunRecord, world: World) -> Dict:
     """The `observability` of a record."""
-    return Observer(effects).observe(run)
+    return Observer(world).observe(run)
 
 
 class _Parts(NamedTuple):
@@ -53,8 +53,8 @@ class _Parts(NamedTuple):
 class Observer:
     """Of one run: looks at each of its parts once."""
 
-    def __init__(self, effects: Effects) -> None:
-        self._effects = effects
+    def __init__(self, world: World) -> None:
+        self._world = world
         self._graph = ActionGraph()
         self._stages: Kept[StageRecord, _Parts] = Kept()
         self._lineage: Kept[ChildRun, Dict] = Kept()
@@ -76,7 +76,7 @@ class Observer:
             "transcript_pointers": [
                 *(each for part in parts for each in part.transcript_pointers),
                 *pointers,
-                *_sidecar(run["persisted_path"], self._effects),
+                *_sidecar(run["persisted_path"], self._world),
             ],
             "compaction_events": [
                 *(each for part in parts for each in part.compaction_events),
@@ -125,7 +125,7 @@ def sidecar_path(record: str) -> str:
     return os.path.join(f"{os.path.splitext(record)[0]}-llm", "llm_transcript.jsonl")
 
 
-def _sidecar(record: str | None, effects: Effects) -> list[Dict]:
+def _sidecar(record: str | None, world: World) -> list[Dict]:
     if record is None:
         return []
     path = sidecar_path(record)
@@ -136,7 +136,7 @@ def _sidecar(record: str | None, effects: Effects) -> list[Dict]:
             "kind": "llm_jsonl",
             "location": path,
             "path": path,
-            "available": effects.exists(os.path.join(effects.cwd(), path)),
+            "available": world.files.exists(os.path.join(world.files.cwd(), path)),
         }
     ]
 

@@ -9,9 +9,10 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import MisuseError
+from harnpy.text.json.writer import as_data
 
 if TYPE_CHECKING:
-    from harnpy.session.effects import Effects
+    from harnpy.world.world import World
 
 
 #: What a value is whose text could not be read again.
@@ -21,16 +22,16 @@ _LEFT_OUT = object()
 _INDENT = 2
 
 
-def plain(value: Any, effects: Effects) -> Any:
+def plain(value: Any, world: World) -> Any:
     """``value`` as it is read back from its JSON text; itself when nothing has to change.
 
     That matters: whoever keeps what was made of a value knows it by its identity.
     """
-    made = _plain(value, effects)
+    made = _plain(value, world)
     return None if made is _LEFT_OUT else made
 
 
-def _plain(value: Any, effects: Effects) -> Any:
+def _plain(value: Any, world: World) -> Any:
     kind = type(value)
     if kind is str:
         return value if value.isascii() else _text(value)
@@ -39,18 +40,18 @@ def _plain(value: Any, effects: Effects) -> Any:
     if kind is float:
         return value if isfinite(value) else None
     if isinstance(value, dict):
-        made = {key: _plain(item, effects) for key, item in value.items()}
+        made = {key: _plain(item, world) for key, item in value.items()}
         same = kind is dict and all(made[key] is item for key, item in value.items())
         if same and all(key.isascii() or _text(key) is key for key in value):
             return value
         return {_text(key): item for key, item in made.items() if item is not _LEFT_OUT}
     if kind is list:
-        items = [_plain(item, effects) for item in value]
+        items = [_plain(item, world) for item in value]
         same = all(new is item for new, item in zip(items, value, strict=True))
         return value if same else [item for item in items if item is not _LEFT_OUT]
     if callable(value):
         return _LEFT_OUT
-    return _plain(effects.as_data(value), effects)
+    return _plain(as_data(value), world)
 
 
 def _text(text: str) -> str:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harnpy.reading.dicts import Dict
-    from harnpy.session.effects import Effects
     from harnpy.workflow.records.record_types import RunRecord, StageRecord
+    from harnpy.world.world import World
 
 
 _MISSING = {"left": "stage missing from left run", "right": "stage missing from right run"}
@@ -50,11 +50,11 @@ _SECTIONS = {
 _LISTS = {"verification": "verification_outcomes"}
 
 
-def diff(left: RunRecord, right: RunRecord, effects: Effects) -> Dict:
+def diff(left: RunRecord, right: RunRecord, world: World) -> Dict:
     """What changes from ``left`` to ``right``."""
     stages = list(_stage_diffs(left, right))
     tools = list(_tool_diffs(left, right))
-    observed = list(_observability_diffs(_observed(left, effects), _observed(right, effects)))
+    observed = list(_observability_diffs(_observed(left, world), _observed(right, world)))
     deltas = {
         "transition_count_delta": len(right["transitions"]) - len(left["transitions"]),
         "artifact_count_delta": len(right["artifacts"]) - len(left["artifacts"]),
@@ -141,9 +141,9 @@ def _results(run: RunRecord) -> dict[tuple[str, str], Any]:
 # Observability.
 
 
-def _observed(run: RunRecord, effects: Effects) -> Dict:
+def _observed(run: RunRecord, world: World) -> Dict:
     stored: Dict | None = run["observability"]
-    return observability(run, effects) if stored is None else stored
+    return observability(run, world) if stored is None else stored
 
 
 def _observability_diffs(left: Dict, right: Dict) -> Iterator[Dict]:

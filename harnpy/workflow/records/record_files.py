@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import MisuseError
 from harnpy.reading.strict import errors_after
-from harnpy.session.effects import system_reason
 from harnpy.workflow.documents import names_its_file, read_document
 from harnpy.workflow.records.observability import observability
 from harnpy.workflow.records.plain_json import TOO_DEEP, plain, pretty
 from harnpy.workflow.records.record import derive, no_questions, normalised, read_run
+from harnpy.world.files import system_reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harnpy.session.effects import Effects
     from harnpy.workflow.records.record import QuestionsOf
     from harnpy.workflow.records.record_types import RunRecord
+    from harnpy.world.world import World
 
 
 VARIABLE = "HARN_RUN_DIR"
@@ -27,56 +27,54 @@ _DIRECTORY = ".harn-runs"
 _TOO_FAR_IN = "\n" + " " * (2 * 127)
 
 
-def run_directory(effects: Effects) -> str:
+def run_directory(world: World) -> str:
     """Where records lie unless they are told to lie elsewhere: an absolute path."""
-    named = (effects.env(VARIABLE) or "").strip()
-    return os.path.join(effects.cwd(), named or _DIRECTORY)
+    named = (world.environment.get(VARIABLE) or "").strip()
+    return os.path.join(world.files.cwd(), named or _DIRECTORY)
 
 
-def default_path(id: str, effects: Effects) -> str:
+def default_path(id: str, world: World) -> str:
     """The file of the record with that id, unless it is told to lie elsewhere."""
-    return os.path.join(run_directory(effects), f"{id}.json")
+    return os.path.join(run_directory(world), f"{id}.json")
 
 
-def save(
-    given: Any, effects: Effects, path: str | None = None, asked: QuestionsOf = no_questions
-) -> RunRecord:
+def save(given: Any, world: World, path: str | None = None, asked: QuestionsOf = no_questions) -> RunRecord:
     """Write a record to its file; the record as it stands there, `persisted_path` included.
 
     Raises `MisuseError`.
     """
-    run = normalised(given, effects, asked)
-    path = path or default_path(run["id"], effects)
-    run["persisted_path"] = plain(path, effects)
-    derive(run, effects, asked)
-    run["observability"] = observability(run, effects)
-    write(path, pretty(run), effects)
+    run = normalised(given, world, asked)
+    path = path or default_path(run["id"], world)
+    run["persisted_path"] = plain(path, world)
+    derive(run, world, asked)
+    run["observability"] = observability(run, world)
+    write(path, pretty(run), world)
     return run
 
 
 @names_its_file
-def load(path: str, effects: Effects) -> RunRecord:
+def load(path: str, world: World) -> RunRecord:
     """The record in a file. Raises `MisuseError`."""
-    given = read_document(path, "run record", effects)
+    given = read_document(path, "run record", world)
     with errors_after("failed to parse run record: "):
-        run = read_run(given, effects)
+        run = read_run(given, world)
     run["persisted_path"] = run["persisted_path"] or path
-    derive(run, effects)
-    run["observability"] = observability(run, effects)
+    derive(run, world)
+    run["observability"] = observability(run, world)
     return run
 
 
-def write(path: str, text: str, effects: Effects, durable: bool = True) -> None:
+def write(path: str, text: str, world: World, durable: bool = True) -> None:
     """Put a record's text in its file: whoever reads it finds the former text or this one, nothing between.
 
     What isn't ``durable`` outlasts the end of the process, but perhaps not that of the machine. Raises
     `MisuseError`, also for values that are nested too deep to be read again.
     """
-    whole = os.path.join(effects.cwd(), path)
+    whole = os.path.join(world.files.cwd(), path)
     temporary = f"{os.path.splitext(whole)[0]}.json.tmp"
-    _try("create run directory", lambda: effects.make_directory(os.path.dirname(whole)))
-    _try("persist run record", lambda: effects.write_text(temporary, _readable(text), durable=durable))
-    _try("finalize run record", lambda: effects.rename(temporary, whole))
+    _try("create run directory", lambda: world.files.make_directory(os.path.dirname(whole)))
+    _try("persist run record", lambda: world.files.write_text(temporary, _readable(text), durable=durable))
+    _try("finalize run record", lambda: world.files.rename(temporary, whole))
 
 
 def _readable(text: str) -> str:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from harnpy.reading.dicts import Dict
-    from harnpy.session.effects import Effects
     from harnpy.workflow.records.record_types import RunRecord
+    from harnpy.world.world import World
 
     WhenIdle = Callable[[Callable[[], None]], None]
 
@@ -43,20 +43,20 @@ class RunWriter:
     """``run`` is a record with every key (`new_run`); the executor adds to it and calls `checkpoint`, and at
     the end `save`. ``when_idle(act)`` acts when the program waits for something, or at once."""
 
-    def __init__(self, run: RunRecord, path: str, effects: Effects, when_idle: WhenIdle = at_once) -> None:
+    def __init__(self, run: RunRecord, path: str, world: World, when_idle: WhenIdle = at_once) -> None:
         self.run = run
         self.path = path
-        self._effects = effects
+        self._world = world
         self._when_idle = when_idle
         self._texts = _Texts()
-        self._observer = Observer(effects)
+        self._observer = Observer(world)
         self._size = 0
         self._due = 0.0
         self._behind = False
 
     def checkpoint(self) -> None:
         """Write the record, now or soon. Raises `MisuseError`."""
-        if self._size <= _SMALL or self._effects.now() >= self._due:
+        if self._size <= _SMALL or self._world.clock.now() >= self._due:
             self._write(durable=False)
         elif not self._behind:
             self._behind = True
@@ -76,10 +76,10 @@ class RunWriter:
         self._write(durable=True)
 
     def _write(self, durable: bool) -> None:
-        begun = self._effects.now()
+        begun = self._world.clock.now()
         text = self._text()
-        write(self.path, text, self._effects, durable)
-        ended = self._effects.now()
+        write(self.path, text, self._world, durable)
+        ended = self._world.clock.now()
         self._size, self._behind = len(text), False
         self._due = ended + _REST * (ended - begun)
 
@@ -94,13 +94,13 @@ class RunWriter:
                 value[known:] = [self._plain(item) for item in value[known:]]
             elif key != "observability":
                 run[key] = self._plain(value)
-        derive(run, self._effects)
+        derive(run, self._world)
         run["observability"] = self._observer.observe(run)
         return self._texts.of_record(run)
 
     def _plain(self, value: Any) -> Any:
         """The value as JSON has it; what has a text already has been looked at."""
-        return value if self._texts.has(value) else plain(value, self._effects)
+        return value if self._texts.has(value) else plain(value, self._world)
 
 
 class _Texts:

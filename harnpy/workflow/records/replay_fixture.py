@@ -5,33 +5,33 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.reading.strict import errors_after
-from harnpy.session.effects import rfc3339
 from harnpy.workflow.records import clarifying
 from harnpy.workflow.records.record_shapes import FIXTURE
 from harnpy.workflow.shapes import made, read
+from harnpy.world.clock import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harnpy.reading.dicts import Dict
-    from harnpy.session.effects import Effects
     from harnpy.workflow.records.record_types import ReplayFixture, RunRecord, StageAssertion, StageRecord
+    from harnpy.world.world import World
 
 
 REPLAY, CLARIFYING = "replay", "clarifying_question"
 _SNIPPET = 80
 
 
-def fixture_of(run: RunRecord, effects: Effects) -> ReplayFixture:
+def fixture_of(run: RunRecord, world: World) -> ReplayFixture:
     """The fixture that this run passes: an assertion for the last stage of every node."""
     return made(
         FIXTURE,
         {
-            "id": f"fixture_{effects.new_id()}",
+            "id": f"fixture_{world.ids.new()}",
             "source_run_id": run["id"],
             "workflow_id": run["workflow_id"],
             "workflow_name": run["workflow_name"],
-            "created_at": rfc3339(effects.now()),
+            "created_at": rfc3339(world.clock.now()),
             "expected_status": run["status"],
             "stage_assertions": [_assertion(stage) for stage in _by_node(run).values()],
         },

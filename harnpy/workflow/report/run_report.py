@@ -5,7 +5,6 @@ from __future__ import annotations
 from base64 import b64encode
 from typing import TYPE_CHECKING, Any
 
-from harnpy.session.effects import Effects
 from harnpy.workflow.bundle.redactor import without_secrets
 from harnpy.workflow.bundle.tool_calls import tool_calls as calls_of
 from harnpy.workflow.records.plain_json import plain
@@ -22,6 +21,7 @@ from harnpy.workflow.report.tool_call_list import tool_calls
 from harnpy.workflow.shapes import read
 from harnpy.workflow.viz.pictures import run_chart
 from harnpy.workflow.viz.svg import svg
+from harnpy.world.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -41,7 +41,7 @@ def html_report(run: Mapping[str, Any]) -> str:
 
 def known(run: Mapping[str, Any]) -> RunRecord:
     """The record with every key and no secrets."""
-    masked: RunRecord = without_secrets(read(RUN, plain(run, Effects())))
+    masked: RunRecord = without_secrets(read(RUN, plain(run, World())))
     return masked
 
 

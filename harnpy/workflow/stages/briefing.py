@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from harnpy.text.json.writer import to_json
 from harnpy.workflow.artifacts.assembly import assemble, render_assembled
 from harnpy.workflow.artifacts.selection import render
 from harnpy.workflow.graph.normalise import given_policy
@@ -15,9 +16,9 @@ if TYPE_CHECKING:
 
     from harnpy.agent.runtime import Runtime
     from harnpy.reading.dicts import Dict
-    from harnpy.session.effects import Effects
     from harnpy.workflow.artifacts.artifact_types import Artifact
     from harnpy.workflow.graph.graph_types import Node
+    from harnpy.world.world import World
 
 
 class Briefing(NamedTuple):
@@ -51,19 +52,19 @@ def brief(
 ) -> Briefing:
     """What a node goes by. Raises `MisuseError` for one that can't begin with what there is."""
     selected = inputs.adapted(node, artifacts)
-    context = _context(node, selected, runtime.sessions.effects)
+    context = _context(node, selected, runtime.sessions.world)
     inputs.check_inputs(node, len(selected), runtime.sessions.exists(session_id))
     rendered = render_contracts(contracts)
     prompt = stage_prompts.stage(task, node["task_label"], context, rendered)
     return Briefing(prompt, node["system"], context, contracts, rendered, selected)
 
 
-def _context(node: Node, selected: list[Artifact], effects: Effects) -> str:
+def _context(node: Node, selected: list[Artifact], world: World) -> str:
     """The artifacts as the prompt shows them: whole, or what the node's assembler chooses of them."""
     assembler = node.get("context_assembler")
     if assembler is None or not selected:
-        return render(selected, inputs.policy_of(node)["render"], effects.to_json)
-    return render_assembled(assemble({**assembler, "artifacts": selected}, effects))
+        return render(selected, inputs.policy_of(node)["render"], to_json)
+    return render_assembled(assemble({**assembler, "artifacts": selected}, world))
 
 
 def result_artifact(runtime: Runtime, node: Node, result: Dict, briefing: Briefing) -> Artifact:
@@ -76,7 +77,7 @@ def result_artifact(runtime: Runtime, node: Node, result: Dict, briefing: Briefi
         metadata["changed_paths"] = list(approval.write_path_allowlist)
     return inputs.produced(
         node,
-        runtime.sessions.effects,
+        runtime.sessions.world,
         title=f"stage {node['id']} output",
         text=result["text"],
         data=result,

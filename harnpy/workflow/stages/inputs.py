@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harnpy.reading.dicts import Dict
-    from harnpy.session.effects import Effects
     from harnpy.workflow.artifacts.artifact_types import Artifact
     from harnpy.workflow.graph.graph_types import ContextPolicy, Node
+    from harnpy.world.world import World
 
 
 def policy_of(node: Node) -> ContextPolicy:
@@ -57,11 +57,11 @@ def output_kind(node: Node) -> str:
     return (node["output_contract"]["output_kinds"] or [KIND])[0]
 
 
-def produced(node: Node, effects: Effects, **fields: Any) -> Artifact:
+def produced(node: Node, world: World, **fields: Any) -> Artifact:
     """An artifact that the node has made."""
     id = node["id"]
     made = {"kind": output_kind(node), "source": id, "stage": id, "freshness": "fresh"}
-    return normalised({**made, **fields}, effects)
+    return normalised({**made, **fields}, world)
 
 
 def marked(artifact: Artifact, marks: Dict) -> Artifact:

@@ -76,7 +76,7 @@ def loop_options(runtime: Runtime, node: Node, session_id: str) -> Dict:
 def tool_format(runtime: Runtime, node: Node) -> str:
     """The node's, else the environment's, else the model's."""
     policy = node["model_policy"]
-    given = policy.get("tool_format") or runtime.sessions.effects.env(FORMAT_VARIABLE)
+    given = policy.get("tool_format") or runtime.sessions.world.environment.get(FORMAT_VARIABLE)
     if given:
         return str(given)
     models = runtime.models

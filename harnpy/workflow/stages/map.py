@@ -102,8 +102,8 @@ def _items(work: Work) -> list[_Item]:
     most = None if limit is None else max(0, limit)
     given = policy["items"]
     if given:
-        effects = work.runtime.sessions.effects  # an artifact is data, which a function is not
-        return [_Item(number, plain(value, effects), None) for number, value in enumerate(given[:most], 1)]
+        world = work.runtime.sessions.world  # an artifact is data, which a function is not
+        return [_Item(number, plain(value, world), None) for number, value in enumerate(given[:most], 1)]
     kind = policy["item_artifact_kind"]
     artifacts = inputs.selected(work.node, work.artifacts)
     artifacts = [artifact for artifact in artifacts if kind in (None, "", artifact["kind"])]
@@ -186,7 +186,7 @@ def _turned_to_artifact(work: Work, item: _Item, total: int) -> _Branch:
     policy, node = _policy(work), work.node
     artifact = inputs.produced(
         node,
-        work.runtime.sessions.effects,
+        work.runtime.sessions.world,
         kind=policy["output_kind"] or inputs.output_kind(node),
         title=f"map {node['id']} item {item.number}",
         text=item.text,
@@ -227,4 +227,4 @@ def _part_of(node: Node, number: int, output_kind: str | None) -> Node:
 def _as_artifact(work: Work, item: _Item) -> Artifact:
     kind = _policy(work)["item_artifact_kind"] or KIND
     fields = {"kind": kind, "text": item.text, "data": item.value}
-    return normalised(fields, work.runtime.sessions.effects)
+    return normalised(fields, work.runtime.sessions.world)

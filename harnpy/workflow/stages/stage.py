@@ -17,6 +17,7 @@ from harnpy.llm.result import result_dict
 from harnpy.llm.tools import native_style, tool_entries
 from harnpy.session.events import STEP_COMPLETED
 from harnpy.session.loop_conversation import AGENT, Conversation, SessionConversation
+from harnpy.text.display import display
 from harnpy.workflow.graph.normalise import normalise_node
 from harnpy.workflow.stages.briefing import brief, result_artifact
 from harnpy.workflow.stages.loop_options import call_options, loop_options, tool_format
@@ -77,7 +78,7 @@ class Stage:
         briefing = brief(runtime, node, self.session.id, task, artifacts, self.contracts)
         answer = self._loop(briefing.prompt) if self._is_agent() else self._call(briefing.prompt)
         result = {**answer, **briefing.as_dict()}
-        transcript = visible(result["transcript"], node["output_visibility"], runtime.sessions.effects.show)
+        transcript = visible(result["transcript"], node["output_visibility"], display)
         return StageResult(result, result_artifact(runtime, node, result, briefing), transcript)
 
     def _is_agent(self) -> bool:
@@ -118,7 +119,7 @@ class Stage:
         sessions = self.runtime.sessions
         if self.session.given:
             return SessionConversation(self.session.id, sessions)
-        return Conversation(self.session.id, sessions.effects)
+        return Conversation(self.session.id, sessions.world)
 
     def _entered(self) -> AbstractContextManager[Any]:
         return self.runtime.sessions.enter(self.session.id) if self.session.given else nullcontext()

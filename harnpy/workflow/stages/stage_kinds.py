@@ -62,21 +62,21 @@ def _holds(work: Work) -> bool:
 
 
 def _reduce(work: Work) -> Ended:
-    node, effects = work.node, work.runtime.sessions.effects
+    node, world = work.node, work.runtime.sessions.world
     artifacts = inputs.selected(node, work.artifacts)
     texts = [artifact["text"] for artifact in artifacts if artifact["text"] is not None]
     text = node["reduce_policy"]["separator"].join(texts)
     title, lineage = f"reduce {node['id']} output", inputs.ids(artifacts)
-    artifact = inputs.produced(node, effects, title=title, text=text, lineage=lineage)
+    artifact = inputs.produced(node, world, title=title, text=text, lineage=lineage)
     return _passed_on(work, text, "reduced", "reduced", artifact)
 
 
 def _escalation(work: Work) -> Ended:
-    node, effects = work.node, work.runtime.sessions.effects
+    node, world = work.node, work.runtime.sessions.world
     policy = node["escalation_policy"]
     reason = policy["reason"] or _REASON
     data = {**only(policy, ("queue", "level")), "reason": reason}
-    artifact = inputs.produced(node, effects, title=f"escalation {node['id']}", text=reason, data=data)
+    artifact = inputs.produced(node, world, title=f"escalation {node['id']}", text=reason, data=data)
     return _passed_on(work, reason, "escalated", "escalated", artifact)
 
 

@@ -92,7 +92,7 @@ def _receipt(work: Work, worker: Worker, payload: Dict, marks: Dict) -> Artifact
     }
     return inputs.produced(
         work.node,
-        work.runtime.sessions.effects,
+        work.runtime.sessions.world,
         kind=KIND,
         title=f"worker result {worker.name}",
         priority=_PRIORITY,

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import MisuseError
 from harnpy.reading.strict import errors_after, read_fields
-from harnpy.session.effects import parse_json, system_reason
+from harnpy.text.json.reader import parse_json
 from harnpy.workflow.artifacts.tags import escaped, lines_of, tagged
+from harnpy.world.files import system_reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import MisuseError
-from harnpy.session.effects import system_reason
+from harnpy.text.display import display
 from harnpy.workflow.stages.briefing import brief, result_artifact
 from harnpy.workflow.stages.result_checks import verified
 from harnpy.workflow.stages.visible_transcript import visible
 from harnpy.workflow.stages.work import Ended
+from harnpy.world.files import system_reason
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -64,4 +65,4 @@ def _transcript(work: Work) -> Dict | None:
     """What others see of the stage's session, if there is one."""
     sessions = work.runtime.sessions
     snapshot = sessions.snapshot_value(work.session.id)
-    return snapshot and visible(snapshot, work.node["output_visibility"], sessions.effects.show)
+    return snapshot and visible(snapshot, work.node["output_visibility"], display)

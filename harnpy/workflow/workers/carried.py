@@ -10,8 +10,8 @@ from harnpy.workflow.artifacts.selection import read_context_policy, select
 if TYPE_CHECKING:
     from harnpy.agent.workers.worker import Worker
     from harnpy.reading.dicts import Dict
-    from harnpy.session.effects import Effects
     from harnpy.workflow.artifacts.artifact_types import Artifact
+    from harnpy.world.world import World
 
 
 def carried_artifacts(worker: Worker) -> list[Artifact]:
@@ -26,7 +26,7 @@ def carried_artifacts(worker: Worker) -> list[Artifact]:
     return last or configured
 
 
-def carried_transcript(worker: Worker, effects: Effects) -> Dict | None:
+def carried_transcript(worker: Worker, world: World) -> Dict | None:
     """The transcript to go on from, as the worker's mode has it."""
     if not worker.restarted:
         configured: Dict | None = worker.config.get("transcript")
@@ -34,4 +34,4 @@ def carried_transcript(worker: Worker, effects: Effects) -> Dict | None:
     former, mode = worker.transcript, worker.carry.transcript_mode
     if former is None or mode == RESET:
         return None
-    return forked(former, effects.new_id()) if mode == FORK else former
+    return forked(former, world.ids.new()) if mode == FORK else former

@@ -40,7 +40,7 @@ def spawn_agent(runtime: Runtime, workers: Workers, config: Any) -> Worker:
     transcript = config.get("transcript")
     if transcript is not None and not is_transcript(transcript):
         raise MisuseError(f"{CALLER}: transcript must be a transcript or nil")
-    artifacts = read_artifacts(config.get("artifacts"), runtime.sessions.effects)
+    artifacts = read_artifacts(config.get("artifacts"), runtime.sessions.world)
     return workers.spawn(
         mode,
         task,
@@ -59,7 +59,7 @@ def _work(runtime: Runtime, config: Dict) -> tuple[str, Dict, str | None, Dict]:
     """The worker's mode and what it works on, then the system prompt and the metadata of its request."""
     permissions = config.get("permissions")
     if config.get("graph") is not None:
-        graph = normalise_graph(config["graph"], runtime.sessions.effects)
+        graph = normalise_graph(config["graph"], runtime.sessions.world)
         nodes = {id: _permitted(node, permissions) for id, node in graph["nodes"].items()}
         options = config.get("options")
         if options is not None and not isinstance(options, dict):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from harnpy.agent.workers.carry import FORK, RESET
 from harnpy.agent.workers.worker import DELEGATED_STAGE, STAGE, Outcome
+from harnpy.text.json.reader import parse_json
 from harnpy.workflow.stages.stage import run_stage
 from harnpy.workflow.stages.stage_kinds import run
 from harnpy.workflow.stages.stage_session import StageSession, worker_session
@@ -36,7 +37,7 @@ class StageJob:
         self.session_id = self._session.id
 
     def run(self, worker: Worker) -> Outcome:
-        former = carried_transcript(worker, self._runtime.sessions.effects)
+        former = carried_transcript(worker, self._runtime.sessions.world)
         self._begin(worker, former)
         ended = self._turn(worker, former)
         transcript = ended.transcript
@@ -83,9 +84,7 @@ class StageJob:
         return run_stage(work) if delegated else run(work)
 
     def _contracts(self) -> list[Dict]:
-        return read_contracts(
-            {self._node["id"]: self._node}, self._runtime.files, self._runtime.sessions.effects.parse_json
-        )
+        return read_contracts({self._node["id"]: self._node}, self._runtime.files, parse_json)
 
 
 def _session_of(worker: Worker, node: Node) -> StageSession:

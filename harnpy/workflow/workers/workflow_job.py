@@ -45,7 +45,7 @@ class WorkflowJob:
         options = {
             "execution": worker.execution or None,
             "audit": {**audit, "parent_session_id": worker.audit["session_id"]},
-            "transcript": carried_transcript(worker, self._runtime.sessions.effects),
+            "transcript": carried_transcript(worker, self._runtime.sessions.world),
             **{key: value for key, value in given.items() if value is not None},
             "parent_worker_id": worker.id,
         }

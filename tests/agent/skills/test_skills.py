@@ -15,8 +15,8 @@ from harnpy.agent.skills.skill_registry import registry_of
 from harnpy.faults import MisuseError
 from harnpy.reading.lenient import Options
 from harnpy.session import SessionRegistry
-from harnpy.session.effects import Effects
 from harnpy.session.loop_conversation import Conversation, SessionConversation
+from tests.worlds import world_with
 
 REVIEW = {
     "name": "review",
@@ -40,9 +40,9 @@ class Loop:
     ) -> None:
         self.told: list[Any] = []
         self.warnings: list[str] = []
-        effects = Effects(env=env.get, warn=lambda topic, text: self.warnings.append(text))
+        world = world_with(get=env.get, warn=lambda topic, text: self.warnings.append(text))
         self.skills = ActiveSkills(
-            list(skills), matching or Matching(), "s1", effects, self.note, self.emit, found
+            list(skills), matching or Matching(), "s1", world, self.note, self.emit, found
         )
 
     def note(self, event: dict[str, Any]) -> None:
@@ -395,6 +395,6 @@ def test_the_session_keeps_the_active_skills_for_itself() -> None:
     sessions.fork("a", "b")
     assert bound("a").active_skills() == ["review"]
     assert bound("b").active_skills() == []
-    anonymous = Conversation("x", sessions.effects)
+    anonymous = Conversation("x", sessions.world)
     anonymous.keep_active_skills(["review"])
     assert anonymous.active_skills() == []

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from harnpy.session.effects import Effects
 from harnpy.workflow.records import record_files
 from tests.support import Command
+from tests.worlds import world_with
 
 Dict = dict[str, Any]
 Save = Callable[..., str]
@@ -43,7 +43,7 @@ def save(tmp_path: Path) -> Save:
     """Save a record and answer its file's name."""
 
     def save(name: str, **changes: Any) -> str:
-        record_files.save({**RUN, **changes}, Effects(cwd=lambda: str(tmp_path)), name)
+        record_files.save({**RUN, **changes}, world_with(cwd=lambda: str(tmp_path)), name)
         return name
 
     return save

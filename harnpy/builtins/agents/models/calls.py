@@ -49,7 +49,7 @@ def models_of(vm: Vm) -> Models:
             partial(world.files.write_text, append=True),
             world.files.read_text,
             lambda: vm.source_dir or world.files.cwd(),
-            warn=lambda topic, message: store_of(vm).effects.warn(topic, message),
+            warn=lambda topic, message: store_of(vm).world.warn(topic, message),
             values=HarnValues(vm),
             wait=vm.tasks.await_coroutine,
             tracing=settings.trace_llm,
@@ -86,7 +86,7 @@ def call_result(vm: Vm, answer: Answer) -> Dict:
     """The dict that `llm_call` answers with."""
     reply, request = answer.reply, answer.request
     note = request.experiment_note
-    transcript = call_transcript(request, reply, store_of(vm).effects, structural_experiment=note)
+    transcript = call_transcript(request, reply, store_of(vm).world, structural_experiment=note)
     return {**result_dict(reply, request.tools, answer.reading), "transcript": transcript}
 
 

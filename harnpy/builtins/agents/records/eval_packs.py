@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 @builtin("eval_pack_manifest(manifest: dict) -> dict", family="records")
 def eval_pack_manifest(vm: Vm, manifest: Value = None) -> EvalPack:
     """The normal form of an eval pack's manifest: what an `eval_pack` declaration binds."""
-    return normalised(_given("eval_pack_manifest", manifest), store_of(vm).effects)
+    return normalised(_given("eval_pack_manifest", manifest), store_of(vm).world)
 
 
 @builtin("eval_pack_run(manifest: dict) -> dict", family="records")
 def eval_pack_run(vm: Vm, manifest: Value = None) -> Dict:
     """Judge the cases of an eval pack: a report with a verdict, failures and warnings for each."""
-    effects, given = store_of(vm).effects, _given("eval_pack_run", manifest)
-    return run_pack(normalised(callables_within(vm, given), effects), effects)
+    world, given = store_of(vm).world, _given("eval_pack_run", manifest)
+    return run_pack(normalised(callables_within(vm, given), world), world)
 
 
 def _given(caller: str, manifest: Value) -> Value:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harnpy.builtins.agents.sessions.service import store_of
+from harnpy.text.json.reader import parse_json
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import RuntimeFault
 from harnpy.workflow.friction import context_pack as packs
@@ -21,13 +22,13 @@ if TYPE_CHECKING:
 @builtin("friction_event(payload: dict) -> dict", family="records")
 def friction_event(vm: Vm, payload: Value = None) -> Dict:
     """The normal form of a friction event: what got in the way, without secrets."""
-    return friction.normalised(_given("friction_event", payload), store_of(vm).effects, top_level_keys=True)
+    return friction.normalised(_given("friction_event", payload), store_of(vm).world, top_level_keys=True)
 
 
 @builtin("friction_record(event: dict, options?: dict) -> dict", family="records")
 def friction_record(vm: Vm, event: Value = None, options: Value = None) -> Dict:
     """Keep a friction event, in memory and in the file `log_path`, if any: `{recorded, sink, event}`."""
-    return vm.state(FrictionLog).record(_given("friction_record", event), options, store_of(vm).effects)
+    return vm.state(FrictionLog).record(_given("friction_record", event), options, store_of(vm).world)
 
 
 @builtin("friction_events() -> list", family="records")
@@ -51,21 +52,21 @@ def context_pack_manifest(vm: Vm, manifest: Value = None) -> Dict:
 @builtin("context_pack_manifest_parse(text: string) -> dict", family="records")
 def context_pack_manifest_parse(vm: Vm, text: str) -> Dict:
     """The normal form of the manifest in a text: JSON if it starts with `{`, else TOML."""
-    return packs.parsed(text, store_of(vm).effects.parse_json)
+    return packs.parsed(text, parse_json)
 
 
 @builtin("context_pack_suggestions(events?: any, options?: dict) -> list", family="records")
 def context_pack_suggestions(vm: Vm, events: Value = None, options: Value = None) -> list[Dict]:
     """The context packs that friction events call for: the recorded ones, or a list, or `{events}`."""
-    effects = store_of(vm).effects
-    found = vm.state(FrictionLog).events if events is None else friction.read_events(events, effects)
-    return suggestions(found, options, effects)
+    world = store_of(vm).world
+    found = vm.state(FrictionLog).events if events is None else friction.read_events(events, world)
+    return suggestions(found, options, world)
 
 
 @builtin("friction_eval_fixture(fixture: dict) -> dict", family="records")
 def friction_eval_fixture(vm: Vm, fixture: Value = None) -> Dict:
     """Whether `{events, options?, expected_suggestions?}` suggests what is expected: a report."""
-    return fixtures.evaluate(_given("friction_eval_fixture", fixture), store_of(vm).effects)
+    return fixtures.evaluate(_given("friction_eval_fixture", fixture), store_of(vm).world)
 
 
 def _given(caller: str, payload: Value) -> Value:

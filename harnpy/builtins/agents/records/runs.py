@@ -37,7 +37,7 @@ def run_record_save(vm: Vm, run: Value = ABSENT, path: Value = None) -> Dict:
     """
     given = _given(vm, run, "run_record_save: missing payload")
     target = None if path is None else display(path)
-    saved = record_files.save(given, store_of(vm).effects, target, lambda id: asked_by(vm, id))
+    saved = record_files.save(given, store_of(vm).world, target, lambda id: asked_by(vm, id))
     return {"path": saved["persisted_path"], "run": saved}
 
 
@@ -45,14 +45,14 @@ def run_record_save(vm: Vm, run: Value = ABSENT, path: Value = None) -> Dict:
 def run_record_load(vm: Vm, path: Value = ABSENT) -> RunRecord:
     """The record in a file."""
     require("run_record_load: missing path", path)
-    return record_files.load(display(path), store_of(vm).effects)
+    return record_files.load(display(path), store_of(vm).world)
 
 
 @builtin("load_run_tree(path: string) -> dict", family="records", counted=True)
 def load_run_tree(vm: Vm, path: Value = ABSENT) -> Dict:
     """The record in a file with those of its workers' runs: `{run, children}`, and so on downward."""
     require("load_run_tree: missing path", path)
-    return load_tree(display(path), store_of(vm).effects)
+    return load_tree(display(path), store_of(vm).world)
 
 
 @builtin("run_record_diff(left: dict, right: dict) -> dict", family="records", counted=True)
@@ -60,12 +60,12 @@ def run_record_diff(vm: Vm, left: Value = ABSENT, right: Value = ABSENT) -> Dict
     """What changes from one run to another; `identical` when that is nothing."""
     before = record_of(vm, left, "run_record_diff: missing left run")
     after = record_of(vm, right, "run_record_diff: missing right run")
-    return diff(before, after, store_of(vm).effects)
+    return diff(before, after, store_of(vm).world)
 
 
 def record_of(vm: Vm, run: Value, missing: str) -> RunRecord:
     """The record in a value; ``missing`` is the error when there is none."""
-    return normalised(_given(vm, run, missing), store_of(vm).effects, lambda id: asked_by(vm, id))
+    return normalised(_given(vm, run, missing), store_of(vm).world, lambda id: asked_by(vm, id))
 
 
 def asked_by(vm: Vm, run_id: str) -> list[Question]:

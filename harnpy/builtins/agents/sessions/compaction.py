@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from harnpy.builtins.agents.sessions.service import store_of, with_callables
 from harnpy.builtins.agents.sessions.summarizing import prompt_from, summarizer
-from harnpy.builtins.language.text.json_writer import write_pretty
 from harnpy.reading.lenient import Options
 from harnpy.session.errors import ResizeError
 from harnpy.session.resize import engine
@@ -12,6 +11,7 @@ from harnpy.session.resize.microcompact import microcompact as shortened
 from harnpy.session.resize.notes import compacted_event
 from harnpy.session.resize.policy import KEEP_LAST, ResizePolicy
 from harnpy.session.transcripts import Transcripts, is_transcript
+from harnpy.text.json.writer import pretty_json
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import RuntimeFault
 from harnpy.vm.values.objects import display
@@ -50,7 +50,7 @@ def transcript_compact(vm: Vm, t: Value, opts: Value) -> Dict:
     policy = _transcript_policy(vm, options)
     summary = options.get("summary")
     text = None if summary is None else display(summary)
-    made = Transcripts(store.effects).compacted(former, policy, text)
+    made = Transcripts(store.world).compacted(former, policy, text)
     if made is None:
         return former
     result, report = made
@@ -82,7 +82,7 @@ def transcript_auto_compact(vm: Vm, messages: Value, opts: Value) -> list[Value]
         custom_compactor=callback,
         summarize=summarizer(vm, options),
         show=display,
-        pretty=write_pretty,
+        pretty=pretty_json,
     )
     compaction = engine.compact(dicts, policy)
     return messages if compaction is None else compaction.applied(dicts)

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from harnpy.builtins.bridge.contexts import context_of
-from harnpy.builtins.language.text.json_writer import write, write_pretty
 from harnpy.faults import Interruption
-from harnpy.session.effects import Effects
 from harnpy.session.registry import SessionRegistry
-from harnpy.text.json.reader import read
 from harnpy.vm.errors import Interrupted
 from harnpy.vm.values.objects import Builtin, Fn, display, type_name
 
@@ -21,29 +18,8 @@ if TYPE_CHECKING:
 
 
 def _make_store(vm: Vm) -> SessionRegistry:
-    """The session store of a Vm: its effects are the host's, its stack the running task's."""
-    world = vm.world
-
-    def warn(topic: str, message: str) -> None:
-        world.streams.write_err(f"warning: {topic}: {message}\n")
-
-    effects = Effects(
-        now=world.clock.now,
-        new_id=world.ids.new,
-        show=display,
-        warn=warn,
-        cwd=world.files.cwd,
-        env=world.environment.get,
-        to_json=_to_json,
-        parse_json=read,
-        read_text=world.files.read_text,
-        write_text=world.files.write_text,
-        make_directory=world.files.make_directory,
-        rename=world.files.rename,
-        exists=world.files.exists,
-        as_data=_as_data,
-    )
-    return SessionRegistry(effects=effects, stack=lambda: context_of(vm).sessions)
+    """The live sessions of a Vm; their stack is the running task's."""
+    return SessionRegistry(world=vm.world, stack=lambda: context_of(vm).sessions)
 
 
 def store_of(vm: Vm) -> SessionRegistry:
@@ -97,13 +73,3 @@ class _PythonFunction:
 def python_function(vm: Vm, function: Value) -> Callable[..., Any]:
     """A function of Harn for a domain package to call."""
     return _PythonFunction(vm, function)
-
-
-def _as_data(value: Value) -> Any:
-    from harnpy.builtins.agents.event_log import as_data
-
-    return as_data(value)
-
-
-def _to_json(value: Value, pretty: bool = False) -> str:
-    return write_pretty(value) if pretty else write(value)

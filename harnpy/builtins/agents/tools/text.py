@@ -5,8 +5,8 @@ from __future__ import annotations
 from harnpy.agent.tools import docs as tool_docs
 from harnpy.agent.tools.tool_registry import entries_of
 from harnpy.builtins.agents.tools.tool_registries import need
-from harnpy.builtins.language.text.json_writer import quote
-from harnpy.text.json.reader import JsonError, read
+from harnpy.text.json.reader import JsonError, parse_json
+from harnpy.text.json.writer import quote
 from harnpy.vm.declare.builtin import ABSENT, builtin
 from harnpy.vm.values.objects import display
 
@@ -45,7 +45,7 @@ def tool_parse_call(vm: Vm, text: str) -> list[Value]:
     found = []
     for body in _bodies(text):
         try:
-            found.append(read(body))
+            found.append(parse_json(body))
         except JsonError:
             continue
     return found

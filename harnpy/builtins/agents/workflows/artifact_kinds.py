@@ -7,7 +7,7 @@ The last argument of each is a dict with what the artifact should say instead: `
 from __future__ import annotations
 
 from harnpy.builtins.agents.sessions.service import store_of
-from harnpy.builtins.language.text.json_writer import write
+from harnpy.text.json.writer import to_json
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import RuntimeFault
 from harnpy.workflow.artifacts.artifact import normalised
@@ -219,13 +219,13 @@ def _made(
 ) -> Artifact:
     shown = None if text is None else _text(text)
     defaults = {"title": title, "text": shown, "data": data, "metadata": metadata or {}}
-    return made(kind, defaults, opts, store_of(vm).effects, target)
+    return made(kind, defaults, opts, store_of(vm).world, target)
 
 
 def _target(vm: Vm, caller: str, target: Value) -> Artifact:
     if target is None:
         raise RuntimeFault(f"{caller}: missing target artifact")
-    return normalised(target, store_of(vm).effects)
+    return normalised(target, store_of(vm).world)
 
 
 def _require(caller: str, **arguments: Value) -> None:
@@ -244,4 +244,4 @@ def _require_given(caller: str, **arguments: Value) -> None:
 
 def _text(value: Value) -> str:
     """A text as it is, any other value as JSON."""
-    return value if type(value) is str else write(value)
+    return value if type(value) is str else to_json(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from harnpy.builtins.agents.plans import current_run
 from harnpy.builtins.agents.sessions.service import store_of, with_callables
 from harnpy.faults import MisuseError
+from harnpy.text.json.writer import to_json
 from harnpy.vm.declare.builtin import builtin
 from harnpy.workflow.artifacts import make_artifact, selection
 from harnpy.workflow.artifacts.artifact import HANDOFF, normalised, read_artifacts
@@ -23,7 +24,7 @@ def artifact(vm: Vm, payload: Value = None) -> Artifact:
     """An artifact with every key: `{_type, id, kind, title, text, data, source, priority, lineage, …}`."""
     if payload is None:
         raise MisuseError("artifact: missing artifact payload")
-    return _announced(vm, normalised(payload, store_of(vm).effects, run_id=current_run(vm)))
+    return _announced(vm, normalised(payload, store_of(vm).world, run_id=current_run(vm)))
 
 
 @builtin("artifact_derive(parent: dict, kind?: string, extra?: dict) -> dict", family="records", counted=True)
@@ -31,7 +32,7 @@ def artifact_derive(vm: Vm, parent: Value = None, kind: Value = None, extra: Val
     """A copy of an artifact of another kind, descended from it; `extra.text` is its text."""
     if parent is None:
         raise MisuseError("artifact_derive: missing parent")
-    return _announced(vm, make_artifact.derived(parent, kind, extra, store_of(vm).effects))
+    return _announced(vm, make_artifact.derived(parent, kind, extra, store_of(vm).world))
 
 
 @builtin("artifact_select(artifacts: list, policy?: dict) -> list", family="records", counted=True)
@@ -52,7 +53,7 @@ def select_artifacts_adaptive(vm: Vm, artifacts: Value = None, policy: Value = N
 def artifact_context(vm: Vm, artifacts: Value = None, policy: Value = None) -> str:
     """The selected artifacts as tagged text for a model, or with `render: "json"` as JSON. Spec: 08 §5.4."""
     given, read = _read(vm, artifacts, policy)
-    return selection.render(selection.select(given, read), read["render"], store_of(vm).effects.to_json)
+    return selection.render(selection.select(given, read), read["render"], to_json)
 
 
 @builtin("assemble_context(options: dict) -> dict", family="workflows", counted=True)
@@ -61,11 +62,11 @@ def assemble_context(vm: Vm, options: Value = None) -> AssembledContext:
 
     `{chunks, included, dropped, reasons, total_tokens, budget_tokens, strategy, dedup}`. Spec: 08 §5.5.
     """
-    return assemble(with_callables(vm, options, "ranker_callback"), store_of(vm).effects)
+    return assemble(with_callables(vm, options, "ranker_callback"), store_of(vm).world)
 
 
 def _read(vm: Vm, artifacts: Value, policy: Value) -> tuple[list[Artifact], ContextPolicy]:
-    return read_artifacts(artifacts, store_of(vm).effects), selection.read_context_policy(policy)
+    return read_artifacts(artifacts, store_of(vm).world), selection.read_context_policy(policy)
 
 
 def _announced(vm: Vm, made: Artifact) -> Artifact:

@@ -21,7 +21,7 @@ _POLICY_UPDATE = "workflow policy update"
 @builtin("workflow_clone(graph: dict) -> dict", family="workflows")
 def workflow_clone(vm: Vm, graph: Value) -> Graph:
     """The same graph with `_clone` after its id, a version later."""
-    return editing.clone(graph, store_of(vm).effects)
+    return editing.clone(graph, store_of(vm).world)
 
 
 @builtin(
@@ -32,7 +32,7 @@ def workflow_clone(vm: Vm, graph: Value) -> Graph:
 def workflow_insert_node(vm: Vm, graph: Value = None, node: Value = None, edge: Value = None) -> Graph:
     """The graph with a node more, and an edge if one is given; a node of the same id is replaced."""
     _require("workflow_insert_node", workflow=graph, node=node)
-    return editing.insert_node(graph, node, edge, store_of(vm).effects)
+    return editing.insert_node(graph, node, edge, store_of(vm).world)
 
 
 @builtin(
@@ -43,7 +43,7 @@ def workflow_insert_node(vm: Vm, graph: Value = None, node: Value = None, edge: 
 def workflow_replace_node(vm: Vm, graph: Value = None, id: Value = None, node: Value = None) -> Graph:
     """The graph with another node under an id; an unknown id is added."""
     _require("workflow_replace_node", workflow=graph, node_id=id, node=node)
-    return editing.replace_node(graph, display(id), node, store_of(vm).effects)
+    return editing.replace_node(graph, display(id), node, store_of(vm).world)
 
 
 @builtin(
@@ -56,7 +56,7 @@ def workflow_rewire(
 ) -> Graph:
     """The graph with one edge instead of all that leave `from_id` on that branch; nil is no branch."""
     _require("workflow_rewire", workflow=graph, **{"from": from_id, "to": to_id})
-    return editing.rewire(graph, display(from_id), display(to_id), _text(branch), store_of(vm).effects)
+    return editing.rewire(graph, display(from_id), display(to_id), _text(branch), store_of(vm).world)
 
 
 @builtin(
@@ -101,18 +101,18 @@ def workflow_set_output_visibility(
     _require(_POLICY_UPDATE, workflow=graph, node_id=id)
     if value is not None and type(value) is not str:
         raise RuntimeFault("workflow_set_output_visibility: value must be a string or nil")
-    return editing.set_output_visibility(graph, display(id), value, store_of(vm).effects)
+    return editing.set_output_visibility(graph, display(id), value, store_of(vm).world)
 
 
 @builtin("workflow_commit(graph: dict, reason?: string) -> dict", family="workflows")
 def workflow_commit(vm: Vm, graph: Value, reason: str | None) -> Graph:
     """The graph with a note that it was committed, if it is valid."""
-    return editing.commit(graph, reason, store_of(vm).effects)
+    return editing.commit(graph, reason, store_of(vm).world)
 
 
 def _set_policy(vm: Vm, field: str, graph: Value, id: Value, policy: Value) -> Graph:
     _require(_POLICY_UPDATE, workflow=graph, node_id=id, policy=policy)
-    return editing.set_policy(graph, display(id), field, policy, store_of(vm).effects)
+    return editing.set_policy(graph, display(id), field, policy, store_of(vm).world)
 
 
 def _require(caller: str, **arguments: Value) -> None:

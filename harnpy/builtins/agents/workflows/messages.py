@@ -5,10 +5,10 @@ from __future__ import annotations
 import os.path
 
 from harnpy.builtins.bridge.places import runtime_root
-from harnpy.builtins.language.text.json_writer import write_stored
 from harnpy.project import STATE_VARIABLE, state_directory
 from harnpy.reading.lenient import Options
-from harnpy.text.json.reader import read
+from harnpy.text.json.reader import parse_json
+from harnpy.text.json.writer import stored_json
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import RuntimeFault
 from harnpy.vm.values.objects import display
@@ -120,7 +120,7 @@ def _mailbox(vm: Vm, verb: str, given: Value) -> Mailbox:
 
 def _data(value: Value) -> Any:
     """The value as it will be read from the file."""
-    return read(write_stored(value))
+    return parse_json(stored_json(value))
 
 
 def _name(verb: str, given: Value) -> str:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from harnpy.builtins.bridge.places import execution_environment, execution_root
 from harnpy.builtins.language.host import shells
 from harnpy.builtins.language.host.shells import required
-from harnpy.session.effects import rfc3339
 from harnpy.text.case import WHITESPACE
 from harnpy.vm.errors import RuntimeFault
 from harnpy.vm.values.objects import Duration, display
+from harnpy.world.clock import rfc3339
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime
 
-from harnpy.builtins.language.text.json_writer import quote, write_float
+from harnpy.text.json.writer import float_text, quote
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import Thrown
 from harnpy.vm.values.objects import display
@@ -84,7 +84,7 @@ def _now(vm: Vm) -> str:
 def _encode(value: Value) -> str:
     """Scalars as JSON, a float that JSON lacks as null, the rest as their text."""
     if type(value) is float:
-        return write_float(value) if math.isfinite(value) else "null"
+        return float_text(value) if math.isfinite(value) else "null"
     if value is None:
         return "null"
     if type(value) is int or type(value) is bool:

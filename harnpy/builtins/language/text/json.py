@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from harnpy.builtins.language.text.json_writer import write
 from harnpy.llm.structured.extract import json_part
-from harnpy.text.json.reader import JsonError, read
+from harnpy.text.json.reader import JsonError, parse_json
+from harnpy.text.json.writer import to_json
 from harnpy.vm.declare.builtin import ABSENT, builtin
 from harnpy.vm.errors import Thrown
 from harnpy.vm.values.objects import display
@@ -23,7 +23,7 @@ def json_parse(vm: Vm, text: str) -> Value:
     before level 128. Throws `JSON parse error: <detail> at line L column C`.
     """
     try:
-        return read(text)
+        return parse_json(text)
     except JsonError as error:
         raise Thrown(f"JSON parse error: {error}") from None
 
@@ -37,7 +37,7 @@ def json_extract(vm: Vm, text: Value = ABSENT, key: Value = ABSENT) -> Value:
     if text is ABSENT:
         raise Thrown("json_extract requires at least 1 argument: text")
     try:
-        value = read(json_part(display(text)))
+        value = parse_json(json_part(display(text)))
     except JsonError as error:
         raise Thrown(f"json_extract: failed to parse JSON: {error}") from None
     if key is ABSENT:
@@ -53,4 +53,4 @@ def json_extract(vm: Vm, text: Value = ABSENT, key: Value = ABSENT) -> Value:
 @builtin("json_stringify(value: any) -> string", family="json_schema")
 def json_stringify(vm: Vm, value: Value) -> str:
     """Compact JSON with keys in ascending order; closures, enums, durations, pairs and handles are null."""
-    return write(value)
+    return to_json(value)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
-from harnpy.builtins.language.text.json_writer import write, write_pretty
 from harnpy.text.case import WHITESPACE
+from harnpy.text.json.writer import pretty_json, to_json
 from harnpy.text.templates import assets, engine
 from harnpy.text.templates.errors import TemplateError
 from harnpy.vm.declare.builtin import builtin
@@ -50,7 +50,7 @@ class HarnOperations:
         return value if type(value) is list else None
 
     def json(self, value: Value, pretty: bool) -> str:
-        return write_pretty(value, display) if pretty else write(value, display)
+        return pretty_json(value, display) if pretty else to_json(value, display)
 
 
 class Prompts:

@@ -1,7 +1,8 @@
 """The one text form of a value, and the name of its type. Spec: 02 §1, §5.
 
-`harnpy.vm.values.objects` re-exports both. Plain Python values are shown here; every other value class
-brings `type_name` and `display()` itself (see `harnpy.vm.values.objects`). Nested containers recurse through
+Plain Python values are shown here; the classes of the language's other values bring `type_name` and
+`display()` themselves (see `harnpy.vm.values.objects`, which re-exports both). Any other object is shown as
+Python does. Nested containers recurse through
 Python functions only, never through `repr`: that costs no C stack, whatever the depth.
 """
 
@@ -27,7 +28,10 @@ def display(value: Value) -> str:
     if kind is int:
         return str(value)
     show = _SHOW.get(kind)
-    return show(value) if show else value.display()
+    if show:
+        return show(value)
+    own = getattr(value, "display", None)
+    return own() if own else str(value)
 
 
 def type_name(value: Value) -> str:
