@@ -23,7 +23,9 @@ def tool_synthesize(vm: Vm, spec: Value) -> Fn:
     """
     made = vm.state(Synthesis).add(spec, display)
     id = made["id"]
-    return Fn(made["name"], ("args",), lambda depth, args=None: tool_synth_invoke(vm, id, args))
+    # The builtin, not the function below: only the builtin reports faults as Harn errors.
+    invoke = vm.builtins.bound("tool_synth_invoke").call
+    return Fn(made["name"], ("args",), lambda depth, args=None: invoke(vm, id, args))
 
 
 @builtin("tool_synth_invoke(id: string, args?: dict) -> any", family="tools")
