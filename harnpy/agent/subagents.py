@@ -14,9 +14,9 @@ from harnpy.agent.loop.calls import PERMISSION_DENIED
 from harnpy.agent.loop.make_loop import make_loop
 from harnpy.agent.rules.annotations import strings
 from harnpy.faults import MisuseError
+from harnpy.llm.native_tools import is_registry
 from harnpy.llm.structured.extract import extract
 from harnpy.llm.structured.schema import canonical, check
-from harnpy.llm.tools import is_registry
 from harnpy.session.transcript import lifecycle_event
 from harnpy.text.globs import first_match
 from harnpy.text.json.compact import compact_json

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harnpy.llm.budget import Budget, project
+from harnpy.llm.budget import Budget
 from harnpy.llm.errors import BudgetSpent
+from harnpy.llm.projection import project
 from harnpy.llm.trace import Trace
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from harnpy.llm.configuration.configured import Configured
 from harnpy.llm.configuration.gates import check_gates
 from harnpy.llm.errors import BudgetSpent, CallError
 from harnpy.llm.experiments import VARIABLE as EXPERIMENT
-from harnpy.llm.experiments import read_experiment, rewritten
+from harnpy.llm.experiments import read_experiment
+from harnpy.llm.native_tools import native_style, tool_entries
 from harnpy.llm.providers.connections import Connections
 from harnpy.llm.providers.mock import MockProvider
 from harnpy.llm.rate_limits import RateLimits
@@ -23,7 +24,6 @@ from harnpy.llm.routing import Router
 from harnpy.llm.structured.asking import ask_until_valid
 from harnpy.llm.structured.schema_values import SchemaValues
 from harnpy.llm.tool_search import NativeSearch, read_tool_search, resolve_search
-from harnpy.llm.tools import native_style, tool_entries
 from harnpy.llm.transcript_log import VARIABLE, Segment, segment_writer
 from harnpy.llm.transport import read_transport
 from harnpy.reading.lenient import Options
@@ -87,7 +87,7 @@ class Models:
         self.recording: Recording | None = None
         self.account = Account(tracing)
         self.trace = self.account.trace
-        self.rates = RateLimits(env, monotonic, sleep, lambda name: self.config.providers.rpm(name))
+        self.rates = RateLimits(env, monotonic, sleep, lambda name: self.config.known_providers.rpm(name))
 
     def options(self, given: Any) -> Options:
         return Options(given, self.show)
@@ -101,16 +101,16 @@ class Models:
         """
         config = self.config
         route = self.router.route(options)
-        request = read_request(prompt, system, options, route, config.catalogue, **defaults)
+        request = read_request(prompt, system, options, route, config.known_models, **defaults)
         request.transport = read_transport(options, self.env)
         given = options.value("structural_experiment")
         request.experiment = read_experiment(given, self.env(EXPERIMENT), options.show)
         self._defer_tools(request, options)
         if not self.mock.queued and request.provider not in self.provided:
-            config.providers.require_known(request.provider)
+            config.known_providers.require_known(request.provider)
             check_gates(options, request, config.capabilities.of(request.provider, request.model))
-            config.providers.require(request.provider)
-        return rewritten(request) if once else request
+            config.known_providers.require(request.provider)
+        return request.rewritten() if once else request
 
     def _defer_tools(self, request: Request, options: Options) -> None:
         """Hold tools back, if they are to be searched for. Raises `OptionError`."""
@@ -127,12 +127,12 @@ class Models:
 
     @property
     def router(self) -> Router:
-        return Router(self.config.providers, self.config.catalogue, self.env, self._callable_now)
+        return Router(self.config.known_providers, self.config.known_models, self.env, self._callable_now)
 
     def _callable_now(self, provider: str) -> bool:
         """Whether the provider could be asked: its key is there, or mocks answer for it."""
         known = self.mock.intercepts(provider) or provider in self.provided
-        return known or self.config.providers.available(provider)
+        return known or self.config.known_providers.available(provider)
 
     def info(self) -> dict[str, Any]:
         """What the environment says of calls that name neither provider nor model (07 §1.12)."""
@@ -140,8 +140,8 @@ class Models:
         provider = self.router.provider(None, None)
         return {
             "provider": provider,
-            "model": self.config.catalogue.resolve(model).id if model else "",
-            "api_key_set": self.config.providers.available(provider),
+            "model": self.config.known_models.resolve(model).id if model else "",
+            "api_key_set": self.config.known_providers.available(provider),
         }
 
     def provider(self, request: Request) -> Provider:
@@ -151,11 +151,11 @@ class Models:
             return self.mock
         if name in self.provided:
             return self.provided[name]
-        self.config.providers.require(name)
-        refusal = self.config.providers.refuse_when_disabled(name)
+        self.config.known_providers.require(name)
+        refusal = self.config.known_providers.refuse_when_disabled(name)
         if refusal is not None:
             raise CallError("generic", refusal)
-        return self.connections.provider(self.config.providers.configuration(name))
+        return self.connections.provider(self.config.known_providers.configuration(name))
 
     def segment(self, new_loop_id: Callable[[], str] | None = None, **scope: Any) -> Segment | None:
         """Where a loop, or a call outside any, records its rows in the transcript sidecar.
@@ -179,7 +179,7 @@ class Models:
                 raise
             for stop in request.route.fallbacks:
                 try:
-                    return self._ask(request.at(stop, self.config.catalogue), iteration, answer)
+                    return self._ask(request.at(stop, self.config.known_models), iteration, answer)
                 except BudgetSpent:
                     raise
                 except (CallError, OptionError):

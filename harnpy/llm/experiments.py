@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import factorial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.faults import OptionError
-from harnpy.llm.messages import request_messages
+from harnpy.llm.request_messages import request_messages
 from harnpy.reading.type_words import type_word
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harnpy.llm.request import Request
     from harnpy.reading.dicts import Dict
 
     Transform = Callable[[Dict], Any]
@@ -76,14 +75,6 @@ def apply(
         raise OptionError(f"structural_experiment: system must be a string or nil; got {type_word(system)}")
     metadata = answer.get("metadata")
     return Applied(messages, system, note if metadata is None else {**note, "metadata": metadata})
-
-
-def rewritten(request: Request, iteration: int | None = None) -> Request:
-    """The request as its experiment, if it has one, wants it sent; ``iteration`` is the agent loop's."""
-    if request.experiment is None:
-        return request
-    messages, system, note = apply(request.experiment, request.messages, request.system, iteration)
-    return replace(request, messages=messages, system=system, experiment_note=note)
 
 
 # What an option means.

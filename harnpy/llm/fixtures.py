@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.categories import CATEGORIES
 from harnpy.llm.errors import CallError, FixtureError
-from harnpy.llm.messages import strings_in
 from harnpy.llm.providers.mock import Mock, mock_id
+from harnpy.llm.request_messages import strings_in
 from harnpy.text.json.compact import compact_json
 
 if TYPE_CHECKING:

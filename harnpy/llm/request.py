@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from harnpy.faults import OptionError
 from harnpy.llm.budget import Budget, read_budget
 from harnpy.llm.configuration.prices import FREE, Price
-from harnpy.llm.experiments import Experiment
-from harnpy.llm.messages import request_messages
-from harnpy.llm.structured.output import SCHEMA_RETRIES, Output, read_output
+from harnpy.llm.experiments import Experiment, apply
+from harnpy.llm.native_tools import native_style, native_tools, tool_entries
+from harnpy.llm.request_messages import request_messages
+from harnpy.llm.structured.output_format import SCHEMA_RETRIES, Output, read_output
 from harnpy.llm.thinking import DISABLED, read_thinking
-from harnpy.llm.tools import native_style, native_tools, tool_entries
 from harnpy.llm.transport import Transport
 
 if TYPE_CHECKING:
-    from harnpy.llm.configuration.catalogue import Catalogue
+    from harnpy.llm.configuration.known_models import KnownModels
+    from harnpy.llm.reply import Reply
     from harnpy.llm.routing import Route, Stop
     from harnpy.llm.tool_search import Search
-    from harnpy.llm.transcript_log import Segment
     from harnpy.reading.lenient import Options
 
 MAX_TOKENS = 16384
@@ -30,6 +30,16 @@ _TRANSCRIPT_REMOVED = (
     "llm_call / agent_loop: the `transcript` option was removed. Open or open-and-resume a session with "
     "agent_session_open(id) and pass `session_id: id` instead."
 )
+
+
+class CallLog(Protocol):
+    """Where the calls of a loop are recorded."""
+
+    def request(self, request: Request, call_id: str) -> None:
+        """Record a request that is about to be sent."""
+
+    def response(self, reply: Reply, ms: int) -> None:
+        """Record what the provider replied to the last request."""
 
 
 @dataclass(slots=True)
@@ -58,7 +68,7 @@ class Request:
     backoff_ms: int = 250
     budget: Budget | None = None
     sampling: dict[str, Any] = field(default_factory=dict)
-    segment: Segment | None = None
+    segment: CallLog | None = None
     output: Output = field(default_factory=Output)
     transport: Transport = field(default_factory=Transport)
     price: Price = FREE
@@ -69,10 +79,17 @@ class Request:
     search: Search | None = None
     betas: tuple[str, ...] = ()
 
-    def at(self, stop: Stop, catalogue: Catalogue) -> Request:
+    def at(self, stop: Stop, known_models: KnownModels) -> Request:
         """The same request to another provider."""
         provider, model = stop
-        return replace(self, provider=provider, model=model, price=catalogue.price(model))
+        return replace(self, provider=provider, model=model, price=known_models.price(model))
+
+    def rewritten(self, iteration: int | None = None) -> Request:
+        """The request as its experiment, if any, wants it sent; ``iteration`` is the agent loop's."""
+        if self.experiment is None:
+            return self
+        messages, system, note = apply(self.experiment, self.messages, self.system, iteration)
+        return replace(self, messages=messages, system=system, experiment_note=note)
 
 
 def read_request(
@@ -80,7 +97,7 @@ def read_request(
     system: str | None,
     options: Options,
     route: Route,
-    catalogue: Catalogue,
+    known_models: KnownModels,
     *,
     retries: int = 0,
     backoff_ms: int = 250,
@@ -109,10 +126,10 @@ def read_request(
         retries=options.count("llm_retries", retries),
         backoff_ms=options.count("llm_backoff_ms", backoff_ms),
         budget=read_budget(options),
-        sampling={**catalogue.sampling(model), **_sampling(options)},
+        sampling={**known_models.sampling(model), **_sampling(options)},
         output=read_output(options, schema_retries),
-        price=catalogue.price(model),
-        tool_format=options.string("tool_format") or catalogue.tool_format(model, provider),
+        price=known_models.price(model),
+        tool_format=options.string("tool_format") or known_models.tool_format(model, provider),
         route=route,
         betas=_betas(options),
     )

@@ -8,14 +8,14 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import OptionError
-from harnpy.llm.configuration.catalogue import TIERS
-from harnpy.llm.configuration.providers import MOCK
+from harnpy.llm.configuration.known_models import TIERS
+from harnpy.llm.configuration.known_providers import MOCK
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harnpy.llm.configuration.catalogue import Catalogue, Target
-    from harnpy.llm.configuration.providers import Providers
+    from harnpy.llm.configuration.known_models import KnownModels, Target
+    from harnpy.llm.configuration.known_providers import KnownProviders
 
 MANUAL = "manual"
 ALWAYS = "always"
@@ -78,8 +78,8 @@ def read_policy(given: Any, show: Callable[[Any], str]) -> Policy:
 
 def choose(
     policy: Policy,
-    catalogue: Catalogue,
-    providers: Providers,
+    known_models: KnownModels,
+    providers: KnownProviders,
     wanted: str | None,
     callable_now: Callable[[str], bool],
 ) -> Choice:
@@ -88,12 +88,12 @@ def choose(
     ``wanted`` is a provider that the caller insists on. The mock one stands for all others: anything goes.
     """
     if policy.mode == ALWAYS:
-        target = catalogue.pick(policy.argument)
+        target = known_models.pick(policy.argument)
         return Choice(wanted or target.provider, target.id)
     anything = wanted == MOCK
     candidates = [
-        Candidate(target, catalogue, providers, anything or callable_now(target.provider))
-        for target in catalogue.targets()
+        Candidate(target, known_models, providers, anything or callable_now(target.provider))
+        for target in known_models.targets()
         if anything or wanted in (None, target.provider)
     ]
     good = [each for each in candidates if each.usable and each.reaches(policy.argument)]
@@ -109,13 +109,15 @@ def choose(
 class Candidate:
     """A model that may be chosen. ``cost`` is USD for a million tokens in and out, None when nobody knows."""
 
-    def __init__(self, target: Target, catalogue: Catalogue, providers: Providers, usable: bool) -> None:
+    def __init__(
+        self, target: Target, known_models: KnownModels, providers: KnownProviders, usable: bool
+    ) -> None:
         self.provider, self.model = target.provider, target.id
-        self.tier = catalogue.tier(target.id)
+        self.tier = known_models.tier(target.id)
         self.usable = usable
         entry = providers.find(target.provider)
         self.latency = None if entry is None else entry.latency_p50_ms
-        price = catalogue.price(target.id)
+        price = known_models.price(target.id)
         self.cost: float | None = price.input_per_mtok + price.output_per_mtok
         if not self.cost and entry is not None:
             self.cost = 0.0 if entry.auth_style == "none" else _per_mtok(entry)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harnpy.llm.configuration.catalogue import without_prefix
-from harnpy.llm.configuration.providers import MOCK
+from harnpy.llm.configuration.known_models import without_prefix
+from harnpy.llm.configuration.known_providers import MOCK
 from harnpy.llm.route_policy import MANUAL, Choice, choose, read_policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harnpy.llm.configuration.catalogue import Catalogue
-    from harnpy.llm.configuration.providers import Providers
+    from harnpy.llm.configuration.known_models import KnownModels
+    from harnpy.llm.configuration.known_providers import KnownProviders
     from harnpy.reading.lenient import Options
 
 
@@ -56,13 +56,13 @@ class Router:
 
     def __init__(
         self,
-        providers: Providers,
-        catalogue: Catalogue,
+        providers: KnownProviders,
+        known_models: KnownModels,
         env: Callable[[str], str | None],
         callable_now: Callable[[str], bool],
     ) -> None:
         self._providers = providers
-        self._catalogue = catalogue
+        self._known_models = known_models
         self._env = env
         self._callable_now = callable_now
 
@@ -73,7 +73,7 @@ class Router:
         choice = Choice()
         if policy.mode != MANUAL:
             wanted = self._named_provider(options)
-            choice = choose(policy, self._catalogue, self._providers, wanted, self._callable_now)
+            choice = choose(policy, self._known_models, self._providers, wanted, self._callable_now)
             provider = MOCK if wanted == MOCK else choice.provider
             first = Stop(provider, choice.model)
         return Route(
@@ -97,23 +97,23 @@ class Router:
 
     def provider(self, given: str | None, model: str | None, tier: str | None = None) -> str:
         """The provider of a call with these options."""
-        catalogue, env = self._catalogue, self._env
+        known_models, env = self._known_models, self._env
         named = _unless_auto(given)
         if named:
             return named
         if given and model:
-            return catalogue.resolve(model).provider
+            return known_models.resolve(model).provider
         named = _unless_auto(env("HARN_LLM_PROVIDER"))
         if named:
             return named
         if env("LOCAL_LLM_BASE_URL") and (model or env("HARN_LLM_MODEL") or env("LOCAL_LLM_MODEL")):
             return "local"
         if model:
-            return catalogue.resolve(model).provider
+            return known_models.resolve(model).provider
         if tier:
-            return catalogue.pick(tier).provider
+            return known_models.pick(tier).provider
         model = env("HARN_LLM_MODEL")
-        return catalogue.resolve(model).provider if model else self._default()
+        return known_models.resolve(model).provider if model else self._default()
 
     def _default(self) -> str:
         default = self._providers.default
@@ -123,16 +123,16 @@ class Router:
         return default
 
     def _model(self, options: Options, provider: str) -> str:
-        catalogue = self._catalogue
+        known_models = self._known_models
         model = options.string("model")
         if model:
-            return catalogue.resolve(model).id
+            return known_models.resolve(model).id
         tier = options.string("model_tier")
         if tier:
-            return catalogue.pick(tier, provider).id
+            return known_models.pick(tier, provider).id
         named = self._env("HARN_LLM_MODEL")
-        if named and catalogue.resolve(named).provider == provider:
-            return catalogue.resolve(named).id
+        if named and known_models.resolve(named).provider == provider:
+            return known_models.resolve(named).id
         return without_prefix(self._providers.default_model(provider))
 
     # Fallbacks.
@@ -148,10 +148,10 @@ class Router:
 
     def _model_at(self, provider: str, first: Stop, options: Options) -> str:
         """The model that stands in for the first stop's: the same where it exists, else of the same tier."""
-        if provider in (MOCK, first.provider) or self._catalogue.infer_provider(first.model) == provider:
+        if provider in (MOCK, first.provider) or self._known_models.infer_provider(first.model) == provider:
             return first.model
         tier = options.string("model_tier")
-        target = self._catalogue.pick(tier, provider) if tier else None
+        target = self._known_models.pick(tier, provider) if tier else None
         if target is not None and target.alias is not None and target.provider == provider:
             return target.id
         return without_prefix(self._providers.default_model(provider))

@@ -8,10 +8,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from harnpy.llm.budget import json_tokens, project
-from harnpy.llm.messages import strings_in
+from harnpy.llm.projection import json_tokens, project
 from harnpy.llm.providers.mock import NAME as MOCK
 from harnpy.llm.reply import Reply
+from harnpy.llm.request_messages import strings_in
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable

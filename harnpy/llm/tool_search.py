@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import OptionError
-from harnpy.llm.tools import native_tools
+from harnpy.llm.native_tools import native_tools
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.text_format.heredocs import Heredocs
-from harnpy.llm.text_format.literals import LiteralError, LiteralReader
+from harnpy.llm.text_format.written_literals import LiteralError, LiteralReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -10,7 +10,7 @@ import pytest
 
 from harnpy import Vm
 from harnpy.llm.call import Models
-from harnpy.llm.tools import native_name, native_tools
+from harnpy.llm.native_tools import native_name, native_tools
 from harnpy.world import World
 from harnpy.world.streams import RealStreams
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from harnpy.llm.tools import parameters_of
+from harnpy.llm.native_tools import parameters_of
 from harnpy.reading.dicts import Dict
 
 if TYPE_CHECKING:

@@ -15,9 +15,8 @@ from harnpy.agent.loop import prompts
 from harnpy.agent.loop.transcript_entries import reply_events
 from harnpy.agent.loop.turns import Idle
 from harnpy.agent.rules.hooks import PRE_AGENT_TURN
-from harnpy.llm.budget import project
 from harnpy.llm.errors import BudgetExceeded
-from harnpy.llm.experiments import rewritten
+from harnpy.llm.projection import project
 from harnpy.llm.structured.asking import read_answer, record_retry
 from harnpy.llm.structured.nudge import nudge_text
 from harnpy.llm.visible import visible_text
@@ -224,7 +223,7 @@ class Loop:
             request = replace(
                 request, messages=[*request.messages, {"role": "user", "content": self.ledger.render()}]
             )
-        return rewritten(request, iteration)
+        return request.rewritten(iteration)
 
     def _over_budget(self, request: Request) -> bool:
         if self.budget is None:

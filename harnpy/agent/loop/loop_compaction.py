@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.faults import MisuseError
-from harnpy.llm.configuration.context import context_window
+from harnpy.llm.configuration.context_windows import context_window
 from harnpy.session.resize.policy import KEEP_LAST, TOKEN_THRESHOLD, TOOL_OUTPUT_MAX_CHARS, ResizePolicy
 
 if TYPE_CHECKING:

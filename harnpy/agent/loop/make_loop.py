@@ -19,7 +19,7 @@ from harnpy.agent.skills.active import ActiveSkills, read_matching, read_skills
 from harnpy.agent.skills.loading import LOAD_SKILL
 from harnpy.agent.tools.search import DeferredTools, searcher
 from harnpy.agent.tools.toolbox import Toolbox, refuse_unbacked, validate_surface
-from harnpy.llm.tools import native_style, tool_entries
+from harnpy.llm.native_tools import native_style, tool_entries
 from harnpy.session.loop_conversation import Conversation, SessionConversation
 from harnpy.text.display import display
 from harnpy.text.json.writer import pretty_json

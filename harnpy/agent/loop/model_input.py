@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.loop.prompts import FEEDBACK, feedback
-from harnpy.llm.messages import prompt_text, request_message
+from harnpy.llm.request_messages import prompt_text, request_message
 from harnpy.session.resize.engine import compact, content_bytes, message_bytes
 from harnpy.session.resize.notes import compacted_event, note_of
 from harnpy.session.resize.summaries import byte_length

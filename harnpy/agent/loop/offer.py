@@ -13,7 +13,7 @@ from harnpy.agent.skills.loading import ENTRY as LOAD_SKILL_ENTRY
 from harnpy.agent.skills.loading import LOAD_SKILL
 from harnpy.agent.skills.loading import native_tool as load_skill_tool
 from harnpy.agent.tools.contract import native_contract, text_contract
-from harnpy.llm.tools import native_tools
+from harnpy.llm.native_tools import native_tools
 
 if TYPE_CHECKING:
     from harnpy.agent.loop.options import LoopOptions

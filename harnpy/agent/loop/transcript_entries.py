@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.llm.tools import native_style
+from harnpy.llm.native_tools import native_style
 from harnpy.session.transcript import lifecycle_event, message_event, transcript
 from harnpy.text.display import display
 from harnpy.text.json.compact import compact_json

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.llm.tools import json_type, parameters_of
+from harnpy.llm.native_tools import json_type, parameters_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

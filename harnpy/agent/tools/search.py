@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.agent.tools.contract import Stubs
 from harnpy.agent.tools.search_index import Hits, search_pattern, search_words
+from harnpy.llm.native_tools import native_tools, parameters_of
 from harnpy.llm.tool_search import loaded, search_entry
-from harnpy.llm.tools import native_tools, parameters_of
 from harnpy.session.transcript import lifecycle_event
 from harnpy.text.json.compact import compact_json
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from harnpy.agent.rules.annotations import rank
 from harnpy.agent.tools.mentions import has_word, mentions, read_part
 from harnpy.agent.tools.surface_tools import SurfaceTool, dict_at, native_entries, string_at, strings_at
-from harnpy.llm.tools import tool_entries
+from harnpy.llm.native_tools import tool_entries
 from harnpy.text.globs import affix_matches
 
 if TYPE_CHECKING:

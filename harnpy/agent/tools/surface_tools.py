@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.rules.annotations import Annotations, read_annotations
-from harnpy.llm.tools import native_name, parameters_of
+from harnpy.llm.native_tools import native_name, parameters_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

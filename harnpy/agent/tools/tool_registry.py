@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.tools.executors import executor_of, is_text
 from harnpy.faults import OptionError
-from harnpy.llm.tools import REGISTRY, is_registry
+from harnpy.llm.native_tools import REGISTRY, is_registry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harnpy.agent.errors import ToolFailure
-from harnpy.builtins.agents.models.calls import with_experiment
+from harnpy.builtins.agents.models.llm_calls import with_experiment
 from harnpy.builtins.agents.sessions.service import callables_within, store_of, with_callables
 from harnpy.builtins.agents.sessions.summarizing import prompt_from
 from harnpy.faults import Interruption

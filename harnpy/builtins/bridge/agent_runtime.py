@@ -6,14 +6,14 @@ from contextlib import contextmanager
 
 from harnpy.agent.runtime import Runtime, failed_by_itself
 from harnpy.builtins.agents.hooks import hooks_of
-from harnpy.builtins.agents.models.calls import models_of
+from harnpy.builtins.agents.models.llm_calls import models_of
 from harnpy.builtins.agents.sessions.service import store_of
 from harnpy.builtins.agents.tools.binding import bind, bound_registry
 from harnpy.builtins.bridge.agent_tasks import as_they_end, together
 from harnpy.builtins.bridge.agent_world import AgentFiles, run_program
 from harnpy.builtins.bridge.contexts import context_of
 from harnpy.builtins.settings import settings_of
-from harnpy.llm.tools import is_registry
+from harnpy.llm.native_tools import is_registry
 from harnpy.vm.errors import Interrupted, VmError
 
 TYPE_CHECKING = False

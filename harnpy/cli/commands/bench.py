@@ -12,7 +12,7 @@ from time import perf_counter
 import click
 
 from harnpy import Vm
-from harnpy.builtins.agents.models.calls import models_of
+from harnpy.builtins.agents.models.llm_calls import models_of
 from harnpy.cli.console import FAILED, OK, complain
 from harnpy.cli.show import error_text
 from harnpy.cli.testing.sandbox import sandboxed_world

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import MisuseError, OptionError
-from harnpy.llm.configuration.providers import MOCK
+from harnpy.llm.configuration.known_providers import MOCK
 from harnpy.llm.configuration.settings import convert, parse_toml, read_entry
 from harnpy.text.globs import glob_matches
 

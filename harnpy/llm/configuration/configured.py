@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from harnpy.llm.configuration.capabilities import Matrix, read_rules
 from harnpy.llm.configuration.capability_rows import BUILT_IN
-from harnpy.llm.configuration.catalogue import Catalogue
-from harnpy.llm.configuration.files import Configuration, load
-from harnpy.llm.configuration.providers import Providers
+from harnpy.llm.configuration.config_files import Configuration, load
+from harnpy.llm.configuration.known_models import KnownModels
+from harnpy.llm.configuration.known_providers import KnownProviders
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,12 +36,12 @@ class Configured:
         return Configuration() if self._read is None else load(self._env, self._read, self._directory())
 
     @cached_property
-    def providers(self) -> Providers:
-        return Providers(self._files.settings, self._env, self._files.source)
+    def known_providers(self) -> KnownProviders:
+        return KnownProviders(self._files.settings, self._env, self._files.source)
 
     @cached_property
-    def catalogue(self) -> Catalogue:
-        return Catalogue(self._files.settings, self.providers.default)
+    def known_models(self) -> KnownModels:
+        return KnownModels(self._files.settings, self.known_providers.default)
 
     @cached_property
     def capabilities(self) -> Matrix:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import OptionError
-from harnpy.llm.configuration.providers import MOCK
-from harnpy.llm.structured.output import TEXT
+from harnpy.llm.configuration.known_providers import MOCK
+from harnpy.llm.structured.output_format import TEXT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import OptionError
-from harnpy.llm.configuration.providers import MOCK, public_url, unknown_provider
+from harnpy.llm.configuration.known_providers import MOCK, public_url, unknown_provider
 
 if TYPE_CHECKING:
-    from harnpy.llm.configuration.providers import ProviderConfig, Providers
+    from harnpy.llm.configuration.known_providers import KnownProviders, ProviderConfig
     from harnpy.reading.lenient import Options
 
     Report = dict[str, Any]
@@ -17,7 +17,7 @@ _OLLAMA = "ollama"
 _PROBE_SECONDS = 10.0
 
 
-async def healthcheck(providers: Providers, provider: str, options: Options) -> Report:
+async def healthcheck(providers: KnownProviders, provider: str, options: Options) -> Report:
     """A report on the provider; ``options``: api_key, model, warm, timeout (in seconds)."""
     wrong = _wrong(providers, provider, options)
     if wrong is not None:
@@ -34,7 +34,7 @@ async def healthcheck(providers: Providers, provider: str, options: Options) -> 
     return await _probe(config, "GET", path, timeout)
 
 
-def _wrong(providers: Providers, provider: str, options: Options) -> Report | None:
+def _wrong(providers: KnownProviders, provider: str, options: Options) -> Report | None:
     """What can be said without a network; None when nothing is wrong so far."""
     if provider not in providers.names():
         message = unknown_provider(provider, providers.names())

@@ -48,7 +48,7 @@ _TABLE = (
 
 
 def price_of(model: str) -> Price:
-    """The price that a model's name tells; an unknown one is free. What a catalogue says goes before it."""
+    """Return the price by the model's name, free for an unknown one. A configured price takes precedence."""
     return next((price for pattern, price in _TABLE if re.search(pattern, model)), FREE)
 
 

@@ -72,7 +72,7 @@ class Alias:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model of the catalogue; the key is its id."""
+    """What a file says of a model; the key is the model's id."""
 
     name: str
     provider: str

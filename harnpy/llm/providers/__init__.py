@@ -13,7 +13,7 @@ from harnpy.faults import OptionError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable
 
-    from harnpy.llm.configuration.providers import ProviderConfig
+    from harnpy.llm.configuration.known_providers import ProviderConfig
     from harnpy.llm.reply import Reply
     from harnpy.llm.request import Request
 

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 import anthropic
 
 from harnpy.llm.configuration.capabilities import model_version
+from harnpy.llm.providers.message_blocks import joined_text, read_arguments, tool_call, turns
 from harnpy.llm.providers.remote import Answer, Remote, count, expect_dict
-from harnpy.llm.providers.tools import anthropic_choice, anthropic_tool
-from harnpy.llm.providers.turns import joined_text, read_arguments, tool_call, turns
+from harnpy.llm.providers.tool_dialects import anthropic_choice, anthropic_tool
 from harnpy.llm.structured.json_schema import json_schema
-from harnpy.llm.structured.output import JSON_OBJECT, JSON_SCHEMA
+from harnpy.llm.structured.output_format import JSON_OBJECT, JSON_SCHEMA
 from harnpy.text.json.compact import compact_json
 
 if TYPE_CHECKING:
-    from harnpy.llm.providers.turns import Block
+    from harnpy.llm.providers.message_blocks import Block
     from harnpy.llm.request import Request
-    from harnpy.llm.structured.output import Output
+    from harnpy.llm.structured.output_format import Output
 
 #: The protocol as written here, whatever the SDK prefers.
 _VERSION = "2023-06-01"

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Awaitable, Callable
 
-    from harnpy.llm.configuration.providers import ProviderConfig
+    from harnpy.llm.configuration.known_providers import ProviderConfig
     from harnpy.llm.providers import RemoteProvider
 
 

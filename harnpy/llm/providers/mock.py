@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from harnpy.faults import MisuseError, OptionError
 from harnpy.llm.categories import CATEGORIES
 from harnpy.llm.errors import CallError
-from harnpy.llm.messages import match_text, prompt_text, strings_in
 from harnpy.llm.reply import Reply
+from harnpy.llm.request_messages import match_text, prompt_text, strings_in
 from harnpy.text.globs import glob_matches
 from harnpy.text.json.compact import compact_json
 

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import openai
 
-from harnpy.llm.providers.failures import MalformedReply, ServiceError
+from harnpy.llm.providers.message_blocks import joined_text, read_arguments, tool_call, turns
 from harnpy.llm.providers.remote import Answer, Remote, count, expect_dict, expect_list
-from harnpy.llm.providers.tools import openai_choice, openai_tool
-from harnpy.llm.providers.turns import joined_text, read_arguments, tool_call, turns
+from harnpy.llm.providers.service_errors import MalformedReply, ServiceError
+from harnpy.llm.providers.tool_dialects import openai_choice, openai_tool
 from harnpy.llm.structured.json_schema import json_schema
-from harnpy.llm.structured.output import JSON_OBJECT, JSON_SCHEMA
+from harnpy.llm.structured.output_format import JSON_OBJECT, JSON_SCHEMA
 from harnpy.text.json.compact import compact_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from harnpy.llm.providers.turns import Block, Turn
+    from harnpy.llm.providers.message_blocks import Block, Turn
     from harnpy.llm.request import Request
-    from harnpy.llm.structured.output import Output
+    from harnpy.llm.structured.output_format import Output
 
 _ROLES = ("system", "developer", "assistant")
 _SAMPLING = ("temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed", "stop")

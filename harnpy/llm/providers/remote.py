@@ -12,7 +12,7 @@ import json
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from harnpy.llm.providers.failures import (
+from harnpy.llm.providers.service_errors import (
     MalformedReply,
     call_error,
     cut_off,
@@ -26,7 +26,7 @@ from harnpy.text.json.compact import text_of
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from harnpy.llm.configuration.providers import ProviderConfig
+    from harnpy.llm.configuration.known_providers import ProviderConfig
     from harnpy.llm.errors import CallError
     from harnpy.llm.request import Request
 

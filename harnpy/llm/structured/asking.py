@@ -10,11 +10,10 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.errors import CallError
-from harnpy.llm.result import interpreted
 from harnpy.llm.structured.extract import extract, is_json
 from harnpy.llm.structured.nudge import joined, nudge_text
 from harnpy.llm.structured.schema import check
-from harnpy.llm.text_format.blocks import parse_reply
+from harnpy.llm.text_format.blocks import interpreted, parse_reply
 from harnpy.text.json.compact import compact_json
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from harnpy.llm.structured.output import Output
+    from harnpy.llm.structured.output_format import Output
 
 _SHAPES = 8
 _DEPTH = 3

@@ -11,12 +11,15 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from harnpy.llm.text_format.calls import CALL, NAME, CallScanner
+from harnpy.llm.native_tools import native_name
+from harnpy.llm.text_format.written_calls import CALL, NAME, CallScanner
 from harnpy.llm.visible import without_thoughts
 from harnpy.text.json.compact import compact_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from harnpy.llm.reply import Reply
 
     Call = dict[str, Any]
 
@@ -85,6 +88,13 @@ class Parsed:
     @property
     def canonical(self) -> str:
         return "\n\n".join(self.rendered)
+
+
+def interpreted(reply: Reply, tools: list[dict[str, Any]] | None) -> Parsed | None:
+    """Parse a reply that shows a sign of the tagged format; None for any other."""
+    if tools or reply.tool_calls or any(tag in reply.text for tag in TAGS):
+        return parse_reply(reply.text, filter(None, map(native_name, tools or ())))
+    return None
 
 
 def parse_reply(text: str, tools: Iterable[str] = ()) -> Parsed:

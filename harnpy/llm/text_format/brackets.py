@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from harnpy.llm.text_format.literals import STRINGS
+from harnpy.llm.text_format.written_literals import STRINGS
 
 if TYPE_CHECKING:
     from harnpy.llm.text_format.heredocs import Heredocs

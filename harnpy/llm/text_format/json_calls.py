@@ -6,7 +6,7 @@ import re
 from typing import Any, NamedTuple
 
 from harnpy.llm.text_format.heredocs import Heredocs
-from harnpy.llm.text_format.literals import LiteralError, LiteralReader
+from harnpy.llm.text_format.written_literals import LiteralError, LiteralReader
 
 #: The beginning of a list of objects.
 OBJECTS = re.compile(r"\[\s*\{")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from harnpy.agent.rules.annotations import NETWORK, rank, read_annotations
 from harnpy.agent.rules.approval import ApprovalPolicy, read_approval_policy
 from harnpy.agent.rules.policy import Policy, read_policy
-from harnpy.llm.tools import is_registry, tool_entries
+from harnpy.llm.native_tools import is_registry, tool_entries
 from harnpy.reading.strict import errors_after
 from harnpy.text.globs import first_match
 from harnpy.workflow.graph.normalise import capability_policy, given_policy

@@ -8,7 +8,7 @@ from harnpy.agent.rules.policy import PolicyError, read_policy
 from harnpy.agent.tools import surface
 from harnpy.agent.workers.requested import policy_dict
 from harnpy.faults import OptionError
-from harnpy.llm.tools import tool_entries
+from harnpy.llm.native_tools import tool_entries
 from harnpy.workflow.graph.policies import BUILT_IN, stage_policy, tools_policy, with_granted_tools
 
 if TYPE_CHECKING:

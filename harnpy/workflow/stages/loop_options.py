@@ -81,7 +81,7 @@ def tool_format(runtime: Runtime, node: Node) -> str:
         return str(given)
     models = runtime.models
     provider, model = models.router.route(models.options(call_options(node))).first
-    return models.config.catalogue.tool_format(model, provider)
+    return models.config.known_models.tool_format(model, provider)
 
 
 def _compaction(given: Mapping[str, Any]) -> Dict:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.agent.errors import reason
 from harnpy.agent.runtime import one_by_one
-from harnpy.llm.tools import tool_entries
+from harnpy.llm.native_tools import tool_entries
 from harnpy.workflow.artifacts.artifact import KIND, normalised
 from harnpy.workflow.graph.graph_shapes import CONTEXT_POLICY, CONTRACT
 from harnpy.workflow.graph.normalise import is_plain_model_policy

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.agent.loop.make_loop import make_loop
 from harnpy.agent.loop.transcript_entries import assistant_message, reply_events
-from harnpy.llm.messages import request_message
-from harnpy.llm.result import result_dict
-from harnpy.llm.tools import native_style, tool_entries
+from harnpy.llm.call_result import result_dict
+from harnpy.llm.native_tools import native_style, tool_entries
+from harnpy.llm.request_messages import request_message
 from harnpy.session.events import STEP_COMPLETED
 from harnpy.session.loop_conversation import AGENT, Conversation, SessionConversation
 from harnpy.text.display import display

@@ -23,7 +23,7 @@ rpm = 7
 
 
 def test_a_file_adds_a_provider_to_the_built_in_ones(world: Any) -> None:
-    providers = world(files={"/c": ACME}, HARN_PROVIDERS_CONFIG="/c").config.providers
+    providers = world(files={"/c": ACME}, HARN_PROVIDERS_CONFIG="/c").config.known_providers
     assert providers.describe("acme") == {
         "base_url": "https://acme.example/v1",
         "auth_style": "bearer",
@@ -38,16 +38,16 @@ def test_a_file_adds_a_provider_to_the_built_in_ones(world: Any) -> None:
 
 def test_keys_of_a_known_provider_replace_its_own(world: Any) -> None:
     text = '[providers.openai]\nrpm = 5\ndefault_model = "o3"\n'
-    providers = world(files={"/c": text}, HARN_PROVIDERS_CONFIG="/c").config.providers
+    providers = world(files={"/c": text}, HARN_PROVIDERS_CONFIG="/c").config.known_providers
     assert (providers.rpm("openai"), providers.default_model("openai")) == (5, "o3")
     assert providers.configuration("openai").base_url == "https://api.openai.com/v1"
 
 
 def test_the_named_file_goes_before_the_one_at_home(world: Any) -> None:
     files = {"/c": 'default_provider = "groq"', "/h/.config/harn/providers.toml": 'default_provider = "mlx"'}
-    assert world(files=files, HOME="/h").config.providers.default == "mlx"
-    assert world(files=files, HOME="/h", HARN_PROVIDERS_CONFIG="/c").config.providers.default == "groq"
-    assert world(files=files).config.providers.default == "anthropic"
+    assert world(files=files, HOME="/h").config.known_providers.default == "mlx"
+    assert world(files=files, HOME="/h", HARN_PROVIDERS_CONFIG="/c").config.known_providers.default == "groq"
+    assert world(files=files).config.known_providers.default == "anthropic"
 
 
 def test_the_nearest_manifest_lies_over_it(world: Any) -> None:
@@ -57,13 +57,17 @@ def test_the_nearest_manifest_lies_over_it(world: Any) -> None:
         "/harn.toml": '[llm]\ndefault_provider = "vllm"',
     }
     config = world(files=files, HARN_PROVIDERS_CONFIG="/c").config
-    assert config.providers.default == "mlx"
-    assert [config.catalogue.qc_default(name) for name in ("groq", "openai", "local")] == ["c", "b", "gpt-4o"]
+    assert config.known_providers.default == "mlx"
+    assert [config.known_models.qc_default(name) for name in ("groq", "openai", "local")] == [
+        "c",
+        "b",
+        "gpt-4o",
+    ]
 
 
 def test_a_variable_goes_before_the_default_provider_of_a_file(world: Any) -> None:
     files = {"/p/harn.toml": '[llm]\ndefault_provider = "mlx"'}
-    assert world(files=files, HARN_DEFAULT_PROVIDER="tgi").config.providers.default == "tgi"
+    assert world(files=files, HARN_DEFAULT_PROVIDER="tgi").config.known_providers.default == "tgi"
 
 
 def test_names_of_models(world: Any) -> None:
@@ -92,20 +96,20 @@ def test_names_of_models(world: Any) -> None:
         stream_timeout = 30
         pricing = {input_per_mtok = 1.0, output_per_mtok = 2, cache_read_per_mtok = 0.5}
     """
-    catalogue = world(files={"/c": text}, HARN_PROVIDERS_CONFIG="/c").config.catalogue
+    known_models = world(files={"/c": text}, HARN_PROVIDERS_CONFIG="/c").config.known_models
     asked = ("gpt-4o", "acme-x", "my/corp-llm", "ollama:acme-1", "gpt-4")
-    assert [catalogue.infer_provider(model) for model in asked] == [
+    assert [known_models.infer_provider(model) for model in asked] == [
         "acme", "acme", "openai", "ollama", "openai"
     ]  # fmt: skip
-    assert (catalogue.tier("claude-x"), catalogue.tier("gpt-4o")) == ("small", "frontier")
-    assert catalogue.pick("small") == ("tiny", "ollama", "small")
-    assert catalogue.pick("tier/small").id == "Qwen/Qwen3.5-9B"
-    assert catalogue.pick("mid", "acme").id == "gpt-4o-mini"  # the plain name is tried first
-    assert catalogue.resolve("acme/mid") == ("acme-mid", "acme", "acme/mid")
-    assert catalogue.tool_format("acme-1", "acme") == "native"
-    assert catalogue.tool_format("acme-1", "openai") == "text"
-    assert catalogue.tool_format("any", "bedrock") == "native"
-    assert catalogue.entry("acme-1") == {
+    assert (known_models.tier("claude-x"), known_models.tier("gpt-4o")) == ("small", "frontier")
+    assert known_models.pick("small") == ("tiny", "ollama", "small")
+    assert known_models.pick("tier/small").id == "Qwen/Qwen3.5-9B"
+    assert known_models.pick("mid", "acme").id == "gpt-4o-mini"  # the plain name is tried first
+    assert known_models.resolve("acme/mid") == ("acme-mid", "acme", "acme/mid")
+    assert known_models.tool_format("acme-1", "acme") == "native"
+    assert known_models.tool_format("acme-1", "openai") == "text"
+    assert known_models.tool_format("any", "bedrock") == "native"
+    assert known_models.entry("acme-1") == {
         "id": "acme-1",
         "name": "Acme One",
         "provider": "acme",
@@ -125,9 +129,9 @@ def test_a_tier_has_a_model_at_each_provider(world: Any) -> None:
     text = (
         '[aliases]\n"acme/big" = {id = "a", provider = "acme"}\n"acme:wide" = {id = "b", provider = "acme"}'
     )
-    catalogue = world(files={"/c": text}, HARN_PROVIDERS_CONFIG="/c").config.catalogue
-    assert [catalogue.pick(name, "acme").id for name in ("big", "wide", "deep")] == ["a", "b", "deep"]
-    assert catalogue.pick("big").id == "big"
+    known_models = world(files={"/c": text}, HARN_PROVIDERS_CONFIG="/c").config.known_models
+    assert [known_models.pick(name, "acme").id for name in ("big", "wide", "deep")] == ["a", "b", "deep"]
+    assert known_models.pick("big").id == "big"
 
 
 def test_the_price_of_the_catalogue_is_what_calls_cost(world: Any) -> None:
@@ -186,7 +190,7 @@ def test_a_file_that_makes_no_sense(world: Any, text: str, message: str) -> None
 
 def test_a_named_file_must_exist(world: Any) -> None:
     with pytest.raises(OptionError, match="HARN_PROVIDERS_CONFIG: /nowhere: no such file"):
-        _ = world(HARN_PROVIDERS_CONFIG="/nowhere").config.providers
+        _ = world(HARN_PROVIDERS_CONFIG="/nowhere").config.known_providers
 
 
 @pytest.mark.parametrize(
@@ -201,7 +205,7 @@ def test_a_named_file_must_exist(world: Any) -> None:
     ],
 )
 def test_base_urls(world: Any, env: dict[str, str], name: str, url: str) -> None:
-    assert world(**env).config.providers.configuration(name).base_url == url
+    assert world(**env).config.known_providers.configuration(name).base_url == url
 
 
 @pytest.mark.parametrize(
@@ -210,7 +214,7 @@ def test_base_urls(world: Any, env: dict[str, str], name: str, url: str) -> None
 )
 def test_calls_disabled(world: Any, value: str, disabled: bool) -> None:
     models = world(HARN_LLM_CALLS_DISABLED=value)
-    assert (models.config.providers.refuse_when_disabled("ollama") is not None) == disabled
+    assert (models.config.known_providers.refuse_when_disabled("ollama") is not None) == disabled
     request = models.request("hi", None, models.options({"provider": "mock"}))
     assert models.ask(request).provider == "mock"
 
@@ -233,7 +237,7 @@ def test_how_a_call_is_authorised(world: Any, style: str, headers: dict[str, str
         extra_headers = {{x = "1"}}
     """
     models = world(files={"/c": text}, HARN_PROVIDERS_CONFIG="/c", FIRST="", SECOND=SECRET)
-    assert models.config.providers.configuration("acme").headers() == headers
+    assert models.config.known_providers.configuration("acme").headers() == headers
 
 
 class SecretHost(OwnWorld):
@@ -286,7 +290,7 @@ def test_neither_does_a_repr(world: Any) -> None:
         api_key = "{SECRET}"
         extra_headers = {{ "x-token" = "{SECRET}" }}
     """
-    providers = world(files={"/c": text}, HARN_PROVIDERS_CONFIG="/c").config.providers
+    providers = world(files={"/c": text}, HARN_PROVIDERS_CONFIG="/c").config.known_providers
     assert providers.configuration("acme").headers()["authorization"] == f"Bearer {SECRET}"
     assert SECRET not in repr(providers.configuration("acme")) + repr(providers.find("acme"))
 
@@ -299,6 +303,6 @@ def test_the_examples_of_the_docs_are_configurations(world: Any) -> None:
     )
     request = models.request("hi", None, models.options({}))
     assert (request.provider, request.model, request.sampling) == ("acme", "acme-large", {"temperature": 0.2})
-    assert models.config.catalogue.tier("acme-large") == "frontier"
+    assert models.config.known_models.tier("acme-large") == "frontier"
     assert models.config.capabilities.of("acme", "Acme-Large").native_tools
     assert models.config.capabilities.of("acme", "gpt-4o").audio

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from harnpy.faults import OptionError
-from harnpy.llm.configuration.providers import ProviderConfig
+from harnpy.llm.configuration.known_providers import ProviderConfig
 from harnpy.llm.errors import CallError
 from harnpy.llm.providers import make_provider
 from harnpy.llm.providers.connections import Connections
 from harnpy.llm.reply import Reply
 from harnpy.llm.request import Request
-from harnpy.llm.structured.output import Output, read_output
+from harnpy.llm.structured.output_format import Output, read_output
 from harnpy.llm.transport import Transport
 from harnpy.reading.lenient import Options
 from tests.llm.wire import ANTHROPIC, KEY, OPENAI, Call, Fail, Raw, Say, Silence, Wire

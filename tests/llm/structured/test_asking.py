@@ -9,7 +9,7 @@ import pytest
 from harnpy.llm.call import Models
 from harnpy.llm.structured.asking import read_answer, settle
 from harnpy.llm.structured.nudge import nudge_text
-from harnpy.llm.structured.output import Output
+from harnpy.llm.structured.output_format import Output
 
 SCHEMA = {"type": "object", "required": ["a"]}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harnpy.builtins.agents.models.calls import models_of
+from harnpy.builtins.agents.models.llm_calls import models_of
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import Thrown
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @builtin("llm_cost(model: string, input_tokens: int = 0, output_tokens: int = 0) -> float", family="llm")
 def llm_cost(vm: Vm, model: str, input_tokens: int, output_tokens: int) -> float:
     """What a call would cost in USD; 0.0 for a model without a known price."""
-    return models_of(vm).config.catalogue.price(model).cost(input_tokens, output_tokens)
+    return models_of(vm).config.known_models.price(model).cost(input_tokens, output_tokens)
 
 
 @builtin("llm_session_cost() -> dict", family="llm")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harnpy.builtins.agents.models.calls import models_of
+from harnpy.builtins.agents.models.llm_calls import models_of
 from harnpy.vm.declare.builtin import builtin
 
 TYPE_CHECKING = False
@@ -15,34 +15,34 @@ if TYPE_CHECKING:
 @builtin("llm_infer_provider(model: string) -> string", family="llm_config")
 def llm_infer_provider(vm: Vm, model: str) -> str:
     """The provider whose model that is, by its id alone: `"llama3.2:latest"` is ollama's."""
-    return models_of(vm).config.catalogue.infer_provider(model)
+    return models_of(vm).config.known_models.infer_provider(model)
 
 
 @builtin("llm_model_tier(model: string) -> string", family="llm_config")
 def llm_model_tier(vm: Vm, model: str) -> str:
     """How strong a model is, by its id: `"small"`, `"mid"` or `"frontier"`."""
-    return models_of(vm).config.catalogue.tier(model)
+    return models_of(vm).config.known_models.tier(model)
 
 
 @builtin("llm_resolve_model(alias: string) -> dict", family="llm_config")
 def llm_resolve_model(vm: Vm, alias: str) -> Dict:
     """The model that an alias or id means: `{id, provider, alias, tool_format, tier}`."""
-    catalogue = models_of(vm).config.catalogue
-    return catalogue.describe(catalogue.resolve(alias))
+    known_models = models_of(vm).config.known_models
+    return known_models.describe(known_models.resolve(alias))
 
 
 @builtin("llm_model_info(selector: string) -> dict", family="llm_config")
 def llm_model_info(vm: Vm, selector: str) -> Dict:
-    """All that is known of a model: as `llm_resolve_model`, with its capabilities and catalogue entry."""
+    """All that is known of a model: as `llm_resolve_model`, with its capabilities and its configuration."""
     config = models_of(vm).config
-    target = config.catalogue.resolve(selector)
+    target = config.known_models.resolve(selector)
     can = config.capabilities.of(target.provider, target.id)
     return {
-        **config.catalogue.describe(target),
+        **config.known_models.describe(target),
         "capabilities": can.as_dict(target.provider, target.id),
-        "catalog": config.catalogue.entry(target.id),
-        "qc_default_model": config.catalogue.qc_default(target.provider),
-        "auth_available": config.providers.available(target.provider),
+        "catalog": config.known_models.entry(target.id),
+        "qc_default_model": config.known_models.qc_default(target.provider),
+        "auth_available": config.known_providers.available(target.provider),
     }
 
 
@@ -53,18 +53,18 @@ def llm_pick_model(vm: Vm, target: str, options: Value) -> Dict:
     `options.provider` is where it should run: aliases of that provider's own are tried as well.
     """
     models = models_of(vm)
-    catalogue = models.config.catalogue
-    found = catalogue.pick(target, models.options(options).string("provider"))
-    return {"id": found.id, "provider": found.provider, "tier": catalogue.tier(found.id)}
+    known_models = models.config.known_models
+    found = known_models.pick(target, models.options(options).string("provider"))
+    return {"id": found.id, "provider": found.provider, "tier": known_models.tier(found.id)}
 
 
 @builtin("llm_known_models() -> list", family="llm_config")
 def llm_known_models(vm: Vm) -> list[str]:
     """The aliases that stand for models, sorted."""
-    return models_of(vm).config.catalogue.alias_names()
+    return models_of(vm).config.known_models.alias_names()
 
 
 @builtin("llm_qc_default_model(provider: string) -> any", family="llm_config")
 def llm_qc_default_model(vm: Vm, provider: str) -> str | None:
     """The cheap model of a provider that checks other models' work, nil when none is configured."""
-    return models_of(vm).config.catalogue.qc_default(provider)
+    return models_of(vm).config.known_models.qc_default(provider)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harnpy.builtins.agents.models.calls import models_of
+from harnpy.builtins.agents.models.llm_calls import models_of
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import RuntimeFault
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 @builtin("llm_providers() -> list", family="llm_config")
 def llm_providers(vm: Vm) -> list[str]:
     """The names of the providers that are configured or registered, sorted."""
-    return models_of(vm).config.providers.names()
+    return models_of(vm).config.known_providers.names()
 
 
 @builtin("llm_available_providers() -> list", family="llm_config")
 def llm_available_providers(vm: Vm) -> list[str]:
     """The names of the providers whose credentials are there, or that need none."""
-    return models_of(vm).config.providers.available_names()
+    return models_of(vm).config.known_providers.available_names()
 
 
 @builtin("llm_config(provider?: string) -> any", family="llm_config")
@@ -31,7 +31,7 @@ def llm_config(vm: Vm, provider: str | None) -> Dict | None:
 
     `{base_url, auth_style, auth_envs, auth_available, chat_endpoint, …}`. Keys never show.
     """
-    providers = models_of(vm).config.providers
+    providers = models_of(vm).config.known_providers
     return providers.describe_all() if provider is None else providers.describe(provider)
 
 
@@ -43,12 +43,12 @@ def llm_provider_catalog(vm: Vm) -> Dict:
     """
     config = models_of(vm).config
     return {
-        "providers": config.providers.describe_all(),
-        "known_model_names": config.catalogue.alias_names(),
-        "available_providers": config.providers.available_names(),
-        "aliases": config.catalogue.aliases(),
-        "models": config.catalogue.entries(),
-        "qc_defaults": config.catalogue.qc_defaults(),
+        "providers": config.known_providers.describe_all(),
+        "known_model_names": config.known_models.alias_names(),
+        "available_providers": config.known_providers.available_names(),
+        "aliases": config.known_models.aliases(),
+        "models": config.known_models.entries(),
+        "qc_defaults": config.known_models.qc_defaults(),
     }
 
 
@@ -57,7 +57,7 @@ def provider_register(vm: Vm, name: str) -> bool:
     """Let a provider be known by name; what a call of it needs comes from the configuration."""
     if not name.strip():
         raise RuntimeFault("provider_register: provider name is required")
-    models_of(vm).config.providers.register(name)
+    models_of(vm).config.known_providers.register(name)
     return True
 
 
@@ -74,4 +74,4 @@ async def llm_healthcheck(vm: Vm, provider: Value, options: Value) -> Dict:
     given = {"provider": provider} if type(provider) is not dict else provider
     read = models.options({**given, **(options if type(options) is dict else {})})
     name = models.router.provider(read.string("provider"), read.string("model"))
-    return await healthcheck(models.config.providers, name, read)
+    return await healthcheck(models.config.known_providers, name, read)

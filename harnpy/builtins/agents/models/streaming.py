@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from harnpy.builtins.agents.models.calls import CallErrors, models_of, options_of
+from harnpy.builtins.agents.models.llm_calls import CallErrors, models_of, options_of
 from harnpy.faults import Fault
-from harnpy.llm.result import result_dict
+from harnpy.llm.call_result import result_dict
 from harnpy.llm.streaming import complete, infill_prompt, stream_into
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.run.tasks.channels import Channel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from harnpy.builtins.agents.models.calls import answer_to, call_result, models_of, options_of
+from harnpy.builtins.agents.models.llm_calls import answer_to, call_result, models_of, options_of
 from harnpy.builtins.bridge.classify import classify
 from harnpy.faults import Fault, OptionError
 from harnpy.llm.categories import cause

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from harnpy.builtins.agents.models.calls import ask, models_of
+from harnpy.builtins.agents.models.llm_calls import ask, models_of
 from harnpy.builtins.language.text.templates import module_directory, rendered
 from harnpy.text.templates import assets
 from harnpy.vm.errors import RuntimeFault, Thrown

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harnpy.agent.tools.surface import errors, prompt_texts, validate
 from harnpy.builtins.agents.tools.binding import bound_registry
-from harnpy.llm.tools import is_registry
+from harnpy.llm.native_tools import is_registry
 from harnpy.vm.declare.builtin import builtin
 
 TYPE_CHECKING = False

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import OptionError
-from harnpy.llm.configuration.files import BUILT_IN
+from harnpy.llm.configuration.config_files import BUILT_IN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -62,7 +62,7 @@ class ProviderConfig:
         return {**self.extra_headers, "authorization": f"Bearer {self.api_key}"}
 
 
-class Providers:
+class KnownProviders:
     """The providers of one program. ``source`` names the file that configures them."""
 
     def __init__(self, settings: Settings, env: Callable[[str], str | None], source: str = BUILT_IN) -> None:

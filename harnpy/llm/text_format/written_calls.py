@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from harnpy.llm.text_format.brackets import Brackets
 from harnpy.llm.text_format.heredocs import Heredocs
 from harnpy.llm.text_format.json_calls import OBJECTS, JsonCall, read_json_calls
-from harnpy.llm.text_format.literals import LiteralError, LiteralReader, NotAnObject
+from harnpy.llm.text_format.written_literals import LiteralError, LiteralReader, NotAnObject
 
 if TYPE_CHECKING:
     from collections.abc import Set

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.llm.text_format.blocks import TAGS, Parsed, parse_reply
-from harnpy.llm.tools import native_name
+from harnpy.llm.text_format.blocks import Parsed, interpreted
 from harnpy.llm.visible import visible_text
 
 if TYPE_CHECKING:
@@ -46,13 +45,6 @@ def result_dict(
         "stop_reason": reply.stop_reason,
     }
     return result | {key: value for key, value in optional.items() if value}
-
-
-def interpreted(reply: Reply, tools: list[dict[str, Any]] | None) -> Parsed | None:
-    """The reply by the tagged protocol, if there is a sign that it follows it."""
-    if tools or reply.tool_calls or any(tag in reply.text for tag in TAGS):
-        return parse_reply(reply.text, filter(None, map(native_name, tools or ())))
-    return None
 
 
 def _protocol_keys(parsed: Parsed) -> dict[str, Any]:

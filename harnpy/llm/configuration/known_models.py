@@ -6,7 +6,7 @@ from dataclasses import asdict
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harnpy.llm.configuration.context import context_window
+from harnpy.llm.configuration.context_windows import context_window
 from harnpy.llm.configuration.prices import price_of
 from harnpy.text.globs import glob_matches
 
@@ -39,7 +39,7 @@ class Target(NamedTuple):
     alias: str | None = None
 
 
-class Catalogue:
+class KnownModels:
     """What is known of models. ``default_provider`` is whose a model is that nothing else tells."""
 
     def __init__(self, settings: Settings, default_provider: str) -> None:
@@ -117,7 +117,7 @@ class Catalogue:
         return dict(self._settings.qc_defaults)
 
     def entry(self, model: str) -> dict[str, Any] | None:
-        """What the catalogue says of a model, None for one that isn't in it."""
+        """Return what the configuration says of a model, None for one that it does not name."""
         found = self._settings.models.get(model)
         if found is None:
             return None

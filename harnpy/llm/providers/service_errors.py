@@ -15,7 +15,7 @@ from harnpy.llm.errors import CallError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harnpy.llm.configuration.providers import ProviderConfig
+    from harnpy.llm.configuration.known_providers import ProviderConfig
 
 _DETAIL_CHARS = 600
 #: Shorter values of headers are no secrets.

@@ -9,8 +9,8 @@ from harnpy.builtins.agents.sessions.service import store_of, with_callables
 from harnpy.builtins.bridge.domain_values import HarnValues
 from harnpy.builtins.settings import settings_of
 from harnpy.llm.call import Models
+from harnpy.llm.call_result import result_dict
 from harnpy.llm.errors import CallError
-from harnpy.llm.result import result_dict
 from harnpy.llm.structured.asking import settle
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import Thrown
