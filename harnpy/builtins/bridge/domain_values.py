@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harnpy.llm.structured.schema_values import PatternProblem, SchemaValues
+from harnpy.llm.structured.schema_values import SchemaValues
 from harnpy.text.json.reader import parse_json
 from harnpy.vm.values.equality import equal
 from harnpy.vm.values.objects import Set, Struct, display, type_name
@@ -38,12 +38,8 @@ class HarnValues(SchemaValues):
 
     def search(self, pattern: str, text: str) -> bool:
         from harnpy.builtins.language.text.regexes import compiled_pattern
-        from harnpy.text.regex.syntax import PatternError
 
-        try:
-            return compiled_pattern(self._vm, pattern).search(text) is not None
-        except PatternError as error:
-            raise PatternProblem(str(error)) from error
+        return compiled_pattern(self._vm, pattern).search(text) is not None
 
     def read_json(self, text: str) -> Value:
         return parse_json(text)

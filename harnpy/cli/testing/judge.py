@@ -8,7 +8,7 @@ from itertools import zip_longest
 from harnpy.cli.console import complain
 from harnpy.cli.testing.sandbox import Outcome
 from harnpy.cli.testing.suite import Case
-from harnpy.text.regex.syntax import PatternError, compiled
+from harnpy.text.regex.dialect import PatternError, compiled
 
 _TIMER = re.compile(r"\[timer\] (.*): \d+ms")
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from harnpy.text.regex.syntax import PatternError, compiled
+from harnpy.text.regex.dialect import PatternError, compiled
 
 
 class SelectionError(Exception):

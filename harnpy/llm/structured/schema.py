@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from harnpy.faults import OptionError
-from harnpy.llm.structured.schema_values import PatternProblem, SchemaValues
+from harnpy.llm.structured.schema_values import SchemaValues
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -247,7 +247,7 @@ class _Check:
             return
         try:
             matches = self.values.search(pattern, value)
-        except PatternProblem as problem:
+        except ValueError as problem:
             self._fail(path, f"invalid regex pattern '{pattern}': {problem}")
             return
         if not matches:

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 from harnpy.reading.type_words import type_word
 from harnpy.text.json.compact import compact_json
-
-
-class PatternProblem(ValueError):
-    """A text is no regular expression; ``str()`` says why."""
 
 
 class SchemaValues:
@@ -21,27 +16,26 @@ class SchemaValues:
         return type_word(value)
 
     def show(self, value: Any) -> str:
-        """The display of any value."""
+        """Return the display of any value."""
         return value if isinstance(value, str) else compact_json(value)
 
     def equal(self, a: Any, b: Any) -> bool:
         return type(a) is type(b) and bool(a == b)
 
     def items(self, value: Any) -> list[Any] | None:
-        """The items of a list or set, None for anything else."""
+        """Return the items of a list or set, None for anything else."""
         return value if isinstance(value, list) else None
 
     def rebuilt(self, value: Any, parts: Any) -> Any:
-        """A container of the kind of ``value`` with other entries or items."""
+        """Return a container of the type of ``value`` with other entries or items."""
         return parts
 
     def search(self, pattern: str, text: str) -> bool:
-        """Whether the pattern matches anywhere. Raises `PatternProblem`."""
-        try:
-            return re.search(pattern, text) is not None
-        except re.error as error:
-            raise PatternProblem(str(error)) from error
+        """Return whether the pattern matches anywhere. Raises `ValueError` for a pattern that is none."""
+        from harnpy.text.regex.dialect import compiled  # the library takes a while to load
+
+        return compiled(pattern).search(text) is not None
 
     def read_json(self, text: str) -> Any:
-        """Raises `ValueError`."""
+        """Return the value of a JSON text. Raises `ValueError`."""
         return json.loads(text)

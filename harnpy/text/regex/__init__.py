@@ -1,1 +1,1 @@
-"""The regular expressions of Harn, rewritten for the `regex` library."""
+"""The regular expressions of Harn: the dialect, rewritten for the `regex` library, and matching with it."""

@@ -9,7 +9,7 @@ import pytest
 
 from harnpy.agent.tools.search import Answer, DeferredTools, searcher
 from harnpy.llm.tool_search import ToolSearch
-from harnpy.text.regex.syntax import compiled
+from harnpy.text.regex.dialect import compiled
 from tests.support import ends
 
 Entry = dict[str, Any]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.text.regex.syntax import PatternError, compiled
+from harnpy.text.regex.dialect import PatternError, compiled
 
 
 @pytest.mark.parametrize(
