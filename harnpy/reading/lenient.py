@@ -40,10 +40,7 @@ class Options:
 
     def limit(self, key: str, caller: str) -> int | None:
         """An int that must not be negative. Raises `MisuseError` in the name of ``caller``."""
-        value = self.integer(key)
-        if value is not None and value < 0:
-            raise MisuseError(f"{caller}: {key} must be >= 0")
-        return value
+        return not_negative(self.integer(key), key, caller)
 
     def number(self, key: str) -> float | None:
         value = self.given.get(key)
@@ -61,6 +58,13 @@ class Options:
         """A list with its items displayed; an empty one is absent."""
         value = self.given.get(key)
         return [self.show(item) for item in value] if isinstance(value, list) and value else None
+
+
+def not_negative(value: int | None, key: str, caller: str) -> int | None:
+    """Return the value of an option that must not be negative. Raises `MisuseError`."""
+    if value is not None and value < 0:
+        raise MisuseError(f"{caller}: {key} must be >= 0")
+    return value
 
 
 def as_text(value: Any) -> str | None:

@@ -12,7 +12,7 @@ from harnpy.llm.call import Models
 from harnpy.session import SessionStore
 from harnpy.workflow.artifacts.artifact import normalised
 from harnpy.workflow.graph.normalise import normalise_node
-from harnpy.workflow.stages.loop_options import loop_options
+from harnpy.workflow.stages.loop_options import loop_settings
 from harnpy.workflow.stages.stage_kinds import run
 from harnpy.workflow.stages.stage_session import StageSession
 from harnpy.workflow.stages.work import Ended, Work
@@ -101,13 +101,14 @@ def test_a_single_call_leaves_its_messages_only_in_a_session_that_was_named(
 
 def test_how_often_loops_try_again_is_settled() -> None:
     node = normalise_node({"mode": "agent", "model_policy": {"max_iterations": 5}}, "n")
-    options = loop_options(a_runtime(), node, "s")
+    settings = loop_settings(a_runtime(), node, "s", "p")
     wanted = {
-        "persistent": True, "max_iterations": 5, "max_nudges": 3, "llm_retries": 2, "llm_backoff_ms": 2000,
-        "tool_retries": 0, "loop_detect_warn": 2, "loop_detect_block": 3, "loop_detect_skip": 4,
-        "auto_compact": False, "session_id": "s",
+        "persistent": True, "max_iterations": 5, "max_nudges": 3, "tool_retries": 0, "loop_detect_warn": 2,
+        "loop_detect_block": 3, "loop_detect_skip": 4, "session_id": "s",
     }  # fmt: skip
-    assert {key: options[key] for key in wanted} == wanted
+    assert {key: getattr(settings.options, key) for key in wanted} == wanted
+    assert (settings.request.retries, settings.request.backoff_ms) == (2, 2000)
+    assert settings.compaction is None
 
 
 def test_a_command_policy_is_never_dropped() -> None:

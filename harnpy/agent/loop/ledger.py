@@ -128,15 +128,13 @@ _ACTIONS = {
 }
 
 
-def read_ledger(options: Options) -> Ledger:
-    """Return the ledger of ``task_ledger``, or of ``root_task`` and ``deliverables``; it may be empty."""
-    given = Options(options.mapping("task_ledger"), options.show)
-    source = given if options.mapping("task_ledger") is not None else options
-    observations = source.strings("observations") or []
-    ledger = Ledger(source.string("root_task") or "", [], source.string("rationale") or "", observations)
-    items = source.value("deliverables")
+def read_ledger(given: Options) -> Ledger:
+    """Return the ledger with the ``root_task``, ``deliverables`` and so on; it may be empty."""
+    observations = given.strings("observations") or []
+    ledger = Ledger(given.string("root_task") or "", [], given.string("rationale") or "", observations)
+    items = given.value("deliverables")
     for item in items if isinstance(items, list) else []:
-        ledger.deliverables.append(_deliverable(item, len(ledger.deliverables) + 1, options))
+        ledger.deliverables.append(_deliverable(item, len(ledger.deliverables) + 1, given))
     return ledger
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from harnpy.agent.loop.options import callable_or_none
 from harnpy.faults import MisuseError
 from harnpy.llm.configuration.context_windows import context_window
 from harnpy.session.resize.policy import KEEP_LAST, TOKEN_THRESHOLD, TOOL_OUTPUT_MAX_CHARS, ResizePolicy
@@ -49,10 +50,12 @@ class LoopCompaction:
     policy: ResizePolicy
     threshold: int
 
+    def summarized_by(self, summarize: Callable[[str], str]) -> LoopCompaction:
+        """Return the same with ``summarize(prompt)`` for asking a model."""
+        return replace(self, policy=self.policy._replace(summarize=summarize))
 
-def read_compaction(
-    options: Options, model: str, summarize: Callable[[str], str], pretty: Callable[[Any], str]
-) -> LoopCompaction | None:
+
+def read_compaction(options: Options, model: str, pretty: Callable[[Any], str]) -> LoopCompaction | None:
     """Return how the options compact a conversation, None for not at all.
 
     Callbacks are Python callables, and `summarize_prompt` a function `prompt(lines, count)`. Raises
@@ -61,7 +64,8 @@ def read_compaction(
     preset, keep_first = _preset(options)
     if preset is None:
         return None
-    threshold, hard_limit = _limits(options, context_window(model))
+    hard_limit = options.limit("hard_limit_tokens", "agent_loop")
+    threshold = options.limit("compact_threshold", "agent_loop")
     policy = ResizePolicy(
         keep_first=_count(options, "compact_keep_first", keep_first),
         keep_last=_count(options, "compact_keep_last", preset.keep_last),
@@ -70,15 +74,24 @@ def read_compaction(
         hard_limit_strategy=preset.fallback,
         tool_output_max_chars=_count(options, "tool_output_max_chars", TOOL_OUTPUT_MAX_CHARS),
         custom_compactor=options.value("compact_callback"),
-        mask_callback=_callable(options.value("mask_callback")),
-        compress_callback=_callable(options.value("compress_callback")),
-        summarize=summarize,
-        prompt=_callable(options.value("summarize_prompt")),
+        mask_callback=callable_or_none(options.value("mask_callback")),
+        compress_callback=callable_or_none(options.value("compress_callback")),
+        prompt=callable_or_none(options.value("summarize_prompt")),
         show=options.show,
         pretty=pretty,
     )
+    return compaction_of(preset.label, policy, threshold, model)
+
+
+def compaction_of(label: str, policy: ResizePolicy, threshold: int | None, model: str) -> LoopCompaction:
+    """Return the compaction by ``policy``, its limits within the model's context window.
+
+    Raises `ResizeError`.
+    """
+    threshold, hard_limit = _limits(threshold, policy.hard_limit_tokens, context_window(model))
+    policy = policy._replace(hard_limit_tokens=hard_limit)
     policy.check()
-    return LoopCompaction(preset.label, policy, threshold)
+    return LoopCompaction(label, policy, threshold)
 
 
 def _preset(options: Options) -> tuple[_Preset | None, int]:
@@ -126,10 +139,8 @@ def _named(label: Any, show: Show) -> _Preset | None:
     return preset
 
 
-def _limits(options: Options, window: int | None) -> tuple[int, int | None]:
+def _limits(threshold: int | None, hard_limit: int | None, window: int | None) -> tuple[int, int | None]:
     """Return the threshold and the hard limit, both within the model's context window."""
-    hard_limit = options.limit("hard_limit_tokens", "agent_loop")
-    threshold = options.limit("compact_threshold", "agent_loop")
     if window is None:
         return (TOKEN_THRESHOLD if threshold is None else threshold), hard_limit
     usable = max(window, _LEAST_WINDOW) * 3 // 4
@@ -147,7 +158,3 @@ def _count(options: Options, key: str, default: int) -> int:
 def _first(given: dict[str, Any], keys: tuple[str, ...], default: Any) -> Any:
     """Return the first of ``keys`` that is set."""
     return next((given[key] for key in keys if given.get(key) is not None), default)
-
-
-def _callable(value: Any) -> Any:
-    return value if callable(value) else None

@@ -88,9 +88,8 @@ def read_loop_options(
     options: Options, profile: Profile, caller: str = "agent_loop", default_format: str = "text"
 ) -> LoopOptions:
     """Return the loop's options; ``default_format`` is the tool format that results report by default."""
-    for key, what in _LATER.items():
-        if options.value(key) not in _OFF:
-            raise MisuseError(not_yet(caller, key, what))
+    for key in _LATER:
+        refuse_later(key, options.value(key), caller)
     session_id = options.string("session_id") or ""
     policy = Options(options.mapping("turn_policy"), options.show)
     mode = options.string("tool_format", default_format) or default_format
@@ -110,23 +109,30 @@ def read_loop_options(
         max_prose_chars=policy.integer("max_prose_chars"),
         tool_format="native" if mode == "native" else "text",
         mode="native" if mode == "native" else default_format,
-        native_tool_fallback=_native_fallback(options, caller),
+        native_tool_fallback=native_fallback(options.string("native_tool_fallback"), caller),
         tool_examples=options.string("tool_examples"),
         stop_after_tools=options.strings("stop_after_successful_tools") or [],
         require_tools=options.strings("require_successful_tools") or [],
         loop_detect_warn=options.count("loop_detect_warn", 2),
         loop_detect_block=options.count("loop_detect_block", 3),
         loop_detect_skip=options.count("loop_detect_skip", 4),
-        post_turn_callback=_callable(options.value("post_turn_callback")),
+        post_turn_callback=callable_or_none(options.value("post_turn_callback")),
         tool_output_max_chars=TOOL_OUTPUT_MAX_CHARS if limit is None else limit,
-        compress_callback=_callable(options.value("compress_callback")),
+        compress_callback=callable_or_none(options.value("compress_callback")),
         session_id=session_id if session_id.strip() else "",
         token_budget=options.integer("token_budget"),
     )
 
 
-def _native_fallback(options: Options, caller: str) -> str:
-    fallback = options.string("native_tool_fallback", "allow") or "allow"
+def refuse_later(key: str, value: Any, caller: str) -> None:
+    """Raise `MisuseError` for an option that isn't implemented yet, unless it is switched off."""
+    if value not in _OFF:
+        raise MisuseError(not_yet(caller, key, _LATER[key]))
+
+
+def native_fallback(given: str | None, caller: str) -> str:
+    """Return what a loop does with calls in text where it offers native tools. Raises `MisuseError`."""
+    fallback = given or "allow"
     if fallback not in ("allow", "allow_once", "reject"):
         raise MisuseError(
             f"{caller}: native_tool_fallback must be one of allow, allow_once, reject; got `{fallback}`"
@@ -134,5 +140,5 @@ def _native_fallback(options: Options, caller: str) -> str:
     return fallback
 
 
-def _callable(value: Any) -> Any:
+def callable_or_none(value: Any) -> Any:
     return value if callable(value) else None

@@ -43,17 +43,22 @@ class Matching:
     working_files: tuple[str, ...] = ()
 
 
-def read_matching(options: Options) -> Matching:
-    given = Options(options.mapping("skill_match"), options.show)
+def read_matching(given: Options, working_files: tuple[str, ...] = ()) -> Matching:
+    """How skills are matched: ``given`` is `skill_match`."""
     strategy = given.string("strategy", METADATA)
-    files = options.value("working_files")
     top_n, sticky = given.integer("top_n"), given.value("sticky")
     return Matching(
         strategy if strategy in _STRATEGIES else METADATA,
         max(1, top_n or 1),
         sticky is None or sticky is True,
-        (files,) if isinstance(files, str) else tuple(options.strings("working_files") or ()),
+        working_files,
     )
+
+
+def read_working_files(options: Options) -> tuple[str, ...]:
+    """The files that a loop works on, one or a list of them."""
+    files = options.value("working_files")
+    return (files,) if isinstance(files, str) else tuple(options.strings("working_files") or ())
 
 
 def read_skills(given: Any, label: str) -> list[Dict]:

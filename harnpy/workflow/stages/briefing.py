@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from harnpy.agent.rules.approval import read_approval_policy
 from harnpy.text.json.writer import to_json
 from harnpy.workflow.artifacts.assembly import assemble, render_assembled
 from harnpy.workflow.artifacts.selection import render
@@ -71,8 +72,8 @@ def result_artifact(runtime: Runtime, node: Node, result: Dict, briefing: Briefi
     """What a stage leaves behind: its result."""
     lineage = inputs.ids(briefing.selected)
     metadata: Dict = {"input_artifact_ids": lineage, "node_kind": node["kind"]}
-    options = runtime.models.options({"approval_policy": given_policy(node["approval_policy"])})
-    approval = runtime.context().rules.for_options(options, "agent_loop").approval
+    policy = read_approval_policy(given_policy(node["approval_policy"]), runtime.models.show)
+    approval = runtime.context().rules.below(approval=policy).approval
     if approval is not None and approval.write_path_allowlist:
         metadata["changed_paths"] = list(approval.write_path_allowlist)
     return inputs.produced(

@@ -1,96 +1,161 @@
-"""From a node to the options of its loop or call. Spec: 08 §6.1, §7.3 step 4."""
+"""From a node to its loop or call, option by option. Spec: 08 §6.1, §7.3 step 4."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.agent.loop.ledger import read_ledger
+from harnpy.agent.loop.loop_compaction import compaction_of
+from harnpy.agent.loop.loop_settings import (
+    LoopSettings,
+    checked_tools,
+    inherited_skills,
+    opening,
+)
+from harnpy.agent.loop.options import (
+    LLM_BACKOFF_MS,
+    SENTINEL,
+    TOOL_BACKOFF_MS,
+    LoopOptions,
+    callable_or_none,
+    native_fallback,
+    refuse_later,
+)
+from harnpy.agent.skills.active import read_matching, read_skills
+from harnpy.reading.lenient import Options, not_negative
+from harnpy.session.resize.policy import KEEP_LAST, TOOL_OUTPUT_MAX_CHARS, ResizePolicy
+from harnpy.text.json.writer import pretty_json
 from harnpy.workflow.graph.normalise import given_policy
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
+    from harnpy.agent.loop.loop_compaction import LoopCompaction
     from harnpy.agent.runtime import Runtime
     from harnpy.reading.dicts import Dict
-    from harnpy.workflow.graph.graph_types import Node
+    from harnpy.workflow.graph.graph_types import ModelPolicy, Node
 
 
 FORMAT_VARIABLE = "HARN_AGENT_TOOL_FORMAT"
+_CALLER = "agent_loop"
+_LLM_RETRIES = 2
 
 _CALL = ("provider", "model", "model_tier", "temperature", "max_tokens")
-_LOOP = (
-    "max_iterations", "max_nudges", "nudge", "tool_examples", "stop_after_successful_tools",
-    "require_successful_tools", "turn_policy", "native_tool_fallback", "skills", "skill_match", "permissions",
-    "command_policy", "post_turn_callback", "task_ledger",
-)  # fmt: skip
-_FIXED = {
-    "persistent": True,
-    "llm_retries": 2,
-    "llm_backoff_ms": 2000,
-    "tool_retries": 0,
-    "loop_detect_warn": 2,
-    "loop_detect_block": 3,
-    "loop_detect_skip": 4,
-}
-
-#: The loop's names for the keys of `auto_compact`, the preferred ones last.
-_COMPACTION = {
-    "hard_limit_tokens": "hard_limit_tokens",
-    "hard_limit_strategy": "hard_limit_strategy",
-    "summarize_prompt": "summarize_prompt",
-    "compress_callback": "compress_callback",
-    "mask_callback": "mask_callback",
-    "custom_compactor": "compact_callback",
-    "compact_strategy": "compact_strategy",
-    "keep_last": "compact_keep_last",
-    "compact_keep_last": "compact_keep_last",
-    "compact_threshold": "compact_threshold",
-    "token_threshold": "compact_threshold",
-}
 
 
 def call_options(node: Node) -> Dict:
-    """The options of a single call, from the normalised node's model policy."""
-    return _given(node["model_policy"], _CALL)
-
-
-def loop_options(runtime: Runtime, node: Node, session_id: str) -> Dict:
-    """The options of an agent loop in a session, from all that the normalised node says."""
-    policy = node["model_policy"]
-    inner = policy.get("policy")
-    return {
-        **call_options(node),
-        **_given(inner if isinstance(inner, dict) else {}, ("command_policy",)),
-        **_given(policy, _LOOP),
-        **_FIXED,
-        **_compaction(node["auto_compact"]),
-        "session_id": session_id,
-        "tools": node["tools"],
-        "tool_format": tool_format(runtime, node),
-        "done_sentinel": node["done_sentinel"],
-        "exit_when_verified": node["exit_when_verified"],
-        "policy": given_policy(node["capability_policy"]),
-        "approval_policy": given_policy(node["approval_policy"]),
-    }
+    """The options of a single call, from the node's model policy."""
+    policy: Any = node["model_policy"]
+    return {key: policy[key] for key in _CALL if policy[key] is not None}
 
 
 def tool_format(runtime: Runtime, node: Node) -> str:
     """The node's, else the environment's, else the model's."""
-    policy = node["model_policy"]
-    given = policy.get("tool_format") or runtime.sessions.world.environment.get(FORMAT_VARIABLE)
+    given = node["model_policy"]["tool_format"] or runtime.sessions.world.environment.get(FORMAT_VARIABLE)
     if given:
-        return str(given)
+        return given
     models = runtime.models
     provider, model = models.router.route(models.options(call_options(node))).first
     return models.config.known_models.tool_format(model, provider)
 
 
-def _compaction(given: Mapping[str, Any]) -> Dict:
-    enabled = given.get("auto_compact") if given.get("enabled") is None else given["enabled"]
-    options = {"auto_compact": bool(enabled), **_given(given, ("tool_output_max_chars",))}
-    if enabled:
-        options |= {_COMPACTION[key]: given[key] for key in _COMPACTION if given.get(key) is not None}
-    return options
+def loop_settings(runtime: Runtime, node: Node, session_id: str, prompt: str) -> LoopSettings:
+    """What a loop in a session is made of, from all that the node says.
+
+    Raises `OptionError`, `MisuseError`, `PolicyError` and `ResizeError`.
+    """
+    models, policy, system = runtime.models, node["model_policy"], node["system"]
+    format = tool_format(runtime, node)
+    call = models.options({**call_options(node), "tools": node["tools"], "tool_format": format})
+    request = models.request(
+        prompt, system, call, once=False, retries=_LLM_RETRIES, backoff_ms=LLM_BACKOFF_MS, schema_retries=0
+    )
+    capability, approval = given_policy(node["capability_policy"]), given_policy(node["approval_policy"])
+    permissions = policy.get("permissions")
+    rules = runtime.context().rules.for_policies(capability, approval, permissions, _CALLER, models.show)
+    surface = {
+        "tools": node["tools"], "policy": capability, "approval_policy": approval, "tool_search": None
+    }  # fmt: skip
+    tools = checked_tools(runtime, surface, rules, system, prompt, _CALLER)
+    options = _loop_options(node, session_id, format)
+    skills, matching = inherited_skills(runtime, policy.get("skills"), policy.get("skill_match"))
+    return LoopSettings(
+        request=request,
+        options=options,
+        rules=rules,
+        tools=tools,
+        skills=read_skills(skills, _CALLER),
+        matching=read_matching(Options(matching, models.show)),
+        ledger=read_ledger(Options(policy.get("task_ledger"), models.show)),
+        compaction=_compaction(runtime, node, request.model),
+        opening=opening(prompt),
+    )
 
 
-def _given(policy: Mapping[str, Any], keys: Sequence[str]) -> Dict:
-    return {key: policy[key] for key in keys if policy.get(key) is not None}
+def _loop_options(node: Node, session_id: str, format: str) -> LoopOptions:
+    policy, compact, turn = node["model_policy"], node["auto_compact"], node["model_policy"]["turn_policy"]
+    refuse_later("command_policy", _command_policy(policy), _CALLER)
+    return LoopOptions(
+        max_iterations=max(0, policy["max_iterations"]),
+        max_nudges=max(0, policy["max_nudges"]),
+        tool_retries=0,
+        tool_backoff_ms=TOOL_BACKOFF_MS,
+        persistent=True,
+        sentinel=node["done_sentinel"] or SENTINEL,
+        nudge=policy["nudge"],
+        break_unless_phase=None,
+        exit_when_verified=bool(node["exit_when_verified"]),
+        require_action=turn is not None and turn["require_action_or_yield"],
+        allow_sentinel=turn is None or turn["allow_done_sentinel"],
+        max_prose_chars=None if turn is None else turn["max_prose_chars"],
+        tool_format="native" if format == "native" else "text",
+        mode="native" if format == "native" else "text",
+        tool_output_max_chars=_tool_output_limit(node),
+        native_tool_fallback=native_fallback(policy["native_tool_fallback"], _CALLER),
+        tool_examples=policy["tool_examples"],
+        stop_after_tools=policy["stop_after_successful_tools"] or [],
+        require_tools=policy["require_successful_tools"] or [],
+        loop_detect_warn=2,
+        loop_detect_block=3,
+        loop_detect_skip=4,
+        post_turn_callback=callable_or_none(policy.get("post_turn_callback")),
+        compress_callback=callable_or_none(compact.get("compress_callback")) if compact["enabled"] else None,
+        session_id=session_id,
+        token_budget=None,
+    )
+
+
+def _command_policy(policy: ModelPolicy) -> Any:
+    """The command policy, which may also stand in the model policy's own `policy`."""
+    own, inner = policy.get("command_policy"), policy.get("policy")
+    return inner.get("command_policy") if own is None and isinstance(inner, dict) else own
+
+
+def _tool_output_limit(node: Node) -> int:
+    limit = not_negative(node["auto_compact"]["tool_output_max_chars"], "tool_output_max_chars", _CALLER)
+    return TOOL_OUTPUT_MAX_CHARS if limit is None else limit
+
+
+def _compaction(runtime: Runtime, node: Node, model: str) -> LoopCompaction | None:
+    """How the loop compacts its conversation, None for not at all."""
+    given = node["auto_compact"]
+    if not given["enabled"]:
+        return None
+    hard_limit = not_negative(given["hard_limit_tokens"], "hard_limit_tokens", _CALLER)
+    threshold = not_negative(given["token_threshold"], "compact_threshold", _CALLER)
+    kept = given.get("compact_keep_last", given.get("keep_last"))
+    keep_last = not_negative(kept, "compact_keep_last", _CALLER)
+    compactor = given.get("custom_compactor")
+    strategy = given["compact_strategy"] or ("observation_mask" if compactor is None else "custom")
+    policy = ResizePolicy(
+        keep_last=KEEP_LAST if keep_last is None else keep_last,
+        strategy=strategy,
+        hard_limit_tokens=hard_limit,
+        hard_limit_strategy=given["hard_limit_strategy"] or "llm",
+        tool_output_max_chars=_tool_output_limit(node),
+        custom_compactor=compactor,
+        mask_callback=callable_or_none(given.get("mask_callback")),
+        compress_callback=callable_or_none(given.get("compress_callback")),
+        prompt=callable_or_none(given.get("summarize_prompt")),
+        show=runtime.models.show,
+        pretty=pretty_json,
+    )
+    return compaction_of(strategy, policy, threshold, model)

@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harnpy.agent.loop.make_loop import make_loop
+from harnpy.agent.loop.make_loop import loop_of
 from harnpy.agent.loop.transcript_entries import assistant_message, reply_events
 from harnpy.llm.call_result import result_dict
 from harnpy.llm.native_tools import native_style, tool_entries
@@ -20,7 +20,7 @@ from harnpy.session.loop_conversation import AGENT, Conversation, SessionConvers
 from harnpy.text.display import display
 from harnpy.workflow.graph.normalise import normalise_node
 from harnpy.workflow.stages.briefing import brief, result_artifact
-from harnpy.workflow.stages.loop_options import call_options, loop_options, tool_format
+from harnpy.workflow.stages.loop_options import call_options, loop_settings, tool_format
 from harnpy.workflow.stages.result_checks import verified
 from harnpy.workflow.stages.visible_transcript import visible
 from harnpy.workflow.stages.work import Ended
@@ -86,8 +86,7 @@ class Stage:
 
     def _loop(self, prompt: str) -> Dict:
         """A loop; its trace tells of this stage alone, whatever the program did before."""
-        options = loop_options(self.runtime, self.node, self.session.id)
-        loop = make_loop(self.runtime, prompt, self.node["system"], options)
+        loop = loop_of(self.runtime, loop_settings(self.runtime, self.node, self.session.id, prompt))
         trace = self.runtime.models.trace
         before = trace.summary()
         result = loop.run()

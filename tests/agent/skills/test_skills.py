@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harnpy.agent.skills.active import ActiveSkills, Matching, read_matching, read_skills
+from harnpy.agent.skills.active import ActiveSkills, Matching, read_matching, read_skills, read_working_files
 from harnpy.agent.skills.library import FoundSkill
 from harnpy.agent.skills.loading import native_tool
 from harnpy.agent.skills.matching import candidates, path_pattern
@@ -84,7 +84,9 @@ def test_skills_come_as_a_registry_or_a_list() -> None:
     ],
 )
 def test_how_skills_are_matched(given: dict[str, Any], expected: Matching) -> None:
-    assert read_matching(Options(given)) == expected
+    options = Options(given)
+    matching = read_matching(Options(options.value("skill_match")), read_working_files(options))
+    assert matching == expected
 
 
 # Scores.
