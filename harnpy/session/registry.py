@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import wraps
 from typing import TYPE_CHECKING
 
+from harnpy.reading.dicts import detached
 from harnpy.session.errors import Refusal
 from harnpy.session.residents import Residents
 from harnpy.session.verbs import (
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     P = ParamSpec("P")
     R = TypeVar("R")
     Verb = Callable[Concatenate[Residents, P], R]
+
+_INJECT = "agent_session_inject"
 
 
 def _verb(function: Verb[P, R], builtin: str | None = None) -> Verb[P, R]:
@@ -70,7 +73,6 @@ class SessionRegistry(Residents):
     fork_at = _verb(forks.fork_at)
     trim = _verb(lifecycle.trim)
     compact = _verb(compaction.compact)
-    inject = _verb(lifecycle.inject)
     append_event = _verb(lifecycle.append_event)
     close = _verb(lifecycle.close)
     discard = lifecycle.discard
@@ -105,10 +107,20 @@ class SessionRegistry(Residents):
     prompt_state = _verb(loop_access.prompt_state)
     store_transcript = loop_access.store_transcript
 
+    # Written out, because appending messages is the hot path.
+
+    def inject(self, id: str, message: Dict) -> None:
+        """Append a message, which is copied."""
+        try:
+            lifecycle.inject_shared(self, id, detached(message))
+        except Refusal as refusal:
+            refusal.name(_INJECT)
+            raise
+
     def inject_shared(self, id: str, message: Dict) -> None:
-        """`inject` without a copy, for a message that nobody changes any more. Written out: it is hot."""
+        """Append a message that nobody changes any more, without copying it."""
         try:
             lifecycle.inject_shared(self, id, message)
         except Refusal as refusal:
-            refusal.name("agent_session_inject")
+            refusal.name(_INJECT)
             raise

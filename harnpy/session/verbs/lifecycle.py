@@ -1,8 +1,8 @@
 """The verbs of a session's life: read, write, cut back, close. Spec: 08 §1.2–1.6.
 
 Values are copied on their way in and out, so that a Python caller can't change a session by accident. A
-caller whose values never change, such as a Harn program, shares them instead: `inject_shared` for
-`inject`, `snapshot_value` for `snapshot`, `history_value` for `history`.
+caller whose values never change, such as a Harn program, shares them instead: `inject_shared` takes
+a message as it is, `snapshot_value` and `history_value` return the session's own.
 """
 
 from __future__ import annotations
@@ -82,13 +82,8 @@ def trim(residents: Residents, id: str, keep_last: int) -> int:
     return session.length
 
 
-def inject(residents: Residents, id: str, message: Dict) -> None:
-    """Append a message."""
-    inject_shared(residents, id, detached(message))
-
-
 def inject_shared(residents: Residents, id: str, message: Dict) -> None:
-    """`inject` for a message that nobody changes any more."""
+    """Append a message that nobody changes any more."""
     resident = residents.by_id.get(id)
     if resident is None:
         raise SessionNotFound(id)
