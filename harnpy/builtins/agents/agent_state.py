@@ -1,4 +1,4 @@
-"""What `std/agent_state` stands on: an agent's durable files. Spec: 06 §19, 07 §14.5."""
+"""The builtins behind `std/agent_state`: an agent's durable files. Spec: 06 §19, 07 §14.5."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     guarded=True,
 )
 def init(vm: Vm, root: Value = None, options: Value = None) -> dict[str, Any]:
-    """Make or reopen the directory of a session's state; its handle."""
+    """Create or reopen the directory of a session's state and return its handle."""
     text, current = _text(root, "__agent_state_init", "root"), store_of(vm).current_id()
     return _done(lambda: _state(vm).init(text, _dict(options), current))
 
@@ -42,7 +42,7 @@ def init(vm: Vm, root: Value = None, options: Value = None) -> dict[str, Any]:
     guarded=True,
 )
 def resume(vm: Vm, root: Value = None, session_id: Value = None, options: Value = None) -> dict[str, Any]:
-    """The handle of a session's state that is there already."""
+    """The handle of a session's existing state."""
     caller = "__agent_state_resume"
     text, id = _text(root, caller, "root"), _text(session_id, caller, "session_id")
     return _done(lambda: _state(vm).resume(text, id, _dict(options)))
@@ -55,7 +55,7 @@ def resume(vm: Vm, root: Value = None, session_id: Value = None, options: Value 
     guarded=True,
 )
 def write(vm: Vm, handle: Value = None, key: Value = None, content: Value = None) -> None:
-    """Replace the text under a key as a whole; its writer is remembered."""
+    """Replace the text under a key; its writer is recorded."""
     if type(content) is not str:
         raise RuntimeFault("__agent_state_write: `content` must be a string")
     _done(lambda: _state(vm).write(read_handle(handle, "__agent_state_write"), _key(key), content))
@@ -82,7 +82,7 @@ def keys(vm: Vm, handle: Value = None) -> list[str]:
     "__agent_state_delete(handle: dict, key: string) -> nil", family="agent_state", counted=True, guarded=True
 )
 def delete(vm: Vm, handle: Value = None, key: Value = None) -> None:
-    """Drop a key; a missing one is fine."""
+    """Delete a key, if it exists."""
     _done(lambda: _state(vm).delete(read_handle(handle, "__agent_state_delete"), _key(key)))
 
 
@@ -93,7 +93,7 @@ def delete(vm: Vm, handle: Value = None, key: Value = None) -> None:
     guarded=True,
 )
 def hand_off(vm: Vm, handle: Value = None, summary: Value = None) -> None:
-    """Leave a summary, and the handoff that it may be, under the reserved key."""
+    """Write a summary, and the handoff that it may be, under the reserved key."""
     if type(summary) is not dict:
         raise RuntimeFault("__agent_state_handoff: `summary` must be a JSON object")
 
@@ -107,7 +107,7 @@ def hand_off(vm: Vm, handle: Value = None, summary: Value = None) -> None:
 
 @builtin("__agent_state_handoff_key() -> string", family="agent_state")
 def handoff_key(vm: Vm) -> str:
-    """The key that handoffs are left under."""
+    """The reserved key of handoffs."""
     return HANDOFF_KEY
 
 

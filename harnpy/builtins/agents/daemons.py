@@ -1,4 +1,4 @@
-"""Daemons: loops that rest and wake beside the program, with their state in a directory. Spec: 07 §12."""
+"""Daemons: loops that rest and wake in the background, with their state in a directory. Spec: 07 §12."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class _Slot:
-    """Where a Vm keeps the daemons of the program it runs."""
+    """The daemons of the program that a Vm runs."""
 
     daemons: Daemons | None = None
 
@@ -32,9 +32,10 @@ def daemons_of(vm: Vm) -> Daemons:
 
 @builtin("daemon_spawn(config: dict) -> dict", family="agents", counted=True, guarded=True)
 def daemon_spawn(vm: Vm, config: Value = ABSENT) -> Dict:
-    """Start a daemon with `{task, persist_path, name?, system?, …}` and options of `agent_loop`; its handle.
+    """Start a daemon with `{task, persist_path, name?, system?, …}` and options of `agent_loop`.
 
-    It works beside the program, keeps its state in the directory `persist_path` and wakes when triggered.
+    It runs in the background, keeps its state in the directory `persist_path` and wakes when triggered.
+    Returns its handle.
     """
     require("daemon_spawn: missing config", config)
     given = config if type(config) is not dict else with_bound_tools(vm, config)
@@ -59,7 +60,7 @@ def daemon_snapshot(vm: Vm, handle: Value = ABSENT) -> Dict:
 
 @builtin("daemon_stop(handle: any) -> dict", family="agents", counted=True)
 def daemon_stop(vm: Vm, handle: Value = ABSENT) -> Dict:
-    """End a daemon where it is; its directory keeps what `daemon_resume` goes on from."""
+    """Stop a daemon at once; its directory keeps what `daemon_resume` continues from."""
     require("daemon_stop: missing daemon handle", handle)
     daemon = daemons_of(vm).find(handle)
     daemons_of(vm).stop(daemon)
@@ -68,6 +69,6 @@ def daemon_stop(vm: Vm, handle: Value = ABSENT) -> Dict:
 
 @builtin("daemon_resume(path: string) -> dict", family="agents", counted=True)
 def daemon_resume(vm: Vm, path: Value = ABSENT) -> Dict:
-    """Let the daemon of a directory run again, with its conversation, its iterations and its events."""
+    """Restart the daemon of a directory, with its conversation, its iterations and its events."""
     require("daemon_resume: missing path", path)
     return daemons_of(vm).resume(display(path)).handle()

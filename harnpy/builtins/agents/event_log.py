@@ -29,7 +29,7 @@ _CURSORS = ("from_cursor", "cursor", "from")
 def emit(
     vm: Vm, topic: Value = ABSENT, kind: Value = ABSENT, payload: Value = None, headers: Value = None
 ) -> int:
-    """Append an event to a topic; its id, counted from 1 in each topic."""
+    """Append an event to a topic and return its id, counted from 1 in each topic."""
     name, event_kind = _string("emit", "topic", topic), _string("emit", "kind", kind)
     event = LogEvent(event_kind, as_data(payload), _headers(headers))
     try:
@@ -50,7 +50,7 @@ def latest(vm: Vm, topic: Value = ABSENT) -> int | None:
 
 @builtin("event_log.subscribe(topic: any, from_cursor?: int) -> stream", family="connectors", counted=True)
 def subscribe(vm: Vm, topic: Value = ABSENT, from_cursor: Value = None) -> Stream:
-    """A stream of the topic's events behind `from_cursor`: first those there are, then those to come.
+    """A stream of the topic's events after `from_cursor`: first the existing ones, then those to come.
 
     Also with one argument: `{topic, from_cursor}`.
     """

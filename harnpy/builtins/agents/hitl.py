@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 _DEFAULT_LIMIT, _MAX_LIMIT = 500, 5000
-#: What an approval's request says as it was given.
+#: Keys that an approval's request keeps as given.
 _DETAILS = ("detail", "args", "principal", "evidence_refs", "undo_metadata")
 
 
@@ -41,8 +41,8 @@ _DETAILS = ("detail", "args", "principal", "evidence_refs", "undo_metadata")
 def ask_user(vm: Vm, prompt: Value = None, options: Value = None) -> Value:
     """Ask the person a question and wait for the answer.
 
-    Options: `schema` that the answer must fit, `default` whose type it is brought to and that stands in
-    when `timeout` (24 h) is over. Without a default a timeout throws.
+    Options: `schema` that the answer must fit; `default`, to whose type it is converted and which is
+    the answer once `timeout` (24 h) is over. Without a default a timeout throws.
     """
     text, given = _string("ask_user", prompt, 1), _options("ask_user", options)
     default, schema = given.get("default"), given.get("schema")
@@ -107,7 +107,7 @@ def dual_control(
 
 @builtin("escalate_to(role: string, reason: string) -> dict", family="hitl", counted=True)
 def escalate_to(vm: Vm, role: Value = None, reason: Value = None) -> Value:
-    """Hand the matter to a role and wait until somebody accepts it; there is no timeout."""
+    """Escalate to a role and wait until somebody accepts; there is no timeout."""
     payload = {"role": _string("escalate_to", role, 1), "reason": _string("escalate_to", reason, 2)}
     return _thrown(lambda: ask(vm, ESCALATION, payload, None))
 
@@ -189,7 +189,7 @@ def _strings(caller: str, value: Value) -> list[str]:
 
 
 def _seconds(value: Value) -> float:
-    """A timeout: a duration, or a number of milliseconds."""
+    """Return a timeout in seconds: from a duration, or a number of milliseconds."""
     if value is None:
         return LONGEST
     ms = value.ms if type(value) is Duration else value

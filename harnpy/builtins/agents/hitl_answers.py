@@ -20,7 +20,7 @@ _BOOLS = {"true": True, "false": False}
 
 
 def expected(vm: Vm, answer: Value, schema: Schema) -> Value:
-    """``answer`` with the defaults of a canonical schema filled in. Throws what is wrong with it."""
+    """Fill in the defaults of a canonical schema. Throws what is wrong with the answer."""
     value, errors = check(answer, schema, HarnValues(vm), defaults=True)
     if errors:
         raise Thrown("; ".join(errors))
@@ -28,7 +28,7 @@ def expected(vm: Vm, answer: Value, schema: Schema) -> Value:
 
 
 def coerced(vm: Vm, answer: Value, default: Value) -> Value:
-    """``answer`` as a value of ``default``'s type; the default itself when it doesn't fit."""
+    """Return ``answer`` as a value of ``default``'s type, or the default itself if it doesn't fit."""
     kind = type_name(default)
     if kind in _CONVERSIONS:
         value = _CONVERSIONS[kind](vm, answer)

@@ -1,6 +1,6 @@
 """One request to a person, from its first record to its outcome. Spec: 07 §14.6, "Exact rules".
 
-Recorded in the event log; then a mock answers, or the host's `human`, or nobody: then the task waits.
+It is recorded in the event log. Then a mock answers, or the host's `human`; otherwise the task waits.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from harnpy.vm.vm import Vm
 
 
-#: Seconds that a request stays open when it doesn't say.
+#: Seconds that a request stays open by default.
 LONGEST = 24 * 60 * 60.0
 
 
 def ask(vm: Vm, kind: str, payload: Dict, seconds: float | None = LONGEST) -> Value:
-    """Put a request to a person, and wait: the outcome's value. Raises `HitlError`."""
+    """Send a request to a person and wait. Return the outcome's value. Raises `HitlError`."""
     request = Request(
         f"hitl_{kind}_{vm.world.ids.new()}",
         kind,
@@ -53,7 +53,7 @@ def ask(vm: Vm, kind: str, payload: Dict, seconds: float | None = LONGEST) -> Va
 
 
 def _of_workflow(vm: Vm, request: Request) -> Dict:
-    """What a request's record says of the workflow run that it is asked in; the run hears of a question."""
+    """Return what a request's record says about its workflow run, which also records a question."""
     workflow = context_of(vm).workflow
     if workflow is None:
         return {}
@@ -71,7 +71,7 @@ def _of_workflow(vm: Vm, request: Request) -> Dict:
 
 
 class _Inquiry:
-    """``seconds`` is how long it may take, None: for ever."""
+    """``seconds`` is how long it may take, None for no limit."""
 
     def __init__(self, vm: Vm, request: Request, seconds: float | None) -> None:
         self.vm = vm
@@ -89,7 +89,7 @@ class _Inquiry:
             self.record(TIMED_OUT, {})
             raise
         except BaseException as error:
-            # Also when the task is aborted: nobody would hear the answer any more.
+            # Also when the task is aborted: nobody would receive the answer.
             self.record(CANCELLED, {})
             if isinstance(error, HumanCancelled):
                 raise Cancelled(self.request, str(error) or None) from None
@@ -118,7 +118,7 @@ class _Inquiry:
             self.hear(mocked[0], f"mocked HITL {self.request.kind} response")
 
     def consults(self) -> bool:
-        """Ask the host's person; whether that brought the request forward."""
+        """Ask the host's person. Return whether that advanced the request."""
         human = self.vm.world.people.ask
         if human is None:
             return False
@@ -142,7 +142,7 @@ class _Inquiry:
             raise TimedOut(self.request) from None
 
     def hear(self, given: Value, what: str) -> None:
-        """Take responses in: one, or a list of them."""
+        """Record responses: one, or a list of them."""
         responses = given if type(given) is list else [given]
         if not all(isinstance(response, dict) for response in responses):
             raise RuntimeFault(f"{what} must be a dict or list<dict>")
@@ -154,7 +154,7 @@ class _Inquiry:
     # --- waiting ----------------------------------------------------------------------------------
 
     def wait(self) -> None:
-        """Nobody answers: let the task rest until its time is over."""
+        """Suspend the task until its time is over: nobody answers."""
         left = self.seconds_left()
         if left is not None and left <= 0:
             raise TimedOut(self.request)

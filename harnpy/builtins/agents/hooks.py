@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 class _Slot:
-    """Where a Vm keeps the hooks of the program it runs."""
+    """The hooks of the program that a Vm runs."""
 
     hooks: Hooks | None = None
 
 
 def hooks_of(vm: Vm) -> Hooks:
-    """The program's hooks; the embedder's come first."""
+    """Return the program's hooks; the embedder's come first."""
     slot = vm.state(_Slot)
     if slot.hooks is None:
         slot.hooks = Hooks(display, settings_of(vm).hooks)
@@ -30,7 +30,7 @@ def hooks_of(vm: Vm) -> Hooks:
 
 @builtin("register_tool_hook(config: dict) -> nil", family="workflows")
 def register_tool_hook(vm: Vm, config: Value) -> None:
-    """Deny tools, or shorten what they answer: `{pattern = "*", deny?: string, max_output?: int}`.
+    """Deny tools, or shorten their results: `{pattern = "*", deny?: string, max_output?: int}`.
 
     `deny` is the reason why agents may not call the tools that match. Spec: 07 §8.4.
     """

@@ -1,4 +1,4 @@
-"""Agents: `agent_loop`, and configurations with a name. Spec: 07 §6, §10.1."""
+"""Agents: `agent_loop`, and named configurations. Spec: 07 §6, §10.1."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @builtin("agent_loop(message: string, system?: string, options?: dict) -> dict", family="llm", guarded=True)
 def agent_loop(vm: Vm, message: str, system: str | None, options: Value) -> dict[str, Any]:
-    """Run an agent until it is done: ask the model, call the tools it asks for, go on as the options say.
+    """Run an agent until it is done: ask the model, call the tools it asks for, continue as the options say.
 
     With `session_id` the loop continues that session and writes its transcript back; without one it
-    leaves nothing behind. Answers `{status, text, visible_text, transcript, llm, tools, trace, …}`.
+    leaves nothing behind. Returns `{status, text, visible_text, transcript, llm, tools, trace, …}`.
     """
     with tools_bound(vm, options):
         return run_loop(runtime_of(vm), message, system, with_python_functions(vm, options))
@@ -31,7 +31,7 @@ def agent_loop(vm: Vm, message: str, system: str | None, options: Value) -> dict
 
 @builtin("sub_agent_run(task: string, options?: dict) -> dict", family="agents", counted=True, guarded=True)
 def sub_agent_run(vm: Vm, task: Value = ABSENT, options: Value = None) -> dict[str, Any]:
-    """Let a child work on `task` in a session of its own, a fork of the one that runs; its envelope.
+    """Run a child agent on `task` in a session of its own, a fork of the current one. Return its envelope.
 
     `{ok, summary, data, error, tokens_used, session_id, transcript, …}`, also when the child fails.
     Options: those of `agent_loop`, `name`, `system`, `allowed_tools`, `returns: {schema}`, `background`.
@@ -50,7 +50,7 @@ def sub_agent_run(vm: Vm, task: Value = ABSENT, options: Value = None) -> dict[s
         return child.run()
 
 
-#: What of an agent's config are options of a loop (07 §10.1).
+#: Keys of an agent's config that are options of a loop (07 §10.1).
 _LOOP_OPTIONS = (
     "provider model thinking tools max_iterations tool_format structural_experiment context_callback "
     "context_filter tool_retries tool_backoff_ms".split()
@@ -76,7 +76,7 @@ def agent_name(vm: Vm, agent: Value) -> Value:
 
 @builtin("agent_config(agent: dict, prompt: string) -> dict", family="agents", counted=True)
 def agent_config(vm: Vm, agent: Value = ABSENT, prompt: Value = ABSENT) -> dict[str, Any]:
-    """What `agent_loop` takes to run the agent: `{prompt, system, options}`."""
+    """The arguments of `agent_loop` that run the agent: `{prompt, system, options}`."""
     if prompt is ABSENT:
         raise Thrown("agent_config: requires agent and prompt")
     if not _is_agent(agent):

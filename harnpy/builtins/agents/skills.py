@@ -1,4 +1,4 @@
-"""Skills: registries of them, the catalogue, and what they say. Spec: 07 §13.1."""
+"""Skills: their registries, the catalogue, and their bodies. Spec: 07 §13.1."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def library_of(vm: Vm) -> Library | None:
-    """The skills that were found for the program; None when nobody looked for any."""
+    """Return the skills that were found for the program; None when there was no search."""
     found = settings_of(vm).found_skills
     return (
         None if found is None else Library([skill.entry for skill in found], found, vm.world.environment.get)
@@ -26,7 +26,7 @@ def library_of(vm: Vm) -> Library | None:
 
 
 def _need(caller: str, what: str, last: Value) -> None:
-    """Throw when the last of the arguments that must be written was not."""
+    """Throw unless the last required argument was given."""
     if last is ABSENT:
         raise OptionError(f"{caller}: requires {what}")
 
@@ -39,7 +39,7 @@ def skill_registry(vm: Vm) -> Dict:
 
 @builtin("skill_define(registry: dict, name: string, config: dict) -> dict", family="skills", counted=True)
 def skill_define(vm: Vm, registry: Value = ABSENT, name: Value = ABSENT, config: Value = ABSENT) -> Dict:
-    """The registry with a skill more, or with another in the place of the one of that name.
+    """The registry with a skill added, or replaced if its name is taken.
 
     `config`: `{short?, description?, when_to_use?, prompt?, paths?, allowed_tools?, on_activate?, …}`; other
     keys are kept. Spec: 07 §13.1.
@@ -91,13 +91,13 @@ def skill_count(vm: Vm, registry: Value) -> int:
 
 @builtin("skill_describe(registry: dict) -> string", family="skills")
 def skill_describe(vm: Vm, registry: Value) -> str:
-    """The skills of a registry as a text for people: name, description, occasion."""
+    """The skills of a registry as a text for people: name, description, when to use it."""
     return registries.describe(registries.entries_of(registry, "skill_describe"))
 
 
 @builtin("skills_catalog_entries(registry: dict) -> list", family="skills")
 def skills_catalog_entries(vm: Vm, registry: Value) -> list[Dict]:
-    """What a catalogue says of each skill: `{name, description, when_to_use}`, by id."""
+    """The catalogue's entry for each skill: `{name, description, when_to_use}`, by id."""
     return catalog_entries(registries.entries_of(registry, "skills_catalog_entries"))
 
 
@@ -107,7 +107,7 @@ def skills_catalog_entries(vm: Vm, registry: Value) -> list[Dict]:
 def render_always_on_catalog(vm: Vm, entries: Value = None, budget: Value = BUDGET) -> str:
     """The catalogue as a section of a prompt, in at most `budget` bytes. Spec: 07 §13.1.
 
-    `entries` is a registry, or a list as `skills_catalog_entries` makes it, whose order is kept.
+    `entries` is a registry, or a list as `skills_catalog_entries` returns it, in that order.
     """
     caller = "render_always_on_catalog"
     if registries.is_registry(entries):
@@ -138,7 +138,7 @@ def skill_render(vm: Vm, skill: Value = ABSENT, args: Value = None) -> str:
 
 @builtin("load_skill(name: string) -> string", family="skills", counted=True)
 def load_skill(vm: Vm, name: Value = None) -> str:
-    """What the skill with that id or name says: one of the skills found for the program. Spec: 07 §13.1."""
+    """The body of the skill with that id or name, one of those found for the program. Spec: 07 §13.1."""
     library = library_of(vm)
     if type(name) is not str or not name.strip():
         raise OptionError(NO_NAME)

@@ -19,5 +19,5 @@ def agent_trace(vm: Vm) -> list[Dict]:
 
 @builtin("agent_trace_summary() -> dict", family="llm")
 def agent_trace_summary(vm: Vm) -> Dict:
-    """What the events of `agent_trace` add up to; `status` and `iterations` are the last loop's."""
+    """The totals of the events of `agent_trace`; `status` and `iterations` are the last loop's."""
     return models_of(vm).trace.summary()

@@ -58,7 +58,7 @@ def transcript_messages(vm: Vm, t: Value) -> list[Value]:
 
 @builtin("transcript_events(t: dict) -> list", family="transcripts")
 def transcript_events(vm: Vm, t: Value) -> list[Value]:
-    """The events of a transcript, messages and all else that happened."""
+    """The events of a transcript: messages and everything else that happened."""
     events = _transcript("transcript_events", t).get("events")
     return events if type(events) is list else []
 
@@ -84,7 +84,7 @@ def transcript_id(vm: Vm, t: Value) -> str:
 
 @builtin("transcript_add_asset(t: dict, asset: any) -> dict", family="transcripts")
 def transcript_add_asset(vm: Vm, t: Value, asset: Value) -> Dict:
-    """A transcript with one asset more; one of the same id is replaced. Spec: 08 §2.4."""
+    """A transcript with an asset added; one of the same id is replaced. Spec: 08 §2.4."""
     former = _transcript("transcript_add_asset", t)
     if asset is None:
         raise Thrown("transcript_add_asset: missing asset")
@@ -111,7 +111,7 @@ def transcript_export(vm: Vm, t: Value) -> str:
 
 @builtin("transcript_import(text: string) -> any", family="transcripts")
 def transcript_import(vm: Vm, text: str) -> Value:
-    """The value of a JSON text; whether it is a transcript isn't looked at."""
+    """The value of a JSON text, without checking that it is a transcript."""
     try:
         return parse_json(text)
     except JsonError as error:
@@ -129,7 +129,7 @@ def transcript_fork(vm: Vm, t: Value, opts: Value) -> Dict:
 
 @builtin("transcript_reset(opts?: dict) -> dict", family="transcripts")
 def transcript_reset(vm: Vm, opts: Value) -> Dict:
-    """A new, empty, active transcript with an event that says so. `opts`: `metadata`."""
+    """A new, empty, active transcript with an event that records the reset. `opts`: `metadata`."""
     return _maker(vm).reset(opts if type(opts) is dict else {})
 
 
@@ -169,43 +169,43 @@ def transcript_summarize(vm: Vm, t: Value, opts: Value) -> Dict:
 
 @builtin("transcript_stats(t: any) -> dict", family="transcripts")
 def transcript_stats(vm: Vm, t: Value) -> Dict:
-    """How many messages and events of each sort there are; all zero for what is no dict."""
+    """Counts the messages and events of each sort; all zero unless given a dict."""
     return transcripts.statistics(t)
 
 
 @builtin("transcript_events_by_kind(t: any, kind: string) -> list", family="transcripts")
 def transcript_events_by_kind(vm: Vm, t: Value, kind: str) -> list[Dict]:
-    """The events of one kind; none for what is no transcript."""
+    """The events of one kind; none unless given a transcript."""
     return [event for event in transcripts.events_of(t) if event.get("kind") == kind]
 
 
 @builtin("add_message(c: any, role: string, content: any) -> any", family="transcripts", counted=True)
 def add_message(vm: Vm, c: Value = None, role: Value = "", content: Value = ABSENT) -> Value:
-    """A message list, or a transcript, with one message more."""
+    """A message list, or a transcript, with a message added."""
     return _with_message(vm, "add_message", c, {"role": display(role), "content": _content(content)})
 
 
 @builtin("add_user(c: any, content: any) -> any", family="transcripts", counted=True)
 def add_user(vm: Vm, c: Value = None, content: Value = ABSENT) -> Value:
-    """A message list, or a transcript, with one user message more. A transcript loses its other events."""
+    """A message list, or a transcript, with a user message added. A transcript loses its other events."""
     return _said(vm, "user", c, content)
 
 
 @builtin("add_assistant(c: any, content: any) -> any", family="transcripts", counted=True)
 def add_assistant(vm: Vm, c: Value = None, content: Value = ABSENT) -> Value:
-    """A message list, or a transcript, with one assistant message more, as `add_user`."""
+    """A message list, or a transcript, with an assistant message added, as `add_user`."""
     return _said(vm, "assistant", c, content)
 
 
 @builtin("add_system(c: any, content: any) -> any", family="transcripts", counted=True)
 def add_system(vm: Vm, c: Value = None, content: Value = ABSENT) -> Value:
-    """A message list, or a transcript, with one system message more, as `add_user`."""
+    """A message list, or a transcript, with a system message added, as `add_user`."""
     return _said(vm, "system", c, content)
 
 
 @builtin("add_tool_result(c: any, tool_use_id: string, content: string) -> any", family="transcripts")
 def add_tool_result(vm: Vm, c: Value, tool_use_id: str, content: str) -> Value:
-    """A message list, or a transcript, with the result of a tool call more."""
+    """A message list, or a transcript, with the result of a tool call added."""
     message = {"role": "tool_result", "tool_use_id": tool_use_id, "content": content}
     return _with_message(vm, "add_tool_result", c, message)
 

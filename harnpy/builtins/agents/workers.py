@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 @builtin("spawn_agent(config: dict) -> dict", family="agents", counted=True, guarded=True)
 def spawn_agent(vm: Vm, config: Value = ABSENT) -> Dict:
-    """Let a worker begin with `{task, node or graph, name?, tools?, policy?, carry?, …}`; its handle.
+    """Start a worker on `{task, node or graph, name?, tools?, policy?, carry?, …}` and return its handle.
 
-    It comes at once, with `wait: true` when the work is done. Spec: 07 §11.2.
+    Returns at once; with `wait: true`, when the work is done. Spec: 07 §11.2.
     """
     require("spawn_agent: missing config", config)
     workers = workers_of(vm)
@@ -34,7 +34,7 @@ def spawn_agent(vm: Vm, config: Value = ABSENT) -> Dict:
 
 @builtin("wait_agent(handle: any) -> dict | list", family="agents", counted=True)
 def wait_agent(vm: Vm, handle: Value = ABSENT) -> Value:
-    """Wait until a worker, or each of a list, is done; what became of it. Raises what made its run fail."""
+    """Wait until a worker, or each of a list, is done, and return how it ended. Throws what its run threw."""
     require("wait_agent: missing worker handle", handle)
     if type(handle) is list:
         return [_waited(vm, each) for each in handle]
@@ -43,7 +43,7 @@ def wait_agent(vm: Vm, handle: Value = ABSENT) -> Value:
 
 @builtin("send_input(handle: any, text: string) -> dict", family="agents", counted=True)
 def send_input(vm: Vm, handle: Value = ABSENT, text: Value = ABSENT) -> Dict:
-    """Give a worker that isn't running another task; its conversation goes on as its `carry` says."""
+    """Give an idle worker another task; its conversation continues as its `carry` says."""
     require("send_input: requires worker handle and task text", handle, text)
     worker = workers_of(vm).find(handle)
     workers_of(vm).send(worker, display(text))
@@ -61,7 +61,7 @@ def worker_trigger(vm: Vm, handle: Value = ABSENT, payload: Value = ABSENT) -> D
 
 @builtin("resume_agent(id_or_path: string) -> dict", family="agents", counted=True)
 def resume_agent(vm: Vm, id_or_path: Value = ABSENT) -> Dict:
-    """The worker as its snapshot has it: an id, or the path of the file. It rests until `send_input`."""
+    """Restore the worker of a snapshot: an id, or the path of the file. It rests until `send_input`."""
     require("resume_agent: missing worker id or snapshot path", id_or_path)
     name = id_or_path.get("id") if type(id_or_path) is dict else id_or_path
     return workers_of(vm).resume(display(name)).handle()
@@ -69,7 +69,7 @@ def resume_agent(vm: Vm, id_or_path: Value = ABSENT) -> Dict:
 
 @builtin("close_agent(handle: any) -> dict", family="agents", counted=True)
 def close_agent(vm: Vm, handle: Value = ABSENT) -> Dict:
-    """End a worker, whatever it does; its status is `cancelled` then."""
+    """End a worker, whatever it is doing; its status becomes `cancelled`."""
     require("close_agent: missing worker handle", handle)
     worker = workers_of(vm).find(handle)
     workers_of(vm).close(worker)

@@ -1,6 +1,6 @@
 """Live clients of a session. Spec: 08 §1.10.
 
-`client_id` is looked at by the store, for it may be blank; the rest of the arguments by the binder.
+The registry checks `client_id`, which may be blank; the declaration checks the other arguments.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     strict=True,
 )
 def agent_session_attach(vm: Vm, id: str, client_id: str, opts: Dict | None) -> Dict:
-    """Attach a client to a session, or change what it is.
+    """Attach a client to a session, or change an attached one.
 
-    `opts`: `mode` (`observer`, or `controller`: one a session), `takeover`, `metadata`,
+    `opts`: `mode` (`observer`, or `controller`: one per session), `takeover`, `metadata`,
     `can_inject_prompt`, `can_route_permission`. Spec: 08 §1.10.
     """
     return store_of(vm).attach(id, client_id, opts)
@@ -35,7 +35,7 @@ def agent_session_attach(vm: Vm, id: str, client_id: str, opts: Dict | None) -> 
     strict=True,
 )
 def agent_session_takeover(vm: Vm, id: str, client_id: str, opts: Dict | None) -> Dict:
-    """Attach a client as the controller; the one before it becomes an observer."""
+    """Attach a client as the controller; the former controller becomes an observer."""
     return store_of(vm).takeover(id, client_id, opts)
 
 
@@ -45,7 +45,7 @@ def agent_session_takeover(vm: Vm, id: str, client_id: str, opts: Dict | None) -
     strict=True,
 )
 def agent_session_detach(vm: Vm, id: str, client_id: str, opts: Dict | None) -> Dict:
-    """Detach a client; nobody takes a controller's place. `opts`: `reason`, `metadata`."""
+    """Detach a client; a controller leaves no successor. `opts`: `reason`, `metadata`."""
     return store_of(vm).detach(id, client_id, opts)
 
 
@@ -55,7 +55,7 @@ def agent_session_detach(vm: Vm, id: str, client_id: str, opts: Dict | None) -> 
     strict=True,
 )
 def agent_session_heartbeat(vm: Vm, id: str, client_id: str, opts: Dict | None) -> Dict:
-    """Note that a client is still there. `opts`: `metadata`, merged over what is known of it."""
+    """Record that a client is still there. `opts`: `metadata`, merged over its own."""
     return store_of(vm).heartbeat(id, client_id, opts)
 
 
@@ -86,5 +86,5 @@ def agent_session_client_inject_prompt(
     strict=True,
 )
 def agent_session_route_permission(vm: Vm, id: str, client_id: str, request: Dict, opts: Dict | None) -> Dict:
-    """Record that the controller sees to a permission request: `{ok, client_id, request, routed_at, …}`."""
+    """Record that the controller handles a permission request: `{ok, client_id, request, routed_at, …}`."""
     return store_of(vm).route_permission(id, client_id, request, opts)

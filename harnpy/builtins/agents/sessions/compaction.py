@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @builtin("agent_session_compact(id: string, opts?: any) -> int", family="agent_sessions", strict=True)
 def agent_session_compact(vm: Vm, id: str, opts: Value) -> int:
-    """Let a summary take the place of a session's older messages, and answer how many there are then.
+    """Replace a session's older messages with a summary, and return how many messages there are then.
 
     `opts`: `keep_last` (12), `compact_strategy` (`observation_mask`, `truncate`, `llm`, `custom`),
     `custom_compactor`, `mask_callback`, `compress_callback`, `hard_limit_tokens`, `hard_limit_strategy`,
@@ -37,7 +37,7 @@ def agent_session_compact(vm: Vm, id: str, opts: Value) -> int:
 
 @builtin("transcript_compact(t: any, opts?: dict) -> dict", family="transcripts")
 def transcript_compact(vm: Vm, t: Value, opts: Value) -> Dict:
-    """A transcript with a summary in the place of its older messages; as it is when there is nothing to do.
+    """A transcript with its older messages replaced by a summary; unchanged when there is nothing to do.
 
     `opts`: `strategy`, `keep_last` (12), `target_tokens`, `summarize_prompt`, `summary`, and what
     `llm_call` takes. The result keeps the whole old transcript as an asset. Spec: 08 §4.7.
@@ -63,7 +63,7 @@ def transcript_compact(vm: Vm, t: Value, opts: Value) -> Dict:
 
 @builtin("transcript_auto_compact(messages: any, opts?: dict) -> list", family="workflows")
 def transcript_auto_compact(vm: Vm, messages: Value, opts: Value) -> list[Value]:
-    """A message list with a summary in the place of its older messages.
+    """A message list with its older messages replaced by a summary.
 
     `opts`: `keep_last` (12), `compact_strategy`, `compact_callback`, and what `llm_call` takes.
     Spec: 08 §4.8.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @builtin("agent_session_open(id?: string, opts?: dict) -> string", family="agent_sessions", strict=True)
 def agent_session_open(vm: Vm, id: str | None, opts: Dict | None) -> str:
-    """Open a session, or create it, and answer its id; without `id` a new one is minted.
+    """Open a session, or create it, and return its id; without `id` a new one is minted.
 
     `opts`: `workspace_anchor`, `workspace_policy`. Throws for a blank id and unknown options.
     Spec: 08 §1.2, §1.8.
@@ -42,9 +42,9 @@ def agent_session_length(vm: Vm, id: str) -> int:
 
 @builtin("agent_session_history(id: string, opts?: dict) -> list", family="agent_sessions", strict=True)
 def agent_session_history(vm: Vm, id: str, opts: Dict | None) -> list[Dict]:
-    """The messages behind a session's window, oldest first, those too that compaction or trim put away.
+    """The messages behind a session's window, oldest first, including those that compaction or trim removed.
 
-    They begin with the last reset, or with the session given `{include_reset: true}`. Throws for unknown
+    They begin with the last reset; given `{include_reset: true}`, with the session. Throws for unknown
     ids and options. An extension of harnpy: docs/sessions.md.
     """
     return store_of(vm).history_value(id, opts)
@@ -67,13 +67,13 @@ def agent_session_ancestry(vm: Vm, id: str) -> Dict | None:
 
 @builtin("agent_session_reset(id: string) -> nil", family="agent_sessions", strict=True)
 def agent_session_reset(vm: Vm, id: str) -> None:
-    """Start a session's transcript afresh; its id, subscribers and lineage stay."""
+    """Empty a session's transcript; its id, subscribers and lineage stay."""
     store_of(vm).reset(id)
 
 
 @builtin("agent_session_fork(src: string, dst?: string) -> string", family="agent_sessions", strict=True)
 def agent_session_fork(vm: Vm, src: str, dst: str | None) -> str:
-    """Copy a session's transcript under a new id, and answer that. Subscribers stay behind.
+    """Copy a session's transcript under a new id, and return that. Subscribers aren't copied.
 
     Throws when `src` is unknown or `dst` equals it. An existing `dst` gets the transcript and a new
     parent. Spec: 08 §1.4.
@@ -93,7 +93,7 @@ def agent_session_fork_at(vm: Vm, src: str, keep_first: int, dst: str | None) ->
 
 @builtin("agent_session_trim(id: string, keep_last: int) -> int", family="agent_sessions", strict=True)
 def agent_session_trim(vm: Vm, id: str, keep_last: int) -> int:
-    """Keep a session's newest messages, and answer how many there are now."""
+    """Keep a session's newest messages, and return how many there are now."""
     return store_of(vm).trim(id, keep_last)
 
 
@@ -101,14 +101,14 @@ def agent_session_trim(vm: Vm, id: str, keep_last: int) -> int:
 def agent_session_inject(vm: Vm, id: str, message: Value) -> None:
     """Append a message, a dict with a string `role`, to a session. Spec: 08 §1.5.
 
-    A loop that is running on the session takes it in before its next model call.
+    A loop that is running on the session adds it before its next model call.
     """
     store_of(vm).inject_shared(id, message)
 
 
 @builtin("agent_session_close(id: string, status?: any) -> nil", family="agent_sessions", strict=True)
 def agent_session_close(vm: Vm, id: str, status: Value) -> None:
-    """Remove a session. `status`, a string or a dict with `reason`, tells its subscribers why.
+    """Remove a session. Its subscribers receive `status`, a string or a dict with `reason`.
 
     Spec: 08 §1.6.
     """

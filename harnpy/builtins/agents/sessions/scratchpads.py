@@ -23,7 +23,7 @@ def agent_session_scratchpad(vm: Vm, id: str) -> Dict | None:
     strict=True,
 )
 def agent_session_set_scratchpad(vm: Vm, id: str, scratchpad: Dict, opts: Dict | None) -> Dict:
-    """Replace a session's scratchpad, and answer `{ok, version, scratchpad}`.
+    """Replace a session's scratchpad, and return `{ok, version, scratchpad}`.
 
     `opts`: `source`, `reason`, `metadata`. At most 65536 bytes of JSON. Spec: 08 §1.9.
     """
@@ -34,5 +34,5 @@ def agent_session_set_scratchpad(vm: Vm, id: str, scratchpad: Dict, opts: Dict |
     "agent_session_clear_scratchpad(id: string, opts?: dict) -> dict", family="agent_sessions", strict=True
 )
 def agent_session_clear_scratchpad(vm: Vm, id: str, opts: Dict | None) -> Dict:
-    """Take a session's scratchpad away, and answer `{ok, version, scratchpad: nil}`."""
+    """Remove a session's scratchpad, and return `{ok, version, scratchpad: nil}`."""
     return store_of(vm).clear_scratchpad(id, opts)

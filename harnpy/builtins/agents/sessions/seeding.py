@@ -1,4 +1,4 @@
-"""A session out of a recorded conversation. Spec: 08 §3.4."""
+"""A session made from a recorded conversation. Spec: 08 §3.4."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     guarded=True,
 )
 def agent_session_seed_from_jsonl(vm: Vm, jsonl_path: str, opts: Dict | None) -> Dict:
-    """Make a session of the messages in an `llm_transcript.jsonl`: `{ok, session_id?, …, error?}`.
+    """Create a session from the messages in an `llm_transcript.jsonl`: `{ok, session_id?, …, error?}`.
 
     `opts`: `truncate_to_last`, `drop_tool_calls`, `rename_session`, `validate`, `provider`, `model`.
-    What is wrong with the file is answered, not thrown. Spec: 08 §3.4.
+    A problem with the file is returned as `error`, not thrown. Spec: 08 §3.4.
     """
     return store_of(vm).seed_from_jsonl(jsonl_path, opts)

@@ -1,4 +1,4 @@
-"""Who hears of a session's agent events, and notes to its loops. Spec: 08 §1.7."""
+"""Subscribers to a session's agent events, and feedback to its loops. Spec: 08 §1.7."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 @builtin("agent_subscribe(session_id: any, callback: any) -> nil", family="llm")
 def agent_subscribe(vm: Vm, session_id: Value, callback: Value) -> None:
-    """Call `callback` with each agent event of a session, which is opened if need be.
+    """Call `callback` with each agent event of a session, which is opened if necessary.
 
-    What the callback raises is a warning. Spec: 08 §1.7.
+    What the callback throws becomes a warning. Spec: 08 §1.7.
     """
     call = "agent_subscribe(session_id, callback)"
     _require_string(call, "session_id", session_id)

@@ -1,4 +1,4 @@
-"""The model calls of compaction: who is asked, and with which prompt. Spec: 08 §4.4."""
+"""The model calls of compaction: which model, and which prompt. Spec: 08 §4.4."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
 
-#: Options of a call that say nothing about how to sum up.
+#: Options of a call that don't apply to summaries.
 _NOT_FOR_SUMMARIES = frozenset(
     "messages system prefill tools tool_choice tool_format tool_search response_format output_format "
     "output_schema json_schema schema session_id".split()
@@ -24,12 +24,12 @@ _NOT_FOR_SUMMARIES = frozenset(
 
 
 def summarizer(vm: Vm, options: Value = None) -> Callable[[str], str]:
-    """A function that asks the model of ``options``, else the default one, and answers its text."""
+    """Return a function that asks the model of ``options``, else the default one, and returns its text."""
 
     def summarize(prompt: str) -> str:
         given = options if type(options) is dict else {}
         chosen = {key: value for key, value in given.items() if key not in _NOT_FOR_SUMMARIES}
-        chosen["structural_experiment"] = False  # not the environment's either
+        chosen["structural_experiment"] = False  # nor one set by the environment
         models = models_of(vm)
         return ask(vm, models.request(prompt, None, models.options(chosen))).text
 
@@ -37,7 +37,7 @@ def summarizer(vm: Vm, options: Value = None) -> Callable[[str], str]:
 
 
 def prompt_from(vm: Vm, path: str) -> Callable[[str, int], str]:
-    """A function that renders the template ``path`` with the archived messages."""
+    """Return a function that renders the template ``path`` with the archived messages."""
 
     def prompt(lines: str, count: int) -> str:
         target = path

@@ -42,7 +42,7 @@ def agent_session_workspace_policy(vm: Vm, id: str) -> Dict:
 def agent_session_set_workspace_policy(vm: Vm, id: str, policy: Dict) -> bool:
     """Replace a session's policy: `default_mount_mode` is `read_only` or `read_write`.
 
-    Roots that are mounted already keep their mode.
+    Mounted roots keep their mode.
     """
     return store_of(vm).set_workspace_policy(id, policy)
 
@@ -53,7 +53,7 @@ def agent_session_set_workspace_policy(vm: Vm, id: str, policy: Dict) -> bool:
     strict=True,
 )
 def agent_session_add_root(vm: Vm, id: str, root: str, opts: Dict | None) -> Dict:
-    """Mount another directory, and answer `{ok, mounted_at?, error?}`.
+    """Mount another directory, and return `{ok, mounted_at?, error?}`.
 
     `opts`: `mount_mode`, else the policy's default. Spec: 08 §1.8.
     """
@@ -62,7 +62,7 @@ def agent_session_add_root(vm: Vm, id: str, root: str, opts: Dict | None) -> Dic
 
 @builtin("agent_session_remove_root(id: string, root: string) -> dict", family="agent_sessions", strict=True)
 def agent_session_remove_root(vm: Vm, id: str, root: str) -> Dict:
-    """Unmount a directory, and answer `{ok, error?}`."""
+    """Unmount a directory, and return `{ok, error?}`."""
     return store_of(vm).remove_root(id, root)
 
 

@@ -1,1 +1,1 @@
-"""Tools: registries, what a model is told of them, surfaces, synthesized tools. Spec: 07 §4."""
+"""Tools: registries, their descriptions for models, surfaces, synthesized tools. Spec: 07 §4."""

@@ -1,6 +1,6 @@
-"""The bound registry: the one that names of tools are looked up in. Spec: 07 §4.1.
+"""The bound registry: where tools are looked up by name. Spec: 07 §4.1.
 
-Each task has its own, or else its parent's: loops that run at once don't bind over one another.
+Each task has its own, or else its parent's, so that concurrent loops don't overwrite one another's.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class _Bindings:
 
 
 def bound_registry(vm: Vm) -> Dict | None:
-    """The registry that is bound for the running task."""
+    """Return the registry that is bound for the running task."""
     by_task = vm.state(_Bindings).by_task
     task: Task | None = vm.tasks.current
     while task is not None:
@@ -35,13 +35,13 @@ def bound_registry(vm: Vm) -> Dict | None:
 
 
 def bind(vm: Vm, registry: Dict | None) -> None:
-    """Bind a registry for the running task, or none. A caller that must put things back keeps the old one."""
+    """Bind a registry for the running task, or none. A caller that restores it keeps the old one."""
     vm.state(_Bindings).by_task[vm.tasks.current] = registry
 
 
 @builtin("tool_bind(registry?: dict) -> dict | nil", family="tools")
 def tool_bind(vm: Vm, registry: Value) -> Value:
-    """Make a registry the one of `tool_ref` and `tool_def`; nil makes it none. Answers its argument."""
+    """Bind a registry for `tool_ref` and `tool_def`; nil unbinds it. Returns its argument."""
     if registry is not None:
         entries_of(registry, "tool_bind", "argument must be a tool registry or nil")
     bind(vm, registry)

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 @builtin("tool_surface_validate(surface?: dict, options?: dict) -> dict", family="tools")
 def tool_surface_validate(vm: Vm, surface: Value, options: Value) -> dict[str, Any]:
-    """Look for what a model would trip over in its tools: `{valid, diagnostics}`.
+    """Find problems that a model would have with its tools: `{valid, diagnostics}`.
 
     `surface`: `{tools, native_tools?, policy?, approval_policy?, tool_search?, system?, prompt?, prompts?}`
-    or a registry; without it the bound registry is looked at. `options` has what is missing there.
+    or a registry, by default the bound one. `options` supplies missing keys.
     Spec: 07 §4.7.
     """
     given = options if type(options) is dict else {}

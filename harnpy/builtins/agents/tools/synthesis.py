@@ -1,4 +1,4 @@
-"""Synthesized tools: made of a description, run dry. Spec: 07 §4.8."""
+"""Synthesized tools: made from a description, with dry runs only. Spec: 07 §4.8."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @builtin("tool_synthesize(spec: dict) -> closure", family="tools")
 def tool_synthesize(vm: Vm, spec: Value) -> Fn:
-    """A closure for a tool that has no code: it checks its arguments and tells what it would do.
+    """A closure for a tool without code: it checks its arguments and returns what it would do.
 
     `spec`: `{description, name?, parameters?, return_type?, capabilities?, executor?, …}`. Spec: 07 §4.8.
     """
@@ -30,7 +30,7 @@ def tool_synthesize(vm: Vm, spec: Value) -> Fn:
 
 @builtin("tool_synth_invoke(id: string, args?: dict) -> any", family="tools")
 def tool_synth_invoke(vm: Vm, id: str, args: Value) -> Value:
-    """Call a synthesized tool by its id; throws for one that isn't known any more."""
+    """Call a synthesized tool by its id; throws if it is no longer known."""
     spec = vm.state(Synthesis).find(id)
     check_arguments(spec, args)
     if spec["executor"] == "host_bridge":
@@ -42,11 +42,11 @@ def tool_synth_invoke(vm: Vm, id: str, args: Value) -> Value:
 
 @builtin("tool_synthesis_cache() -> list", family="tools")
 def tool_synthesis_cache(vm: Vm) -> list[Dict]:
-    """What was synthesized, as `{id, name, description, parameters, executor, …}`, in that order."""
+    """The synthesized tools, as `{id, name, description, parameters, executor, …}`, in that order."""
     return vm.state(Synthesis).specs()
 
 
 @builtin("tool_synthesis_clear() -> nil", family="tools")
 def tool_synthesis_clear(vm: Vm) -> None:
-    """Forget the synthesized tools: closures made of them throw from now on."""
+    """Forget the synthesized tools; their closures throw from now on."""
     vm.state(Synthesis).clear()

@@ -1,4 +1,4 @@
-"""Tools in text: what a model is told, the calls it writes and the results it gets. Spec: 07 §4.1."""
+"""Tools as text: their description for a model, the calls it writes, the results it reads. Spec: 07 §4.1."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def tool_describe(vm: Vm, registry: Value) -> str:
 
 @builtin("tool_prompt(registry: dict) -> string", family="tools")
 def tool_prompt(vm: Vm, registry: Value) -> str:
-    """What a model must be told to call the tools in its text."""
+    """What a model needs to know to call the tools in its text."""
     return tool_docs.prompt(entries_of(registry, "tool_prompt"), display)
 
 
@@ -41,7 +41,7 @@ def tool_schema(vm: Vm, registry: Value, components: Value) -> dict[str, Any]:
 
 @builtin("tool_parse_call(text: string) -> list", family="tools")
 def tool_parse_call(vm: Vm, text: str) -> list[Value]:
-    """The JSON values in the `<tool_call>` blocks of a text; blocks that hold no JSON are left out."""
+    """The JSON values in the `<tool_call>` blocks of a text; blocks without JSON are left out."""
     found = []
     for body in _bodies(text):
         try:
@@ -61,7 +61,7 @@ def tool_format_result(vm: Vm, name: Value = ABSENT, result: Value = ABSENT) -> 
 
 
 def _bodies(text: str) -> Iterator[str]:
-    """What is between the tags; a block that isn't closed ends the search."""
+    """Return the contents of the blocks; an unclosed block ends the search."""
     at = text.find(_OPEN)
     while at >= 0:
         begin = at + len(_OPEN)

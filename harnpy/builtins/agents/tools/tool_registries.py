@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def need(caller: str, what: str, *args: Value) -> None:
-    """Throw when one of the arguments was not written."""
+    """Throw unless all arguments were given."""
     if any(arg is ABSENT for arg in args):
         raise OptionError(f"{caller}: requires {what}")
 
@@ -38,10 +38,10 @@ def tool_define(
     description: Value = ABSENT,
     config: Value = ABSENT,
 ) -> Dict:
-    """The registry with a tool more, or with another of that name.
+    """The registry with a tool added, or replaced if its name is taken.
 
-    `config`: `{parameters, handler, executor?, returns?, annotations?, defer_loading?, namespace?, …}`; keys
-    that mean nothing here are kept. Throws for a tool that nobody could run. Spec: 07 §4.2.
+    `config`: `{parameters, handler, executor?, returns?, annotations?, defer_loading?, namespace?, …}`;
+    unknown keys are kept. Throws for a tool that can't be run. Spec: 07 §4.2.
     """
     need("tool_define", "registry, name, description, and config dict", config)
     return registries.define(registry, display(name), display(description), config)
