@@ -24,7 +24,16 @@ if TYPE_CHECKING:
 MAX_ENTRIES = 1024
 _SEED = 0x6861726E
 #: The folders whose code decides what a cached value is.
-_COMPILING = ("syntax", "syntax/nodes", "vm", "vm/resolve", "vm/modules", "vm/emit", "vm/declare")
+_COMPILING = (
+    "syntax",
+    "syntax/ast",
+    "syntax/nodes",
+    "vm",
+    "vm/resolve",
+    "vm/modules",
+    "vm/emit",
+    "vm/declare",
+)
 _CHECKSUM_SIZE = 8
 
 
