@@ -71,7 +71,7 @@ def compile_program(
     pipeline = entry_pipeline(program, entry)
     if entry is not None and pipeline is None:
         raise KeyError(entry)
-    resolution = Resolver(table.is_builtin, table.is_global, imports=imports).program(program, pipeline)
+    resolution = Resolver(table.is_builtin, table.is_global).program(program, pipeline, imports)
     if checked:
         refuse_faults(resolution, source, file, table)
     return _unit(program, resolution, table, lambda draft: program_text(draft, pipeline), source, file)
@@ -83,7 +83,7 @@ def compile_module(source: str, file: str, table: BuiltinTable, imports: Imports
     from harnpy.vm.resolve.names import Resolver
 
     program = parsed(source, file)
-    resolution = Resolver(table.is_builtin, table.is_global, imports=imports).module(program)
+    resolution = Resolver(table.is_builtin, table.is_global).module(program, imports)
     return _unit(program, resolution, table, module_text, source, file)
 
 
@@ -95,7 +95,7 @@ def compile_input(
     from harnpy.vm.resolve.names import Resolver
 
     program = parsed(source, file)
-    resolution = Resolver(table.is_builtin, table.is_global, declared, imports).program(program, None)
+    resolution = Resolver(table.is_builtin, table.is_global).input(program, declared, imports)
     return _unit(program, resolution, table, input_text, source, file)
 
 

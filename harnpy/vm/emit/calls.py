@@ -11,7 +11,7 @@ from harnpy.vm.declare.arguments import conversion, most_arguments, needs_value
 from harnpy.vm.emit.access import enum_reference, read
 from harnpy.vm.emit.literals import sequence
 from harnpy.vm.emit.operand import Slot, tuple_text
-from harnpy.vm.resolve.names import TASK_CALLS
+from harnpy.vm.resolve.expressions import TASK_CALLS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

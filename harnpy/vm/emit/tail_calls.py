@@ -9,7 +9,7 @@ from __future__ import annotations
 from harnpy.syntax import ast
 from harnpy.vm.emit.calls import fallback, has_spread, missing
 from harnpy.vm.emit.operand import tuple_text
-from harnpy.vm.resolve.names import TASK_CALLS
+from harnpy.vm.resolve.expressions import TASK_CALLS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

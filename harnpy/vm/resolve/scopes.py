@@ -197,3 +197,10 @@ class Resolution:
         """Declarations of a file that is no script: an eval pack is a name there, and isn't run (08 §8.7)."""
         self.keep: list[object] = []
         """Nodes made during resolution: kept alive, since the tables go by identity."""
+
+    def continue_from(self, declared: Declared) -> None:
+        """Share the types that a REPL's inputs have declared, and add to them."""
+        self.structs, self.interfaces = declared.structs, declared.interfaces
+        self.aliases = declared.aliases
+        declared.enums.update(self.enums)
+        self.enums = declared.enums
