@@ -8,7 +8,8 @@
 
 A package derives its own errors from these. What a builtin raises reaches the program as a Harn error, and
 only the class decides which: `MisuseError` becomes a runtime error, `CategorizedError` an error with its
-category, an `Interruption` what caused it, and every other `Fault` a thrown string. Spec: 02 §19.1.
+category, an `Interruption` what caused it, and every other `Fault` is thrown: as its message, unless the
+class has another value. Spec: 02 §19.1.
 """
 
 from __future__ import annotations
@@ -25,8 +26,12 @@ class Fault(Exception):
         return self.message
 
     def message_from(self, builtin: str) -> str:
-        """The message when ``builtin`` reports the fault; a class may put the name into it."""
+        """Return the message for when ``builtin`` reports the fault; a class may put the name into it."""
         return self.message
+
+    def caught_from(self, builtin: str) -> object:
+        """Return what a program catches when ``builtin`` throws the fault; a class may have more to say."""
+        return self.message_from(builtin)
 
 
 class OptionError(Fault):

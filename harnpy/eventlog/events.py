@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from harnpy.faults import MisuseError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-class LogError(Exception):
+class LogError(MisuseError):
     """The log could not do what was asked. Nothing has changed."""
+
+    def message_from(self, builtin: str) -> str:
+        return f"event_log: {self.message}"
 
 
 class InvalidTopic(LogError):

@@ -19,9 +19,15 @@ class Named(OptionError):
         return f"{builtin}: {self.message}"
 
 
+class WithValue(Fault):
+    def caught_from(self, builtin: str) -> object:
+        return {"by": builtin}
+
+
 @pytest.mark.parametrize(
     ("fault", "kind", "text"),
     [
+        (WithValue("no"), Thrown, "Thrown: {by: f}"),
         (Fault("no"), Thrown, "Thrown: no"),
         (OptionError("no"), Thrown, "Thrown: no"),
         (Named("no"), Thrown, "Thrown: f: no"),

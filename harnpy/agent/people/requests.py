@@ -9,6 +9,8 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
+from harnpy.faults import Fault
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -82,8 +84,11 @@ class HumanCancelled(Exception):
     """Raised by the function that asks the person: there will be no answer. ``str()`` is the reason."""
 
 
-class HitlError(Exception):
+class HitlError(Fault):
     """A request that ended without an answer."""
+
+    def caught_from(self, builtin: str) -> Dict:
+        return self.as_dict()
 
     def as_dict(self) -> Dict:
         """Return what the script catches."""

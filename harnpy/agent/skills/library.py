@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from harnpy.agent.skills.rendering import substituted, variables
 from harnpy.agent.skills.skill_registry import id_of, registry_of
+from harnpy.faults import OptionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -19,7 +20,7 @@ NO_REGISTRY = (
 )
 
 
-class SkillNotFound(Exception):
+class SkillNotFound(OptionError):
     """No skill, or more than one, has that name; ``str()`` is the sentence."""
 
 

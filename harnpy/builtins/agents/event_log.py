@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harnpy.eventlog.events import LogError, LogEvent
+from harnpy.eventlog.events import LogEvent
 from harnpy.eventlog.topics import EventLog, memory_log
 from harnpy.text.json.reader import parse_json
 from harnpy.text.json.writer import float_text, to_json
@@ -32,20 +32,14 @@ def emit(
     """Append an event to a topic and return its id, counted from 1 in each topic."""
     name, event_kind = _string("emit", "topic", topic), _string("emit", "kind", kind)
     event = LogEvent(event_kind, as_data(payload), _headers(headers))
-    try:
-        return log_of(vm).append(name, event)
-    except LogError as error:
-        raise RuntimeFault(f"event_log: {error}") from None
+    return log_of(vm).append(name, event)
 
 
 @builtin("event_log.latest(topic: string) -> int | nil", family="connectors", counted=True)
 def latest(vm: Vm, topic: Value = ABSENT) -> int | None:
     """The highest id that the topic ever had; nil before its first event."""
     name = _string("latest", "topic", topic)
-    try:
-        return log_of(vm).latest(name)
-    except LogError as error:
-        raise RuntimeFault(f"event_log: {error}") from None
+    return log_of(vm).latest(name)
 
 
 @builtin("event_log.subscribe(topic: any, from_cursor?: int) -> stream", family="connectors", counted=True)
@@ -61,10 +55,7 @@ def subscribe(vm: Vm, topic: Value = ABSENT, from_cursor: Value = None) -> Strea
     if from_cursor is not None and (type(from_cursor) is not int or from_cursor < 0):
         got = type_name(from_cursor)
         raise RuntimeFault(f"event_log.subscribe: from_cursor must be a non-negative int or nil, got {got}")
-    try:
-        log_of(vm).latest(name)
-    except LogError as error:
-        raise RuntimeFault(f"event_log: {error}") from None
+    log_of(vm).latest(name)  # refuses what is no topic
     stream = vm.calls.generator(Stream, _following(vm, name, from_cursor or 0))
     assert isinstance(stream, Stream)
     return stream

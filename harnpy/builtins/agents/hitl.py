@@ -8,7 +8,6 @@ from harnpy.agent.people.requests import (
     ESCALATION,
     KINDS,
     QUESTION,
-    HitlError,
     TimedOut,
     unanswered,
 )
@@ -17,13 +16,12 @@ from harnpy.builtins.agents.hitl_answers import coerced, expected
 from harnpy.builtins.agents.hitl_asking import LONGEST, ask
 from harnpy.llm.structured.schema import canonical
 from harnpy.vm.declare.builtin import builtin
-from harnpy.vm.errors import RuntimeFault, Thrown
+from harnpy.vm.errors import RuntimeFault
 from harnpy.vm.values.objects import Duration, Fn, display
 from harnpy.world.clock import is_rfc3339
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from datetime import datetime
 
     from harnpy.agent.people.requests import Request
@@ -50,12 +48,10 @@ def ask_user(vm: Vm, prompt: Value = None, options: Value = None) -> Value:
     payload = {"prompt": text, **_present(given, ("schema", "default"))}
     try:
         answer = ask(vm, QUESTION, payload, _seconds(given.get("timeout")))
-    except TimedOut as error:
-        if default is not None:
-            return default
-        raise Thrown(error.as_dict()) from error
-    except HitlError as error:
-        raise Thrown(error.as_dict()) from error
+    except TimedOut:
+        if default is None:
+            raise
+        return default
     if wanted is not None:
         return expected(vm, answer, wanted)
     return answer if default is None else coerced(vm, answer, default)
@@ -80,7 +76,7 @@ def request_approval(vm: Vm, action: Value = None, options: Value = None) -> Val
         "capabilities_requested": _strings(caller, given.get("capabilities_requested")),
     }
     seconds = _seconds(given.get("deadline"))
-    return _thrown(lambda: ask(vm, APPROVAL, payload, seconds))
+    return ask(vm, APPROVAL, payload, seconds)
 
 
 @builtin(
@@ -101,7 +97,7 @@ def dual_control(
     payload = {"n": needed, "m": of, "approvers": names}
     if action.name:
         payload["action"] = action.name
-    _thrown(lambda: ask(vm, DUAL_CONTROL, payload))
+    ask(vm, DUAL_CONTROL, payload)
     return vm.call(action)
 
 
@@ -109,7 +105,7 @@ def dual_control(
 def escalate_to(vm: Vm, role: Value = None, reason: Value = None) -> Value:
     """Escalate to a role and wait until somebody accepts; there is no timeout."""
     payload = {"role": _string("escalate_to", role, 1), "reason": _string("escalate_to", reason, 2)}
-    return _thrown(lambda: ask(vm, ESCALATION, payload, None))
+    return ask(vm, ESCALATION, payload, None)
 
 
 @builtin("hitl_pending(filters?: dict) -> list", family="hitl")
@@ -147,13 +143,6 @@ def _row(request: Request) -> Dict:
         "approvers": request.reviewers,
         "metadata": request.payload,
     }
-
-
-def _thrown(wait: Callable[[], Value]) -> Value:
-    try:
-        return wait()
-    except HitlError as error:
-        raise Thrown(error.as_dict()) from error
 
 
 # --- arguments --------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harnpy.agent.skills import skill_registry as registries
 from harnpy.agent.skills.catalog import BUDGET, catalog_entries, render_catalog
-from harnpy.agent.skills.library import NO_NAME, NO_REGISTRY, Library, SkillNotFound
+from harnpy.agent.skills.library import NO_NAME, NO_REGISTRY, Library
 from harnpy.builtins.settings import settings_of
 from harnpy.faults import OptionError
 from harnpy.vm.declare.builtin import ABSENT, builtin
@@ -144,8 +144,5 @@ def load_skill(vm: Vm, name: Value = None) -> str:
         raise OptionError(NO_NAME)
     if library is None:
         raise OptionError(NO_REGISTRY)
-    try:
-        entry = library.find(name)
-    except SkillNotFound as error:
-        raise OptionError(str(error)) from error
+    entry = library.find(name)
     return library.render(entry, library.body(entry, "body", "prompt") or "")

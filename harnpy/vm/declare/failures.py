@@ -4,7 +4,7 @@
 |-----------------------|----------------------------------------------------|
 | `MisuseError`         | a runtime error                                    |
 | `CategorizedError`    | an error with its category                         |
-| any other `Fault`     | a thrown string                                    |
+| any other `Fault`     | a throw of its message, or of a value of its own   |
 | `Interruption`        | its cause: a passed deadline, a cancelled task     |
 """
 
@@ -56,12 +56,11 @@ def reporting_faults(name: str, function: Callable[..., Any]) -> Callable[..., A
 
 def harn_error(fault: Fault, name: str) -> VmError:
     """Return what a program catches when the builtin ``name`` raises ``fault``."""
-    message = fault.message_from(name)
     if isinstance(fault, MisuseError):
-        return RuntimeFault(message)
+        return RuntimeFault(fault.message_from(name))
     if isinstance(fault, CategorizedError):
-        return CategorizedFault(fault.category, message)
-    return Thrown(message)
+        return CategorizedFault(fault.category, fault.message_from(name))
+    return Thrown(fault.caught_from(name))
 
 
 _NAMES = {"Fault": Fault, "Interruption": Interruption, "harn_error": harn_error}
