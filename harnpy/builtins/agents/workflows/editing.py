@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from harnpy.builtins.agents.sessions.service import store_of
-from harnpy.vm.declare.builtin import builtin
+from harnpy.vm.declare.builtin import builtin as declare
 from harnpy.vm.errors import RuntimeFault
 from harnpy.vm.values.objects import display
 from harnpy.workflow.graph import editing
@@ -17,40 +19,31 @@ if TYPE_CHECKING:
 
 _POLICY_UPDATE = "workflow policy update"
 
+#: What most declarations here have in common.
+builtin = partial(declare, family="workflows", counted=True)
 
-@builtin("workflow_clone(graph: dict) -> dict", family="workflows")
+
+@builtin("workflow_clone(graph: dict) -> dict", counted=False)
 def workflow_clone(vm: Vm, graph: Value) -> Graph:
     """The same graph with `_clone` after its id, a version later."""
     return editing.clone(graph, store_of(vm).world)
 
 
-@builtin(
-    "workflow_insert_node(graph: dict, node: dict, edge?: dict) -> dict",
-    family="workflows",
-    counted=True,
-)
+@builtin("workflow_insert_node(graph: dict, node: dict, edge?: dict) -> dict")
 def workflow_insert_node(vm: Vm, graph: Value = None, node: Value = None, edge: Value = None) -> Graph:
     """The graph with a node more, and an edge if one is given; a node of the same id is replaced."""
     _require("workflow_insert_node", workflow=graph, node=node)
     return editing.insert_node(graph, node, edge, store_of(vm).world)
 
 
-@builtin(
-    "workflow_replace_node(graph: dict, id: string, node: dict) -> dict",
-    family="workflows",
-    counted=True,
-)
+@builtin("workflow_replace_node(graph: dict, id: string, node: dict) -> dict")
 def workflow_replace_node(vm: Vm, graph: Value = None, id: Value = None, node: Value = None) -> Graph:
     """The graph with another node under an id; an unknown id is added."""
     _require("workflow_replace_node", workflow=graph, node_id=id, node=node)
     return editing.replace_node(graph, display(id), node, store_of(vm).world)
 
 
-@builtin(
-    "workflow_rewire(graph: dict, from_id: string, to_id: string, branch?: string) -> dict",
-    family="workflows",
-    counted=True,
-)
+@builtin("workflow_rewire(graph: dict, from_id: string, to_id: string, branch?: string) -> dict")
 def workflow_rewire(
     vm: Vm, graph: Value = None, from_id: Value = None, to_id: Value = None, branch: Value = None
 ) -> Graph:
@@ -59,41 +52,25 @@ def workflow_rewire(
     return editing.rewire(graph, display(from_id), display(to_id), _text(branch), store_of(vm).world)
 
 
-@builtin(
-    "workflow_set_model_policy(graph: dict, id: string, policy: dict) -> dict",
-    family="workflows",
-    counted=True,
-)
+@builtin("workflow_set_model_policy(graph: dict, id: string, policy: dict) -> dict")
 def workflow_set_model_policy(vm: Vm, graph: Value = None, id: Value = None, policy: Value = None) -> Graph:
     """The graph with another `model_policy` of a node: nothing of the former one stays."""
     return _set_policy(vm, "model_policy", graph, id, policy)
 
 
-@builtin(
-    "workflow_set_context_policy(graph: dict, id: string, policy: dict) -> dict",
-    family="workflows",
-    counted=True,
-)
+@builtin("workflow_set_context_policy(graph: dict, id: string, policy: dict) -> dict")
 def workflow_set_context_policy(vm: Vm, graph: Value = None, id: Value = None, policy: Value = None) -> Graph:
     """The graph with another `context_policy` of a node: nothing of the former one stays."""
     return _set_policy(vm, "context_policy", graph, id, policy)
 
 
-@builtin(
-    "workflow_set_auto_compact(graph: dict, id: string, policy: dict) -> dict",
-    family="workflows",
-    counted=True,
-)
+@builtin("workflow_set_auto_compact(graph: dict, id: string, policy: dict) -> dict")
 def workflow_set_auto_compact(vm: Vm, graph: Value = None, id: Value = None, policy: Value = None) -> Graph:
     """The graph with another `auto_compact` of a node: nothing of the former one stays."""
     return _set_policy(vm, "auto_compact", graph, id, policy)
 
 
-@builtin(
-    "workflow_set_output_visibility(graph: dict, id: string, value: string) -> dict",
-    family="workflows",
-    counted=True,
-)
+@builtin("workflow_set_output_visibility(graph: dict, id: string, value: string) -> dict")
 def workflow_set_output_visibility(
     vm: Vm, graph: Value = None, id: Value = None, value: Value = None
 ) -> Graph:
@@ -104,7 +81,7 @@ def workflow_set_output_visibility(
     return editing.set_output_visibility(graph, display(id), value, store_of(vm).world)
 
 
-@builtin("workflow_commit(graph: dict, reason?: string) -> dict", family="workflows")
+@builtin("workflow_commit(graph: dict, reason?: string) -> dict", counted=False)
 def workflow_commit(vm: Vm, graph: Value, reason: str | None) -> Graph:
     """The graph with a note that it was committed, if it is valid."""
     return editing.commit(graph, reason, store_of(vm).world)

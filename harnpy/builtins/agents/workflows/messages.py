@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os.path
+from functools import partial
 
 from harnpy.builtins.bridge.places import runtime_root
 from harnpy.project import STATE_VARIABLE, state_directory
 from harnpy.reading.lenient import Options
 from harnpy.text.json.reader import parse_json
 from harnpy.text.json.writer import stored_json
-from harnpy.vm.declare.builtin import builtin
+from harnpy.vm.declare.builtin import builtin as declare
 from harnpy.vm.errors import RuntimeFault
 from harnpy.vm.values.objects import display
 from harnpy.workflow.messages.mailbox import Mailbox
@@ -26,36 +27,29 @@ if TYPE_CHECKING:
 
 _UPDATE_MS = 30_000
 
+#: What all declarations here have in common.
+builtin = partial(declare, family="workflows", counted=True)
 
-@builtin(
-    "workflow.signal(target: any, name: string, payload?: any) -> dict", family="workflows", counted=True
-)
+
+@builtin("workflow.signal(target: any, name: string, payload?: any) -> dict")
 def signal(vm: Vm, target: Value = None, name: Value = None, payload: Value = None) -> Dict:
     """Put a message into a workflow's mailbox: `{workflow_id, message, status}`."""
     return _mailbox(vm, "signal", target).signal(_name("signal", name), _data(payload))
 
 
-@builtin("workflow.query(target: any, name: string) -> any", family="workflows", counted=True)
+@builtin("workflow.query(target: any, name: string) -> any")
 def query(vm: Vm, target: Value = None, name: Value = None) -> Value:
     """What a workflow published last under a name; nil without it."""
     return _mailbox(vm, "query", target).query(_name("query", name))
 
 
-@builtin(
-    "workflow.publish_query(target: any, name: string, value?: any) -> dict",
-    family="workflows",
-    counted=True,
-)
+@builtin("workflow.publish_query(target: any, name: string, value?: any) -> dict")
 def publish_query(vm: Vm, target: Value = None, name: Value = None, value: Value = None) -> Dict:
     """Let `workflow.query` answer `value` for a name; the mailbox's status."""
     return _mailbox(vm, "publish_query", target).publish_query(_name("publish_query", name), _data(value))
 
 
-@builtin(
-    "workflow.update(target: any, name: string, payload?: any, options?: dict) -> any",
-    family="workflows",
-    counted=True,
-)
+@builtin("workflow.update(target: any, name: string, payload?: any, options?: dict) -> any")
 def update(
     vm: Vm, target: Value = None, name: Value = None, payload: Value = None, options: Value = None
 ) -> Value:
@@ -64,17 +58,13 @@ def update(
     return _mailbox(vm, "update", target).update(_name("update", name), _data(payload), timeout / 1000)
 
 
-@builtin("workflow.receive(target: any) -> dict | nil", family="workflows", counted=True)
+@builtin("workflow.receive(target: any) -> dict | nil")
 def receive(vm: Vm, target: Value = None) -> Dict | None:
     """Take the oldest message out of a mailbox: `{workflow_id, seq, kind, name, request_id, payload, …}`."""
     return _mailbox(vm, "receive", target).receive()
 
 
-@builtin(
-    "workflow.respond_update(target: any, request_id: string, value: any, name?: string) -> dict",
-    family="workflows",
-    counted=True,
-)
+@builtin("workflow.respond_update(target: any, request_id: string, value: any, name?: string) -> dict")
 def respond_update(
     vm: Vm, target: Value = None, request_id: Value = None, value: Value = None, name: Value = None
 ) -> Dict:
@@ -85,25 +75,25 @@ def respond_update(
     return mailbox.respond(display(request_id), _data(value), None if name is None else display(name))
 
 
-@builtin("workflow.pause(target: any) -> dict", family="workflows", counted=True)
+@builtin("workflow.pause(target: any) -> dict")
 def pause(vm: Vm, target: Value = None) -> Dict:
     """Tell a workflow to pause, which it does when it looks; the mailbox's status."""
     return _mailbox(vm, "pause", target).pause(True)
 
 
-@builtin("workflow.resume(target: any) -> dict", family="workflows", counted=True)
+@builtin("workflow.resume(target: any) -> dict")
 def resume(vm: Vm, target: Value = None) -> Dict:
     """Tell a workflow to go on; the mailbox's status."""
     return _mailbox(vm, "resume", target).pause(False)
 
 
-@builtin("workflow.status(target: any) -> dict", family="workflows", counted=True)
+@builtin("workflow.status(target: any) -> dict")
 def status(vm: Vm, target: Value = None) -> Dict:
     """How a mailbox stands: `{generation, paused, pending_count, query_count, response_count, …}`."""
     return _mailbox(vm, "status", target).status()
 
 
-@builtin("workflow.continue_as_new(target: any) -> dict", family="workflows", counted=True)
+@builtin("workflow.continue_as_new(target: any) -> dict")
 @builtin("continue_as_new(target: any) -> dict", family="workflows", counted=True)
 def continue_as_new(vm: Vm, target: Value = None) -> Dict:
     """Begin a workflow's next generation: responses are dropped, messages and queries stay; the status."""
