@@ -1,7 +1,7 @@
 """harnpy: the Harn language for orchestrating AI agents, and its session runtime.
 
 The embedding API: `Vm` runs programs, `VmError` is how they fail (`VmError.Thrown` carries a thrown
-value), `World` is all that they see of the outside. See docs/embedding.md. Names load on first use, so that
+value), `World` is everything outside a program. See docs/embedding.md. Names load on first use, so that
 `harnpy run` pays for what it runs.
 """
 

@@ -26,8 +26,8 @@ class Vm(BaseVm):
     """A Harn interpreter. Several may live in one process; they never see each other.
 
     ``world`` is everything outside (default: the real one); ``deny`` and ``allow`` name builtins that must
-    fail, or the only ones that may work; ``trace_llm`` lets programs see what their model calls took
-    (`llm_usage`).
+    fail, or the only ones that may work; with ``trace_llm`` programs can read the usage of their model
+    calls (`llm_usage`).
     """
 
     def __init__(
@@ -65,8 +65,8 @@ class Vm(BaseVm):
 
             vm.register("word_count(text: string) -> int", lambda text: len(text.split()))
 
-        A coroutine function may wait: the calling task is suspended, others go on. What it raises as
-        VmError the script can catch; any other exception ends the run.
+        A coroutine function may wait: the calling task is suspended, others run. The script can catch a
+        VmError that it raises; any other exception ends the run.
         """
 
         def call(vm: BaseVm, *args: Any) -> Any:
@@ -76,15 +76,15 @@ class Vm(BaseVm):
         self.builtins.register(Declaration(signature, "host", call, False, None))
 
     def provide(self, name: str, provider: Provider) -> None:
-        """Let ``provider`` answer the model calls of the provider ``name``, for every program run here.
+        """Make ``provider`` handle the model calls of the provider ``name``, for every program run here.
 
         It has one method, ``complete(request) -> Reply``, which may be a coroutine: other tasks run while
-        it waits. What fails raises `harnpy.llm.errors.CallError(category, message)`.
+        it waits. A failure raises `harnpy.llm.errors.CallError(category, message)`.
         """
         self.settings.providers[name] = provider
 
     def hook(self, event: str, handler: Callable[[dict[str, Any]], Any], pattern: str = "*") -> None:
-        """Let ``handler(payload)`` see, and for tools change, what agents do in every program run here.
+        """Call ``handler(payload)`` for what agents do in every program run here; it may change tool calls.
 
         ``event``: `PreToolUse`, `PostToolUse`, `PreAgentTurn`, `PostAgentTurn` or a worker event;
         ``pattern``: which tools, or a condition on the payload. Spec: 07 §8.4.

@@ -90,5 +90,5 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _sentence(message: str) -> str:
-    """click's message in the style of ours: lower case first, no full stop."""
+    """click's message in our style: lower case first, no full stop."""
     return message[:1].lower() + message[1:].removesuffix(".")

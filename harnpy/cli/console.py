@@ -1,4 +1,4 @@
-"""How every command speaks to the terminal: colour, plain failures, wrong usage. Spec: 09 §1.2–1.4."""
+"""Output of every command: colour, plain failures, wrong usage, exit statuses. Spec: 09 §1.2–1.4."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ INTERRUPTED = 124
 
 _CODES = {"red": "31", "green": "32", "bold": "1", "dim": "2"}
 
-#: Control characters, but for the line break, as their pictures.
-_STEERING = {
+#: Control characters, except the line break, as visible symbols.
+_CONTROLS = {
     **{code: chr(0x2400 + code) for code in range(0x20) if code != 0x0A},
     **dict.fromkeys(range(0x7F, 0xA0), "\N{REPLACEMENT CHARACTER}"),
 }
 
 
 def harmless(text: str) -> str:
-    """Text that can't steer the terminal, and that any terminal can be sent."""
-    return text.translate(_STEERING).encode("utf-8", "replace").decode()
+    """Text without control characters, which any terminal can show."""
+    return text.translate(_CONTROLS).encode("utf-8", "replace").decode()
 
 
 def one_line(text: str) -> str:
@@ -54,7 +54,7 @@ def complain(message: str) -> None:
 
 
 def usage_error(message: str, usage: str) -> int:
-    """Explain wrong usage of the command line and answer its exit status."""
+    """Explain wrong usage of the command line and return its exit status."""
     complain(f"error: {message}\n\nUsage: {usage}\n\nFor more information, try '--help'.")
     return USAGE
 

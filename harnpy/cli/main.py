@@ -28,9 +28,9 @@ def entry() -> NoReturn:
 
 
 def leave(status: int) -> NoReturn:
-    """End the process without taking the interpreter apart, an eighth of a small program's whole time.
+    """End the process without finalizing the interpreter, which takes an eighth of a small program's time.
 
-    What anyone could notice is done first: exit functions, other threads, buffers.
+    Everything observable is done first: exit functions, other threads, buffers.
     """
     import atexit
 
@@ -42,7 +42,7 @@ def leave(status: int) -> NoReturn:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run one command line; answers the exit status. `harnpy FILE.harn` is `harnpy run FILE.harn`."""
+    """Run one command line and return the exit status. `harnpy FILE.harn` is `harnpy run FILE.harn`."""
     if len(argv) == 1 and argv[0].endswith(".harn"):
         argv = ("run", *argv)
     if argv and argv[0] == "run":

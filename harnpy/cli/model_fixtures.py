@@ -1,4 +1,4 @@
-"""A program's model calls answered from a file, or written into one. Spec: 07 §2.5, 09 §2.6."""
+"""A program's model calls answered from a file, or recorded in one. Spec: 07 §2.5, 09 §2.6."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def replay(vm: Vm, path: str) -> None:
-    """Let the fixtures of a file answer every call of the program. Raises `FixtureError`."""
+    """Answer every model call of the program from the fixtures in a file. Raises `FixtureError`."""
     try:
         text = vm.world.files.read_text(path)
     except (OSError, UnicodeDecodeError) as error:
@@ -36,7 +36,7 @@ def replayed(run: Callable[..., Any], path: str) -> Callable[..., Any]:
 
 
 def recorded(run: Callable[..., Any], path: str) -> Callable[..., Any]:
-    """``run(vm, …)`` that also writes what models answered, however the program ends.
+    """``run(vm, …)`` that also records the replies of models, however the program ends.
 
     Raises `FixtureError` when the file can't be written.
     """

@@ -1,4 +1,4 @@
-"""What a program finds before it runs: hooks of its project, skills in files. Spec: 07 §8.4, §13.1.
+"""What is set up before a program runs: hooks of its project, skills in files. Spec: 07 §8.4, §13.1.
 
 On the start-up path: what reads them is imported when there is something to read.
 """
@@ -20,7 +20,7 @@ def bind_project(vm: Vm, file: str | None, skill_dirs: Iterable[str] = ()) -> No
     """Give the program in ``file`` its skills, and its project's hooks as soon as it starts.
 
     ``skill_dirs`` come before all other places of skills. Code without a file belongs to no project; what
-    is read from stdin, ``-``, counts as a file that stands here.
+    is read from stdin, ``-``, counts as a file in the working directory.
     """
     here = vm.world.files.cwd()
     at = None if file is None else os.path.normpath(os.path.join(here, os.path.dirname(file)))
@@ -37,13 +37,13 @@ def bind_project(vm: Vm, file: str | None, skill_dirs: Iterable[str] = ()) -> No
 
 
 def bind_hooks(vm: Vm, project: str | None) -> None:
-    """Let the hooks of a project be installed whenever a program starts."""
+    """Install the hooks of a project whenever a program starts."""
     if project is not None:
         vm.on_start.append(lambda: _install_hooks(vm, project))
 
 
 def _bind_skills(vm: Vm, root: str | None, places: list[tuple[str, str]]) -> None:
-    """What can't be used is a warning on stderr."""
+    """Find skills; unusable ones are warnings on stderr."""
     from harnpy.agent.skills.sources import discover
 
     def warn(message: str) -> None:
@@ -53,7 +53,7 @@ def _bind_skills(vm: Vm, root: str | None, places: list[tuple[str, str]]) -> Non
 
 
 def _install_hooks(vm: Vm, project: str) -> None:
-    """Raises `ManifestError`. A manifest without the word has no hooks, whatever else is wrong with it."""
+    """Install the hooks of a manifest. Raises `ManifestError`, but not for a manifest without hooks."""
     path = os.path.join(project, MANIFEST)
     try:
         text = vm.world.files.read_text(path)

@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 
 
 def load(name: str) -> RunRecord:
-    """The record in a file, or of the run with that id. Raises `MisuseError`; `unreadable` tells it."""
+    """Return the record in a file, or of the run with that id. Raises `MisuseError`; see `unreadable`."""
     return record_files.load(_file(name), World())
 
 
 def _file(name: str) -> str:
-    """The path of a record: the first column of a list says ids."""
+    """The path of a record, given as a path or as the id that `harnpy runs list` shows."""
     of_id = record_files.default_path(name, World())
     bare = "/" not in name and "." not in name
     return of_id if bare and not Path(name).exists() and Path(of_id).exists() else name
 
 
 def unreadable(error: MisuseError) -> int:
-    """Say that there is no record, and answer the exit status."""
+    """Report that there is no record; return the exit status."""
     return refused(error, f"Failed to load run record: {error.message.partition(': ')[2]}")
 
 
 def refused(error: Exception, message: str) -> int:
-    """Say what is wrong, and with which file if that is known, and answer the exit status."""
+    """Report what is wrong, and with which file if known; return the exit status."""
     named = [harmless(file) for file in getattr(error, "__notes__", ())]
     complain("\n  --> ".join([message, *named]))
     return FAILED
@@ -48,7 +48,7 @@ class Usage(msgspec.Struct):
 
 
 class Summary(msgspec.Struct):
-    """What a list shows of a record: the rest of the file is skipped, not read."""
+    """The parts of a record that a list shows; the rest of the file is skipped."""
 
     id: str
     workflow_id: str
@@ -72,7 +72,7 @@ class Summary(msgspec.Struct):
 
     @property
     def duration_ms(self) -> int | None:
-        """None for a run that isn't over, or whose times are none."""
+        """None for a run that isn't over, or has invalid times."""
         started, finished = _time(self.started_at), _time(self.finished_at or "")
         if started is None or finished is None:
             return None
@@ -84,12 +84,12 @@ class Summary(msgspec.Struct):
 
     def as_dict(self) -> Dict:
         names = ("id", "workflow_id", "workflow_name", "status", "started_at", "finished_at", "path")
-        told = {name: getattr(self, name) for name in names}
-        return {**told, "stages": len(self.stages), "duration_ms": self.duration_ms, "cost": self.cost}
+        shown = {name: getattr(self, name) for name in names}
+        return {**shown, "stages": len(self.stages), "duration_ms": self.duration_ms, "cost": self.cost}
 
 
 def summaries(directory: Path) -> Iterator[Summary]:
-    """The records in a directory and all below it. Other JSON files there are none of ours."""
+    """Yield the records in a directory and below it. Other JSON files are skipped."""
     for path in sorted(directory.rglob("*.json")):
         try:
             summary = msgspec.json.decode(path.read_bytes(), type=Summary)

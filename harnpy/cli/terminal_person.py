@@ -1,7 +1,7 @@
-"""`harnpy run --attended`: the person at the terminal answers what a program asks. Spec: 07 §14.6.
+"""`harnpy run --attended`: the person at the terminal answers the program's requests. Spec: 07 §14.6.
 
-Prompts go to stderr: stdout is the program's. What can't be understood is asked again; the end of input
-cancels the request.
+Prompts go to stderr, because stdout is the program's. After an invalid answer the prompt is repeated; the end
+of input cancels the request.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Attended:
             self._say("  please answer y or n")
 
     async def _reviewer(self, allowed: list[str], taken: list[str]) -> str:
-        """Who decides: one of ``allowed`` if there is such a list, and none of ``taken``."""
+        """Ask who decides: one of ``allowed`` if there is such a list, and none of ``taken``."""
         me = None if allowed else self._environment.get("USER")
         among = f" ({', '.join(allowed)})" if allowed else f" [{me}]" if me else ""
         while True:
@@ -121,7 +121,7 @@ class Attended:
 
 
 async def _readable(file: int) -> None:
-    """A terminal hands out whole lines, so that there is one as soon as anything can be read."""
+    """Wait for input. A terminal delivers whole lines, so anything that can be read is a line."""
     loop = asyncio.get_running_loop()
     ready = asyncio.Event()
     loop.add_reader(file, ready.set)
@@ -132,7 +132,7 @@ async def _readable(file: int) -> None:
 
 
 def _by_schema(text: str, schema: Dict) -> Any:
-    """The text, or the JSON value that it spells, whichever the schema takes. Raises ValueError."""
+    """The text or its JSON value, whichever fits the schema. Raises ValueError."""
     problems: list[str] = []
     for value in _readings(text):
         value, problems = check(value, canonical(schema), SchemaValues(), defaults=True)

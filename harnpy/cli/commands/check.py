@@ -1,4 +1,4 @@
-"""`harnpy check`: what can be known about programs without running them. Spec: 09 §4.1, 03 §1."""
+"""`harnpy check`: the errors of programs without running them. Spec: 09 §4.1, 03 §1."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from harnpy.vm.compile import compile_program, parsed
 def command(context: click.Context, targets: tuple[Path, ...], severity: str | None) -> int:
     """Find the errors of programs without running them.
 
-    A TARGET is a file or a directory, which stands for the .harn files below it.
+    A TARGET is a file or a directory, which means the .harn files below it.
     """
     if not targets:
         raise click.UsageError(
@@ -67,7 +67,7 @@ def _files(target: Path) -> Iterator[Path]:
 
 
 def _check(file: Path, severity: str | None) -> bool:
-    """Compile the program as `run` would, and look for what it needs; False when it would fail.
+    """Compile the program as `run` would, and check what it needs; False when it would fail.
 
     Raises OSError and SourceFault.
     """

@@ -1,6 +1,6 @@
-"""`harnpy eval`: whether runs came to what they should. Spec: 09 §8.3.
+"""`harnpy eval`: whether runs had the expected outcome. Spec: 09 §8.3.
 
-`judged` answers a plain dict, which says what it is by its `kind`; `eval_report` writes it out.
+`judged` returns a plain dict with its `kind`; `eval_lines` prints it.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ def command(
     llm_mock: str | None,
     page: str | None,
 ) -> int:
-    """Judge what PATH holds; the exit status is 1 when something fails that blocks.
+    """Judge PATH; the exit status is 1 when a blocking check fails.
 
     PATH is a run record, a directory of them, the manifest of a suite, an eval pack (TOML or JSON), or with
-    --structural-experiment a program; what stands after `--` is the program's `argv`.
+    --structural-experiment a program; the arguments after `--` are its `argv`.
     """
     kind = _kind(path)
     given = {"--compare": compare, "--structural-experiment": spec, "--llm-mock": llm_mock, "ARGS": args}
@@ -78,7 +78,7 @@ def command(
 
 
 def shown(report: Dict, page: str | None = None) -> int:
-    """Print a report, write its HTML to the file ``page``, and answer the exit status."""
+    """Print a report, write its HTML to the file ``page``, and return the exit status."""
     for line in eval_lines.lines(report):
         say(line)
     write_page(page, lambda: html_evaluation(report))
@@ -86,7 +86,7 @@ def shown(report: Dict, page: str | None = None) -> int:
 
 
 def judged(path: str, kind: str, compare: str | None = None) -> Dict:
-    """The report on what ``path`` holds. Raises `MisuseError`."""
+    """Return the report on ``path``. Raises `MisuseError`."""
     report = _record(path, compare) if kind == "record" else _JUDGES[kind](path)
     return {"kind": kind, "path": path, **report}
 
@@ -101,7 +101,7 @@ def _kind(path: str) -> str:
     try:
         given = _given(path)
     except (OSError, ValueError):
-        return "record"  # reading it as one says what is wrong
+        return "record"  # reading it as one reports what is wrong
     if not isinstance(given, dict):
         return "record"
     if given.get("_type") == eval_suite.MANIFEST:
@@ -135,7 +135,7 @@ def _case(path: str) -> Dict:
 
 
 def _suite(path: str) -> Dict:
-    """A suite in a file, whose folder is where its paths begin."""
+    """A suite in a file; its paths are relative to the file's directory."""
     world = World()
     manifest = eval_suite.read_manifest(_given(path), eval_suite.MANIFEST, world)
     base = os.path.join(os.path.dirname(path), manifest["base_dir"] or "")

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def paired(path: str, spec: str, llm_mock: str | None, args: Sequence[str]) -> Dict:
-    """The report of both runs; it passes when both end well."""
+    """Return the report of both runs; it passes when both succeed."""
     try:
         read_experiment(spec)
     except OptionError as error:
@@ -76,13 +76,13 @@ def _run(path: str, spec: str | None, llm_mock: str | None, args: Sequence[str])
 
 
 def _metrics(before: Dict, after: Dict) -> Iterator[Dict]:
-    """What either run measured; `-` where one did not."""
+    """The metrics of both runs; `-` where a run has none."""
     for name in {**before, **after}:
         yield {"name": name, "baseline": before.get(name, "-"), "experiment": after.get(name, "-")}
 
 
 def _world(out: Callable[[str], object], spec: str | None) -> World:
-    """The real world, with its output kept, and with that experiment or none in force."""
+    """The real world with captured output, and with the experiment or none."""
     world = World(streams=RealStreams(stdout=out))
     others = {name: value for name, value in world.environment.all().items() if name != VARIABLE}
     world.environment = Variables(others if spec is None else {**others, VARIABLE: spec})

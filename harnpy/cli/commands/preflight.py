@@ -1,4 +1,4 @@
-"""What would fail when a program runs, for want of a file or for a name too many. Spec: 06 §5-§8, 03 §14."""
+"""What would fail in a run because a file is missing or two names collide. Spec: 06 §5-§8, 03 §14."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _RENDERING = ("render", "render_prompt")
 _ONE_OF_THEM = 'use selective imports to disambiguate: import {{ {} }} from "..."'
 _RENAME = "rename one of the imported modules or avoid importing conflicting names"
 
-#: Where it is, what it is, and what to do about it.
+#: The node, the problem, and what to do about it.
 Finding = tuple[ast.Node, str, str | None]
 Imported = list[tuple[ast.Import, Module | None]]
 
@@ -32,9 +32,9 @@ Imported = list[tuple[ast.Import, Module | None]]
 def findings(
     vm: Vm, program: ast.Program, file: Path, source: str, severity: str | None
 ) -> Iterator[Diagnostic]:
-    """The preflight of one file, in ``severity`` or else the one that its project's manifest wants."""
+    """The preflight of one file, with ``severity`` or else the severity in its project's manifest."""
     directory = str(file.absolute().parent)
-    severity = severity or _wanted_severity(directory)
+    severity = severity or _manifest_severity(directory)
     if severity == "off":
         return
     lines = Lines(source)
@@ -46,7 +46,7 @@ def findings(
         yield Diagnostic(severity, f"preflight: {text}", span, "preflight", help_)
 
 
-def _wanted_severity(directory: str) -> str:
+def _manifest_severity(directory: str) -> str:
     root = project_root(directory)
     try:
         manifest = tomllib.loads(Path(root, MANIFEST).read_text(encoding="utf-8")) if root else {}
@@ -66,7 +66,7 @@ def _unresolved(modules: Imported) -> Iterator[Finding]:
 
 
 def _collisions(vm: Vm, modules: Imported) -> Iterator[Finding]:
-    """Names that two imports bring; the first stands."""
+    """Names that two imports bring; the first one counts."""
     owners: dict[str, Module] = {}
     for node, module in modules:
         if module is None or node.path.startswith(BUNDLED):
@@ -96,7 +96,7 @@ def _reexports(vm: Vm, program: ast.Program, file: Path, modules: Imported) -> I
 
 
 def _templates(vm: Vm, program: ast.Program, directory: str) -> Iterator[Finding]:
-    """Templates that the text names; those that it computes are known when it runs."""
+    """Missing templates with literal names; computed names are known only in a run."""
     for node in walk(program):
         path = _template_path(node)
         if path is None:

@@ -49,7 +49,7 @@ def _converse(shell: Shell) -> None:
 
 
 def _read_pipe(shell: Shell) -> None:
-    """Feed the inputs on stdin; what is unfinished at its end is fed as it is."""
+    """Feed the inputs on stdin; an unfinished one at the end is fed as it is."""
     text = ""
     for line in sys.stdin:
         text += line

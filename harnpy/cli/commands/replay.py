@@ -1,4 +1,4 @@
-"""`harnpy replay`: a stored run as it went, without calling models. Spec: 09 §8.2."""
+"""`harnpy replay`: how a stored run went, without calling models. Spec: 09 §8.2."""
 
 from __future__ import annotations
 

@@ -32,18 +32,18 @@ as the entry's value is the exit status; so is 1 for Err and for an uncaught err
 
 Options:
   -e CODE                 Run CODE as the body of `pipeline main(task) {{ ... }}`.
-  --deny A,B              Let the builtins A and B fail.
-  --allow A,B             Let every builtin fail except A, B and a core set.
-  --skill-dir DIR         Let the program have the skills in DIR too; may be repeated.
+  --deny A,B              Make the builtins A and B fail.
+  --allow A,B             Make every builtin fail except A, B and a core set.
+  --skill-dir DIR         Add the skills in DIR; may be repeated.
   --llm-mock FILE         Answer all model calls from FILE, a fixture a line.
-  --llm-mock-record FILE  Write what models answer into FILE, for --llm-mock.
+  --llm-mock-record FILE  Record the replies of models in FILE, for --llm-mock.
   --watch-agents          Show on stderr what the agents do while they work.
-  --attended              Ask at the terminal what the program asks a person.
+  --attended              Ask at the terminal when the program asks a person.
   --trace                 Show the model calls and their cost on stderr afterwards.
   --debug                 Show the Python traceback of a failure.
   --help                  Show this message.
 
-What stands after `--` is the program's `argv`.
+The arguments after `--` are the program's `argv`.
 """
 
 #: Options that are specified but not built yet.
@@ -112,7 +112,7 @@ class Options:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run what `argv` (without `run`) names; answers the exit status."""
+    """Run what `argv` (without `run`) names; return the exit status."""
     try:
         options = parse(argv)
     except UsageError as error:
@@ -212,14 +212,14 @@ def _execute(options: Options) -> int:
     except ExitRequest as request:
         return request.code
     except BrokenPipeError:
-        raise  # whoever reads our output has had enough: `harnpy.cli.main` ends quietly
+        raise  # the reader of our output has closed it: `harnpy.cli.main` ends quietly
     except Exception as error:
         sys.stdout.flush()
         return _failed(error, options)
 
 
 def _world(options: Options) -> World:
-    """The world that the program sees: as it is, with a person who answers or without."""
+    """The world that the program sees, with a person at the terminal or without."""
     from harnpy.world import World
 
     if not options.attended:
@@ -280,7 +280,7 @@ def _run_inline(vm: Vm, code: str, args: list[str]) -> Any:
 
 
 def exit_status(value: Any) -> int:
-    """The exit status that a program's value stands for; an Err is also shown on stderr. Spec: 02 §10.5."""
+    """Return the exit status for a program's value; an Err is also shown on stderr. Spec: 02 §10.5."""
     from harnpy.vm.values.objects import EnumValue
 
     if type(value) is int:

@@ -1,4 +1,4 @@
-"""`harnpy runs`: which runs there are, one of them in full, what two differ in. Spec: 09 §8.1."""
+"""`harnpy runs`: list runs, inspect one, compare two. Spec: 09 §8.1."""
 
 from __future__ import annotations
 

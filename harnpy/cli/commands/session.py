@@ -1,4 +1,4 @@
-"""`harnpy session`: bundles of what a run did, made, checked and taken in. Spec: 09 §9, 08 §17."""
+"""`harnpy session`: export, validate and import session bundles. Spec: 09 §9, 08 §17."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 @click.group("session", short_help="Export, validate and import session bundles.", no_args_is_help=False)
 def command() -> None:
-    """Carry what a run did to another machine, in one file without secrets."""
+    """Carry a run to another machine, in one file without secrets."""
 
 
 @command.command("export")
@@ -41,7 +41,7 @@ def command() -> None:
 @click.option("--mode", type=click.Choice(_MODES), default="sanitized", show_default=True, help="See above.")
 @click.option("-o", "--out", metavar="FILE", help="Write the bundle there; without it, to stdout.")
 def export(run: str, mode: str, out: str | None) -> int:
-    """Make a bundle of a run record and the transcript beside it.
+    """Make a bundle from a run record and the transcript beside it.
 
     sanitized: for support and sharing. local: verbatim, for one trust boundary only. replay-only: evidence
     without any text. Secrets are masked in every mode.
@@ -65,7 +65,7 @@ def export(run: str, mode: str, out: str | None) -> int:
 @click.argument("file")
 @click.option("--json", "as_json", is_flag=True, help="Print {valid, bundle_id, mode, problems}.")
 def validate(file: str, as_json: bool) -> int:
-    """Check that a bundle is whole and that nothing secret is in it."""
+    """Check that a bundle is unchanged and without secrets."""
     try:
         bundle = _read(file)
         problems = validate_bundle(bundle)
@@ -87,7 +87,7 @@ def validate(file: str, as_json: bool) -> int:
 @click.argument("file")
 @click.option("-o", "--out", metavar="RUN.json", help="Write the run record there; without it, to stdout.")
 def import_(file: str, out: str | None) -> int:
-    """Make a run record of a bundle."""
+    """Make a run record from a bundle."""
     try:
         run = import_bundle(_read(file))
     except BundleError as error:
@@ -100,7 +100,7 @@ def import_(file: str, out: str | None) -> int:
 
 
 def _sidecar(run: str, world: World) -> list[Dict]:
-    """The rows of the transcript beside a run record, none if there is no such file."""
+    """The rows of the transcript beside a run record, none without such a file."""
     path = sidecar_path(run)
     if not world.files.exists(path):
         return []
@@ -111,7 +111,7 @@ def _sidecar(run: str, world: World) -> list[Dict]:
 
 
 def _read(file: str) -> Any:
-    """The JSON in a file. Raises ValueError if it is none, ClickException for a file that can't be read."""
+    """Return the JSON in a file. Raises ValueError if it is invalid, ClickException if it can't be read."""
     try:
         with open(file, encoding="utf-8") as source:
             return json.load(source)
@@ -131,6 +131,6 @@ def _deliver(text: str, out: str | None, what: str) -> int:
 
 
 def _text(document: Mapping[str, Any]) -> str:
-    """JSON with sorted keys; half a character, which UTF-8 has no bytes for, is escaped."""
+    """JSON with sorted keys; lone surrogates, which UTF-8 can't encode, are escaped."""
     text = json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False)
     return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -51,7 +51,7 @@ def _milliseconds(context: click.Context, parameter: click.Parameter, value: str
     multiple=True,
     type=click.Path(),
     metavar="DIR",
-    help="Let the programs have the skills in DIR too; may be repeated.",
+    help="Add the skills in DIR; may be repeated.",
 )
 @click.option("--evals", is_flag=True, help="Package: judge its eval packs.")
 @unbuilt_options("--record", "--replay", "--determinism")
@@ -130,7 +130,7 @@ def _user_tests(context: click.Context, target: str | None, options: dict[str, A
 
 
 def _absolute(paths: tuple[str, ...]) -> tuple[str, ...]:
-    """The paths as they are meant here: user tests run elsewhere."""
+    """The paths made absolute, because user tests run in other directories."""
     return tuple(map(os.path.abspath, paths))
 
 

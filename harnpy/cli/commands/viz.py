@@ -39,7 +39,7 @@ _GRAPH_KEYS = ("nodes", "act", "verify", "repair")
 def command(file: Path, output: Path | None, style: str | None, workflow: bool, graph: str | None) -> None:
     """Draw FILE: a program as a flowchart, or, from a .json file, a workflow graph or a run record.
 
-    Programs are read, never run. With --workflow the graph is drawn that a program hands to
+    Programs are read, never run. With --workflow the graph is drawn that a program passes to
     `workflow_graph`; a graph that a program computes can be saved as JSON and drawn from there.
     """
     try:

@@ -25,7 +25,7 @@ _CITATION = re.compile(
     r"(?:\b(?P<chapter>0[1-9]|10)(?:-[a-z-]+\.md)?[\s#*/]+)?"
     rf"§(?P<first>{_NUMBER})(?:[-–]§?(?P<last>{_NUMBER}))?"
 )
-#: How far from the citation before it one without a chapter may stand, to share its chapter.
+#: A citation without a chapter shares that of the one before, within so many characters.
 _REACH = 60
 _HEADING = re.compile(rf"(?P<marks>#+) (?:(?P<number>{_NUMBER})\.? )?(?P<title>.*)")
 _ROW = re.compile(r"\| (?P<number>\d+(?:\.\d+)+) (?P<title>[^|]*)")

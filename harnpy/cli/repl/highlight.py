@@ -1,7 +1,7 @@
 """Harn text as coloured pieces, for the REPL's input line and for shown code. Spec: 09 §5.
 
-A lexer for display: it takes any text, also half a program, and says of each piece only what a
-reader's eye wants to know. What a program *means* is `harnpy.syntax`'s business.
+A lexer for display: it takes any text, even an incomplete program, and classifies pieces only as
+far as colours need. `harnpy.syntax` knows what a program means.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def pieces(text: str, words: Collection[str] = ()) -> Iterator[tuple[str, str]]:
 
 
 def is_unfinished(text: str) -> bool:
-    """True while a string is open or brackets wait for their closers; surplus closers don't count."""
+    """True while a string or a bracket is open; surplus closing brackets don't count."""
     depth = 0
     for kind, _ in pieces(text):
         if kind == "open_string":
@@ -62,7 +62,7 @@ def is_unfinished(text: str) -> bool:
 
 
 def prompt_lexer(words: Collection[str]) -> Lexer:
-    """The prompt-toolkit face of `pieces`."""
+    """`pieces` as a prompt-toolkit lexer."""
     from prompt_toolkit.lexers import Lexer
 
     class HarnLexer(Lexer):

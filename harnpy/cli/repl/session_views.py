@@ -41,7 +41,7 @@ def table(sessions: SessionStore) -> RenderableType:
 
 
 def transcript(snapshot: Dict) -> RenderableType:
-    """One session: what it is, and everything that was said and done in it."""
+    """One session: its properties and all its events."""
     lines = [Text(f"{one_line(snapshot['id'])}  {_count(snapshot)}", "bold")]
     facts = {
         "parent": snapshot["parent_id"],
@@ -55,7 +55,7 @@ def transcript(snapshot: Dict) -> RenderableType:
 
 
 def tree(sessions: SessionStore) -> RenderableType:
-    """Who was forked from whom, the oldest first; a session that is gone still holds its branch together."""
+    """The tree of forks, the oldest first; a closed session still connects its branch."""
     ids = sessions.ids()
     if not ids:
         return Text("no sessions yet: agent_session_open() makes one")
@@ -66,7 +66,7 @@ def tree(sessions: SessionStore) -> RenderableType:
 
 
 def _top(id: str, parents: dict[str, str | None]) -> str:
-    """The highest ancestor that is still known, if only by name."""
+    """The highest known ancestor, if only by name."""
     seen = {id}
     while (parent := parents.get(id)) is not None and parent not in seen:
         id = parent
@@ -105,7 +105,7 @@ def _label(sessions: SessionStore, id: str) -> Text:
 
 
 def _made(sessions: SessionStore, id: str) -> tuple[bool, float]:
-    """Sorts by age, those that are gone last: an older session may know them for a branch of its own."""
+    """Sort key: by age, closed sessions last, because an older session may have them in its branch."""
     session = sessions.session(id)
     return (True, 0.0) if session is None else (False, session.view.created)
 

@@ -1,8 +1,7 @@
 """The REPL without its terminal: inputs in, text out, one session behind. Spec: 09 §5.
 
-A `Shell` is fed complete inputs. It classifies each by its first word, runs it once and prints what
-it shows. Lines that begin with `:` are commands to the shell itself. Whatever happens to an input, the
-session stays.
+A `Shell` gets complete inputs. It classifies each by its first word, runs it once and prints what it
+shows. Lines that begin with `:` are commands to the shell itself. The session survives every failure.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ The values of expressions are also in _1, _2, ...
 
 
 class Shell:
-    """One REPL conversation; `done` turns true when the user wants to leave."""
+    """One REPL conversation; `done` becomes true when the user leaves."""
 
     session: ReplSession
 
@@ -76,7 +75,7 @@ class Shell:
         self.reset()
 
     def reset(self) -> None:
-        """Forget every binding, session and counter."""
+        """Forget every variable, session and counter."""
         vm = Vm()
         bind_hooks(vm, project_root(vm.world.files.cwd()))
         self.session = vm.repl()
@@ -101,7 +100,7 @@ class Shell:
             self._guarded(self._run, text)
 
     def _guarded(self, action: Callable[[str], None], argument: str) -> None:
-        """Do `action`; show its failure instead of passing it on."""
+        """Do `action`; show its failure instead of raising it."""
         try:
             action(argument)
         except KeyboardInterrupt:

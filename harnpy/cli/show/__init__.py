@@ -1,1 +1,1 @@
-"""What people see: tables, boards, reports, charts and failures as text."""
+"""Everything shown to people: tables, lines, charts, error texts, live views."""

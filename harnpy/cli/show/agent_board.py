@@ -1,4 +1,4 @@
-"""What the agents of a running program are doing, one row each, kept from what they tell observers.
+"""What the agents of a running program are doing, one row each, from the events that observers receive.
 
 Agent events name their session; the events of the models' trace belong to the session that is being driven
 when they come.
@@ -40,21 +40,21 @@ class Agent:
 
 
 class Board:
-    """``driven`` answers the ids of the sessions being driven, innermost last; ``tell_end`` hears of agents
-    that came to their end, ``tell`` of every change."""
+    """``driven`` returns the ids of the sessions being driven, innermost last; ``on_end`` is called with each
+    agent that has ended, ``on_change`` after every change."""
 
     def __init__(
         self,
         driven: Callable[[], list[str]],
         clock: Callable[[], float],
-        tell_end: Callable[[Agent], object] = lambda agent: None,
-        tell: Callable[[], object] = lambda: None,
+        on_end: Callable[[Agent], object] = lambda agent: None,
+        on_change: Callable[[], object] = lambda: None,
     ) -> None:
         self.agents: dict[str, Agent] = {}
         self.clock = clock
         self._driven = driven
-        self._tell_end = tell_end
-        self._tell = tell
+        self._on_end = on_end
+        self._on_change = on_change
         self._cost: Callable[[], float] = lambda: 0.0
         self._charged = 0.0
 
@@ -63,7 +63,7 @@ class Board:
         self._cost, self._charged = lambda: models.trace.cost, 0.0
         models.trace.observers.append(self.hear_trace)
 
-    def hear(self, event: dict[str, Any]) -> None:
+    def receive(self, event: dict[str, Any]) -> None:
         """An event of an agent."""
         id, type = event["session_id"], event["type"]
         if type == "turn_start":
@@ -75,7 +75,7 @@ class Board:
                 tools[call] = printable(event["tool_name"])
             else:
                 tools.pop(call, None)
-        self._tell()
+        self._on_change()
 
     def hear_trace(self, event: dict[str, Any]) -> None:
         """An event of the trace."""
@@ -91,7 +91,7 @@ class Board:
             agent.cost += cost
         elif event["type"] == "loop_complete":
             self._end(agent, event["status"])
-        self._tell()
+        self._on_change()
 
     def family(self) -> list[tuple[int, Agent]]:
         """All agents, those that work for one behind it, with how many they work for."""
@@ -113,7 +113,7 @@ class Board:
                 self._end(agent, FAILED)
 
     def _working(self, id: str) -> Agent:
-        """The agent of a session; one that came to its end works again, and goes on with its account."""
+        """Return the agent of a session; one that had ended is running again, and keeps its account."""
         agent = self.agents.get(id)
         if agent is None:
             around = [driven for driven in self._driven() if driven in self.agents]
@@ -125,11 +125,11 @@ class Board:
     def _end(self, agent: Agent, status: str) -> None:
         agent.status, agent.ended = status, self.clock()
         agent.tools.clear()
-        self._tell_end(agent)
+        self._on_end(agent)
 
 
 def name_of(id: str) -> str:
-    """What a session is called: the id that somebody gave it, or the end of one that was minted."""
+    """A session's name: its given id, or the end of a minted one."""
     minted = _MINTED.fullmatch(id)
     if minted is None:
         return printable(id)

@@ -1,7 +1,7 @@
 """The workflow graphs that a program spells out, read off its syntax tree: nothing is run.
 
 Graphs are mostly written down as dicts, and a picture needs their nodes and edges only. What a graph computes
-beside those, such as a prompt, is left out of it; a graph that computes its nodes or edges can't be read.
+beside those, such as a prompt, is left out of it; a graph with computed nodes or edges can't be read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _COMPUTED: Any = object()
 
 class GraphLiteral(NamedTuple):
     """``names`` are what people may call it, the best one first; ``graph`` as `workflow_graph` takes it, None
-    where its nodes or edges are computed: only a run of the program could tell."""
+    where its nodes or edges are computed, so that only a run of the program knows them."""
 
     names: tuple[str, ...]
     graph: Dict | None
@@ -42,7 +42,7 @@ def _calls(node: Node, variable: str | None = None) -> Iterator[tuple[ast.Call, 
 
 
 class _Reader:
-    """Knows what the names of a program stand for, where they are bound once and for good."""
+    """Knows the values of a program's names that are bound exactly once."""
 
     def __init__(self, program: ast.Program) -> None:
         self._bound: dict[str, Node | None] = {}
@@ -85,7 +85,7 @@ class _Reader:
         if isinstance(node, ast.Name):
             value = self._bound.get(node.name)
             if value is not None:
-                self._bound[node.name] = None  # a name that stands for itself stands for nothing
+                self._bound[node.name] = None  # bound to itself: it has no value
                 read = self._value(value)
                 self._bound[node.name] = value
                 return read
@@ -112,7 +112,7 @@ def _names(*given: Any) -> tuple[str, ...]:
 
 
 def _known(given: Dict) -> Dict:
-    """Without what is computed, at any depth."""
+    """The value without its computed parts, at any depth."""
     return {
         key: _known(value) if isinstance(value, dict) else value
         for key, value in given.items()
@@ -121,7 +121,7 @@ def _known(given: Dict) -> Dict:
 
 
 def _known_dict(given: Any) -> Any:
-    """A node, of which nothing may be known but that it is there."""
+    """A node, of which perhaps only its existence is known."""
     if given is _COMPUTED:
         return {}
     return _known(given) if isinstance(given, dict) else given

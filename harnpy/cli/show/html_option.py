@@ -1,4 +1,4 @@
-"""`--html FILE`: what a command shows, as a page for people who weren't there."""
+"""`--html FILE`: the output of a command as a page for people."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ html_option = click.option(
 
 
 def write_page(path: str | None, make: Callable[[], str]) -> None:
-    """Put the page into the file, if one is named, as a whole or not at all. Raises OSError."""
+    """Write the page to the file, if one is named, as a whole or not at all. Raises OSError."""
     if path is not None:
         World().files.replace_text(path, make())
         say(f"report: {path}")

@@ -17,7 +17,7 @@ _INPUT_PRICE, _OUTPUT_PRICE = 3e-6, 15e-6
 
 
 def show(vm: Vm) -> None:
-    """Print the calls of `vm` and their sum; nothing when there was none."""
+    """Print the calls of `vm` and their sum; nothing without calls."""
     calls = [event for event in models_of(vm).trace.events if event["type"] == "llm_call"]
     for line in _lines(calls) if calls else ():
         complain(line)

@@ -1,7 +1,7 @@
 """A program as a flowchart, read off its syntax tree: nothing is run. Spec: 09 §6.4.
 
-Each kind of statement takes the loose ends of what comes before it and answers its own: the boxes, with the
-labels of their arrows, from which the next statement is reached.
+Each kind of statement takes the loose ends of the statements before it and returns its own: the boxes, with
+the labels of their arrows, from which the next statement is reached.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class _Flow:
         return text if len(text) <= _LONGEST else text[: _LONGEST - 1].rstrip() + "…"
 
     def _together(self, label: str, ends: Ends) -> Ends:
-        """One box where branches meet again, unless none of them gets there."""
+        """One box where branches meet again, unless no branch reaches it."""
         return [(self._box(label, ends), None)] if ends else []
 
     # Declarations.

@@ -1,4 +1,4 @@
-"""A run record, and what two of them differ in, line by line. Spec: 09 §8.1–8.2."""
+"""A run record as lines for the terminal, and the differences of two. Spec: 09 §8.1–8.2."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def difference(diff: Dict) -> Iterator[str]:
 
 
 def changes(diff: Dict) -> Iterator[tuple[str, str, list[str]]]:
-    """Every difference: what it is about, its kind, its details."""
+    """Yield every difference: its subject, its kind, its details."""
     for stage in diff["stage_diffs"]:
         yield stage["node_id"], stage["change"], stage["details"]
     for tool in diff["tool_diffs"]:
@@ -62,7 +62,7 @@ def changes(diff: Dict) -> Iterator[tuple[str, str, list[str]]]:
 
 
 def replay(run: RunRecord) -> Iterator[str]:
-    """The stored run as it went, without its models."""
+    """What `harnpy replay` prints of a record."""
     yield f"Replay: {one_line(run['id'])}"
     for stage in run["stages"]:
         yield f"[{one_line(stage['node_id'])}] {_ending(stage)}"

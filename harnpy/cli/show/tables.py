@@ -1,4 +1,4 @@
-"""Views for people at a terminal; plain text where stdout is none."""
+"""Tables and other views for a terminal; plain text when stdout is not one."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 _PIPE_WIDTH = 160
-#: For output whose lines other programs take apart: no line is broken.
+#: For output that other programs parse: no line is broken.
 UNBROKEN = 100_000
 
 
 def show(view: RenderableType, pipe_width: int = _PIPE_WIDTH) -> None:
-    """Print a view; where stdout is no terminal, plain and wide."""
+    """Print a view; plain and wide when stdout is not a terminal."""
     width = None if sys.stdout.isatty() else pipe_width
     console = Console(file=sys.stdout, width=width, highlight=False, markup=False)
     with console.capture() as shown:
@@ -29,7 +29,7 @@ def show(view: RenderableType, pipe_width: int = _PIPE_WIDTH) -> None:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Text]], numbers: Sequence[str] = ()) -> Table:
-    """A table without lines; the columns in ``numbers`` are set to the right."""
+    """Return a table without lines; the columns in ``numbers`` are right-aligned."""
     view = Table(box=None, pad_edge=False, header_style="bold")
     for name in columns:
         view.add_column(name, justify="right" if name in numbers else "left", overflow="fold")

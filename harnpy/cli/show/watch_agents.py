@@ -1,8 +1,7 @@
 """`harnpy run --watch-agents`: what the agents are doing, live on stderr.
 
-The view stands below the program's output and gives way to it: it is taken away before the program writes to
-the terminal, and comes back with the next event, below a finished line. Where stderr is no terminal, each
-agent is one line, at its end.
+The view is below the program's output: it is removed before the program writes to the terminal, and comes
+back with the next event, below a finished line. When stderr is not a terminal, each agent is one line.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from harnpy import Vm
     from harnpy.world.world import World
 
-#: Lines of the view that are no agent's: the head, the sum, and the cursor's.
+#: Lines of the view without an agent: the header, the sum, and the cursor's.
 _FRAME = 3
 _REFRESH_PER_SECOND = 8
 _STYLES = {ASKING: "cyan", ACTING: "yellow", "done": "green"}
@@ -36,7 +35,7 @@ def watched(run: Callable[..., Any], world: World, console: Console | None = Non
 
 
 class View:
-    """What stands on the console while a program runs, whose output goes through ``world``."""
+    """The view on the console while a program runs, whose output goes through ``world``."""
 
     def __init__(self, world: World, console: Console) -> None:
         self._clock = world.clock
@@ -53,10 +52,10 @@ class View:
 
     def run(self, program: Callable[..., Any], vm: Vm, *rest: Any) -> Any:
         """``program(vm, …)``, watched."""
-        tell: dict[str, Any] = {"tell": self._show} if self._is_live else {"tell_end": self._say}
-        board = Board(lambda: context_of(vm).sessions.ids, self._clock.monotonic, **tell)
+        notify: dict[str, Any] = {"on_change": self._show} if self._is_live else {"on_end": self._say}
+        board = Board(lambda: context_of(vm).sessions.ids, self._clock.monotonic, **notify)
         self._board = board
-        vm.sessions.observers.append(board.hear)
+        vm.sessions.observers.append(board.receive)
         vm.settings.on_models.append(board.listen)
         try:
             return program(vm, *rest)
@@ -107,7 +106,7 @@ class View:
 
 
 def table(board: Board, limit: int | None) -> Table:
-    """A row an agent, those at work before the others when there are more than ``limit``."""
+    """A row for each agent, running ones first when there are more than ``limit``."""
     view = Table(box=None, pad_edge=False, header_style="dim")
     view.add_column("agent", overflow="ellipsis", no_wrap=True)
     view.add_column("status", no_wrap=True)
@@ -137,7 +136,7 @@ def table(board: Board, limit: int | None) -> Table:
 
 
 def _fitting(agents: list[Agent], limit: int | None) -> set[int]:
-    """The identities of the agents that there is room for."""
+    """The identities of the agents that fit."""
     first = sorted(agents, key=lambda agent: (agent.ended is not None, -(agent.ended or 0)))
     return {id(agent) for agent in first[: None if limit is None else max(limit, 0)]}
 

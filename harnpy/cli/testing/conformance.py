@@ -39,7 +39,7 @@ class Options:
 
 
 def run(options: Options) -> int:
-    """Run the selected programs and report them; answers the exit status."""
+    """Run the selected programs, report them, and return the exit status."""
     try:
         cases = find_cases(options.root, options.selection, options.filter)
     except SelectionError as error:
@@ -59,7 +59,7 @@ def run_case(case: Case, timeout_ms: float, skill_dirs: Sequence[str] = ()) -> R
     """One program, judged."""
     if case.kind == "skip":
         return Result(case.name, "skip")
-    # What a run leaves for the next one would decide about it.
+    # Files that one run leaves would change the outcome of the next.
     with TemporaryDirectory(prefix="harnpy-", ignore_cleanup_errors=True) as scratch:
         outcome = run_program(case.path, timeout_ms=timeout_ms, skill_dirs=skill_dirs, scratch=scratch)
     failure = verdict(case, outcome)
@@ -94,7 +94,7 @@ def _run_all(cases: list[Case], options: Options) -> list[Result]:
 
 @contextmanager
 def _mapper(jobs: int) -> Iterator[Mapper]:
-    """An ordered `map` over `jobs` processes, or over none."""
+    """An ordered `map` over `jobs` processes, or in this one."""
     if jobs <= 1:
         yield map
         return

@@ -1,4 +1,4 @@
-"""Whether a program did what its `.expected` or `.error` says. Pure. Spec: 09 §3.3."""
+"""Whether a program did what its `.expected` or `.error` requires. Pure. Spec: 09 §3.3."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ _USUAL = ["harn.eval.toml"]
 
 
 def run() -> int:
-    """Judge them all; answers the exit status."""
+    """Judge them all and return the exit status."""
     here = os.getcwd()
     root = os.path.relpath(project_root(here) or here)
     statuses = [_judge(os.path.normpath(os.path.join(root, path))) for path in _listed(root)]

@@ -17,7 +17,7 @@ _WORDS = {"pass": ("PASS", "green"), "fail": ("FAIL", "red")}
 
 
 def status_line(result: Result, place: str = "", timed: bool = False) -> str:
-    """`  PASS  NAME [PLACE] (N ms)`, the last two parts where they are wanted."""
+    """`  PASS  NAME [PLACE] (N ms)`, the last two parts on request."""
     word, style = _WORDS[result.status]
     where = f" [{place}]" if place else ""
     time = f" ({result.ms:.0f} ms)" if timed else ""

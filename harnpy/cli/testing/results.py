@@ -1,4 +1,4 @@
-"""What a test run found: one `Result` a test, and the files and lines made from them. Spec: 09 §3."""
+"""The results of a test run: one `Result` for each test, as JSON and JUnit XML too. Spec: 09 §3."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Result:
     """One test.
 
     `name` is the path relative to the suite (conformance) or the pipeline's name (user tests), `ms`
-    the time it took, `detail` why it failed ("" otherwise) and `full` the longer story that
-    `--verbose` adds.
+    the time it took, `detail` why it failed ("" otherwise) and `full` the details that `--verbose`
+    adds.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """One program in a fresh Vm: what it printed, or the one text of how it failed. Spec: 09 §3.3.
 
-Used by both test runners and by pytest. The program meets the real file system and environment,
-but its output is captured, its stdin is empty and models that cost money are off.
+Used by both test runners and by pytest. The program has the real file system and environment, but its
+output is captured, its stdin is empty and real models are disabled.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from harnpy.world import World
 from harnpy.world.environment import RealEnvironment
 from harnpy.world.streams import RealStreams
 
-#: Where programs leave what outlives them, by the variables that say so.
+#: The variables that name where programs keep files for their next run.
 _STATE = {
     "HARN_STATE_DIR": ".harn",
     "HARN_RUN_DIR": ".harn-runs",
@@ -39,8 +39,9 @@ DEFAULT_TIMEOUT = 30_000
 class Outcome:
     """How a run ended.
 
-    `error` is None after a success, and `report` is the error as `run` shows it; `unjudged` says that it is
-    not the program's. A program that called `exit` ended well, whatever the code; only user tests look at it.
+    `error` is None after a success, and `report` is the error as `run` shows it; `unjudged` means that
+    the error is not the program's. A program that called `exit` succeeded,
+    whatever the code; only user tests read it.
     """
 
     output: str = ""
@@ -54,7 +55,7 @@ class Outcome:
 def sandboxed_world(
     out: Callable[[str], object], default_provider: str | None = None, scratch: str | None = None
 ) -> World:
-    """The real world, without its terminal, its input and its paid models."""
+    """The real world, without its terminal, its input and real models."""
     return World(environment=_Environment(default_provider, scratch), streams=_Streams(out))
 
 
@@ -95,7 +96,7 @@ def run_program(
 
     `entry` is the pipeline to run instead of the usual one, `shown` what messages call the file, and
     `default_provider` the value of HARN_LLM_PROVIDER where it is not set. `skill_dirs` hold skills for it.
-    What it leaves for a next run goes to the directory `scratch`, if there is one.
+    The files for its next run go to the directory `scratch`, if given.
     """
     written: list[str] = []
     vm = Vm(sandboxed_world(written.append, default_provider, scratch))

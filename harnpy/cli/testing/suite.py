@@ -1,4 +1,4 @@
-"""Which programs a conformance run is about: discovery, selection, filters. Spec: 09 §3.3."""
+"""The programs of a conformance run: discovery, selection, filters. Spec: 09 §3.3."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harnpy.text.regex.dialect import PatternError, compiled
 
 
 class SelectionError(Exception):
-    """The root, the selection or the filter names nothing that can be run; the message says why."""
+    """The root, the selection or the filter matches no program; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,8 @@ class Case:
 def find_cases(root: Path, selection: str | None = None, filter: str | None = None) -> list[Case]:
     """The cases below `root`, in the suite's order.
 
-    Raises `SelectionError` for a root or selection that doesn't exist, lies elsewhere or has no tests,
-    and for a filter that isn't a regular expression though it says so.
+    Raises `SelectionError` for a root or selection that doesn't exist, is outside or has no tests, and for a
+    filter with an invalid regular expression.
     """
     if not root.is_dir():
         raise SelectionError(f"Directory not found: {root}")
@@ -92,7 +92,7 @@ def _programs(start: Path) -> Iterator[Path]:
 
 
 def case_of(root: Path, path: Path) -> Case | None:
-    """The case of a program; None for helpers and import targets, which expect nothing."""
+    """The case of a program; None for helpers and import targets, which have no expectation."""
     name = path.relative_to(root).as_posix()
     if path.with_suffix(".conformance-skip").exists():
         return Case(name, path, "skip")

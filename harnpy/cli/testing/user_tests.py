@@ -51,7 +51,7 @@ class Options:
 
 
 def run(options: Options) -> int:
-    """Run the tests below a path; answers the exit status. With `--watch` only a signal ends it."""
+    """Run the tests below a path and return the exit status. With `--watch` only a signal ends it."""
     if not options.path.exists():
         complain(f"Path not found: {options.path}")
         return FAILED
@@ -167,7 +167,7 @@ def _plural(count: int, noun: str) -> str:
 
 
 def _run_for_ever(options: Options) -> NoReturn:
-    """`--watch`: until a signal."""
+    """`--watch`: run the tests after every change, until a signal."""
     say(f"Watching {options.path} for changes... (Ctrl+C to stop)")
     while True:
         before = _stamps(options.path)  # so that a change made during the run counts as well
@@ -178,7 +178,7 @@ def _run_for_ever(options: Options) -> NoReturn:
 
 
 def _wait_for_change(path: Path, seen: dict[Path, int]) -> None:
-    """Until the `.harn` files differ from `seen` and have been quiet for a moment."""
+    """Wait until the `.harn` files differ from `seen` and have not changed for a moment."""
     now = _stamps(path)
     while now == seen:
         sleep(_DEBOUNCE)

@@ -88,19 +88,19 @@ def board_of(driven: list[str]) -> tuple[Board, Screen]:
 def test_a_row_follows_its_agent() -> None:
     driven = ["lead"]
     board, world = board_of(driven)
-    board.hear({"type": "turn_start", "session_id": "lead", "iteration": 0})
+    board.receive({"type": "turn_start", "session_id": "lead", "iteration": 0})
     world.time.passed += 2
     assert rows(board)[1] == ["lead", "asking", "1", "0", "0", "$0.0000", "2.0", "s"]
     board.hear_trace({"type": "llm_call", "input_tokens": 1200, "output_tokens": 34})
     call = {"type": "tool_call_update", "session_id": "lead", "tool_call_id": "t1", "tool_name": "look"}
-    board.hear({**call, "status": "in_progress"})
+    board.receive({**call, "status": "in_progress"})
     assert rows(board)[1] == ["lead", "acting", "1", "look", "1,200", "34", "$0.0000", "2.0", "s"]
-    board.hear({**call, "status": "completed"})
+    board.receive({**call, "status": "completed"})
     driven.append("helper")
-    board.hear({"type": "turn_start", "session_id": "helper", "iteration": 0})
+    board.receive({"type": "turn_start", "session_id": "helper", "iteration": 0})
     board.hear_trace({"type": "loop_complete", "status": "stuck"})
     driven.pop()
-    board.hear({"type": "turn_start", "session_id": "lead", "iteration": 1})
+    board.receive({"type": "turn_start", "session_id": "lead", "iteration": 1})
     world.time.passed += 60
     assert rows(board)[1:] == [
         ["lead", "asking", "2", "1,200", "34", "$0.0000", "1:02"],
@@ -115,7 +115,7 @@ def test_who_works_for_an_agent_stands_below_it() -> None:
     for path in ("a", "a a1", "b", "b b1", "a a1 a11"):
         driven[:] = path.split()
         id = driven[-1]
-        board.hear({"type": "turn_start", "session_id": id, "iteration": 0})
+        board.receive({"type": "turn_start", "session_id": id, "iteration": 0})
     assert [(depth, agent.name) for depth, agent in board.family()] == [
         (0, "a"),
         (1, "a1"),
@@ -128,7 +128,7 @@ def test_who_works_for_an_agent_stands_below_it() -> None:
 def test_an_agent_that_works_again_goes_on_with_its_account() -> None:
     board, world = board_of(["a"])
     for _ in range(2):
-        board.hear({"type": "turn_start", "session_id": "a", "iteration": 0})
+        board.receive({"type": "turn_start", "session_id": "a", "iteration": 0})
         world.time.passed += 3
         board.hear_trace({"type": "llm_call", "input_tokens": 1, "output_tokens": 1})
         board.hear_trace({"type": "loop_complete", "status": "done"})
@@ -139,7 +139,7 @@ def test_an_agent_that_works_again_goes_on_with_its_account() -> None:
 def test_calls_outside_agents_and_events_of_others_are_let_be() -> None:
     board, _ = board_of([])
     board.hear_trace({"type": "llm_call", "input_tokens": 1, "output_tokens": 1})
-    board.hear({"type": "agent_session_closed", "session_id": "x"})
+    board.receive({"type": "agent_session_closed", "session_id": "x"})
     assert board.agents == {}
 
 
@@ -162,7 +162,7 @@ def test_who_works_is_shown_when_there_is_no_room_for_all() -> None:
     board, world = board_of(driven)
     for n in range(30):
         driven[0] = f"agent-{n:02d}"
-        board.hear({"type": "turn_start", "session_id": driven[0], "iteration": 0})
+        board.receive({"type": "turn_start", "session_id": driven[0], "iteration": 0})
         if n != 3:
             world.time.passed += 1
             board.hear_trace({"type": "loop_complete", "status": "done"})
