@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from harnpy.agent.context import AgentContext
 from harnpy.agent.errors import ToolFailure
+from harnpy.agent.programs import no_programs
 from harnpy.agent.rules.hooks import Hooks
 from harnpy.agent.tools.search_index import no_patterns
 from harnpy.faults import Fault, Interruption, MisuseError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Sequence
     from contextlib import AbstractContextManager
 
+    from harnpy.agent.programs import RunProgram
     from harnpy.agent.rules.gate import Ask
     from harnpy.agent.skills.library import FoundSkill
     from harnpy.agent.tools.search_index import Compile
@@ -46,25 +48,6 @@ class Files(Protocol):
     def replace_text(self, path: str, text: str) -> None:
         """Write a file. Whoever reads it, even after a crash, finds the former text or this one. Raises
         OSError."""
-
-
-class Finished(NamedTuple):
-    """A program that ran: ``status`` is -1 when a signal ended it."""
-
-    stdout: str
-    stderr: str
-    status: int
-
-
-class RunProgram(Protocol):
-    def __call__(self, argv: Sequence[str], cwd: str | None, env: Mapping[str, str]) -> Finished:
-        """Run a program without input to its end. ``cwd`` may be relative to the program's; None is where the
-        task works. ``env`` is added to the task's. Raises OSError when it can't be started."""
-
-
-def no_programs(argv: Sequence[str], cwd: str | None, env: Mapping[str, str]) -> Finished:
-    """A world without programs."""
-    raise OSError("no programs can be run here")
 
 
 class Attempt(NamedTuple):

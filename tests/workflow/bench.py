@@ -7,6 +7,7 @@ from typing import Any
 from harnpy.agent.runtime import Runtime
 from harnpy.agent.workers.worker import DELEGATED_STAGE
 from harnpy.agent.workers.workers import Workers
+from harnpy.agent.workers.worktrees import Worktrees
 from harnpy.llm.call import Models
 from harnpy.session import SessionStore
 from harnpy.workflow.execution.execute import execute
@@ -54,7 +55,9 @@ class Bench:
         self.models = Models(env={"HARN_LLM_PROVIDER": "mock"}.get)
         self.runtime = Runtime(self.models, SessionStore(world=world))
         jobs = {DELEGATED_STAGE: lambda worker: StageJob(self.runtime, worker)}
-        workers = Workers(self.runtime, AtOnce(), jobs)
+        runtime = self.runtime
+        trees = Worktrees(runtime.sessions.world, runtime.run_program)
+        workers = Workers(runtime.sessions, runtime.hooks, runtime.context, trees, AtOnce(), jobs)
         self.runtime.workers = lambda: workers
 
     def mock(self, *replies: Dict) -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from harnpy.agent.runtime import Finished, Runtime
+from harnpy.agent.programs import Finished
+from harnpy.agent.runtime import Runtime
 from harnpy.faults import MisuseError
 from harnpy.llm.call import Models
 from harnpy.session import SessionStore

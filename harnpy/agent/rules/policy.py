@@ -185,6 +185,22 @@ def _constraint(given: Any) -> Constraint | None:
     return Constraint(given["tool"], read, key or None)
 
 
+def policy_dict(policy: Policy) -> Dict:
+    """Return the dict that `parse_policy` reads."""
+    return {
+        "tools": list(policy.tools),
+        "capabilities": {name: list(operations) for name, operations in policy.capabilities.items()},
+        "workspace_roots": list(policy.roots or ()),
+        "side_effect_level": policy.side_effect_level,
+        "recursion_limit": policy.recursion_limit,
+        "tool_arg_constraints": [
+            {"tool": constraint.tool, "arg_patterns": list(constraint.patterns), "arg_key": constraint.key}
+            for constraint in policy.constraints
+        ],
+        "tool_annotations": dict(policy.tool_annotations),
+    }
+
+
 def _violation(
     constraint: Constraint, tool: str, arguments: Mapping[str, Any], annotations: Annotations | None
 ) -> str | None:

@@ -1,1 +1,1 @@
-"""Work that goes on beside the program: workers, their records and what they carry over. Spec: 07 §11."""
+"""Work in the background of the program: workers, their snapshots and what they carry over. Spec: 07 §11."""

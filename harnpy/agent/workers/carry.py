@@ -1,4 +1,4 @@
-"""What a worker takes from one task to the next: its transcript, its artifacts. Spec: 07 §11.2, 08 §13.1."""
+"""What a worker carries from one task to the next: transcript and artifacts. Spec: 07 §11.2, 08 §13.1."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _KEPT = 2
 
 @dataclass(frozen=True, slots=True)
 class Carry:
-    """``transcript_mode`` says how a restarted worker's conversation goes on, ``artifact_mode`` whether it
-    starts from what it made; ``context_policy`` selects among that."""
+    """``transcript_mode`` says how a restarted worker's conversation continues, ``artifact_mode`` whether it
+    starts from its artifacts; ``context_policy`` selects among those."""
 
     transcript_mode: str = INHERIT
     artifact_mode: str = INHERIT
@@ -47,7 +47,7 @@ class Carry:
 
 
 def read_carry(given: Any, caller: str) -> Carry:
-    """The settings in a dict. Raises `MisuseError` in the name of ``caller``."""
+    """Return the settings in a dict. Raises `MisuseError`, which names ``caller``."""
     if given is None:
         return Carry()
     if not isinstance(given, dict):
@@ -71,7 +71,7 @@ def read_carry(given: Any, caller: str) -> Carry:
 
 
 def carried_policies(given: Any, caller: str) -> list[Policy]:
-    """The ceilings among the settings."""
+    """Return the ceilings among the settings."""
     settings = given if isinstance(given, dict) else {}
     return requested_policies(settings.get("policy"), settings.get("tools"), caller)
 
@@ -95,15 +95,15 @@ def _flag(given: Dict, key: str, default: bool) -> bool:
 
 
 def forked(transcript: Dict, id: str) -> Dict:
-    """A copy under another id that says where it comes from."""
+    """Return a copy under another id that records its origin."""
     metadata = {**(transcript.get("metadata") or {}), "parent_transcript_id": transcript.get("id")}
     return {**transcript, "id": id, "metadata": metadata}
 
 
 def compacted(transcript: Dict, world: World) -> Dict:
-    """The transcript with its last two messages, and a summary of those before them.
+    """Return the transcript with its last two messages, and a summary of those before them.
 
-    A tool call and its result stay together, so there may be a message more.
+    A tool call and its result stay together, so there may be one more message.
     """
     messages = transcript["messages"]
     if len(messages) <= _KEPT:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.subagents import CALLER, NAME, make_sub_agent, new_session_id
 from harnpy.agent.workers.carry import FORK, RESET, carried_policies, forked, read_carry
-from harnpy.agent.workers.worker import SUB_AGENT, Outcome, read_execution, read_request
+from harnpy.agent.workers.requested import read_execution, read_request
+from harnpy.agent.workers.worker import SUB_AGENT, Outcome
 
 if TYPE_CHECKING:
     from harnpy.agent.runtime import Runtime
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def delegate(runtime: Runtime, workers: Workers, task: str, given: Any) -> Worker:
-    """A worker that does what `sub_agent_run` with the options ``given`` would.
+    """Start a worker that does what `sub_agent_run` with the options ``given`` would.
 
     Raises `MisuseError` and `OptionError` for options that make no sub-agent or no worker.
     """
@@ -37,7 +38,7 @@ def delegate(runtime: Runtime, workers: Workers, task: str, given: Any) -> Worke
 
 
 class SubAgentJob:
-    """The first task's child is made with the job, so that it sees its parent as it was then."""
+    """The first task's child is made with the job, so that it sees its parent as it is now."""
 
     def __init__(self, runtime: Runtime, worker: Worker) -> None:
         self._runtime = runtime
@@ -67,7 +68,7 @@ class SubAgentJob:
         return make_sub_agent(self._runtime, worker.task, options)
 
     def _continue(self, worker: Worker) -> None:
-        """Let there be the session that the next child goes on from."""
+        """Make sure that the session exists which the next child continues."""
         sessions, mode = self._runtime.sessions, worker.carry.transcript_mode
         former = self.session_id
         if mode != RESET and not sessions.exists(former):

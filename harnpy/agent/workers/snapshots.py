@@ -1,6 +1,6 @@
 """A worker's state in a file, for a later run of the program. Spec: 07 §11.3, 08 §13.1.
 
-Functions don't outlast a program, so they are left out: tools come back without their handlers.
+Functions don't outlive a program, so they are left out: tools come back without their handlers.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 import os.path
 from typing import TYPE_CHECKING, Any
 
+from harnpy.agent.rules.policy import policy_dict
 from harnpy.agent.workers.carry import read_carry
-from harnpy.agent.workers.requested import policy_dict
 from harnpy.agent.workers.worker import INTERRUPTED, RUNNING, STATUSES, Worker
 from harnpy.faults import MisuseError
 from harnpy.text.json.reader import parse_json
@@ -26,7 +26,7 @@ TYPE = "worker_snapshot"
 VARIABLE = "HARN_WORKER_STATE_DIR"
 _STATE_ROOT = "HARN_STATE_DIR"
 
-#: What of a snapshot are fields of the worker, under the same names.
+#: The keys of a snapshot that are fields of the worker.
 _FIELDS = (
     "id", "name", "task", "mode", "status", "request", "config", "created_at", "started_at", "finished_at",
     "awaiting_started_at", "history", "result", "error", "artifacts", "transcript", "session_id",
@@ -45,7 +45,7 @@ class Snapshots:
         self._world = world
 
     def path(self, id: str) -> str:
-        """Where the worker's snapshot lies."""
+        """Return the path of the worker's snapshot."""
         env = self._world.environment.get
         directory = (env(VARIABLE) or "").strip()
         if not directory:
@@ -54,7 +54,7 @@ class Snapshots:
         return self._absolute(os.path.join(directory, f"{id}.json"))
 
     def locate(self, id_or_path: str) -> str:
-        """The file that an id or a path stands for."""
+        """Return the file that an id or a path stands for."""
         is_path = "/" in id_or_path or id_or_path.endswith(".json")
         return self._absolute(id_or_path) if is_path else self.path(id_or_path)
 
@@ -69,7 +69,7 @@ class Snapshots:
             raise MisuseError(f"failed to write worker snapshot '{path}': {error.strerror}") from error
 
     def load(self, path: str) -> Dict | None:
-        """The snapshot in a file, None when there is no file. Raises `MisuseError` for any other file."""
+        """Return the snapshot in a file, None when there is no file. Raises `MisuseError` for other files."""
         try:
             read = parse_json(self._world.files.read_text(path))
         except FileNotFoundError:
@@ -87,7 +87,7 @@ class Snapshots:
 
 
 def restored(snapshot: Dict, path: str, context: AgentContext, bell: Bell) -> Worker:
-    """The worker of a snapshot, at rest: what was running is interrupted."""
+    """Return the worker of a snapshot, at rest. One that was running is interrupted."""
     fields = {key: snapshot[key] for key in _FIELDS}
     if fields["status"] == RUNNING:
         fields["status"] = INTERRUPTED
@@ -113,7 +113,7 @@ def _snapshot(worker: Worker) -> Dict:
 
 
 def without_functions(value: Any) -> Any:
-    """A value without the functions in it."""
+    """Return a value without the functions in it."""
     if isinstance(value, dict):
         return {key: without_functions(item) for key, item in value.items() if not callable(item)}
     if isinstance(value, list):
@@ -122,7 +122,7 @@ def without_functions(value: Any) -> Any:
 
 
 def _problem(read: Any) -> str | None:
-    """What keeps a value from being a snapshot."""
+    """Return why a value isn't a snapshot, if so."""
     if not isinstance(read, dict) or read.get("_type") != TYPE:
         return f"`_type` must be {TYPE}"
     missing = [key for key in _FIELDS if key not in read]

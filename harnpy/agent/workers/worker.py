@@ -1,12 +1,9 @@
-"""A worker: an agent that works beside the one that started it, task after task. Spec: 07 §11.3, 08 §13.1."""
+"""A worker: an agent that runs in the background, task after task. Spec: 07 §11.3, 08 §13.1."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
-
-from harnpy.agent.workers.worktrees import read_worktree
-from harnpy.faults import MisuseError
 
 if TYPE_CHECKING:
     from harnpy.agent.context import AgentContext
@@ -23,7 +20,7 @@ DELEGATED_STAGE = "delegated_stage"
 
 
 class Outcome(NamedTuple):
-    """What a run came to: ``result`` is for the caller, the rest is where the next run goes on."""
+    """The outcome of a run: ``result`` is for the caller, the next run continues from the rest."""
 
     result: Dict
     transcript: Dict | None
@@ -35,37 +32,37 @@ class Job(Protocol):
 
     @property
     def session_id(self) -> str | None:
-        """The session that it works in, if it is one."""
+        """The session that it works in, if any."""
 
     def run(self, worker: Worker) -> Outcome:
-        """Carry out the worker's task; it isn't the first one when its history has others."""
+        """Carry out the worker's task, which isn't the first one if its history has others."""
 
 
 class Activity(Protocol):
-    """A run that goes on beside its starter."""
+    """A run in the background."""
 
     @property
     def ended(self) -> bool: ...
 
     def abort(self) -> None:
-        """End it where it is."""
+        """End it at once."""
 
     def collect(self) -> None:
-        """Let what it printed show where the caller prints."""
+        """Show its output where the caller prints."""
 
 
 class Bell(Protocol):
     """Where tasks wait until somebody rings."""
 
     def wait(self, outside: tuple[str, str] | None = None, seconds: float | None = None) -> None:
-        """Wait, at most ``seconds``; may return early. ``outside``: what is waited for when no run of ours
-        brings it, and what to do about it."""
+        """Wait, at most ``seconds``; may return early. ``outside`` describes what is awaited if no run can
+        bring it about, and how to do so."""
 
     def ring(self) -> None: ...
 
 
 class Beside(Protocol):
-    """How runs go on beside one another."""
+    """How runs are started in the background."""
 
     def start(self, body: Any, context: AgentContext) -> Activity: ...
 
@@ -77,7 +74,7 @@ class Worker:
     """``request`` and ``history`` keep what was asked: the first task with its lists, and all tasks.
 
     ``config`` is what its job is made of. ``artifacts`` and ``transcript`` are those of the last run.
-    ``failure`` is the last run's error, ``told`` whether somebody who waited has got it.
+    ``failure`` is the last run's error, ``failure_raised`` whether a waiting caller has received it.
     """
 
     id: str
@@ -111,13 +108,13 @@ class Worker:
     job: Job | None = None
     activity: Activity | None = None
     failure: BaseException | None = None
-    told: bool = False
-    #: How often it was started or stopped: a run whose number this isn't has nothing to say any more.
+    failure_raised: bool = False
+    #: How often it was started or stopped. The outcome of a run with an older number is dropped.
     turn: int = 0
 
     @property
     def resting(self) -> bool:
-        """Whether nothing goes on and nothing is expected."""
+        """Whether it neither runs nor awaits a trigger."""
         return self.status not in (RUNNING, AWAITING)
 
     @property
@@ -139,7 +136,7 @@ class Worker:
         }
 
     def handle(self) -> Dict:
-        """The worker as programs see it."""
+        """Return the worker as programs see it."""
         return {
             "_type": "agent_handle",
             "id": self.id,
@@ -166,66 +163,3 @@ class Worker:
             "snapshot_path": self.snapshot_path,
             "audit": self.audit,
         }
-
-
-_LISTS = {
-    "research_questions": "questions",
-    "action_items": "actions",
-    "workflow_stages": "stages",
-    "verification_steps": "verification",
-}
-
-
-def read_request(task: str, system: str | None, given: Dict) -> Dict:
-    """What a worker was asked for; the lists of ``given`` also go by shorter names."""
-    lists = {key: _list(given, key) or _list(given, alias) for key, alias in _LISTS.items()}
-    payload = given.get("request")
-    if payload is None:
-        payload = {key: items for key, items in lists.items() if items}
-    return {"task": task, "system": system, "payload": payload, **lists}
-
-
-def _list(given: Dict, key: str) -> list[Any]:
-    value = given.get(key)
-    return value if isinstance(value, list) else []
-
-
-def read_execution(given: Any, caller: str) -> Dict:
-    """Where a worker works: `{cwd?, env?, worktree?}`. Raises `MisuseError`."""
-    if given is None:
-        return {}
-    name = f"{caller}: execution"
-    if not isinstance(given, dict):
-        raise MisuseError(f"{name} must be a dict")
-    cwd, env = given.get("cwd"), given.get("env")
-    if cwd is not None and not isinstance(cwd, str):
-        raise MisuseError(f"{name}.cwd must be a string")
-    if env is not None and not _is_environment(env):
-        raise MisuseError(f"{name}.env must be a dict of strings")
-    if given.get("worktree") is None:
-        return given
-    return {**given, "worktree": read_worktree(given["worktree"], caller)}
-
-
-def _is_environment(value: Any) -> bool:
-    return isinstance(value, dict) and all(isinstance(item, str) for item in value.values())
-
-
-def mutation_session(
-    given: Any, worker_id: str, session_id: str, caller: str, outer: Dict | None = None
-) -> Dict:
-    """In whose name a worker changes things: 08 §8.1's mutation session; ``session_id`` unless it has one.
-
-    ``outer`` is that of the workflow that started the worker.
-    """
-    if given is not None and not isinstance(given, dict):
-        raise MisuseError(f"{caller}: audit parse error: expected a dict")
-    outer = outer or {}
-    inherited = {
-        "parent_session_id": outer.get("session_id"),
-        "run_id": outer.get("run_id"),
-        "mutation_scope": outer.get("mutation_scope", "read_only"),
-        "approval_policy": outer.get("approval_policy"),
-    }
-    made = {**inherited, "execution_kind": "worker", **(given or {})}
-    return {**made, "session_id": made.get("session_id") or session_id, "worker_id": worker_id}

@@ -1,4 +1,4 @@
-"""The workers of one program: starting, waiting, going on, ending. Spec: 07 §11, 08 §13.1.
+"""The workers of one program: start, wait, restart, end. Spec: 07 §11, 08 §13.1.
 
          spawn                  send_input, worker_trigger
 (none) ────────▶ running ◀──────────────────────────────────┐
@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from harnpy.agent.context import WorkerName, place_of
 from harnpy.agent.errors import reason
 from harnpy.agent.rules.policy import PolicyError, read_policy
-from harnpy.agent.workers import worktrees
 from harnpy.agent.workers.carry import COMPACT, compacted
+from harnpy.agent.workers.requested import mutation_session
 from harnpy.agent.workers.snapshots import Snapshots, restored
 from harnpy.agent.workers.worker import (
     AWAITING,
@@ -27,8 +27,8 @@ from harnpy.agent.workers.worker import (
     INTERRUPTED,
     RUNNING,
     Worker,
-    mutation_session,
 )
+from harnpy.agent.workers.worktrees import is_worktree, mutation
 from harnpy.faults import Interruption, MisuseError
 from harnpy.world.clock import rfc3339
 
@@ -36,15 +36,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from harnpy.agent.context import AgentContext, Rules
+    from harnpy.agent.rules.hooks import Hooks
     from harnpy.agent.rules.policy import Policy
-    from harnpy.agent.runtime import Runtime
     from harnpy.agent.workers.carry import Carry
     from harnpy.agent.workers.worker import Beside, Job, Outcome
+    from harnpy.agent.workers.worktrees import Worktrees
     from harnpy.reading.dicts import Dict
+    from harnpy.session.registry import SessionRegistry
 
 
-#: What the host and the hooks hear a worker's status called, by the event.
-_TOLD = {
+#: The name of a worker's status in reports to the host and the hooks, by event.
+_REPORTED_STATUS = {
     "WorkerSpawned": "running",
     "WorkerProgressed": "progressed",
     "WorkerWaitingForInput": "awaiting_input",
@@ -56,17 +58,30 @@ _CLOSED = "worker cancelled"
 
 
 class Workers:
-    """``beside`` lets runs go on beside one another; ``jobs`` makes a worker's job, by its mode."""
+    """``context`` returns the running task's. ``beside`` runs workers at the same time; ``jobs`` makes a
+    worker's job, by its mode.
+    """
 
-    def __init__(self, runtime: Runtime, beside: Beside, jobs: Mapping[str, Callable[[Worker], Job]]) -> None:
-        self._runtime = runtime
+    def __init__(
+        self,
+        sessions: SessionRegistry,
+        hooks: Hooks,
+        context: Callable[[], AgentContext],
+        worktrees: Worktrees,
+        beside: Beside,
+        jobs: Mapping[str, Callable[[Worker], Job]],
+    ) -> None:
+        self._sessions = sessions
+        self._hooks = hooks
+        self._running_context = context
+        self._worktrees = worktrees
         self._beside = beside
         self._jobs = jobs
-        self._world = runtime.sessions.world
+        self._world = sessions.world
         self._snapshots = Snapshots(self._world)
         self._workers: dict[str, Worker] = {}
 
-    # What programs do with them.
+    # Called by programs.
 
     def spawn(
         self,
@@ -82,14 +97,14 @@ class Workers:
         audit: Any = None,
         caller: str = "spawn_agent",
     ) -> Worker:
-        """A worker that has begun with ``task``. ``policies`` are the ceilings that it asks for.
+        """Start a worker on ``task``. ``policies`` are the ceilings that it asks for.
 
-        Raises `MisuseError` and `OptionError` in the name of ``caller`` when there is no such worker.
+        Raises `MisuseError` and `OptionError`, which name ``caller``.
         """
-        new_id, outer = self._world.ids.new, self._runtime.context()
+        new_id, outer = self._world.ids.new, self._running_context()
         id, workflow = f"worker_{new_id()}", outer.workflow
-        execution = worktrees.settled(self._runtime, execution or {}, id)
-        inherited = {**(workflow.mutation if workflow else {}), **worktrees.mutation(execution)}
+        execution = self._worktrees.named(execution or {}, id)
+        inherited = {**(workflow.mutation if workflow else {}), **mutation(execution)}
         worker = Worker(
             id=id,
             name=name,
@@ -110,8 +125,8 @@ class Workers:
             snapshot_path=self._snapshots.path(id) if carry.persist_state else None,
         )
         self._employ(worker)
-        if worktrees.is_worktree(execution):
-            worktrees.make(self._runtime, execution, caller)
+        if is_worktree(execution):
+            self._worktrees.create(execution, caller)
         self._snapshots.save(worker)
         self._workers[id] = worker
         self._start(worker, "WorkerSpawned")
@@ -120,22 +135,22 @@ class Workers:
     def wait(self, worker: Worker, cycle: bool = False) -> None:
         """Wait until the worker rests, or with ``cycle`` until its run has ended.
 
-        Raises the run's error if it failed, to those who waited for it, or to the first who asks.
+        Raises the error of a failed run to all who waited for it, or to the first who asks later.
         """
-        if worker.context.worker == self._runtime.context().worker and worker.status == RUNNING:
+        if worker.context.worker == self._running_context().worker and worker.status == RUNNING:
             raise MisuseError(f"wait_agent: worker {worker.id} can't wait for itself")
-        if worker.status == FAILED and worker.told:
+        if worker.status == FAILED and worker.failure_raised:
             return
         while worker.status == RUNNING or (worker.status == AWAITING and not cycle):
             worker.bell.wait(_outside(worker))
         if worker.activity is not None:
             worker.activity.collect()
         if worker.failure is not None:
-            worker.told = True
+            worker.failure_raised = True
             raise worker.failure
 
     def send(self, worker: Worker, text: str) -> None:
-        """Give a worker that isn't running another task."""
+        """Give an idle worker another task."""
         if not text.strip():
             raise MisuseError("send_input: task text must not be empty")
         if worker.status == RUNNING:
@@ -143,7 +158,7 @@ class Workers:
         self._restart(worker, text, result=None)
 
     def trigger(self, worker: Worker, payload: str) -> None:
-        """Start the next cycle of a worker that awaits it."""
+        """Start the next cycle of a worker that awaits a trigger."""
         caller = "worker_trigger"
         if not payload.strip():
             raise MisuseError(f"{caller}: payload must not be empty")
@@ -156,7 +171,7 @@ class Workers:
         self._restart(worker, payload, result=worker.result)
 
     def close(self, worker: Worker) -> None:
-        """End whatever the worker does."""
+        """End the worker, whatever it is doing."""
         worker.turn += 1
         worker.status, worker.error, worker.failure = CANCELLED, _CLOSED, None
         worker.finished_at = self._now()
@@ -164,10 +179,10 @@ class Workers:
         if worker.activity is not None:
             activity, worker.activity = worker.activity, None
             activity.abort()
-        worktrees.clean_up(self._runtime, worker.execution)
+        self._worktrees.clean_up(worker.execution)
 
     def resume(self, id_or_path: str) -> Worker:
-        """The worker as its snapshot has it, at rest."""
+        """Restore the worker of a snapshot, at rest."""
         path = self._snapshots.locate(id_or_path)
         snapshot = self._snapshots.load(path)
         if snapshot is None:
@@ -175,7 +190,7 @@ class Workers:
         id, name = snapshot["id"], snapshot["name"]
         given = snapshot.get("policy")
         policies = [] if given is None else [read_policy(given)]
-        rules = _below(self._runtime.context().rules, policies, "resume_agent")
+        rules = _below(self._running_context().rules, policies, "resume_agent")
         context = self._context_for(id, name, rules, snapshot["execution"])
         worker = restored(snapshot, path, context, self._beside.bell())
         live = self._workers.get(id)
@@ -186,11 +201,11 @@ class Workers:
         return worker
 
     def all(self) -> list[Worker]:
-        """The oldest first."""
-        return [self._noticed(self._workers[id]) for id in sorted(self._workers)]
+        """Return all workers, the oldest first."""
+        return [self._up_to_date(self._workers[id]) for id in sorted(self._workers)]
 
     def find(self, handle: Any) -> Worker:
-        """The worker of a handle: its id, or a dict with it."""
+        """Return the worker of a handle: its id, or a dict with the id."""
         id = handle
         if isinstance(handle, dict):
             if handle.get("id") is None:
@@ -200,31 +215,31 @@ class Workers:
             raise MisuseError("expected agent handle or worker id")
         if id not in self._workers:
             raise MisuseError(f"unknown worker: {id}")
-        return self._noticed(self._workers[id])
+        return self._up_to_date(self._workers[id])
 
     # A run.
 
-    def _noticed(self, worker: Worker) -> Worker:
-        """The worker; one whose run was ended from outside, as at the end of an input, is interrupted."""
+    def _up_to_date(self, worker: Worker) -> Worker:
+        """Return the worker, marked interrupted if its run was ended from outside."""
         if worker.status == RUNNING and worker.activity is not None and worker.activity.ended:
             worker.status = INTERRUPTED
         return worker
 
     def _restart(self, worker: Worker, task: str, result: Dict | None) -> None:
-        worktrees.make_again(self._runtime, worker.execution, f"worker {worker.id}")
+        self._worktrees.recreate(worker.execution, f"worker {worker.id}")
         self._employ(worker)
         worker.task, worker.result = task, result
         worker.history = [*worker.history, task]
         worker.error = worker.finished_at = worker.awaiting_started_at = worker.failure = None
-        worker.told = False
+        worker.failure_raised = False
         self._start(worker, "WorkerProgressed")
 
     def _employ(self, worker: Worker) -> None:
-        """Let the worker have its job, under its own rules."""
+        """Make the worker's job, under its own rules."""
         if worker.job is None:
             if worker.mode not in self._jobs:
                 raise MisuseError(f"{worker.mode} workers are not supported yet: worker {worker.id}")
-            with self._runtime.context().govern(worker.context.rules):
+            with self._running_context().govern(worker.context.rules):
                 worker.job = self._jobs[worker.mode](worker)
         worker.session_id = worker.job.session_id
 
@@ -236,7 +251,7 @@ class Workers:
         worker.activity = self._beside.start(lambda: self._run(worker, turn), worker.context)
 
     def _run(self, worker: Worker, turn: int) -> None:
-        """One run; what comes of one that was closed meanwhile is nobody's any more."""
+        """Run the job once. The result of a worker that was closed meanwhile is dropped."""
         assert worker.job is not None
         try:
             outcome = self._stored(worker, worker.job.run(worker))
@@ -248,14 +263,14 @@ class Workers:
             self._ended(worker, outcome)
 
     def _stored(self, worker: Worker, outcome: Outcome) -> Outcome:
-        """The outcome with the transcript that the next run goes on from."""
+        """Return the outcome with the transcript that the next run continues from."""
         assert worker.job is not None
         worker.session_id = worker.job.session_id
         if worker.carry.transcript_mode != COMPACT or outcome.transcript is None:
             return outcome
         transcript = compacted(outcome.transcript, self._world)
         if worker.session_id is not None:
-            self._runtime.sessions.store_transcript(worker.session_id, transcript)
+            self._sessions.store_transcript(worker.session_id, transcript)
         return outcome._replace(transcript=transcript)
 
     def _ended(self, worker: Worker, outcome: Outcome) -> None:
@@ -264,56 +279,56 @@ class Workers:
             worker.status, worker.awaiting_started_at = AWAITING, self._now()
             self._settled(worker, "WorkerWaitingForInput")
         else:
-            worktrees.clean_up(self._runtime, worker.execution)
+            self._worktrees.clean_up(worker.execution)
             worker.status, worker.finished_at = COMPLETED, self._now()
             self._settled(worker, "WorkerCompleted")
 
     def _failed(self, worker: Worker, error: BaseException) -> None:
-        worktrees.clean_up(self._runtime, worker.execution)
+        self._worktrees.clean_up(worker.execution)
         worker.failure = error
         worker.error = reason(error)
         worker.status, worker.finished_at = FAILED, self._now()
         self._settled(worker, "WorkerFailed")
 
     def _replace(self, live: Worker) -> None:
-        """A snapshot takes the place of a worker that the program has."""
+        """End a live worker that a snapshot replaces."""
         live.turn += 1
         if live.activity is not None:
             live.activity.abort()
         live.status = CANCELLED
         live.bell.ring()
 
-    # What others learn.
+    # Reports.
 
     def _settled(self, worker: Worker, event: str) -> None:
-        """The worker's state has changed: keep it, and tell everybody."""
+        """Save the worker's changed state, and notify everybody."""
         try:
             self._snapshots.save(worker)
         except MisuseError as error:
             self._world.warn("agent.worker", error.message)
-        self._tell(worker, event)
+        self._report(worker, event)
         worker.bell.ring()
 
-    def _tell(self, worker: Worker, event: str) -> None:
+    def _report(self, worker: Worker, event: str) -> None:
         metadata = {
             "provenance": worker.provenance(),
             "error": worker.error,
             "artifact_count": len(worker.artifacts),
         }
-        status = _TOLD[event]
+        status = _REPORTED_STATUS[event]
         id = worker.parent_session_id or worker.session_id or ""
         update = {"type": "worker_update", "session_id": id, "event": event, "status": status}
         facts = {"id": worker.id, "name": worker.name, "task": worker.task, "mode": worker.mode}
         named = {f"worker_{key}": value for key, value in facts.items()}
-        sessions = self._runtime.sessions
+        sessions = self._sessions
         sessions.report(id, {**update, **named, "metadata": metadata, "audit": worker.audit})
         try:
-            self._runtime.hooks.run(event, worker={**facts, "status": status, "metadata": metadata})
+            self._hooks.run(event, worker={**facts, "status": status, "metadata": metadata})
         except Exception as error:
             self._world.warn("agent.hook", str(error))
 
     def _context_for(self, id: str, name: str, rules: Rules, execution: Dict) -> AgentContext:
-        context = self._runtime.context().branch()
+        context = self._running_context().branch()
         context.rules, context.worker = rules, WorkerName(id, name)
         context.place = place_of(execution) or context.place
         return context
@@ -332,7 +347,7 @@ def _below(rules: Rules, policies: Sequence[Policy], caller: str) -> Rules:
 
 
 def _outside(worker: Worker) -> tuple[str, str] | None:
-    """What a waiting program says of a worker that only another trigger wakes."""
+    """Return how to describe waiting for a worker that only another trigger wakes."""
     if worker.status == RUNNING:
         return None
     return f"worker {worker.id} awaits a trigger", "Trigger it with worker_trigger, or close it."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from harnpy.agent.runtime import Finished
+from harnpy.agent.programs import Finished
 from harnpy.builtins.bridge.places import execution_environment, execution_root, own_directory
 
 TYPE_CHECKING = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 from harnpy.agent.workers.delegation import SubAgentJob
 from harnpy.agent.workers.worker import DELEGATED_STAGE, STAGE, SUB_AGENT, WORKFLOW
 from harnpy.agent.workers.workers import Workers
+from harnpy.agent.workers.worktrees import Worktrees
 from harnpy.builtins.bridge.agent_runtime import runtime_of, tools_bound
 from harnpy.vm.declare.builtin import ABSENT
 from harnpy.vm.errors import RuntimeFault
@@ -46,7 +47,14 @@ def workers_of(vm: Vm) -> Workers:
             WORKFLOW: lambda worker: WorkflowJob(runtime, worker),
             SUB_AGENT: lambda worker: _BoundJob(vm, SubAgentJob(runtime, worker), worker.config["options"]),
         }
-        slot.workers = Workers(runtime, TasksBeside(vm.tasks, "worker"), jobs)
+        slot.workers = Workers(
+            runtime.sessions,
+            runtime.hooks,
+            runtime.context,
+            Worktrees(runtime.sessions.world, runtime.run_program),
+            TasksBeside(vm.tasks, "worker"),
+            jobs,
+        )
     return slot.workers
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.agent.rules.policy import Policy, read_policy
-from harnpy.agent.workers.requested import policy_dict
+from harnpy.agent.rules.policy import Policy, policy_dict, read_policy
 from harnpy.faults import MisuseError
 from harnpy.workflow.execution.replay import Replay
 from harnpy.workflow.execution.run_options import DETERMINISTIC, RunOptions

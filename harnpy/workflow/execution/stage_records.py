@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.agent.workers.requested import policy_dict
+from harnpy.agent.rules.policy import policy_dict
 from harnpy.agent.workers.snapshots import without_functions
 from harnpy.workflow.records.record import new_attempt, new_stage
 from harnpy.workflow.shapes import only

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.agent.workers.requested import policy_dict
+from harnpy.agent.rules.policy import policy_dict
 from harnpy.llm.native_tools import tool_entries
 from harnpy.text.json.writer import to_json
 from harnpy.workflow.graph.policies import read_ceiling

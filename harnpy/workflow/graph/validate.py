@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.agent.rules.policy import PolicyError, read_policy
+from harnpy.agent.rules.policy import PolicyError, policy_dict, read_policy
 from harnpy.agent.tools import surface
-from harnpy.agent.workers.requested import policy_dict
 from harnpy.faults import OptionError
 from harnpy.llm.native_tools import tool_entries
 from harnpy.workflow.graph.policies import BUILT_IN, stage_policy, tools_policy, with_granted_tools

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harnpy.agent.workers.carry import Carry
-from harnpy.agent.workers.worker import DELEGATED_STAGE, RUNNING, read_request
+from harnpy.agent.workers.requested import read_request
+from harnpy.agent.workers.worker import DELEGATED_STAGE, RUNNING
 from harnpy.faults import Interruption, MisuseError
 from harnpy.workflow.stages import inputs
 from harnpy.workflow.stages.result_checks import verified

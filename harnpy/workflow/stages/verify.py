@@ -15,7 +15,7 @@ from harnpy.world.files import system_reason
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from harnpy.agent.runtime import Finished
+    from harnpy.agent.programs import Finished
     from harnpy.reading.dicts import Dict
     from harnpy.workflow.stages.work import Work
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.workers.carry import carried_policies, read_carry
-from harnpy.agent.workers.requested import requested_policies
-from harnpy.agent.workers.worker import STAGE, WORKFLOW, read_execution, read_request
+from harnpy.agent.workers.requested import read_execution, read_request, requested_policies
+from harnpy.agent.workers.worker import STAGE, WORKFLOW
 from harnpy.faults import MisuseError
 from harnpy.session.transcripts import is_transcript
 from harnpy.workflow.artifacts.artifact import read_artifacts
