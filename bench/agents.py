@@ -2,8 +2,8 @@
 
     python bench/agents.py [--rounds N] [--turns N] [--check]
 
-Every side holds one conversation of 200 turns with a model that answers at once, in memory, through its
-library's own public API: once with plain answers, once with a tool call in every turn (two model calls and
+Every side holds one conversation of 200 turns with a model that replies at once, in memory, through its
+library's own public API: once with plain replies, once with a tool call in every turn (two model calls and
 a Python function). Sides take turns, in one process; a row is the median of the rounds. Then: what the
 1,000th turn costs against the 100th, and how long 200 loops at once take with a model that takes 50 ms.
 """
@@ -31,7 +31,7 @@ LOOPS, LATENCY = 200, 0.05
 
 
 class Side:
-    """One library. `converse` answers the seconds of each turn."""
+    """One library. `converse` returns the seconds of each turn."""
 
     name: str
 
@@ -147,7 +147,7 @@ class OpenAIAgents(Side):
 
 
 class PydanticAI(Side):
-    """`Agent.run` with a `FunctionModel`, handed the messages of the run before."""
+    """`Agent.run` with a `FunctionModel`, given the messages of the run before."""
 
     name = "pydantic-ai"
 

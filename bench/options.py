@@ -1,4 +1,4 @@
-"""What every benchmark can be asked on its command line."""
+"""The command-line options of every benchmark."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HERE = str(Path(__file__).parent)
 
 
 def parser(doc: str | None, rounds: int) -> argparse.ArgumentParser:
-    """``doc``: the script's docstring. ``rounds``: how many are measured unless told otherwise."""
+    """``doc``: the script's docstring. ``rounds``: the default number of rounds."""
     made = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument("--rounds", type=int, default=rounds)
     made.add_argument("--check", action="store_true", help="exit 1 when a budget is missed")
@@ -21,7 +21,7 @@ def parser(doc: str | None, rounds: int) -> argparse.ArgumentParser:
 
 @contextmanager
 def peers_first() -> Iterator[None]:
-    """Inside the block a package is meant where one of our scripts has the same name: `agents`."""
+    """Inside the block, imports prefer an installed package to a script of the same name: `agents`."""
     path, ours = list(sys.path), sys.modules.get("agents")
     if str(getattr(ours, "__file__", "")).startswith(HERE):
         del sys.modules["agents"]

@@ -4,7 +4,7 @@
 
 `bench/sessions.py` ends with this, in the same run. Every side works in memory, through its own public API,
 in turns with the others in one asyncio run; a row is the median of the rounds. A peer that isn't installed
-is left out, with a line that says so.
+is skipped, with a notice.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ BATCH = 100
 
 
 class Side:
-    """One library's sessions. The loops are the side's own: who needs no `await` pays for none."""
+    """One library's sessions. The loops are the side's own, so that only some pay for `await`."""
 
     name: str
     #: Whether the library itself lets sessions go when there are more than `KEPT`.
@@ -40,22 +40,22 @@ class Side:
         raise NotImplementedError
 
     def close(self, session: Any) -> None:
-        """Let a session go."""
+        """Close a session."""
 
     async def append(self, sessions: list[Any]) -> None:
         """One message to each, one by one."""
         raise NotImplementedError
 
     async def extend(self, session: Any, length: int) -> None:
-        """So many messages, the fastest way there is."""
+        """Add messages in the fastest way."""
         raise NotImplementedError
 
     async def read(self, session: Any) -> list[Any] | None:
-        """All messages, the reader's own; None: there is no such reading."""
+        """Read all messages as copies; None: not supported."""
         return None
 
     async def share(self, session: Any) -> list[Any] | None:
-        """All messages in a new list, the messages being the session's; None: there is no such reading."""
+        """Read all messages in a new list, shared with the session; None: not supported."""
         return None
 
 
@@ -121,7 +121,7 @@ class OpenAIAgents(Side):
 
 
 class Agently(Side):
-    """Messages become objects in a list; unless told otherwise, every addition asks whether to resize it."""
+    """Messages become objects in a list; by default, every addition checks whether to resize it."""
 
     def __init__(self, name: str = "Agently", **options: Any) -> None:
         from agently.core.session import Session
@@ -153,7 +153,7 @@ PEERS: dict[str, tuple[str, list[Callable[[], Side]]]] = {
 
 
 def installed() -> list[Side]:
-    """The sides that can be measured, ours first. Says what is missing."""
+    """The sides that can be measured, ours first. Reports what is missing."""
     sides: list[Side] = [Harnpy()]
     for name, (package, makers) in PEERS.items():
         try:
@@ -164,7 +164,7 @@ def installed() -> list[Side]:
 
 
 class Round:
-    """One side's work of one round. Each method answers microseconds."""
+    """One side's work of one round. Each method returns microseconds."""
 
     def __init__(self, side: Side, length: int, sessions: int) -> None:
         self.side = side

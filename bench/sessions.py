@@ -83,7 +83,7 @@ def talk(length: int) -> tuple[SessionRegistry, list[dict[str, Any]]]:
 
 
 def bench_churn(report: Report, rounds: int) -> None:
-    """The cost of each block of 100 sessions, when there was room and when others had to go."""
+    """The cost of each block of 100 sessions, with room in the registry and with evictions."""
     blocks: list[list[float]] = [[] for _ in range(10)]
     for _ in range(rounds):
         store = SessionRegistry()

@@ -5,9 +5,9 @@
 Rows: a one-line program with a warm cache and with an empty one, and a program of 1,000 lines, warm. All
 commands are run in turn, round after round; a row is the ratio of the medians.
 
-The budgets are for the `harnpy` command as today's pip and uv install it. Two other ways in are shown for
-what they cost on top, which is not ours: `python -m` imports runpy, and the script that pip 23 writes
-imports `re`.
+The budgets are for the `harnpy` command as today's pip and uv install it. Two other ways to start are shown
+for their additional cost, which is not ours: `python -m` imports runpy, and the script that pip 23
+writes imports `re`.
 """
 
 from __future__ import annotations

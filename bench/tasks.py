@@ -1,8 +1,8 @@
-"""What does a Harn task cost beside an asyncio task?
+"""What does a Harn task cost compared with an asyncio task?
 
     python bench/tasks.py [--rounds N] [--check]
 
-Spawning and finishing an empty task, giving way and coming back, awaiting a coroutine, and memory of parked
+Spawning and finishing an empty task, yielding and coming back, awaiting a coroutine, and memory of parked
 tasks. Both sides alternate in this process; a row is the median of the rounds' ratios.
 """
 

@@ -2,9 +2,9 @@
 
     python bench/workflows.py [--rounds N] [--check]
 
-200 stages one after the other, each a call of a model that answers at once and is shown what the stage
-before made; and 200 in one map, 20 at a time. The run record goes to a file in memory (`/dev/shm`). LangGraph
-does as much with nodes of a graph, `Send` and an `InMemorySaver`, which writes nothing down. A row is the
+200 stages one after the other, each a call of a model that replies at once and is shown the artifact of the
+stage before; and 200 in one map, 20 at a time. The run record goes to a file in memory (`/dev/shm`).
+LangGraph does the same with nodes of a graph, `Send` and an `InMemorySaver`, without a file. A row is the
 median of the rounds; sides and sizes take turns, in one process. Then the same map with a model that takes
 50 ms, against the time that its calls alone take.
 """
