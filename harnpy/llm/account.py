@@ -22,7 +22,7 @@ class Account:
     def __init__(self, tracing: bool = False) -> None:
         self.trace = Trace()
         self.limit: float | None = None
-        #: Who hears of every reply, and of the ms that it took.
+        #: Notified of every reply, with the ms that it took.
         self.observers: list[Callable[[Reply, int], None]] = []
         self._tracing = tracing
 
@@ -37,7 +37,7 @@ class Account:
             project(request, self.trace.cost).check(budget, request)
 
     def charge(self, reply: Reply, call_id: str, ms: int, iteration: int | None = None) -> None:
-        """Note a call that was made. Raises `BudgetSpent` when that was too much."""
+        """Record a call that was made. Raises `BudgetSpent` when it exceeded the limit."""
         self.trace.record_call(reply, call_id, ms, iteration)
         for observe in self.observers:
             observe(reply, ms)
@@ -45,7 +45,7 @@ class Account:
             raise BudgetSpent(self.trace.cost, self.limit)
 
     def usage(self) -> dict[str, int]:
-        """What the calls took so far; all zero unless the host traces them."""
+        """What the calls have used so far; all zero unless the host traces them."""
         trace = self.trace if self._tracing else Trace()
         calls = trace.counts["llm_call"]
         return {

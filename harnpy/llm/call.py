@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 def warn(topic: str, message: str) -> None:
-    """For a host that hands in no other place for warnings."""
+    """Log a warning, where the host gives no other place for warnings."""
     logging.getLogger(topic).warning("%s", message)
 
 
@@ -52,7 +52,7 @@ class Models:
     ``now`` and ``monotonic`` in seconds, ``sleep``, which may suspend the caller, ``append(path, text)`` to a
     file, ``read`` and ``directory`` as `Configured` has them, ``warn(topic, message)``, what is known of the
     ``values`` that come from JSON, and ``wait`` as `Connections` has it; ``tracing`` as `Account` has it.
-    ``provided`` are providers that an embedder speaks for: they need no configuration and pass no gate.
+    ``provided`` are an embedder's own providers: they need no configuration and pass no gate.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Models:
         self.connections = Connections(wait)
         self.provided = provided or {}
         self.mock = MockProvider(show)
-        #: Where providers' answers go as well.
+        #: Where replies are recorded, if they are.
         self.recording: Recording | None = None
         self.account = Account(tracing)
         self.trace = self.account.trace
@@ -97,7 +97,7 @@ class Models:
     ) -> Request:
         """The request that a caller's arguments make; ``defaults`` as in `read_request`.
 
-        A request for one call is what is sent; a loop's (``once`` is false) is put together each turn.
+        A request for one call is sent as it is; a loop (``once`` is false) completes its request each turn.
         """
         config = self.config
         route = self.router.route(options)
@@ -130,12 +130,12 @@ class Models:
         return Router(self.config.known_providers, self.config.known_models, self.env, self._callable_now)
 
     def _callable_now(self, provider: str) -> bool:
-        """Whether the provider could be asked: its key is there, or mocks answer for it."""
+        """Whether the provider could be called: its key is there, or mocks reply for it."""
         known = self.mock.intercepts(provider) or provider in self.provided
         return known or self.config.known_providers.available(provider)
 
     def info(self) -> dict[str, Any]:
-        """What the environment says of calls that name neither provider nor model (07 §1.12)."""
+        """The provider and model that the environment sets for calls that name neither (07 §1.12)."""
         model = self.env("HARN_LLM_MODEL")
         provider = self.router.provider(None, None)
         return {
@@ -145,7 +145,7 @@ class Models:
         }
 
     def provider(self, request: Request) -> Provider:
-        """Who answers the request. Raises `OptionError` when nobody can, `CallError` when nobody may."""
+        """The provider of a request. Raises `OptionError` if it has no key, `CallError` if calls are off."""
         name = request.provider
         if self.mock.intercepts(name):
             return self.mock
@@ -158,9 +158,9 @@ class Models:
         return self.connections.provider(self.config.known_providers.configuration(name))
 
     def segment(self, new_loop_id: Callable[[], str] | None = None, **scope: Any) -> Segment | None:
-        """Where a loop, or a call outside any, records its rows in the transcript sidecar.
+        """The segment of the transcript sidecar for a loop, or for a call outside any loop.
 
-        None when none is kept. ``scope``: session_id, depth, tool_format.
+        None when no sidecar is kept. ``scope``: session_id, depth, tool_format.
         """
         write = None if self._append is None else segment_writer(self.env(VARIABLE), self._append)
         if write is None:
@@ -168,9 +168,9 @@ class Models:
         return Segment(write, self.now, loop_id=new_loop_id() if new_loop_id else None, **scope)
 
     def ask(self, request: Request, iteration: int | None = None, answer: Complete | None = None) -> Reply:
-        """Answer a request, by its fallbacks when its provider fails. Raises `CallError`, the first one.
+        """Make a call, with the fallbacks when its provider fails. Raises the first `CallError`.
 
-        ``answer``: who does, instead of the provider. Raises `BudgetSpent` after a call that cost too much.
+        ``answer`` is called instead of the provider. Raises `BudgetSpent` after a call that cost too much.
         """
         try:
             return self._ask(request, iteration, answer)
@@ -187,7 +187,7 @@ class Models:
             raise
 
     def _ask(self, request: Request, iteration: int | None, answer: Complete | None) -> Reply:
-        """Answer a request, trying again as often as it says."""
+        """Make a call to one provider, with the retries that the request allows."""
         attempt = 0
         while True:
             self.admit(request)
@@ -203,25 +203,25 @@ class Models:
                     self._back_off(request, error, attempt)
 
     def _complete(self, request: Request) -> Complete:
-        """The provider's way to answer, which is listened to while answers are recorded."""
+        """The provider's `complete`, wrapped while replies are recorded."""
         complete, recording = self.provider(request).complete, self.recording
         if recording is None:
             return complete
-        return lambda request: recording.listen(request, lambda: self.connections.reply(complete(request)))
+        return lambda request: recording.record(request, lambda: self.connections.reply(complete(request)))
 
     def clear_mocks(self) -> None:
-        """Forget the mock provider's answers and calls, and what was recorded; record nothing any more."""
+        """Forget the mock provider's replies and calls, and stop recording."""
         self.mock.clear()
         if self.recording is not None:
             self.recording.clear()
             self.recording = None
 
     def answer(self, request: Request) -> Answer:
-        """The reply to a request with its structured output, asked for again as often as it says."""
+        """The reply to a request with its structured output, after the schema retries that it allows."""
         return ask_until_valid(request, self.ask, self.trace, self.values)
 
     def admit(self, request: Request) -> None:
-        """Whatever comes before an attempt: the budgets, then the provider's permit."""
+        """Check the budgets, then take the provider's permit, as every attempt must."""
         self.account.check(request)
         self.rates.acquire(request.provider)
 

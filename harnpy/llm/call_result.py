@@ -1,4 +1,4 @@
-"""The dict that `llm_call` answers with. Spec: 07 §1.3."""
+"""The dict that `llm_call` returns. Spec: 07 §1.3."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ CATEGORIES = frozenset(
     }
 )
 
-#: Worth another try.
+#: Categories of errors that another try may cure.
 TRANSIENT = frozenset({"timeout", "rate_limit", "overloaded", "server_error", "transient_network"})
 
 

@@ -1,6 +1,6 @@
 """Structural experiments: a prompt rewritten before it is sent, to see what that changes. Spec: 07 §1.16.
 
-A transform gets ``{messages, system, iteration, label, name, args}`` and answers None, a list of messages, or
+A transform gets ``{messages, system, iteration, label, name, args}`` and returns None, a list of messages, or
 ``{messages?, system?, metadata?}``. The named ones are transforms like any other.
 """
 
@@ -85,7 +85,7 @@ def read_experiment(
 ) -> Experiment | None:
     """The experiment that the option ``given`` asks for; when it is None, the spec ``default`` does.
 
-    ``show`` is the display of any value: names and labels take it of whatever they are given.
+    ``show`` displays any value: it makes names and labels of whatever is given.
     """
     if given is None and default and default.strip():
         given = default
@@ -131,7 +131,7 @@ def _named(spec: str, label: str | None, args: Dict | None = None) -> Experiment
 
 
 def _arguments(text: str) -> Dict:
-    """``key: value, …``; a value that is no JSON is a string."""
+    """Parse ``key: value, …``; a value that is not JSON is a string."""
     found = [_ARGUMENT.fullmatch(part) for part in text.split(",")] if text.strip() else []
     return {match[1]: _value(match[2]) for match in found if match}
 
@@ -147,7 +147,7 @@ def _value(text: str) -> Any:
 
 
 def _prompt_order_permutation(prompt: Dict) -> Dict | None:
-    """The sections of the latest message in another order: which one is the seed's choice."""
+    """Put the sections of the latest message into another order, which the seed selects."""
     at = _latest(prompt["messages"])
     if at is None:
         return None
@@ -158,7 +158,7 @@ def _prompt_order_permutation(prompt: Dict) -> Dict | None:
     seed = prompt["args"].get("seed", 0)
     order = _permutation(len(sections), seed if type(seed) is int else 0)
     mixed = [sections[i] for i in order]
-    if mixed == sections:  # it swapped equal ones
+    if mixed == sections:  # the sections that changed places are equal
         mixed = [*sections[1:], sections[0]]
     return {"messages": _with_content(prompt["messages"], at, "\n\n".join(mixed))}
 

@@ -1,9 +1,9 @@
-"""Models' answers as lines of a file, read by `--llm-mock` and written by `--llm-mock-record`.
+"""Models' replies as lines of a file, read by `--llm-mock` and written by `--llm-mock-record`.
 
 Spec: 07 §2.5, 09 §2.6.
 
-A recorded file gives the same program the same answers. When one task made all the calls, their order says
-which is whose. When several did, who asks first is a matter of chance: then each line says what was asked.
+A recorded file gives the same program the same replies. The calls of a single task are told apart by their
+order. The order of several tasks is a matter of chance, so there each line says what was asked.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _INTEGERS = (
     "cache_write_tokens",
     "cache_creation_input_tokens",
 )
-#: What a line tells of a reply besides its text and calls; absent when it is empty.
+#: What a line holds of a reply besides its text and calls; absent when it is empty.
 _OPTIONAL = ("thinking", "thinking_summary", "stop_reason")
 
 
@@ -42,7 +42,7 @@ _OPTIONAL = ("thinking", "thinking_summary", "stop_reason")
 
 
 class Fixture(Mock):
-    """A line of the file: an answer of the mock provider that may speak for another."""
+    """A line of the file: a reply of the mock provider, which may stand for another provider."""
 
     def __init__(self, given: Dict) -> None:
         super().__init__(given, str)
@@ -68,7 +68,7 @@ def read_fixtures(text: str, path: str, read_json: Callable[[str], Any] = json.l
 
 
 class _Invalid(Exception):
-    """Why a line is no fixture."""
+    """Why a line is not a fixture."""
 
 
 def _checked(given: Any) -> Dict:
@@ -122,9 +122,9 @@ def _check_error(given: Any) -> None:
 
 
 class Recording:
-    """What models answered, one line a call, in the order in which they were asked.
+    """What models replied, one line a call, in the order of the calls.
 
-    ``asker`` tells who is asking: equal answers mean that one call came after the other.
+    ``asker`` returns who is asking: the calls of equal askers came one after another.
     """
 
     def __init__(self, asker: Callable[[], object]) -> None:
@@ -133,8 +133,8 @@ class Recording:
         self._ids: set[str] = set()
         self._calls: list[tuple[str, Dict]] = []
 
-    def listen(self, request: Request, call: Callable[[], Reply]) -> Reply:
-        """Make a call, and keep what it answers, or how it fails."""
+    def record(self, request: Request, call: Callable[[], Reply]) -> Reply:
+        """Make a call and record its reply or its error."""
         self._askers.add(self._asker())
         line: Dict = {}
         self._calls.append((self._pattern(request), line))
@@ -148,7 +148,7 @@ class Recording:
         return reply
 
     def _pattern(self, request: Request) -> str:
-        """What the request will be known by: its match text, whatever the ids of tool calls will be then."""
+        """The pattern that recognises the request: its match text, with any ids of tool calls."""
         return "\n".join("*" if text in self._ids else text for text in strings_in(request.messages))
 
     def clear(self) -> None:
@@ -163,7 +163,7 @@ class Recording:
 
 
 def _matched(asked: str, line: Dict) -> Dict:
-    """The line as the answer to this one call."""
+    """The line as the reply to this one call."""
     return {**line, "match": asked, "consume_match": True}
 
 

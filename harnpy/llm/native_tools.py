@@ -1,4 +1,4 @@
-"""Tools as a provider is told of them: a registry's entries to native tool JSON. Spec: 07 §4.5."""
+"""Tools as a provider receives them: a registry's entries as native tool JSON. Spec: 07 §4.5."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def tool_entries(given: Any) -> list[Entry]:
 
 
 def native_style(provider: str, model: str) -> str:
-    """In whose shape the provider's tools, calls and results are kept: "anthropic", "ollama" or "openai"."""
+    """Whose format the provider's tools, calls and results have: "anthropic", "ollama" or "openai"."""
     return provider if provider in ("anthropic", "ollama") else "openai"
 
 
@@ -66,13 +66,13 @@ def native_name(tool: dict[str, Any]) -> str | None:
 
 
 def parameters_of(entry: Entry) -> dict[str, Any]:
-    """The tool's parameters by name; none where they are nothing of the kind."""
+    """The tool's parameters by name; empty unless they are a dict."""
     parameters = entry.get("parameters")
     return parameters if isinstance(parameters, dict) else {}
 
 
 def json_type(name: Any) -> dict[str, Any]:
-    """The schema of a type name; whatever is none is a string."""
+    """The schema for the name of a type; anything else is a string."""
     return {"type": _TYPES.get(name, "string") if isinstance(name, str) else "string"}
 
 

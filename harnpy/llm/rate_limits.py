@@ -1,6 +1,6 @@
 """How often a provider may be asked: so many requests in any sixty seconds. Spec: 07 §1.13.
 
-A request that finds the window full waits until the oldest one leaves it; it never fails for that.
+A request that finds the window full waits until the oldest one leaves it; it never fails because of that.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class RateLimits:
         return rpm if rpm and rpm > 0 else None
 
     def set(self, provider: str, rpm: int) -> None:
-        """Zero or less is no limit, whatever the environment says."""
+        """Set a limit; zero or less removes it, whatever the environment says."""
         self._rpm[provider] = max(rpm, 0)
 
     def acquire(self, provider: str) -> None:
@@ -69,9 +69,9 @@ class RateLimits:
         retries: int = 5,
         backoff_ms: int = 1000,
     ) -> T:
-        """``call()`` with a permit, and again with another after an error that may pass.
+        """Call ``call()`` with a permit, and again with another after an error that may pass.
 
-        ``category_of`` an error decides; None: it must not be tried again.
+        ``category_of(error)`` decides; after None there is no other try.
         """
         while True:
             self.acquire(provider)

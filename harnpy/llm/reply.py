@@ -1,4 +1,4 @@
-"""What a model answered. Spec: 07 §1.3."""
+"""What a model replied. Spec: 07 §1.3."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from harnpy.llm.configuration.prices import FREE, Price, cache_hit_ratio
 class Reply:
     """``tool_calls`` are ``{id, name, arguments, …}``; ``price`` is the requested model's.
 
-    ``thinking_blocks`` are what Anthropic wants to see again before the calls that came of them;
+    ``thinking_blocks`` must go back to Anthropic before the calls that they led to;
     ``given_blocks`` are the content blocks of a reply that aren't just its text and its calls.
     """
 

@@ -45,12 +45,12 @@ class CallLog(Protocol):
 @dataclass(slots=True)
 class Request:
     """``messages`` and ``tools`` are as the provider gets them; ``sampling`` holds what the caller set;
-    ``segment`` is where a loop records its calls; ``output`` is the form that the answer shall have;
-    ``route`` says how the provider came to be chosen, and who is asked when it fails; ``search`` is how
+    ``segment`` is where a loop records its calls; ``output`` is the format that the reply must have;
+    ``route`` says why the provider was chosen, and which providers follow when it fails; ``search`` is how
     deferred tools are found; ``experiment`` rewrites the prompt before it is sent, and ``experiment_note``
-    tells of one that did; ``betas`` are features that Anthropic wants to be asked for.
+    describes one that did; ``betas`` are the beta features to request from Anthropic.
 
-    A request that is asked more than once only ever adds to its ``messages``; other messages come in
+    A request that is sent more than once only ever adds to its ``messages``; other messages come in
     another list.
     """
 
@@ -103,9 +103,9 @@ def read_request(
     backoff_ms: int = 250,
     schema_retries: int = SCHEMA_RETRIES,
 ) -> Request:
-    """The request that the arguments of a call make; the last three are the caller's defaults.
+    """Make a request from the arguments of a call; the last three are the caller's defaults.
 
-    ``route`` is where it goes first.
+    ``route`` names the provider and the model.
     """
     if "transcript" in options:
         raise OptionError(_TRANSCRIPT_REMOVED)
@@ -136,7 +136,7 @@ def read_request(
 
 
 def not_yet(caller: str, option: str, what: str) -> str:
-    """The error text for an option that means something, but not in this release."""
+    """The error text for an option that a later release will support."""
     return f"{caller}: option `{option}` is not supported yet: {what} will come with a later release"
 
 

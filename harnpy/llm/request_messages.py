@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def request_message(message: Message) -> Message:
-    """A script's message as a request carries it; the same object where nothing is to be changed."""
+    """A script's message as a request carries it; the same object where nothing needs to change."""
     if message.get("role") == "tool_result":
         content = message.get("content")
         text = content if isinstance(content, str) else compact_json(content)
@@ -28,7 +28,7 @@ def request_message(message: Message) -> Message:
 
 
 def request_messages(given: Iterable[Any]) -> list[Message]:
-    """The messages of an option or a session; what is no dict is dropped."""
+    """The messages of an option or a session; anything but a dict is dropped."""
     return [request_message(message) for message in given if isinstance(message, dict)]
 
 
@@ -46,7 +46,7 @@ def strings_in(value: Any) -> Iterator[str]:
 
 
 def match_text(messages: list[Message]) -> str:
-    """What the patterns of mocks are matched with: all strings of all messages, one a line."""
+    """The text that the patterns of mocks are matched with: all strings of all messages, one a line."""
     return "\n".join(strings_in(messages))
 
 

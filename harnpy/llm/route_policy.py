@@ -45,7 +45,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What a policy came to; ``alternatives`` are all that it looked at."""
+    """What a policy chose; ``alternatives`` are all the models that it considered."""
 
     provider: str = ""
     model: str = ""
@@ -83,9 +83,9 @@ def choose(
     wanted: str | None,
     callable_now: Callable[[str], bool],
 ) -> Choice:
-    """The model that the policy prefers. Raises `OptionError` when nothing will do.
+    """The model that the policy prefers. Raises `OptionError` when no model is good enough.
 
-    ``wanted`` is a provider that the caller insists on. The mock one stands for all others: anything goes.
+    ``wanted`` is the only provider that the caller accepts. The mock provider stands for all others.
     """
     if policy.mode == ALWAYS:
         target = known_models.pick(policy.argument)
@@ -107,7 +107,7 @@ def choose(
 
 
 class Candidate:
-    """A model that may be chosen. ``cost`` is USD for a million tokens in and out, None when nobody knows."""
+    """A model that may be chosen. ``cost`` is USD for a million tokens in and out, None when unknown."""
 
     def __init__(
         self, target: Target, known_models: KnownModels, providers: KnownProviders, usable: bool
@@ -144,7 +144,7 @@ class Candidate:
 
 
 def _per_mtok(entry: Any) -> float | None:
-    """What the provider takes of every model, if its configuration says."""
+    """The provider's price for every model, if its configuration has one."""
     prices = [price for price in (entry.cost_per_1k_in, entry.cost_per_1k_out) if price is not None]
     return sum(prices) * 1000 if prices else None
 

@@ -1,4 +1,4 @@
-"""Which provider and which model answer a call, and who is asked when they fail. Spec: 07 §1.2, §1.14."""
+"""Which provider and which model take a call, and which take over when they fail. Spec: 07 §1.2, §1.14."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Route:
         return [stop.provider for stop in self.fallbacks]
 
     def decision(self) -> dict[str, Any] | None:
-        """What the transcript sidecar says of it; None for a call that went straight (08 §3.2)."""
+        """The row of the transcript sidecar; None for a call without a policy or fallbacks (08 §3.2)."""
         if self.policy == MANUAL and not self.fallbacks:
             return None
         return {
@@ -52,7 +52,7 @@ class Route:
 
 
 class Router:
-    """``callable_now`` tells whether a provider could be asked: its key is there, or mocks answer for it."""
+    """``callable_now(provider)``: whether it could be called: its key is there, or mocks reply for it."""
 
     def __init__(
         self,
@@ -138,7 +138,7 @@ class Router:
     # Fallbacks.
 
     def _fallbacks(self, options: Options, first: Stop) -> tuple[Stop, ...]:
-        """Nobody stands in for the mock provider."""
+        """The fallbacks of a call; the mock provider has none."""
         names = read_chain(options)
         for name in names:
             self._providers.require_known(name)

@@ -1,6 +1,6 @@
 """Replies piece by piece, and text that goes between two others. Spec: 07 §1.11.
 
-The mock provider answers both in ways of its own: its queue and its log of calls have no part in them.
+The mock provider does both in its own way, without its queue and its log of calls.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Answer with that text alone: no explanation, no code fence.
 
 
 def stream_into(send: Callable[[str], bool], models: Models, request: Request) -> None:
-    """Send the text of the reply as it comes, until ``send`` answers that no more is wanted.
+    """Send the text of the reply as it comes, until ``send`` returns False.
 
     Raises `CallError`.
     """
@@ -46,10 +46,10 @@ def stream_into(send: Callable[[str], bool], models: Models, request: Request) -
 def _stream_remote(
     send: Callable[[str], bool], models: Models, request: Request, pieces: AsyncGenerator[str]
 ) -> None:
-    """Send the pieces, and charge them to the program by an estimate: the provider tells only texts."""
+    """Send the pieces, and charge the program by an estimate: the provider sends only text."""
     begin = models.monotonic()
     receive = partial(_receive, send, models, request, pieces)
-    reply = receive() if models.recording is None else models.recording.listen(request, receive)
+    reply = receive() if models.recording is None else models.recording.record(request, receive)
     models.account.charge(reply, models.trace.new_call_id(), int((models.monotonic() - begin) * 1000))
 
 
@@ -84,7 +84,7 @@ def _text(message: dict[str, Any]) -> str:
 
 
 def infill_prompt(prefix: str, suffix: str) -> str:
-    """What a model that only chats is asked for the text between ``prefix`` and ``suffix``."""
+    """The prompt that asks a chat model for the text between ``prefix`` and ``suffix``."""
     if not suffix:
         return _INFILL.format("", prefix)
     return _INFILL.format(" and before <suffix>", prefix) + f"\n<suffix>{suffix}</suffix>"

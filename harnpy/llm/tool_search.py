@@ -1,4 +1,4 @@
-"""Tools that are held back until they are searched for: the option, and who does the searching. Spec: 07 §5.
+"""Tools that are held back until they are searched for: the option, and who searches. Spec: 07 §5.
 
 The provider searches where it can (*native*): it gets all tools and one of its own for the search. Elsewhere
 the deferred tools aren't sent, and a tool of ours stands for them (*client*).
@@ -57,7 +57,7 @@ class ToolSearch:
 
 @dataclass(frozen=True, slots=True)
 class NativeSearch:
-    """What a model's provider can do: ``kinds`` of searches, ``forced`` by an option of the provider's."""
+    """What a model's provider can do: ``kinds`` of searches, ``forced`` by one of the provider's options."""
 
     provider: str
     model: str
@@ -102,14 +102,14 @@ def read_tool_search(options: Options) -> ToolSearch | None:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Who searches for a call's deferred tools. ``native``: its provider does, if tools are sent natively."""
+    """Who searches for a call's deferred tools. ``native``: the provider, if tools are sent natively."""
 
     option: ToolSearch
     provider: NativeSearch
     native: bool
 
     def in_format(self, tool_format: str) -> Search:
-        """The same where tools go to the model in that format: in text, only we can search."""
+        """The same for tools that go to the model in that format: in text, only the client can search."""
         asked_for = tool_format == "native" or self.option.mode == "native"
         return replace(self, native=self.native and asked_for)
 
@@ -120,12 +120,12 @@ class Search:
             shown = [loaded(entry) for entry in entries if not option.defers(entry)]
             return native_tools([search_entry(option), *shown], style)
         deferred = [entry for entry in entries if option.defers(entry)]
-        told = [entry if option.defers(entry) else loaded(entry) for entry in entries]
-        return [self.provider.tool(option, deferred), *native_tools(told, style)]
+        sent = [entry if option.defers(entry) else loaded(entry) for entry in entries]
+        return [self.provider.tool(option, deferred), *native_tools(sent, style)]
 
 
 def resolve_search(option: ToolSearch, entries: Sequence[Entry], provider: NativeSearch) -> Search:
-    """Who searches. Raises `OptionError` when the provider should but can't, or no tool is in view."""
+    """Decide who searches. Raises `OptionError` when the provider should but can't, or no tool is visible."""
     if option.mode == "native" and not provider.available:
         raise OptionError(_NOT_NATIVE.format(provider.provider, provider.model))
     if entries and all(map(option.defers, entries)):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from harnpy.llm.reply import Reply
 
-#: What a summary says of the last finished loop alone; all else are sums.
+#: Keys of a summary that are about the last finished loop; the others are sums.
 _OF_LAST_LOOP = ("status", "iterations", "total_duration_ms", "tools_used")
 
 
@@ -40,7 +40,7 @@ class Trace:
         self.tool_ms = 0
         self.fallback_rejections = 0
         self.cost = 0.0
-        #: Who hears of every event, once it is counted.
+        #: Notified of every event, once it is counted.
         self.observers: list[Callable[[dict[str, Any]], None]] = []
         self._calls = 0
         self._last: dict[str, Any] = {}
@@ -63,7 +63,7 @@ class Trace:
         return f"llm_call_{self._calls}"
 
     def record_call(self, reply: Reply, call_id: str, ms: int, iteration: int | None) -> None:
-        """A model call that succeeded; ``iteration`` is the loop's."""
+        """Add a model call that succeeded; ``iteration`` is the loop's."""
         self.input_tokens += reply.input_tokens
         self.output_tokens += reply.output_tokens
         self.llm_ms += ms
@@ -87,7 +87,7 @@ class Trace:
         tools_used: Sequence[str] = (),
         successful: Sequence[str] = (),
     ) -> None:
-        """A loop that came to its end."""
+        """Add a loop that has ended."""
         ended = {"status": status, "iterations": iterations, "total_duration_ms": ms}
         self._last = {**ended, "tools_used": list(tools_used)}
         self.record("loop_complete", **self._last, successful_tools=list(successful))

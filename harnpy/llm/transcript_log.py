@@ -1,7 +1,7 @@
 """The `llm_transcript.jsonl` sidecar: what went to models and came back, row by row. Spec: 08 §3.1–3.2.
 
-Written when `HARN_LLM_TRANSCRIPT_DIR` names a directory; a row that can't be written is let go. Each loop
-writes a segment of its own, so that its rows tell its conversation without any others.
+Written when `HARN_LLM_TRANSCRIPT_DIR` names a directory; a row that can't be written is dropped. Each loop
+writes its own segment, so that its rows hold its conversation and no other.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ class Segment:
         self.iteration: int | None = None
 
     def message(self, message: Message) -> None:
-        """A message enters the conversation; before the first turn `iteration` is None."""
+        """Write a message that enters the conversation; before the first turn `iteration` is None."""
         fields = {key: message.get(key) for key in _MESSAGE_KEYS}
         if message.get("tool_use_id") is not None:
             fields["tool_use_id"] = message["tool_use_id"]
         self._row("message", iteration=self.iteration, **fields)
 
     def request(self, request: Request, call_id: str) -> None:
-        """A request is about to be sent, with a system prompt and tools that may be new."""
+        """Write a request that is about to be sent, and its system prompt and tools where they are new."""
         self._call_id, self._experiment = call_id, request.experiment_note
         system, tools = request.system or "", compact_json(request.tools or [])
         if system != self._system:
@@ -106,7 +106,7 @@ class Segment:
         )
 
     def interpreted(self, prose: str, tool_calls: list[Any], errors: list[str]) -> None:
-        """What the loop made of the last response."""
+        """Write how the loop read the last response."""
         self._row(
             "interpreted_response",
             iteration=self.iteration,

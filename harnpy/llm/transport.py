@@ -1,4 +1,4 @@
-"""How a call travels: in pieces or whole, and for how long at most. Spec: 07 §1.2, §1.14."""
+"""How a reply is received: in pieces or whole, and within which time. Spec: 07 §1.2, §1.14."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NO = ("0", "false")
 
 @dataclass(frozen=True, slots=True)
 class Transport:
-    """``timeout``: seconds for the whole call; ``idle_timeout``: seconds that nothing may be heard."""
+    """``timeout``: seconds for the whole call; ``idle_timeout``: seconds of silence."""
 
     stream: bool = True
     timeout: float | None = None
@@ -33,7 +33,7 @@ def read_transport(options: Options, env: Callable[[str], str | None]) -> Transp
 
 
 def _seconds(given: int | str | None) -> float | None:
-    """A positive number of seconds; what is none limits nothing."""
+    """A positive number of seconds; None, which is no limit, for anything else."""
     try:
         seconds = float(given or 0)
     except ValueError:

@@ -1,6 +1,6 @@
 """What a user sees of a reply: its text without protocol, thoughts and plans. Spec: 07 §1.4.
 
-Takes a time in proportion to the text, whatever is in it.
+Takes time in proportion to the text, whatever is in it.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def visible_text(text: str) -> str:
 def _blocks(
     text: str, opening: re.Pattern[str], closing: Callable[[re.Match[str]], re.Pattern[str]]
 ) -> Iterator[tuple[int, str, int]]:
-    """Where each block begins, its body, and where it ends. What is closed nowhere is searched for once."""
+    """Where each block begins, its body, and where it ends. A missing closing tag is searched for once."""
     missing = set()
     at = 0
     while begin := opening.search(text, at):
@@ -75,7 +75,7 @@ def _blocks(
 def _replaced(
     text: str, blocks: Iterator[tuple[int, str, int]], replace: Callable[[str], str] = lambda body: ""
 ) -> str:
-    """``text`` with something of its body, or nothing, for each block."""
+    """``text`` with each block replaced by a part of its body, or by nothing."""
     pieces, at = [], 0
     for start, body, end in blocks:
         pieces += [text[at:start], replace(body)]

@@ -28,7 +28,7 @@ _DATES_BEGIN = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """What a model can do; nothing, unless it is said."""
+    """What a model can do; nothing, unless a row says so."""
 
     native_tools: bool = False
     defer_loading: bool = False
@@ -47,7 +47,7 @@ class Capabilities:
     structured_output: bool = False
 
     def as_dict(self, provider: str, model: str) -> dict[str, Any]:
-        """What `provider_capabilities` answers."""
+        """What `provider_capabilities` returns."""
         shown = {key: value for key, value in asdict(self).items() if key not in _NEVER_SHOWN}
         lists = {key: list(value) for key, value in shown.items() if isinstance(value, tuple)}
         return {
@@ -93,7 +93,7 @@ class Matrix:
         self._known: dict[tuple[str, str], Capabilities] = {}
 
     def install(self, source: str) -> None:
-        """Let the rows of a TOML text replace all earlier overrides. Raises `MisuseError`."""
+        """Replace all earlier overrides with the rows of a TOML text. Raises `MisuseError`."""
         caller = "provider_capabilities_install"
         self._known.clear()
         try:
@@ -126,7 +126,7 @@ class Matrix:
         return NOTHING
 
     def _lookups(self, provider: str) -> tuple[str, ...]:
-        """Whose rows tell of the provider's models."""
+        """The providers whose rows apply to this provider's models."""
         if provider == MOCK:
             return _MOCKED
         families = {**self._built_in.families, **(self._overrides.families if self._overrides else {})}
@@ -151,7 +151,7 @@ def read_rules(given: dict[str, Any], where: str) -> Rules:
 
 def _read_rule(table: dict[str, Any], where: str, key: str) -> Rule:
     table = dict(table)
-    if "vision" in table:  # as the option of a call is called
+    if "vision" in table:  # the name of the option of a call
         table["vision_supported"] = table.pop("vision")
     if isinstance(table.get("model_match"), str):
         table["model_match"] = table["model_match"].lower()
@@ -159,7 +159,7 @@ def _read_rule(table: dict[str, Any], where: str, key: str) -> Rule:
 
 
 def model_version(model: str) -> Version | None:
-    """The version that a lower-cased model id tells."""
+    """The version in a lower-cased model id."""
     text = _after_name(model)
     if text is None:
         return None
@@ -176,7 +176,7 @@ def model_version(model: str) -> Version | None:
 
 
 def _after_name(model: str) -> str | None:
-    """The part of an id that begins with the version, if it has one."""
+    """The part of an id from its version on, if it has one."""
     if model.startswith("claude-") or "/claude-" in model:
         return next((model.partition(name)[2] for name in _AFTER_CLAUDE if name in model), None)
     _, found, rest = model.rpartition("/")[2].partition("gpt-")

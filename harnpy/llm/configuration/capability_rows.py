@@ -64,7 +64,7 @@ _SEES = Rule(model_match="*", vision_supported=True, structured_output=True)
 _CLOUD = Rule(model_match="*", native_tools=True)
 
 _HOSTED = _named(_THINKS, "*qwen*", "*deepseek*")
-#: Servers of any model that can be asked for JSON; nothing else is known of what they run.
+#: Servers that can return JSON for any model; nothing else is known of their models.
 _ANY_MODEL = (Rule(model_match="*", structured_output=True),)
 
 BUILT_IN = Rules(

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 class Configured:
-    """``read`` answers a file's text, ``directory`` where the program is; without ``read`` none is read.
+    """``read`` returns a file's text, ``directory`` the program's place; without ``read`` no file is read.
 
-    Each property raises `OptionError` when a file makes no sense.
+    Each property raises `OptionError` for a file that is wrong.
     """
 
     def __init__(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-#: Beginnings of model names, the more special ones first.
+#: Prefixes of model names, the more specific ones first.
 _WINDOWS = (
     ("claude-", 200_000),
     ("gpt-4o", 128_000),

@@ -1,4 +1,4 @@
-"""Options that a model must be able to follow. Spec: 07 §1.15."""
+"""Options that only some models support. Spec: 07 §1.15."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _IMAGES = ("image", "image_url", "input_image")
 
 
 def check_gates(options: Options, request: Request, can: Capabilities) -> None:
-    """Raise `OptionError` for the first option that asks for more than the model can do."""
+    """Raise `OptionError` for the first option that the model does not support."""
     for option, supported in _gates(options, request, can):
         if not supported:
             raise OptionError(
@@ -29,7 +29,7 @@ def check_gates(options: Options, request: Request, can: Capabilities) -> None:
 
 
 def _gates(options: Options, request: Request, can: Capabilities) -> Iterator[tuple[str, bool]]:
-    """Each option that was asked for, and whether the model can follow it."""
+    """Each option that was given, and whether the model supports it."""
     mode = request.thinking["mode"]
     if mode != "disabled":
         option = "thinking" if options.value("reasoning_effort") is None else "reasoning_effort"

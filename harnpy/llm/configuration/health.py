@@ -35,7 +35,7 @@ async def healthcheck(providers: KnownProviders, provider: str, options: Options
 
 
 def _wrong(providers: KnownProviders, provider: str, options: Options) -> Report | None:
-    """What can be said without a network; None when nothing is wrong so far."""
+    """The report on what is wrong with the configuration; None when nothing is."""
     if provider not in providers.names():
         message = unknown_provider(provider, providers.names())
         return _report(provider, False, "unknown_provider", message)
@@ -54,7 +54,7 @@ def _wrong(providers: KnownProviders, provider: str, options: Options) -> Report
 
 
 async def _probe(config: ProviderConfig, method: str, path: str, timeout: float, body: Any = None) -> Report:
-    """What the provider answers to a small request. The key is sent, and never shown."""
+    """Report on the provider's response to a small request. The key is sent, and never shown."""
     import httpx
 
     url = config.base_url + path
@@ -79,7 +79,7 @@ async def _probe(config: ProviderConfig, method: str, path: str, timeout: float,
 
 
 def _report(provider: str, valid: bool, status: str, message: str, **metadata: Any) -> Report:
-    """``metadata.reason`` says in a word why it isn't valid."""
+    """``metadata.reason`` is one word for why the provider isn't valid."""
     return {
         "provider": provider,
         "valid": valid,

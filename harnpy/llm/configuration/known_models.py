@@ -1,4 +1,4 @@
-"""Names to models: aliases, whose a model is, its tier, its price. Spec: 07 §1.14."""
+"""What is known of models: their aliases, providers, tiers and prices. Spec: 07 §1.14."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FAMILIES = (
 
 
 class Target(NamedTuple):
-    """A model and who runs it; ``alias`` is the name it was asked for by."""
+    """A model and its provider; ``alias`` is the name by which it was asked for."""
 
     id: str
     provider: str
@@ -40,7 +40,7 @@ class Target(NamedTuple):
 
 
 class KnownModels:
-    """What is known of models. ``default_provider`` is whose a model is that nothing else tells."""
+    """What is known of models. A model that nothing else assigns belongs to ``default_provider``."""
 
     def __init__(self, settings: Settings, default_provider: str) -> None:
         self._settings = settings
@@ -68,7 +68,7 @@ class KnownModels:
         return found._replace(provider=provider) if provider else found
 
     def infer_provider(self, model: str) -> str:
-        """Whose model that is, by its id alone."""
+        """The provider of a model, by the model's id alone."""
         for prefix, provider in _PREFIXES.items():
             if model.startswith(prefix):
                 return provider
@@ -92,7 +92,7 @@ class KnownModels:
         return next((rule.tier for rule in self._settings.tiers if rule.matches(model)), "mid")
 
     def tool_format(self, model: str, provider: str) -> str:
-        """How tools are offered to the model when nobody says: ``text`` or ``native``."""
+        """How tools are offered to the model by default: ``text`` or ``native``."""
         for alias in self._settings.aliases.values():
             if alias.tool_format and (alias.id, alias.provider) == (model, provider):
                 return alias.tool_format
@@ -104,7 +104,7 @@ class KnownModels:
         return price_of(model) if entry is None or entry.pricing is None else entry.pricing
 
     def sampling(self, model: str) -> dict[str, float]:
-        """What a call of the model samples with unless it says otherwise."""
+        """The sampling options of a call of the model that sets none."""
         for glob, defaults in self._settings.model_defaults.items():
             if glob_matches(glob, model):
                 return _present(asdict(defaults))
@@ -152,7 +152,7 @@ class KnownModels:
 
 
 def without_prefix(model: str) -> str:
-    """A model id without the prefix that only says whose it is."""
+    """A model id without the prefix that only names the provider."""
     return next((model.removeprefix(prefix) for prefix in _PREFIXES if model.startswith(prefix)), model)
 
 

@@ -1,4 +1,4 @@
-"""Which providers there are, how each is reached, and whose key is there. Spec: 07 §1.14.
+"""Which providers there are, how each is reached, and which have a key. Spec: 07 §1.14.
 
 A key is in the environment or in the providers file, goes into a `ProviderConfig`, and nowhere else: no
 description, error or repr shows it.
@@ -80,7 +80,7 @@ class KnownProviders:
         self._registered.add(name)
 
     def find(self, name: str) -> ProviderEntry | None:
-        """What is configured for a provider; a registered one may have nothing."""
+        """The configuration of a provider; a registered one may have none."""
         return self._entries.get(name)
 
     def rpm(self, name: str) -> int | None:
@@ -91,7 +91,7 @@ class KnownProviders:
     # Keys.
 
     def available(self, name: str) -> bool:
-        """Whether a call could be authorised: its key is there, or it needs none."""
+        """Whether a call could be authorised: the provider's key is there, or it needs none."""
         entry = self.find(name)
         if entry is None:
             return name == MOCK
@@ -120,7 +120,7 @@ class KnownProviders:
     # How they are reached.
 
     def configuration(self, name: str, api_key: str | None = None) -> ProviderConfig:
-        """What a call of the provider needs; ``api_key`` goes before the configured one."""
+        """What a call of the provider needs; ``api_key`` takes precedence over the configured one."""
         entry = self._known(name)
         return ProviderConfig(
             name=name,

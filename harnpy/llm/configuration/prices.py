@@ -19,7 +19,7 @@ class Price:
         return (input_tokens * self.input_per_mtok + output_tokens * self.output_per_mtok) / 1_000_000
 
     def cache_savings(self, read: int, written: int) -> float:
-        """What the cache saved; negative where writing it cost more than it gave."""
+        """What the cache saved; negative where writing it cost more than it saved."""
         base = self.input_per_mtok
         read_price = base if self.cache_read_per_mtok is None else self.cache_read_per_mtok
         write_price = base if self.cache_write_per_mtok is None else self.cache_write_per_mtok

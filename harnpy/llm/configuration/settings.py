@@ -1,4 +1,4 @@
-"""The configuration of providers and models: its shape, and how one file lies over another. Spec: 07 §1.14.
+"""The configuration of providers and models: its format, and how one file overrides another. Spec: 07 §1.14.
 
 The dataclasses are the format: what `defaults` writes in Python, a providers file and the `[llm]` table of
 harn.toml write in TOML under the same names.
@@ -31,12 +31,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ProviderEntry:
-    """How a provider is reached, and what else is known of it.
+    """How to reach a provider, and what else is known of it.
 
     ``auth_style``: ``bearer``, ``header`` (the one that ``auth_header`` names), ``none``, or a cloud's own.
     ``auth_envs``: variables that may hold its key. ``protocol``: what it speaks, ``openai``, ``anthropic`` or
-    a name that says it speaks neither. The model of a call that names none is in the first of
-    ``default_model_envs`` that is set, else ``default_model``.
+    another name for neither. A call that names no model uses the first of ``default_model_envs`` that is
+    set, else ``default_model``.
     """
 
     base_url: str
@@ -84,7 +84,7 @@ class Model:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelPattern:
-    """Which model ids are meant: one of the three ways."""
+    """A pattern of model ids, in one of three forms."""
 
     exact: str | None = None
     glob: str | None = None
@@ -117,7 +117,7 @@ class TierRule(ModelPattern):
 
 @dataclass(frozen=True, slots=True)
 class SamplingDefaults:
-    """What a call that doesn't say otherwise samples with."""
+    """The sampling options of a call that sets none."""
 
     temperature: float | None = None
     top_p: float | None = None
@@ -139,9 +139,9 @@ class Settings:
     model_defaults: dict[str, SamplingDefaults] = field(default_factory=dict)
 
     def overlaid(self, given: dict[str, Any], where: str) -> Settings:
-        """These settings with those of a file over them. Raises `OptionError` for what makes no sense.
+        """These settings, overridden by those of a file. Raises `OptionError` for settings that are wrong.
 
-        Entries are joined key by key, rules are put before the rules that were there. ``where`` is the file.
+        Entries are merged key by key, rules are put before the existing rules. ``where`` is the file.
         """
         _refuse_unknown(Settings, given, where, "")
         changed: dict[str, Any] = {}
@@ -187,7 +187,7 @@ def convert(value: Any, kind: type[T], where: str, key: str) -> T:
 
 
 def read_entry(kind: type[T], given: Any, where: str, key: str) -> T:
-    """A table of TOML as the dataclass ``kind``; unlike `convert` it refuses keys that mean nothing."""
+    """A table of TOML as the dataclass ``kind``; unlike `convert` it rejects unknown keys."""
     if isinstance(given, dict):
         _refuse_unknown(kind, given, where, key + ".")
     return convert(given, kind, where, key)

@@ -1,4 +1,4 @@
-"""Who answers calls: one provider a module, behind one method. `mock` is the model citizen.
+"""The providers of replies, one a module, behind one method. `mock` is the simplest.
 
 `openai_compatible` and `anthropic` speak to real services through their official SDKs, which are extras of
 the package and imported on the first call. Spec: 07 §1.2, §1.7, §1.14.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 class Provider(Protocol):
     def complete(self, request: Request) -> Reply | Awaitable[Reply]:
-        """Answer a request. Raises `CallError`, at once or when awaited."""
+        """Return the reply to a request. Raises `CallError`, at once or when awaited."""
 
 
 class StreamingProvider(Protocol):

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from harnpy.llm.request import Request
     from harnpy.llm.structured.output_format import Output
 
-#: The protocol as written here, whatever the SDK prefers.
+#: The version of the protocol that this module speaks, whatever the SDK prefers.
 _VERSION = "2023-06-01"
 
-#: The least and the usual number of tokens to think with.
+#: The least and the default number of tokens for thinking.
 _LEAST_THINKING, _USUAL_THINKING = 1024, 8192
 
 #: From this version on models decide for themselves how long they think.
@@ -185,7 +185,7 @@ def _conversation(request: Request) -> tuple[str, list[dict[str, Any]]]:
         if messages and messages[-1]["role"] == role:
             blocks = messages.pop()["content"] + blocks
         if blocks:
-            # Results answer the turn before, so they come before anything else.
+            # Results belong to the turn before, so they come first.
             blocks.sort(key=lambda block: block.get("type") != "tool_result")
             messages.append({"role": role, "content": blocks})
     if request.prefill and request.prefill.strip():
@@ -196,7 +196,7 @@ def _conversation(request: Request) -> tuple[str, list[dict[str, Any]]]:
 
 
 def _form(output: Output) -> str:
-    """Structured output in words: not every model has an option for it."""
+    """A request for structured output in words: not every model has an option for it."""
     if output.kind == JSON_OBJECT:
         return _JSON_ONLY
     if output.kind != JSON_SCHEMA or output.schema is None:
@@ -225,12 +225,12 @@ def _native(block: Block) -> Block:
 
 
 def _blank(block: Block) -> bool:
-    """The service refuses empty text."""
+    """Whether a block is empty text, which the service rejects."""
     return block.get("type") == "text" and not block["text"].strip()
 
 
 def _thought_is_lost(messages: list[dict[str, Any]]) -> bool:
-    """Whether there are results of calls whose thinking is gone: the service refuses to think on then."""
+    """Whether the thinking behind a call with results is missing: the service then refuses to think."""
     if len(messages) < 2 or messages[-1]["content"][0].get("type") != "tool_result":
         return False
     return messages[-2]["content"][0].get("type") not in ("thinking", "redacted_thinking")
@@ -256,7 +256,7 @@ def _thinking(request: Request, messages: list[dict[str, Any]]) -> dict[str, Any
 
 
 def _mark_for_cache(body: dict[str, Any]) -> None:
-    """Cache the prompt up to the end of the tools, of the system prompt, and of what is said so far."""
+    """Mark the prompt for the cache after the tools, the system prompt, and the last message."""
     for part in ("tools", "system"):
         if body.get(part):
             body[part][-1] = {**body[part][-1], **_MARK}

@@ -1,4 +1,4 @@
-"""The open connections of one program, and how its calls are waited for."""
+"""The open connections of one program, and how it waits for its calls."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class Connections:
-    """One provider a name, made anew when its configuration has changed.
+    """One provider for each name, made anew when its configuration has changed.
 
-    Whoever hands in ``wait(awaitable)`` sees to it that `aclose` is awaited in the end. Without, the calls
-    are waited for in a loop of our own, which `close` ends.
+    A caller that gives ``wait(awaitable)`` must await `aclose` in the end. Without ``wait``, calls are
+    awaited in a loop of our own, which `close` ends.
     """
 
     def __init__(self, wait: Callable[[Awaitable[Any]], Any] | None = None) -> None:
@@ -29,7 +29,7 @@ class Connections:
         self._runner: asyncio.Runner | None = None
 
     def provider(self, config: ProviderConfig) -> RemoteProvider:
-        """Raises `OptionError` when nothing here speaks its protocol."""
+        """The provider of that configuration. Raises `OptionError` when its protocol is not supported."""
         found = self._open.get(config.name)
         if found is None or found.config != config:
             if found is not None:
@@ -38,7 +38,7 @@ class Connections:
         return found
 
     def reply(self, answer: Reply | Awaitable[Reply]) -> Reply:
-        """What a provider answered, waited for where need be. Raises `CallError`."""
+        """A provider's reply, awaited if need be. Raises `CallError`."""
         if isinstance(answer, Reply):
             return answer
         reply: Reply = self.wait(answer)
@@ -51,7 +51,7 @@ class Connections:
         self._left.clear()
 
     def close(self) -> None:
-        """The same from outside, where no ``wait`` was handed in."""
+        """Close everything, where no ``wait`` was given."""
         if self._runner is not None:
             self._runner.run(self.aclose())
             self._runner.close()

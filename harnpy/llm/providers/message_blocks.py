@@ -1,8 +1,8 @@
-"""Messages in one shape, whichever shape they came in: turns of content blocks.
+"""Messages of any provider in one format: turns of content blocks.
 
-A conversation may hold messages of several providers: it was resumed elsewhere, or a fallback answers.
+A conversation may hold messages of several providers: it was resumed elsewhere, or a fallback took over.
 The blocks are ``text``, ``image``, ``tool_use {id, name, input}``, ``tool_result {tool_use_id, content}`` and
-what a provider calls its own, passed on as it is. Pure. Spec: 07 §3, §6.7.
+a provider's own kinds, which are passed on unchanged. Pure. Spec: 07 §3, §6.7.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Turn(NamedTuple):
 
 
 def turns(messages: Iterable[dict[str, Any]]) -> Iterator[Turn]:
-    """Raises `OptionError` for an image that is none."""
+    """The turns of a conversation. Raises `OptionError` for an image without a source."""
     waiting = _Waiting()
     for message in messages:
         role = str(message.get("role") or "user")
@@ -52,7 +52,7 @@ def turns(messages: Iterable[dict[str, Any]]) -> Iterator[Turn]:
 
 
 class _Waiting:
-    """Ids for the calls that came without one; their results name the tool only, oldest first."""
+    """Ids for calls without one; their results name only the tool, oldest call first."""
 
     def __init__(self) -> None:
         self._ids: dict[str, list[str]] = {}
@@ -114,7 +114,7 @@ def _plain_result(block: Block) -> Block:
 
 
 def _arguments(given: Any) -> dict[str, Any]:
-    """What a call was made with; what isn't an object becomes none."""
+    """The arguments of a call; empty unless they are an object."""
     if isinstance(given, str):
         try:
             given = json.loads(given)
@@ -132,7 +132,7 @@ def joined_text(blocks: Iterable[Block]) -> str:
 
 
 def read_arguments(name: str, text: str) -> dict[str, Any]:
-    """The arguments of a call that a model wrote; what can't be read says so to the model (07 §6.7)."""
+    """The arguments of a call that a model wrote; unreadable ones become an error for the model (07 §6.7)."""
     if not text.strip():
         return {}
     try:

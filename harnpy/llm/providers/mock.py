@@ -1,7 +1,7 @@
-"""The provider that answers without a model: from a queue, by pattern, or with an echo. Spec: 07 §2.
+"""The provider that needs no model: its replies come from a queue, by pattern, or are an echo. Spec: 07 §2.
 
-A call is its when it is asked for, when the queue isn't empty, or when fixtures are replayed. Every call it
-takes is logged first, also one that then fails.
+It takes a call that asks for it, and every call while its queue isn't empty or fixtures are replayed. Every
+call is logged first, even one that then fails.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PLACEHOLDERS: dict[str, Any] = {"integer": 0, "number": 0.0, "boolean": False, 
 
 
 class Mock:
-    """One queued answer."""
+    """One queued reply."""
 
     provider = NAME
     blocks: list[dict[str, Any]] | None = None
@@ -61,18 +61,18 @@ class Mock:
 
 
 class _Scope:
-    """The queue, the call log and the cache memory: what a pushed scope sets aside."""
+    """The queue, the call log and the cache memory: what pushing a scope saves."""
 
     def __init__(self) -> None:
         self.queue: list[Mock] = []
-        # Each with the number of its messages: a request's list only grows, so nothing need be copied.
+        # Each with the number of its messages: a request's list only grows, so no copy is needed.
         self.calls: list[tuple[dict[str, Any], int]] = []
         self.cached: set[str] = set()
         self.meter = _Meter()
 
 
 class _Meter:
-    """The length of match texts. A conversation is read once: a request's list only ever grows."""
+    """The length of match texts. Each message is read once: a request's list only ever grows."""
 
     def __init__(self) -> None:
         self._messages: list[dict[str, Any]] = []
@@ -90,7 +90,7 @@ class _Meter:
 
 
 class MockProvider:
-    """``show`` is the display of any value."""
+    """``show`` displays any value."""
 
     def __init__(self, show: Callable[[Any], str] = str) -> None:
         self._show = show
@@ -99,14 +99,14 @@ class MockProvider:
         self._fixtures: list[Mock] | None = None
 
     def replay(self, fixtures: Iterable[Mock]) -> None:
-        """Answer every call from ``fixtures``, or else from the queue; a call that neither has an answer for
-        is a mistake."""
+        """Reply to every call from ``fixtures``, or else from the queue; a call for which neither has a reply
+        is an error."""
         self._fixtures = list(fixtures)
 
-    # What programs do with it.
+    # For programs.
 
     def add(self, given: Any) -> None:
-        """Queue an answer. Raises `MisuseError` for one that makes no sense."""
+        """Queue a reply. Raises `MisuseError` for a wrong one."""
         if not isinstance(given, dict):
             raise MisuseError("llm_mock: expected a dict argument")
         self._scope.queue.append(Mock(given, self._show))
@@ -130,11 +130,11 @@ class MockProvider:
             raise OptionError("llm_mock_pop_scope: no scope to pop")
         self._scope = self._saved.pop()
 
-    # What the caller does with it.
+    # For the caller.
 
     @property
     def queued(self) -> bool:
-        """Whether answers wait in the queue or in fixtures: they are then the answers to every call."""
+        """Whether there are replies in the queue or in fixtures, which then serve every call."""
         return bool(self._scope.queue) or self._fixtures is not None
 
     def intercepts(self, provider: str) -> bool:
@@ -155,7 +155,7 @@ class MockProvider:
         return reply
 
     def _next(self, request: Request) -> Mock | None:
-        """The answer prepared for the request. Raises `MisuseError` when none of the fixtures was."""
+        """The reply prepared for the request. Raises `MisuseError` when no fixture matches."""
         if self._fixtures is None:
             return _chosen(self._scope.queue, request)
         mock = _chosen(self._fixtures, request) or _chosen(self._scope.queue, request)
@@ -202,7 +202,7 @@ class MockProvider:
         )
 
     def _remember(self, request: Request, reply: Reply) -> None:
-        """As a prompt cache would: the first such call writes it, later ones read it."""
+        """Act as a prompt cache: the first such call writes it, later ones read it."""
         key = compact_json([request.model, request.system, request.messages])
         if key in self._scope.cached:
             reply.cache_read_tokens = reply.input_tokens
@@ -212,7 +212,7 @@ class MockProvider:
 
 
 def _chosen(mocks: list[Mock], request: Request) -> Mock | None:
-    """The oldest mock without a pattern, else the first whose pattern matches; gone if used up."""
+    """Take the oldest mock without a pattern, else the first whose pattern matches."""
     for i, mock in enumerate(mocks):
         if mock.pattern is None:
             return mocks.pop(i)
@@ -225,7 +225,7 @@ def _chosen(mocks: list[Mock], request: Request) -> Mock | None:
 
 
 def _read_error(given: Any, show: Callable[[Any], str]) -> tuple[str, str]:
-    """(category, message) of an answer that fails."""
+    """(category, message) of a reply that is an error."""
     if not isinstance(given, dict):
         raise MisuseError("llm_mock: error must be a dict {category, message, retry_after_ms?}")
     if given.get("category") is None:
@@ -248,7 +248,7 @@ def mock_id(number: int) -> str:
 
 
 def _tool_calls(given: Any) -> list[dict[str, Any]]:
-    """The calls of an answer. Ids are ours, whatever the caller gave."""
+    """The calls of a reply, with ids of our own."""
     calls = [call for call in given if isinstance(call, dict)] if isinstance(given, list) else []
     return [
         {

@@ -1,4 +1,4 @@
-"""Chat completions: OpenAI and all who speak its protocol (vLLM, llama.cpp, Ollama's ``/v1``, OpenRouter, …).
+"""Chat completions: OpenAI and servers with its protocol (vLLM, llama.cpp, Ollama's ``/v1``, OpenRouter, …).
 
 Spec: 07 §1.2, §1.10, §4.5, §6.7.
 """
@@ -32,7 +32,7 @@ class OpenAIProvider(Remote):
     sdk = openai
 
     def new_client(self) -> openai.AsyncOpenAI:
-        # The key is in the headers. Where there is none, one of the environment must not slip in.
+        # The key is in the headers. Without one, the SDK must not take a key from the environment.
         return openai.AsyncOpenAI(
             api_key="none",
             base_url=self.config.base_url,
@@ -84,7 +84,7 @@ def _response_format(output: Output) -> dict[str, Any]:
 
 
 def _is_strict(schema: Any) -> bool:
-    """Whether services accept a schema as strict: every object lists all it may have, and requires it."""
+    """Whether services accept a schema as strict: every object lists and requires all its properties."""
     if isinstance(schema, list):
         return all(map(_is_strict, schema))
     if not isinstance(schema, dict):
@@ -111,7 +111,7 @@ class _Completion(Answer):
 
     def take(self, body: Any) -> None:
         self._read(expect_dict(body), "message")
-        # Only a stream can be cut off; some servers name no reason in a whole answer.
+        # Only a stream can be cut off; some servers give no reason in a whole reply.
         self.stop_reason = self.stop_reason or "stop"
 
     def calls(self) -> list[dict[str, Any]]:
@@ -151,7 +151,7 @@ class _Completion(Answer):
         return text
 
     def _call(self, call: dict[str, Any], position: int) -> None:
-        """A call or a fragment of one; some servers number no fragments and send calls whole."""
+        """Take in a call or a fragment of one; some servers send whole calls without a number."""
         index = call.get("index")
         if type(index) is not int:
             index = len(self._calls) if call.get("id") else max(position, len(self._calls) - 1)
@@ -183,7 +183,7 @@ def _messages(request: Request) -> Iterator[dict[str, Any]]:
 
 
 def _rendered(turn: Turn) -> Iterator[dict[str, Any]]:
-    """A turn as messages: every tool result is one of its own."""
+    """A turn as messages: every tool result is a separate message."""
     for result in turn.of("tool_result"):
         yield {"role": "tool", "tool_call_id": result["tool_use_id"], "content": result["content"]}
     calls = turn.of("tool_use")
@@ -207,7 +207,7 @@ def _rendered(turn: Turn) -> Iterator[dict[str, Any]]:
 
 
 def _content(blocks: list[Block]) -> str | list[Block]:
-    """A string where text is all there is: not every server takes lists."""
+    """A string where there is only text: not every server accepts lists."""
     if all(block.get("type") == "text" for block in blocks):
         return joined_text(blocks)
     return list(_parts(blocks))

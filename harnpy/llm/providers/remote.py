@@ -1,8 +1,8 @@
-"""A provider behind an official SDK: its client, how a call is sent, how its answer comes in.
+"""A provider behind an official SDK: its client, how a call is sent, how its reply is received.
 
-OpenAI's and Anthropic's SDKs are generated alike: one ``post`` does for both. It is asked for plain JSON, not
-for models: an answer of a thousand chunks would be ten thousand objects. The SDKs' own retries are off,
-since `llm_retries` decides. Spec: 07 §1.2, §1.8.
+OpenAI's and Anthropic's SDKs are generated alike: one ``post`` serves both. It returns plain JSON rather than
+the SDK's models: a reply of a thousand chunks would be ten thousand objects. The SDKs' own retries are off,
+because `llm_retries` decides. Spec: 07 §1.2, §1.8.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, default=te
 
 
 class Answer(ABC):
-    """What came in so far of one answer."""
+    """What has been received so far of one reply."""
 
     def __init__(self) -> None:
         self.text: list[str] = []
@@ -51,18 +51,18 @@ class Answer(ABC):
 
     @abstractmethod
     def add(self, chunk: Any) -> str:
-        """Take in a chunk of a stream; the text in it."""
+        """Take in a chunk of a stream; return the text in it."""
 
     @abstractmethod
     def take(self, body: Any) -> None:
-        """Take in a whole answer."""
+        """Take in a whole reply."""
 
     @abstractmethod
     def calls(self) -> list[dict[str, Any]]:
         """The tool calls, as a `Reply` has them."""
 
     def thoughts(self) -> list[dict[str, Any]]:
-        """The blocks of thinking, as the service wants them back."""
+        """The blocks of thinking, in the form in which the service expects them back."""
         return []
 
 
@@ -84,20 +84,20 @@ class Remote(ABC):
 
     @abstractmethod
     def body(self, request: Request) -> dict[str, Any]:
-        """The request as the service wants it. Raises `OptionError`."""
+        """The request in the service's format. Raises `OptionError`."""
 
     def headers(self, request: Request) -> dict[str, Any]:
-        """What the headers say of this request."""
+        """The further headers of this request."""
         return {}
 
     @abstractmethod
     def new_answer(self) -> Answer: ...
 
-    #: Stop reasons after which there may be nothing to say.
+    #: Stop reasons with which a reply may be empty.
     may_be_empty: tuple[str, ...] = ()
 
     async def complete(self, request: Request) -> Reply:
-        """Raises `CallError`, which holds no trace of the SDK's error: that one may hold the key."""
+        """The reply to a request. Raises `CallError` without the SDK's error, which may hold the key."""
         body = self.body(request)
         try:
             async with asyncio.timeout(request.transport.timeout):
@@ -108,7 +108,7 @@ class Remote(ABC):
         raise failure
 
     async def stream(self, request: Request) -> AsyncIterator[str]:
-        """The answer's text as it comes. ``request.transport.timeout`` ends it between two pieces."""
+        """The reply's text as it comes. ``request.transport.timeout`` ends it between two pieces."""
         body = self.body(request)
         now = asyncio.get_running_loop().time
         until = None if request.transport.timeout is None else now() + request.transport.timeout
@@ -126,7 +126,7 @@ class Remote(ABC):
         raise failure
 
     def _failure(self, error: Exception, request: Request) -> CallError:
-        """What to raise for an error of a call; one that is none of the service's is raised again."""
+        """What to raise for an error of a call; one that is not the service's is raised again."""
         if isinstance(error, TimeoutError):
             return timed_out(self.config, request.transport.timeout or self._silence(request))
         failure = call_error(error, self.config)
@@ -165,7 +165,7 @@ class Remote(ABC):
         return await self._client.post(
             self.config.chat_endpoint,
             cast_to=object,
-            # A lone surrogate of a script's string has no UTF-8.
+            # A lone surrogate in a script's string has no UTF-8 encoding.
             content=_encode({**body, "stream": stream}).encode("utf-8", "replace"),
             options={
                 "timeout": sdk.Timeout(silence, connect=min(silence, _CONNECT)),
@@ -176,7 +176,7 @@ class Remote(ABC):
         )
 
     def _silence(self, request: Request) -> float:
-        """Seconds that the service may say nothing."""
+        """Seconds for which the service may be silent."""
         return request.transport.idle_timeout or request.transport.timeout or self.config.timeout
 
     def _reply(self, answer: Answer, request: Request) -> Reply:
@@ -217,6 +217,6 @@ def expect_list(value: Any) -> list[Any]:
 
 
 def count(usage: Any, key: str) -> int:
-    """A number of tokens, 0 where there is none."""
+    """A number of tokens, 0 if it is missing."""
     value = usage.get(key) if isinstance(usage, dict) else None
     return value if type(value) is int else 0

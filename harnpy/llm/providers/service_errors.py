@@ -1,7 +1,7 @@
-"""What went wrong at a provider, as a `CallError` in words that hold no secrets. Pure. Spec: 07 §1.7.
+"""Errors of providers as `CallError`s, without secrets. Pure. Spec: 07 §1.7.
 
-The official SDKs are built alike, so one reading does for both: an error has ``status_code``, ``body`` and
-``response`` when the service answered, and a cause when it did not.
+The official SDKs are built alike, so one reader serves both: an error has ``status_code``, ``body`` and
+``response`` when the service responded, and a cause when it did not.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from harnpy.llm.configuration.known_providers import ProviderConfig
 
 _DETAIL_CHARS = 600
-#: Shorter values of headers are no secrets.
+#: Shorter values of headers are not secrets.
 _SECRET_CHARS = 8
 
 _BY_STATUS = {
@@ -29,7 +29,7 @@ _BY_STATUS = {
     **dict.fromkeys((503, 529), "overloaded"),
 }
 
-#: What services call their errors, where there is no status that says it: in the middle of a stream.
+#: The services' names for errors in the middle of a stream, where there is no HTTP status.
 _BY_NAME = {
     **dict.fromkeys(("authentication_error", "permission_error", "invalid_api_key"), "auth"),
     **dict.fromkeys(("not_found_error", "model_not_found"), "not_found"),
@@ -39,16 +39,16 @@ _BY_NAME = {
     "timeout_error": "timeout",
 }
 
-#: Where errors of the wire come from, whatever the SDK makes of them.
+#: The modules that raise network errors, whatever the SDK turns them into.
 _WIRE = ("openai", "anthropic", "httpx", "httpx2", "httpcore", "httpcore2", "anyio", "ssl")
 
 
 class MalformedReply(Exception):
-    """The service said something that is no answer."""
+    """The service sent something that is not a reply."""
 
 
 class ServiceError(Exception):
-    """The service said what is wrong in place of an answer."""
+    """The service sent an error instead of a reply."""
 
     def __init__(self, body: Any) -> None:
         super().__init__(str(body))
@@ -56,7 +56,7 @@ class ServiceError(Exception):
 
 
 def call_error(error: Exception, config: ProviderConfig) -> CallError | None:
-    """The failure of a call; None when ``error`` is no failure of the call but a mistake of ours."""
+    """The `CallError` for an error of the SDK; None when ``error`` is a mistake of ours."""
     if isinstance(error, CallError):
         return error
     body = getattr(error, "body", None)
@@ -75,7 +75,7 @@ def timed_out(config: ProviderConfig, seconds: float) -> CallError:
 
 
 def nothing_delivered(config: ProviderConfig, model: str, tokens: int, reason: str | None) -> CallError:
-    """An answer without text and without calls."""
+    """The error for a reply without text and without calls."""
     if reason in ("content_filter", "refusal"):
         return _failed(config, "generic", f"model '{model}' refused: content policy (stop reason {reason})")
     spent = f"completion_tokens={tokens}, stop reason {reason}"
@@ -83,13 +83,13 @@ def nothing_delivered(config: ProviderConfig, model: str, tokens: int, reason: s
 
 
 def cut_off(config: ProviderConfig) -> CallError:
-    """A stream that ended before the answer did."""
+    """The error for a stream that ended before the reply did."""
     text = "stream error: connection closed before the response was complete"
     return _failed(config, "transient_network", text)
 
 
 def unusable_key(config: ProviderConfig) -> CallError | None:
-    """A key that no header can carry: with a line's end, or the dots of an example. None for any other."""
+    """The error for a key that no header can carry, with a line break or an example's dots; else None."""
     key = config.api_key or ""
     if key.isascii() and key.isprintable() and key == key.strip():
         return None
@@ -97,7 +97,7 @@ def unusable_key(config: ProviderConfig) -> CallError | None:
 
 
 def redacted(text: str, config: ProviderConfig) -> str:
-    """``text`` without the key, and without what else a configuration puts into headers."""
+    """``text`` without the key and the other headers of the configuration."""
     secrets = [config.api_key or "", *config.extra_headers.values()]
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= _SECRET_CHARS or (secret and secret == config.api_key):
@@ -110,9 +110,9 @@ def _failed(config: ProviderConfig, category: str, text: str) -> CallError:
 
 
 def _answered(error: Exception, body: Any, status: Any, config: ProviderConfig) -> CallError:
-    """The service said what is wrong."""
+    """The `CallError` for an error that the service sent."""
     names, detail = _read(body)
-    # An error in the middle of a stream comes under the status of the stream, 200.
+    # An error in the middle of a stream has the status of the stream, 200.
     if type(status) is not int or status < 400:
         status = next((int(name) for name in names if name.isdecimal()), None)
     category = _category(status, names)
@@ -125,7 +125,7 @@ def _answered(error: Exception, body: Any, status: Any, config: ProviderConfig) 
 
 
 def _read(body: Any) -> tuple[list[str], str]:
-    """What the service calls the error, and its message."""
+    """The service's name for the error, and its message."""
     if isinstance(body, dict):
         inner = body.get("error", body)
         if isinstance(inner, dict):
@@ -163,7 +163,7 @@ def _retry_after(error: Exception) -> str | None:
 
 
 def _broken(error: BaseException, config: ProviderConfig) -> tuple[str, str]:
-    """The category and the words of a connection that failed."""
+    """The category and the message of a connection that failed."""
     chain = list(_causes(error))
     if any("Timeout" in type(each).__name__ for each in chain):
         return "timeout", "timed out waiting for the service"
@@ -181,7 +181,7 @@ def _broken(error: BaseException, config: ProviderConfig) -> tuple[str, str]:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """An error and all that led to it."""
+    """An error and its causes."""
     seen: set[int] = set()
     left: list[BaseException | None] = [error]
     while left:

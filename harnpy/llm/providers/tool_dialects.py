@@ -1,7 +1,7 @@
-"""Native tools and ``tool_choice`` in a provider's own form, whichever style they came in.
+"""Native tools and ``tool_choice`` in a provider's own format, whatever format they came in.
 
-A fallback chain may hand one provider what was made for another. What begins with ``x-harn`` is for us, and
-services refuse keys they don't know. Pure. Spec: 07 §4.5.
+A fallback chain may give one provider what was made for another. Keys that begin with ``x-harn`` are ours:
+services reject keys they don't know. Pure. Spec: 07 §4.5.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ _BUDGET_SPENT = (
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The JSON of a reply: ``data`` if it was ``found``, ``lifted`` from other text, its ``errors``."""
+    """The JSON of a reply: ``data`` if it was ``found``, ``lifted`` out of other text, its ``errors``."""
 
     found: bool = False
     data: Any = None
@@ -50,7 +50,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of a request: ``request`` as it was sent last, ``attempts`` at least 1."""
+    """The outcome of a request: ``request`` as it was sent last, ``attempts`` at least 1."""
 
     request: Request
     reply: Reply
@@ -64,7 +64,7 @@ class Answer:
 
 
 def read_answer(reply: Reply, request: Request, values: SchemaValues) -> Reading:
-    """The structured output in a reply; nothing, when the request expects none."""
+    """The structured output in a reply; empty when the request expects none."""
     output = request.output
     if not output.structured:
         return Reading()
@@ -100,7 +100,7 @@ def ask_until_valid(
 
 
 def record_retry(trace: Trace, attempt: int, reading: Reading, nudge: str | None) -> None:
-    """Note that a reply is asked for again, the first time as ``attempt`` 1."""
+    """Record that a reply is asked for again, the first time as ``attempt`` 1."""
     trace.record(
         "schema_retry",
         attempt=attempt,
@@ -111,7 +111,7 @@ def record_retry(trace: Trace, attempt: int, reading: Reading, nudge: str | None
 
 
 def settle(answer: Answer, warn: Callable[[str, str], None]) -> Answer:
-    """Do with an invalid answer what its request says. Raises `CallError`."""
+    """Raise `CallError`, warn, or do nothing about an invalid answer, as its request says."""
     if answer.reading.errors:
         validation = answer.request.output.validation
         if validation == "error":
@@ -122,7 +122,7 @@ def settle(answer: Answer, warn: Callable[[str, str], None]) -> Answer:
 
 
 def _candidates(reply: Reply) -> Iterator[str]:
-    """Texts that may hold the JSON, the likeliest first."""
+    """Texts that may hold the JSON, the most likely first."""
     public = [
         block["text"]
         for block in reply.blocks()

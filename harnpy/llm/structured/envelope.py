@@ -38,7 +38,7 @@ def answer_envelope(answer: Answer) -> Dict:
 
 
 def error_envelope(error: Dict, provider: str, model: str) -> Dict:
-    """For a call that got no answer."""
+    """The envelope of a call that failed."""
     nothing = Reply("", model, provider, model, 0, 0)
     return {
         "ok": False,
@@ -56,7 +56,7 @@ def error_envelope(error: Dict, provider: str, model: str) -> Dict:
 
 
 def repaired_envelope(main: Dict, repair: Dict) -> Dict:
-    """The repair when it succeeded; else the call that it couldn't repair, and why."""
+    """The repair's envelope if it succeeded, else the call's with the reason why the repair failed."""
     if repair["ok"]:
         return {**repair, "repaired": True}
     return {**main, "error": repair["error"], "error_category": "repair_failed"}
@@ -67,7 +67,7 @@ def repair_prompt(main: Dict) -> str:
 
 
 def repair_options(options: Dict) -> Dict | None:
-    """The options of the repair call, None when there shall be none."""
+    """The options of the repair call, None when there is to be none."""
     given = options.get("repair")
     overrides = given if isinstance(given, dict) else {"enabled": bool(given)}
     if not overrides.get("enabled", True):

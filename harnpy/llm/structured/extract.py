@@ -20,14 +20,14 @@ _TOKENS = {
 
 
 def json_part(text: str) -> str:
-    """What should be JSON in ``text``: a fence's content, the first object, the first array, or all of it."""
+    """The part of ``text`` that should be JSON: a fence's content, the first object or array, or all."""
     text = text.strip()
     found = (_fenced(text), _balanced(text, "{"), _balanced(text, "["))
     return next((part for part in found if part is not None), text)
 
 
 def extract(text: str, parse: Parse) -> Any:
-    """The JSON value that ``text`` is, or else holds; raises what ``parse`` does, a `ValueError`."""
+    """Parse ``text`` as JSON, or else the JSON in it. Raises the `ValueError` of ``parse``."""
     try:
         return parse(text.strip())
     except ValueError:
@@ -35,7 +35,7 @@ def extract(text: str, parse: Parse) -> Any:
 
 
 def is_json(text: str, parse: Parse) -> bool:
-    """Whether nothing has to be lifted out of ``text``."""
+    """Whether ``text`` is JSON as a whole."""
     try:
         parse(text.strip())
     except ValueError:
@@ -44,7 +44,7 @@ def is_json(text: str, parse: Parse) -> bool:
 
 
 def _fenced(text: str) -> str | None:
-    """What stands between the line of the first fence and the next fence."""
+    """The text between the line of the first fence and the next fence."""
     opening = text.find(_FENCE)
     line_end = text.find("\n", opening) if opening >= 0 else -1
     closing = text.find(_FENCE, line_end) if line_end >= 0 else -1
@@ -56,7 +56,7 @@ def _balanced(text: str, opening: str) -> str | None:
     start = text.find(opening)
     depth = 0
     for token in _TOKENS[opening].finditer(text, start) if start >= 0 else ():
-        if token[0] == '"':  # nothing behind an open string is a bracket
+        if token[0] == '"':  # no bracket follows an open string
             return None
         if len(token[0]) == 1:
             depth += 1 if token[0] == opening else -1

@@ -1,4 +1,4 @@
-"""A schema in JSON Schema's spelling, for services that know no other. Pure. Spec: 04 §12."""
+"""A schema in JSON Schema's spelling, the only one that services know. Pure. Spec: 04 §12."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _OURS = ("nullable", "x-harn-type")
 
 
 def json_schema(schema: Any) -> dict[str, Any]:
-    """Raises `SchemaError` for what is no schema."""
+    """A schema in JSON Schema's spelling. Raises `SchemaError` for anything but a schema."""
     return _spelled(canonical(schema))
 
 

@@ -1,4 +1,4 @@
-"""What a model is told when its output doesn't fit the schema. Spec: 07 §1.6."""
+"""The message to a model whose output doesn't fit the schema. Spec: 07 §1.6."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def joined(errors: Iterable[str]) -> str:
 
 
 def nudge_text(output: Output, errors: Iterable[str]) -> str | None:
-    """The message that asks for a better answer, None when there shall be none."""
+    """The message that asks for a better answer, None when there is to be none."""
     if output.nudge is False:
         return None
     if isinstance(output.nudge, str):

@@ -1,4 +1,4 @@
-"""What form an answer shall have: the options for structured output, and what a schema says of a value.
+"""The format that a reply must have: the options for structured output.
 
 Spec: 07 §1.2, §1.6.
 """
@@ -32,7 +32,7 @@ SCHEMA_RETRIES = 1
 
 @dataclass(frozen=True)
 class Output:
-    """``kind``, ``schema`` and ``strict`` are what the provider is asked for; ``expected_schema`` is what
+    """``kind``, ``schema`` and ``strict`` are requested from the provider; ``expected_schema`` is what
     the answer must satisfy. ``nudge``: a bool, or the text itself.
     """
 
@@ -75,7 +75,7 @@ def read_output(options: Options, retries: int = SCHEMA_RETRIES) -> Output:
         nudge=nudge if isinstance(nudge, bool | str) else True,
     )
     if output.structured:
-        output.checked_schema  # noqa: B018 - a schema that is none fails here, before the call
+        output.checked_schema  # noqa: B018 - a wrong schema fails here, before the call
     return output
 
 
@@ -87,7 +87,7 @@ def _schema(options: Options, key: str, name: str = "") -> Schema | None:
 
 
 def _first(*schemas: Schema | None) -> Schema | None:
-    """The first that is given; an empty schema counts."""
+    """The first schema that is given; an empty one counts."""
     return next((schema for schema in schemas if schema is not None), None)
 
 

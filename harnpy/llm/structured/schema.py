@@ -1,7 +1,7 @@
-"""Schemas: their spellings made one, and what a value does wrong by them. Spec: 04 §12.
+"""Schemas: their canonical spelling, and checking values against them. Spec: 04 §12.
 
 A schema is a dict in the canonical spelling or in JSON Schema's. A canonical one has ``type`` names as
-`type_of` answers them, so that an int is no float.
+`type_of` returns them, so that an int is not a float.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _KEPT = frozenset(
     " items required default const enum pattern nullable definitions components $ref title description"
     " format deprecated readOnly writeOnly example examples x-harn-type".split()
 )
-#: Keys with a dict of schemas, with a list of them, and with one.
+#: Keys with a dict of schemas, with a list of schemas, and with one schema.
 _NAMED = ("properties", "definitions")
 _LISTED = ("union", "all_of")
 _SINGLE = ("items", "additional_properties")
@@ -50,11 +50,11 @@ _SCALARS = ("string", "int", "float", "bool", "nil")
 
 
 class SchemaError(OptionError):
-    """What was given is no schema."""
+    """What was given is not a schema."""
 
 
 def canonical(schema: Any) -> Schema:
-    """The schema in its one spelling, down to its leaves; unknown keys are dropped. Raises `SchemaError`."""
+    """The schema in its canonical spelling, without unknown keys. Raises `SchemaError`."""
     if not isinstance(schema, dict):
         raise SchemaError("schema must be a dict")
     given: Schema = schema
@@ -92,26 +92,26 @@ def _canonical_entry(key: str, value: Any) -> Any:
 
 
 class Checked(NamedTuple):
-    """``value`` is normalised, as far as it is valid."""
+    """``value`` is normalised where it is valid."""
 
     value: Any
     errors: list[str]
 
 
 def check(value: Any, schema: Schema, values: SchemaValues, *, defaults: bool = False) -> Checked:
-    """What ``value`` is by a canonical schema; ``defaults``: absent keys are filled in."""
+    """Check ``value`` against a canonical schema; ``defaults``: fill in absent keys."""
     return _Check(schema, values, defaults).run(value)
 
 
 class _Check:
-    """One check of one value; methods answer its normalised form and add to ``errors``."""
+    """One check of one value; methods return its normalised form and add to ``errors``."""
 
     def __init__(self, root: Schema, values: SchemaValues, defaults: bool) -> None:
         self.root = root
         self.values = values
         self.defaults = defaults
         self.errors: list[str] = []
-        # References being followed, each with the path: one that leads to itself leads nowhere.
+        # References being followed, each with the path: one that leads back to itself is an error.
         self._open: set[tuple[str, str]] = set()
 
     def run(self, value: Any) -> Checked:
@@ -163,7 +163,7 @@ class _Check:
         return None
 
     def _union(self, path: str, value: Any, branches: list[Schema]) -> Any:
-        """As the first branch that fits has it."""
+        """The value normalised by the first branch that fits."""
         before = len(self.errors)
         for branch in branches:
             normalised = self._value(path, value, branch)
@@ -222,13 +222,13 @@ class _Check:
         return found
 
     def _entry(self, path: str, key: str, value: Any, schema: Schema) -> Any:
-        """Normalised, but as it was given when it fails."""
+        """The normalised value, or the value as given when it is invalid."""
         before = len(self.errors)
         normalised = self._value(f"{path}.{key}" if path else key, value, schema)
         return normalised if len(self.errors) == before else value
 
     def _items(self, path: str, items: list[Any], schema: Schema) -> Iterator[Any]:
-        """The normalised items without those that fail."""
+        """The normalised items without the invalid ones."""
         for i, item in enumerate(items):
             before = len(self.errors)
             normalised = self._value(f"{path}[{i}]", item, schema)
@@ -270,7 +270,7 @@ class _Check:
             self._fail(path, f"expected value <= {self._plain(highest)}, got {self._plain(value)}")
 
     def _plain(self, number: Any) -> str:
-        """In decimal, without a forced fraction."""
+        """A number in decimal, with a fraction only if it has one."""
         return self.values.show(number).removesuffix(".0")
 
 

@@ -1,4 +1,4 @@
-"""What checking data against a schema must know of the values: their types, parts, equality and text."""
+"""What checking data against a schema needs to know of values: their types, parts, equality and text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from harnpy.text.json.compact import compact_json
 
 
 class SchemaValues:
-    """JSON's values as Python has them. A language with other types overrides what differs."""
+    """JSON's values as Python represents them. A language with other types overrides what differs."""
 
     def type_of(self, value: Any) -> str:
         return type_word(value)

@@ -1,1 +1,1 @@
-"""Tool calls as text: a reply taken apart into blocks and calls. Spec: 07 §6.6."""
+"""Tool calls as text: splitting a reply into blocks and calls. Spec: 07 §6.6."""

@@ -1,7 +1,7 @@
 """The tagged reply format: top-level blocks of prose, answers, calls and the done marker. Spec: 07 §6.6.
 
-Whatever a model writes has a reading, found in a time proportional to its length: what doesn't fit is
-reported, and a call that is out of place is still carried out.
+Whatever a model writes can be read, in time proportional to its length: text that doesn't fit is reported,
+and a call in the wrong place is still carried out.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _MANY_CALLS = "<tool_call> body contained {} calls; emit one call per <tool_call
 
 @dataclass(slots=True)
 class Parsed:
-    """A reply taken apart. ``canonical`` is its accepted blocks, written again."""
+    """The parts of a reply. ``canonical`` is its accepted blocks, written again."""
 
     calls: list[Call] = field(default_factory=list)
     prose_blocks: list[str] = field(default_factory=list)
@@ -98,7 +98,7 @@ def interpreted(reply: Reply, tools: list[dict[str, Any]] | None) -> Parsed | No
 
 
 def parse_reply(text: str, tools: Iterable[str] = ()) -> Parsed:
-    """Take a reply apart; ``tools`` are the names that may be called. Never raises."""
+    """Parse a reply; ``tools`` are the names that may be called. Never raises."""
     text, known = without_thoughts(text), frozenset(tools)
     parser = _ReplyParser(text, known)
     parsed = parser.parse()
@@ -108,7 +108,7 @@ def parse_reply(text: str, tools: Iterable[str] = ()) -> Parsed:
 
 
 def render_call(name: str, arguments: dict[str, Any]) -> str:
-    """A call as the format has it."""
+    """A call in the tagged format."""
     pretty = json.dumps(arguments, indent=2, sort_keys=True, ensure_ascii=False)
     return f"<tool_call>\n{name}({pretty})\n</tool_call>"
 
@@ -140,7 +140,7 @@ class _ReplyParser:
             parsed.violations.append(_NO_BLOCK)
         return parsed
 
-    # Each of these reads what begins at ``at``; the position behind it, None when it is something else.
+    # Each of these reads what begins at ``at`` and returns the position behind it, None for anything else.
 
     def _block(self, at: int) -> int | None:
         opening = _BLOCK.match(self.text, at)
@@ -199,7 +199,7 @@ class _ReplyParser:
     # Blocks.
 
     def _body_end(self, start: int) -> int | None:
-        """Where a body that is one call ends: whatever its strings hold is no closing tag."""
+        """Where a body that is one call ends: a closing tag inside its strings does not count."""
         call = _FIRST_CALL.match(self.text, start)
         close = None if call is None else self.stray.brackets.closing(call.end() - 1)
         end = None if close is None else _BODY_END.match(self.text, close)

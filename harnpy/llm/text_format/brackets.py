@@ -1,4 +1,4 @@
-"""Where a bracket is closed: strings, comments and heredocs are stepped over. Spec: 07 §6.6."""
+"""Where a bracket is closed, skipping strings, comments and heredocs. Spec: 07 §6.6."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 
 _MARK = re.compile(r"""["'`(){}\[\]]|//|/\*|<<""")
 
-#: Characters that even a short text may have looked ahead over in vain.
+#: Characters of fruitless look-ahead that even a short text is allowed.
 _PATIENCE = 100_000
 
 
 class Brackets:
-    """Those of one text.
+    """The brackets of one text.
 
-    Good text is looked ahead over once. Text that has it done again and again for nothing is hostile or
-    beyond help: when ``patience`` is used up no bracket is closed any more, which keeps the whole linear.
+    Well-formed text needs one look-ahead. Text that needs many fruitless ones is hostile or broken beyond
+    repair: when ``patience`` is used up no bracket counts as closed, which keeps the whole linear.
     """
 
     def __init__(self, text: str, heredocs: Heredocs) -> None:

@@ -1,6 +1,6 @@
 """Heredocs: `<<TAG`, lines of raw text, `TAG`. Spec: 07 §6.6.
 
-The closing tag stands at the start of a line, after blanks; anything but more of a name may follow it.
+The closing tag is at the start of a line, after blanks; anything that can't be part of a name may follow.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Heredoc(NamedTuple):
 
 
 class Heredocs:
-    """Those of one text. The words that could close one are looked up once, however many are opened."""
+    """The heredocs of one text. The words that could close one are indexed once."""
 
     def __init__(self, text: str) -> None:
         self._text = text

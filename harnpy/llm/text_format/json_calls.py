@@ -20,7 +20,7 @@ class JsonCall(NamedTuple):
     arguments: Any
 
     def read_arguments(self) -> dict[str, Any]:
-        """Raises `LiteralError` when they are no object."""
+        """The arguments of a call. Raises `LiteralError` unless they are an object."""
         arguments = self.arguments
         if isinstance(arguments, str):
             text = arguments.strip() or "{}"
@@ -34,7 +34,7 @@ class JsonCall(NamedTuple):
 
 
 def read_json_calls(text: str, at: int, heredocs: Heredocs) -> list[JsonCall]:
-    """The calls that the list at ``at`` holds; none when it is no list of calls."""
+    """The calls in the list at ``at``; none when it is not a list of calls."""
     try:
         items = LiteralReader(text, heredocs, at).value()
     except LiteralError:

@@ -23,7 +23,7 @@ CALL = re.compile(
 )
 _FENCE = re.compile(r"[ \t]*(?:`{3,}|~{3,})[\w+.-]*[ \t]*(?:\r?\n|\Z)")
 _LIST = re.compile(r"\[")
-# An atomic group, no possessive one: CPython before 3.11.5 (gh-106052).
+# An atomic group, not a possessive quantifier: CPython before 3.11.5 (gh-106052).
 _INLINE_CODE = re.compile(r"(`{1,2})(?!`)(?>(?:[^`\n]++|\n(?![ \t]*\n)|(?!\1(?!`))`++)*)\1(?!`)")
 _TICKS = re.compile("`+")
 _LISTED_TOOLS = 20
@@ -41,7 +41,7 @@ _PREFIXED = (
 
 @dataclass(slots=True)
 class Found:
-    """What a stretch of text holds, up to ``end``; ``rest`` is what is neither call nor code fence.
+    """What a stretch of text holds, up to ``end``; ``rest`` is neither call nor code fence.
 
     When it ends inside inline code, ``code_end`` is where that does.
     """
@@ -90,7 +90,7 @@ class CallScanner:
         self.brackets = Brackets(text, self.heredocs)
 
     def scan(self, at: int = 0, *, begins_line: bool = True) -> Found:
-        """What the text holds from ``at``, where a line begins or goes on."""
+        """What the text holds from ``at`` on."""
         found = Found(end=len(self.text))
         while at < found.end:
             call = self._call_at(at) if begins_line else None
@@ -99,7 +99,7 @@ class CallScanner:
         return found
 
     def arguments(self, opening: int) -> tuple[dict[str, Any], int] | None:
-        """What the parentheses at ``opening`` hold, and the position behind; None when it is no object."""
+        """What the parentheses at ``opening`` hold, and the position behind; None unless it is an object."""
         if self.brackets.closing(opening) is None:
             return None
         reader = LiteralReader(self.text, self.heredocs, opening + 1)
@@ -123,7 +123,7 @@ class CallScanner:
         return None
 
     def _take(self, call: re.Match[str], found: Found) -> int:
-        """Read the call; the position behind it. What it encloses is never read for other calls."""
+        """Read the call and return the position behind it. Calls are not looked for inside it."""
         name, opening = call["name"], call.end() - 1
         end = self.brackets.closing(opening)
         if name not in self.known:
@@ -138,7 +138,7 @@ class CallScanner:
 
     def _read(self, name: str, opening: int, end: int | None, found: Found) -> None:
         reader = LiteralReader(self.text, self.heredocs, opening + 1)
-        if end is None:  # not to be read beyond where it ends by force
+        if end is None:  # it must not be read beyond the end of the stretch
             text = self.text[opening + 1 : self._tag(opening, len(self.text))]
             reader = LiteralReader(text, Heredocs(text))
         try:
@@ -151,7 +151,7 @@ class CallScanner:
     # Everything else.
 
     def _plain(self, at: int, found: Found) -> int:
-        """Pass over what is no call, at most to the end of the line; the position behind it."""
+        """Skip text that is not a call, at most to the end of the line; return the position behind it."""
         fence = _FENCE.match(self.text, at)
         if fence is not None:
             return fence.end()
@@ -177,12 +177,12 @@ class CallScanner:
         return (at, []) if close is None else (close, read_json_calls(self.text, at, self.heredocs))
 
     def _tag(self, at: int, stop: int) -> int:
-        """Where the next tag begins, ``stop`` when none comes before it; in a body there are none."""
+        """Where the next tag begins, ``stop`` when none comes before it; a body has none."""
         tag = -1 if self.body else self.text.find("<", at, stop)
         return stop if tag < 0 else tag
 
     def _line_end(self, at: int) -> int:
-        """Behind the line break that ends the line; inline code holds lines together."""
+        """The position behind the line break that ends the line; inline code joins lines."""
         text = self.text
         end = self._behind_break(at)
         tick = text.find("`", at, end)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 if TYPE_CHECKING:
     from harnpy.llm.text_format.heredocs import Heredocs
 
-#: As deep as JSON may be nested anywhere else.
+#: The same limit as for nested JSON anywhere else.
 _DEPTH_LIMIT = 128
-#: More digits, a sign included, make no int of 64 bits.
+#: No int of 64 bits has more characters, including the sign.
 _INT_DIGITS = 20
 
 # What may fail after its beginning is repeated in an atomic group: CPython before 3.11.5 (gh-106052).
@@ -33,11 +33,11 @@ _WORDS = {"true": True, "false": False, "null": None, "undefined": None}
 
 
 class LiteralError(ValueError):
-    """``str()`` is what is wrong, in words for the model."""
+    """``str()`` is the problem, worded for the model."""
 
 
 class NotAnObject(LiteralError):
-    """A call has an argument, but no object literal."""
+    """The argument of a call is not an object literal."""
 
 
 class LiteralReader:
@@ -50,7 +50,7 @@ class LiteralReader:
         self.depth = 0
 
     def arguments(self) -> dict[str, Any]:
-        """What stands between the parentheses of a call; ``at`` is behind the opening one."""
+        """Read what is between the parentheses of a call; ``at`` is behind the opening one."""
         found = self.peek()
         arguments: dict[str, Any] = {}
         if found != ")":
@@ -110,7 +110,7 @@ class LiteralReader:
         return items
 
     def comma(self, close: str) -> None:
-        """Step over the comma behind an item; the last one may do without."""
+        """Skip the comma behind an item, which the last item may omit."""
         found = self.peek()
         if found == ",":
             self.at += 1
@@ -158,10 +158,10 @@ class LiteralReader:
 
 
 def unescape(text: str) -> str:
-    """The text that a string's source stands for; what is no escape stays as it is."""
+    """The text of a string literal; unknown escapes stay as they are."""
     if "\\" in text:
         text = _ESCAPE.sub(_character, text)
-    if _SURROGATE.search(text):  # pairs make one character, a lone half makes none
+    if _SURROGATE.search(text):  # surrogate pairs make one character, a lone surrogate makes none
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text
 

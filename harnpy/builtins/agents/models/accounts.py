@@ -1,4 +1,4 @@
-"""What model calls cost and take: prices, budgets, usage. Spec: 07 §1.12."""
+"""What model calls cost and use: prices, budgets, usage. Spec: 07 §1.12."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def llm_cost(vm: Vm, model: str, input_tokens: int, output_tokens: int) -> float
 
 @builtin("llm_session_cost() -> dict", family="llm")
 def llm_session_cost(vm: Vm) -> Dict:
-    """What the program's calls cost so far, as `{total_cost, input_tokens, output_tokens, call_count}`.
+    """What the program's calls have cost so far: `{total_cost, input_tokens, output_tokens, call_count}`.
 
     The counters are zero unless the host traces model calls (`harnpy run --trace`).
     """
@@ -33,7 +33,7 @@ def llm_session_cost(vm: Vm) -> Dict:
 
 @builtin("llm_budget(max_cost: float) -> nil", family="llm")
 def llm_budget(vm: Vm, max_cost: Value) -> None:
-    """Let the program's calls cost at most `max_cost` USD together; one beyond that throws."""
+    """Limit the cost of all the program's calls to `max_cost` USD; a call beyond that throws."""
     if type(max_cost) is not int and type(max_cost) is not float:
         raise Thrown("llm_budget: requires a numeric argument")
     models_of(vm).account.limit = float(max_cost)
@@ -47,13 +47,13 @@ def llm_budget_remaining(vm: Vm) -> float | None:
 
 @builtin("llm_info() -> dict", family="tracing")
 def llm_info(vm: Vm) -> Dict:
-    """Who answers calls that name nobody: `{provider, model, api_key_set}`; `model` is "" when unset."""
+    """The defaults of model calls: `{provider, model, api_key_set}`; `model` is "" when unset."""
     return models_of(vm).info()
 
 
 @builtin("llm_usage() -> dict", family="tracing")
 def llm_usage(vm: Vm) -> Dict:
-    """What the calls took: `{input_tokens, output_tokens, call_count, total_calls, total_duration_ms}`.
+    """What the calls have used: `{input_tokens, output_tokens, call_count, total_calls, total_duration_ms}`.
 
     All zero unless the host traces model calls (`harnpy run --trace`).
     """

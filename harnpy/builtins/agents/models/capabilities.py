@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def provider_capabilities(vm: Vm, provider: str | None, model: str) -> dict[str, Any]:
     """What a model can do at a provider, as far as is known: `{native_tools, thinking_modes, …}`.
 
-    Of an unknown pair nothing is known: all false, empty or nil.
+    For an unknown pair everything is false, empty or nil.
     """
     if provider is None or not provider.strip():
         raise RuntimeFault("provider_capabilities: provider name is required")
@@ -27,10 +27,10 @@ def provider_capabilities(vm: Vm, provider: str | None, model: str) -> dict[str,
 
 @builtin("provider_capabilities_install(toml: any) -> bool", family="llm_config")
 def provider_capabilities_install(vm: Vm, toml: Value) -> bool:
-    """Let the rows of a TOML text go before the built-in ones, in place of any earlier overrides.
+    """Install overrides of the built-in capabilities from a TOML text, replacing earlier overrides.
 
     `[[provider.<name>]]` tables have a `model_match` and what the model can do; what one leaves out, it
-    denies. `[provider_family]` says whose rows come after a provider's own.
+    denies. `[provider_family]` says whose rows apply after a provider's own.
     """
     if type(toml) is not str or not toml.strip():
         raise RuntimeFault("provider_capabilities_install: TOML source string required")

@@ -36,7 +36,7 @@ class _Slot:
 
 
 def models_of(vm: Vm) -> Models:
-    """The Vm's models: its effects are the host's."""
+    """The Vm's models, which act on its world."""
     slot = vm.state(_Slot)
     if slot.models is None:
         world, settings = vm.world, settings_of(vm)
@@ -63,18 +63,18 @@ def models_of(vm: Vm) -> Models:
 
 @builtin("llm_call(prompt: string, system?: string, options?: dict) -> dict", family="llm", guarded=True)
 def llm_call(vm: Vm, prompt: str, system: str | None, options: Value) -> Dict:
-    """Ask a model once, and answer `{text, model, provider, usage, transcript, …}`.
+    """Call a model once and return `{text, model, provider, usage, transcript, …}`.
 
     Throws `{category, kind, reason, message, provider, model}` when the call fails, and a string when
-    the options make no call. Spec: 07 §1.
+    the options are wrong. Spec: 07 §1.
     """
     return call_result(vm, answer_to(vm, prompt, system, options))
 
 
 def answer_to(vm: Vm, prompt: str, system: str | None, options: Value) -> Answer:
-    """The answer to a call, as valid as its options ask for.
+    """The answer to a call, validated as its options ask.
 
-    Raises `OptionError` and `MisuseError` before the call; one that fails throws the error's dict.
+    Raises `OptionError` and `MisuseError` before the call; a call that fails throws the error's dict.
     """
     models = models_of(vm)
     request = models.request(prompt, system, options_of(vm, options))
@@ -83,7 +83,7 @@ def answer_to(vm: Vm, prompt: str, system: str | None, options: Value) -> Answer
 
 
 def call_result(vm: Vm, answer: Answer) -> Dict:
-    """The dict that `llm_call` answers with."""
+    """The dict that `llm_call` returns."""
     reply, request = answer.reply, answer.request
     note = request.experiment_note
     transcript = call_transcript(request, reply, store_of(vm).world, structural_experiment=note)
@@ -91,12 +91,12 @@ def call_result(vm: Vm, answer: Answer) -> Dict:
 
 
 def options_of(vm: Vm, given: Value) -> Options:
-    """The options of a call as the domain reads them: a function among them is a Python one."""
+    """The options of a call as `harnpy.llm` reads them: their functions are Python functions."""
     return models_of(vm).options(with_experiment(vm, given))
 
 
 def with_experiment(vm: Vm, options: Value) -> Value:
-    """The options with the function of a structural experiment, if there is one, as a Python one."""
+    """The options with the function of a structural experiment, if any, as a Python function."""
     options = with_callables(vm, options, "structural_experiment")
     if type(options) is not dict or type(options.get("structural_experiment")) is not dict:
         return options
@@ -111,7 +111,7 @@ def ask(vm: Vm, request: Request) -> Reply:
 
 
 class CallErrors:
-    """``with CallErrors(vm, request):`` what a call fails with becomes what `llm_call` throws."""
+    """``with CallErrors(vm, request):`` turns the error of a call into what `llm_call` throws."""
 
     def __init__(self, vm: Vm, request: Request) -> None:
         self.vm = vm
@@ -131,9 +131,9 @@ class CallErrors:
 
 @builtin("llm_mock(config: dict) -> nil", family="llm")
 def llm_mock(vm: Vm, config: Value) -> None:
-    """Queue an answer of the mock model: `{text?, tool_calls?, match?, error?, …}`.
+    """Queue a reply of the mock model: `{text?, tool_calls?, match?, error?, …}`.
 
-    Answers without `match` are used once, oldest first; a `match` is a pattern over the messages, with
+    Replies without `match` are used once, oldest first; a `match` is a pattern over the messages, with
     `*` for any text. Spec: 07 §2.2.
     """
     models_of(vm).mock.add(config)
@@ -141,23 +141,23 @@ def llm_mock(vm: Vm, config: Value) -> None:
 
 @builtin("llm_mock_calls() -> list", family="llm")
 def llm_mock_calls(vm: Vm) -> list[Dict]:
-    """The calls that the mock model got, as `{messages, system, tools, thinking}`."""
+    """The calls that the mock model received, as `{messages, system, tools, thinking}`."""
     return models_of(vm).mock.calls()
 
 
 @builtin("llm_mock_clear() -> nil", family="llm")
 def llm_mock_clear(vm: Vm) -> None:
-    """Forget queued answers, the log of calls, saved scopes, and fixtures of the command line."""
+    """Forget queued replies, the log of calls, saved scopes, and fixtures of the command line."""
     models_of(vm).clear_mocks()
 
 
 @builtin("llm_mock_push_scope() -> nil", family="llm")
 def llm_mock_push_scope(vm: Vm) -> None:
-    """Set the mock model's queue and log aside, and start with empty ones."""
+    """Save the mock model's queue and log, and start with empty ones."""
     models_of(vm).mock.push_scope()
 
 
 @builtin("llm_mock_pop_scope() -> nil", family="llm")
 def llm_mock_pop_scope(vm: Vm) -> None:
-    """Bring back what `llm_mock_push_scope` set aside."""
+    """Restore what `llm_mock_push_scope` saved."""
     models_of(vm).mock.pop_scope()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @builtin("llm_infer_provider(model: string) -> string", family="llm_config")
 def llm_infer_provider(vm: Vm, model: str) -> str:
-    """The provider whose model that is, by its id alone: `"llama3.2:latest"` is ollama's."""
+    """The provider of a model, by the model's id alone: `"llama3.2:latest"` is ollama's."""
     return models_of(vm).config.known_models.infer_provider(model)
 
 
@@ -66,5 +66,5 @@ def llm_known_models(vm: Vm) -> list[str]:
 
 @builtin("llm_qc_default_model(provider: string) -> any", family="llm_config")
 def llm_qc_default_model(vm: Vm, provider: str) -> str | None:
-    """The cheap model of a provider that checks other models' work, nil when none is configured."""
+    """A provider's cheap model for checking other models' work, nil when none is configured."""
     return models_of(vm).config.known_models.qc_default(provider)

@@ -54,7 +54,7 @@ def llm_provider_catalog(vm: Vm) -> Dict:
 
 @builtin("provider_register(name: string) -> bool", family="llm_config")
 def provider_register(vm: Vm, name: str) -> bool:
-    """Let a provider be known by name; what a call of it needs comes from the configuration."""
+    """Register a provider's name; what its calls need comes from the configuration."""
     if not name.strip():
         raise RuntimeFault("provider_register: provider name is required")
     models_of(vm).config.known_providers.register(name)
@@ -65,7 +65,7 @@ def provider_register(vm: Vm, name: str) -> bool:
 async def llm_healthcheck(vm: Vm, provider: Value, options: Value) -> Dict:
     """Whether a provider can be called: `{provider, valid, status, message, metadata}`.
 
-    A provider that is known and has its key is asked for its models. `provider` may be
+    Asks a known provider that has its key for its models. `provider` may be
     `{provider, api_key, model}`; `options`: `{api_key, model, warm, timeout}`. Never shows a key.
     """
     from harnpy.llm.configuration.health import healthcheck

@@ -36,7 +36,7 @@ def llm_rate_limit(vm: Vm, provider: str | None, options: Value) -> int | bool |
 
 @builtin("with_rate_limit(provider?: string, fn: callable, options?: dict) -> any", family="llm")
 def with_rate_limit(vm: Vm, provider: str | None, fn: Value, options: Value) -> Value:
-    """`fn()` within a provider's requests per minute, and again after an error that may pass.
+    """Call `fn()` within a provider's requests per minute, and again after an error that may pass.
 
     `options`: `max_retries` (5) and `backoff_ms` (1000), which doubles up to 30 s. Spec: 07 §1.13.
     """
@@ -55,7 +55,7 @@ def _provider(caller: str, name: str | None) -> str:
 
 
 def _category(error: Exception) -> str | None:
-    """The category of what a function failed with; None when it must end at once."""
+    """The category of a function's error; None for one that must end the program."""
     if isinstance(error, Interrupted) or not isinstance(error, VmError):
         return None
     return error.category if isinstance(error, CategorizedFault) else category_of(caught(error))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @builtin("llm_stream(prompt: string, system?: string, options?: dict) -> channel", family="llm", guarded=True)
 def llm_stream(vm: Vm, prompt: str, system: str | None, options: Value) -> Channel:
-    """A channel of the pieces of a model's reply, closed after the last: `for piece in llm_stream(…)`.
+    """A channel with the pieces of a model's reply, closed after the last: `for piece in llm_stream(…)`.
 
     A call that fails sends `error: <message>` as its last piece. Spec: 07 §1.11.
     """
@@ -49,9 +49,9 @@ def llm_stream(vm: Vm, prompt: str, system: str | None, options: Value) -> Chann
 def llm_completion(
     vm: Vm, prefix: str, suffix: str | None, system: str | None, options: Value
 ) -> dict[str, Any]:
-    """The text that a model puts between `prefix` and `suffix`.
+    """Ask a model for the text between `prefix` and `suffix`.
 
-    Answers what `llm_call` does, without `transcript`. Spec: 07 §1.11.
+    Returns what `llm_call` does, without `transcript`. Spec: 07 §1.11.
     """
     models = models_of(vm)
     request = models.request(infill_prompt(prefix, suffix or ""), system, options_of(vm, options))

@@ -34,7 +34,7 @@ _NO_SCHEMA = "llm_call_structured: missing required `schema` argument (expected 
 
 @builtin("llm_call_safe(prompt: string, system?: string, options?: dict) -> dict", family="llm", guarded=True)
 def llm_call_safe(vm: Vm, prompt: str, system: str | None, options: Value) -> Dict:
-    """Ask a model once, and answer `{ok, response, error}` instead of throwing."""
+    """Call a model once and return `{ok, response, error}` instead of throwing."""
     tried = _try(vm, prompt, system, options)
     response = None if tried.answer is None else call_result(vm, tried.answer)
     return {"ok": tried.error is None, "response": response, "error": tried.error_dict(vm)}
@@ -44,9 +44,9 @@ def llm_call_safe(vm: Vm, prompt: str, system: str | None, options: Value) -> Di
     "llm_call_structured(prompt: string, schema?: dict, options?: dict) -> any", family="llm", guarded=True
 )
 def llm_call_structured(vm: Vm, prompt: str, schema: Value, options: Value) -> Value:
-    """Ask a model for data that satisfies `schema`, and answer that data.
+    """Ask a model for data that satisfies `schema`, and return that data.
 
-    Asks up to three more times while it doesn't; then throws `{category: "schema_validation", …}`.
+    Asks up to three more times for valid data; then throws `{category: "schema_validation", …}`.
     """
     given = _options(schema, options)
     return answer_to(vm, prompt, _system(given), given).reading.data
@@ -58,7 +58,7 @@ def llm_call_structured(vm: Vm, prompt: str, schema: Value, options: Value) -> V
     guarded=True,
 )
 def llm_call_structured_safe(vm: Vm, prompt: str, schema: Value, options: Value) -> Dict:
-    """`llm_call_structured` that answers `{ok, data, error}` instead of throwing."""
+    """`llm_call_structured` that returns `{ok, data, error}` instead of throwing."""
     tried = _try_structured(vm, prompt, schema, options)
     data = None if tried.answer is None else tried.answer.reading.data
     return {"ok": tried.error is None, "data": data, "error": tried.error_dict(vm)}
@@ -70,10 +70,10 @@ def llm_call_structured_safe(vm: Vm, prompt: str, schema: Value, options: Value)
     guarded=True,
 )
 def llm_call_structured_result(vm: Vm, prompt: str, schema: Value, options: Value) -> Dict:
-    """`llm_call_structured` that answers how it went, and never throws.
+    """`llm_call_structured` that returns a full report and never throws.
 
     `{ok, data, raw_text, error, error_category, attempts, repaired, extracted_json, usage, model,
-    provider}`. With the option `repair`, invalid output is given to one more call to be corrected.
+    provider}`. With the option `repair`, one more call is made to correct invalid output.
     """
     main = _envelope(vm, options, _try_structured(vm, prompt, schema, options, settled=False))
     if main["error_category"] not in ("missing_json", "schema_validation"):
@@ -86,7 +86,7 @@ def llm_call_structured_result(vm: Vm, prompt: str, schema: Value, options: Valu
 
 
 class _Tried(NamedTuple):
-    """A call with either its answer or its error; without a request when the options made none."""
+    """A call with either its answer or its error; without a request when the options were wrong."""
 
     request: Request | None
     answer: Answer | None
@@ -104,7 +104,7 @@ class _Tried(NamedTuple):
 
 
 def _try(vm: Vm, prompt: str, system: str | None, options: Value, settled: bool = True) -> _Tried:
-    """Make a call; ``settled``: an invalid answer is dealt with as the options say."""
+    """Make a call; ``settled``: treat an invalid answer as the options say."""
     models = models_of(vm)
     request = None
     try:
