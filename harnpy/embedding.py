@@ -45,9 +45,9 @@ class Vm(BaseVm):
     @property
     def sessions(self) -> SessionRegistry:
         """The live sessions, with the verbs of 08 §1 as methods."""
-        from harnpy.builtins.agents.sessions.service import store_of
+        from harnpy.builtins.bridge.live_sessions import sessions_of
 
-        return store_of(self)
+        return sessions_of(self)
 
     def global_names(self) -> Iterator[str]:
         yield from super().global_names()

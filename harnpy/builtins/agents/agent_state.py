@@ -5,7 +5,7 @@ from __future__ import annotations
 from harnpy.agent import handoffs
 from harnpy.agent.state_files import HANDOFF_KEY, AgentState, handoff_envelope, read_handle
 from harnpy.builtins.agents.plans import current_run
-from harnpy.builtins.agents.sessions.service import store_of
+from harnpy.builtins.bridge.live_sessions import sessions_of
 from harnpy.faults import MisuseError
 from harnpy.text.json.writer import pretty_json
 from harnpy.vm.declare.builtin import builtin
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 )
 def init(vm: Vm, root: Value = None, options: Value = None) -> dict[str, Any]:
     """Create or reopen the directory of a session's state and return its handle."""
-    text, current = _text(root, "__agent_state_init", "root"), store_of(vm).current_id()
+    text, current = _text(root, "__agent_state_init", "root"), sessions_of(vm).current_id()
     return _done(lambda: _state(vm).init(text, _dict(options), current))
 
 

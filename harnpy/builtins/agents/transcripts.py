@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from harnpy.builtins.agents.sessions.service import store_of
 from harnpy.builtins.agents.sessions.summarizing import summarizer
+from harnpy.builtins.bridge.live_sessions import sessions_of
 from harnpy.session import transcripts
 from harnpy.session.resize.summaries import conversation_lines
 from harnpy.session.transcripts import Transcripts, is_transcript
@@ -211,7 +211,7 @@ def add_tool_result(vm: Vm, c: Value, tool_use_id: str, content: str) -> Value:
 
 
 def _maker(vm: Vm) -> Transcripts:
-    return Transcripts(store_of(vm).world)
+    return Transcripts(sessions_of(vm).world)
 
 
 def _transcript(verb: str, value: Value) -> Dict:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from harnpy.builtins.agents.sessions.service import callables_within
 from harnpy.builtins.bridge.agent_functions import graph_with_python_functions, node_with_python_functions
 from harnpy.builtins.bridge.agent_runtime import runtime_of
+from harnpy.builtins.bridge.callables import callables_within
 from harnpy.builtins.bridge.worker_runtime import require, workers_of
 from harnpy.text.json.writer import to_json
 from harnpy.vm.declare.builtin import ABSENT, builtin

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from harnpy.agent.errors import ToolFailure
 from harnpy.builtins.agents.models.llm_calls import with_experiment
-from harnpy.builtins.agents.sessions.service import callables_within, store_of, with_callables
 from harnpy.builtins.agents.sessions.summarizing import prompt_from
+from harnpy.builtins.bridge.callables import callables_within, with_callables
+from harnpy.builtins.bridge.live_sessions import sessions_of
 from harnpy.faults import Interruption
 from harnpy.vm.errors import CategorizedFault, Interrupted, Thrown, VmError
 from harnpy.vm.run.backtrace import describe
@@ -92,7 +93,7 @@ def _warn_of_parameters(vm: Vm, name: str, handler: Fn) -> None:
     warned = vm.state(_Warned).tools
     if name not in warned:
         warned.add(name)
-        store_of(vm).world.warn(
+        sessions_of(vm).world.warn(
             "agent.tools",
             f"tool '{name}' takes ({', '.join(handler.params)}), but a loop calls it with one dict of its "
             "arguments: let it be { args -> … }",

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from harnpy.agent.runtime import Runtime, failed_by_itself
 from harnpy.builtins.agents.hooks import hooks_of
 from harnpy.builtins.agents.models.llm_calls import models_of
-from harnpy.builtins.agents.sessions.service import store_of
 from harnpy.builtins.agents.tools.binding import bind, bound_registry
 from harnpy.builtins.bridge.agent_tasks import as_they_end, together
 from harnpy.builtins.bridge.agent_world import AgentFiles, run_program
 from harnpy.builtins.bridge.contexts import context_of
+from harnpy.builtins.bridge.live_sessions import sessions_of
 from harnpy.builtins.settings import settings_of
 from harnpy.llm.native_tools import is_registry
 from harnpy.vm.errors import Interrupted, VmError
@@ -40,7 +40,7 @@ def runtime_of(vm: Vm) -> Runtime:
     if slot.runtime is None:
         slot.runtime = Runtime(
             models=models_of(vm),
-            sessions=store_of(vm),
+            sessions=sessions_of(vm),
             files=AgentFiles(vm),
             together=lambda calls: together(vm, calls),
             as_they_end=lambda calls, limit: as_they_end(vm, calls, limit),

@@ -7,7 +7,7 @@ import os
 import msgspec
 
 from harnpy.builtins.agents.hooks import hooks_of
-from harnpy.builtins.agents.sessions.service import python_function
+from harnpy.builtins.bridge.callables import python_function
 from harnpy.faults import MisuseError
 from harnpy.project import MANIFEST, ManifestError
 from harnpy.vm.modules.linker import load

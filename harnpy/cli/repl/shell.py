@@ -136,9 +136,9 @@ class Shell:
         return self.live_sessions().ids()
 
     def live_sessions(self) -> SessionRegistry:
-        from harnpy.builtins.agents.sessions.service import store_of
+        from harnpy.builtins.bridge.live_sessions import sessions_of
 
-        return store_of(self.session.vm)
+        return sessions_of(self.session.vm)
 
     def _sessions(self, argument: str) -> None:
         from harnpy.cli.repl.session_views import table

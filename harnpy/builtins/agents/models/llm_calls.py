@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 from harnpy.agent.loop.transcript_entries import call_transcript
-from harnpy.builtins.agents.sessions.service import store_of, with_callables
+from harnpy.builtins.bridge.callables import with_callables
 from harnpy.builtins.bridge.domain_values import HarnValues
+from harnpy.builtins.bridge.live_sessions import sessions_of
 from harnpy.builtins.settings import settings_of
 from harnpy.llm.call import Models
 from harnpy.llm.call_result import result_dict
@@ -49,7 +50,7 @@ def models_of(vm: Vm) -> Models:
             partial(world.files.write_text, append=True),
             world.files.read_text,
             lambda: vm.source_dir or world.files.cwd(),
-            warn=lambda topic, message: store_of(vm).world.warn(topic, message),
+            warn=lambda topic, message: sessions_of(vm).world.warn(topic, message),
             values=HarnValues(vm),
             wait=vm.tasks.await_coroutine,
             tracing=settings.trace_llm,
@@ -86,7 +87,7 @@ def call_result(vm: Vm, answer: Answer) -> Dict:
     """The dict that `llm_call` returns."""
     reply, request = answer.reply, answer.request
     note = request.experiment_note
-    transcript = call_transcript(request, reply, store_of(vm).world, structural_experiment=note)
+    transcript = call_transcript(request, reply, sessions_of(vm).world, structural_experiment=note)
     return {**result_dict(reply, request.tools, answer.reading), "transcript": transcript}
 
 

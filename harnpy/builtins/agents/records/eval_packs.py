@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from harnpy.builtins.agents.sessions.service import callables_within, store_of
+from harnpy.builtins.bridge.callables import callables_within
+from harnpy.builtins.bridge.live_sessions import sessions_of
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import RuntimeFault
 from harnpy.workflow.evals.pack_manifest import normalised
@@ -19,13 +20,13 @@ if TYPE_CHECKING:
 @builtin("eval_pack_manifest(manifest: dict) -> dict", family="records")
 def eval_pack_manifest(vm: Vm, manifest: Value = None) -> EvalPack:
     """The normal form of an eval pack's manifest: what an `eval_pack` declaration binds."""
-    return normalised(_given("eval_pack_manifest", manifest), store_of(vm).world)
+    return normalised(_given("eval_pack_manifest", manifest), sessions_of(vm).world)
 
 
 @builtin("eval_pack_run(manifest: dict) -> dict", family="records")
 def eval_pack_run(vm: Vm, manifest: Value = None) -> Dict:
     """Judge the cases of an eval pack: a report with a verdict, failures and warnings for each."""
-    world, given = store_of(vm).world, _given("eval_pack_run", manifest)
+    world, given = sessions_of(vm).world, _given("eval_pack_run", manifest)
     return run_pack(normalised(callables_within(vm, given), world), world)
 
 

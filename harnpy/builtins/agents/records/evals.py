@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from harnpy.builtins.agents.records.runs import record_of
-from harnpy.builtins.agents.sessions.service import callables_within, store_of
+from harnpy.builtins.bridge.callables import callables_within
+from harnpy.builtins.bridge.live_sessions import sessions_of
 from harnpy.vm.declare.builtin import ABSENT, builtin
 from harnpy.vm.errors import RuntimeFault
 from harnpy.vm.values.objects import display
@@ -28,7 +29,7 @@ class _Metrics:
 @builtin("run_record_fixture(run: dict) -> dict", family="records", counted=True)
 def run_record_fixture(vm: Vm, run: Value = ABSENT) -> ReplayFixture:
     """The replay fixture that a run passes: its status, and how the last stage of each node ended."""
-    return fixture_of(record_of(vm, run, "run_record_fixture: missing payload"), store_of(vm).world)
+    return fixture_of(record_of(vm, run, "run_record_fixture: missing payload"), sessions_of(vm).world)
 
 
 @builtin("run_record_eval(run: dict, fixture?: dict) -> dict", family="records", counted=True)
@@ -36,7 +37,7 @@ def run_record_eval(vm: Vm, run: Value = ABSENT, fixture: Value = None) -> Dict:
     """Whether a run is as a fixture expects: `{pass, failures, stage_count}`; its own one always fits."""
     record = record_of(vm, run, "run_record_eval: missing payload")
     if fixture is None:
-        return evaluate(record, fixture_of(record, store_of(vm).world))
+        return evaluate(record, fixture_of(record, sessions_of(vm).world))
     return evaluate(record, read_fixture(fixture, "run_record_eval"))
 
 
@@ -45,7 +46,7 @@ def run_record_eval_suite(vm: Vm, cases: Value = ABSENT) -> Dict:
     """The report of many runs: records, or `{run, fixture?, path?}`."""
     if type(cases) is not list:
         raise RuntimeFault("run_record_eval_suite: missing list")
-    return eval_suite.evaluate_suite(callables_within(vm, cases), store_of(vm).world)
+    return eval_suite.evaluate_suite(callables_within(vm, cases), sessions_of(vm).world)
 
 
 @builtin("eval_suite_manifest(manifest: dict) -> dict", family="records", counted=True)
@@ -58,7 +59,7 @@ def eval_suite_manifest(vm: Vm, manifest: Value = ABSENT) -> SuiteManifest:
 def eval_suite_run(vm: Vm, manifest: Value = ABSENT) -> Dict:
     """The report of a manifest's cases, whose records, fixtures and baselines are files below `base_dir`."""
     read = _manifest(vm, "eval_suite_run", manifest)
-    return eval_suite.run_manifest(read, store_of(vm).world)
+    return eval_suite.run_manifest(read, sessions_of(vm).world)
 
 
 @builtin("eval_metric(name: string, value: any, metadata?: any) -> nil", family="records", counted=True)
@@ -81,4 +82,4 @@ def eval_metrics(vm: Vm) -> list[Dict]:
 def _manifest(vm: Vm, caller: str, given: Value) -> SuiteManifest:
     if given is ABSENT or given is None:
         raise RuntimeFault(f"{caller}: missing manifest payload")
-    return eval_suite.read_manifest(given, caller, store_of(vm).world)
+    return eval_suite.read_manifest(given, caller, sessions_of(vm).world)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harnpy.builtins.agents.sessions.service import store_of
+from harnpy.builtins.bridge.live_sessions import sessions_of
 from harnpy.text.json.reader import parse_json
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import RuntimeFault
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 @builtin("friction_event(payload: dict) -> dict", family="records")
 def friction_event(vm: Vm, payload: Value = None) -> Dict:
     """The normal form of a friction event: what got in the way, without secrets."""
-    return friction.normalised(_given("friction_event", payload), store_of(vm).world, top_level_keys=True)
+    return friction.normalised(_given("friction_event", payload), sessions_of(vm).world, top_level_keys=True)
 
 
 @builtin("friction_record(event: dict, options?: dict) -> dict", family="records")
 def friction_record(vm: Vm, event: Value = None, options: Value = None) -> Dict:
     """Keep a friction event, in memory and in the file `log_path`, if any: `{recorded, sink, event}`."""
-    return vm.state(FrictionLog).record(_given("friction_record", event), options, store_of(vm).world)
+    return vm.state(FrictionLog).record(_given("friction_record", event), options, sessions_of(vm).world)
 
 
 @builtin("friction_events() -> list", family="records")
@@ -58,7 +58,7 @@ def context_pack_manifest_parse(vm: Vm, text: str) -> Dict:
 @builtin("context_pack_suggestions(events?: any, options?: dict) -> list", family="records")
 def context_pack_suggestions(vm: Vm, events: Value = None, options: Value = None) -> list[Dict]:
     """The context packs that friction events call for: the recorded ones, or a list, or `{events}`."""
-    world = store_of(vm).world
+    world = sessions_of(vm).world
     found = vm.state(FrictionLog).events if events is None else friction.read_events(events, world)
     return suggestions(found, options, world)
 
@@ -66,7 +66,7 @@ def context_pack_suggestions(vm: Vm, events: Value = None, options: Value = None
 @builtin("friction_eval_fixture(fixture: dict) -> dict", family="records")
 def friction_eval_fixture(vm: Vm, fixture: Value = None) -> Dict:
     """Whether `{events, options?, expected_suggestions?}` suggests what is expected: a report."""
-    return fixtures.evaluate(_given("friction_eval_fixture", fixture), store_of(vm).world)
+    return fixtures.evaluate(_given("friction_eval_fixture", fixture), sessions_of(vm).world)
 
 
 def _given(caller: str, payload: Value) -> Value:

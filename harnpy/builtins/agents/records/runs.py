@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from harnpy.agent.people.requests import KINDS, QUESTION, questions
 from harnpy.builtins.agents.event_log import log_of
-from harnpy.builtins.agents.sessions.service import callables_within, store_of
+from harnpy.builtins.bridge.callables import callables_within
+from harnpy.builtins.bridge.live_sessions import sessions_of
 from harnpy.builtins.bridge.worker_runtime import require
 from harnpy.vm.declare.builtin import ABSENT, builtin
 from harnpy.vm.errors import RuntimeFault
@@ -37,7 +38,7 @@ def run_record_save(vm: Vm, run: Value = ABSENT, path: Value = None) -> Dict:
     """
     given = _given(vm, run, "run_record_save: missing payload")
     target = None if path is None else display(path)
-    saved = record_files.save(given, store_of(vm).world, target, lambda id: asked_by(vm, id))
+    saved = record_files.save(given, sessions_of(vm).world, target, lambda id: asked_by(vm, id))
     return {"path": saved["persisted_path"], "run": saved}
 
 
@@ -45,14 +46,14 @@ def run_record_save(vm: Vm, run: Value = ABSENT, path: Value = None) -> Dict:
 def run_record_load(vm: Vm, path: Value = ABSENT) -> RunRecord:
     """The record in a file."""
     require("run_record_load: missing path", path)
-    return record_files.load(display(path), store_of(vm).world)
+    return record_files.load(display(path), sessions_of(vm).world)
 
 
 @builtin("load_run_tree(path: string) -> dict", family="records", counted=True)
 def load_run_tree(vm: Vm, path: Value = ABSENT) -> Dict:
     """The record in a file with those of its workers' runs: `{run, children}`, and so on downward."""
     require("load_run_tree: missing path", path)
-    return load_tree(display(path), store_of(vm).world)
+    return load_tree(display(path), sessions_of(vm).world)
 
 
 @builtin("run_record_diff(left: dict, right: dict) -> dict", family="records", counted=True)
@@ -60,12 +61,12 @@ def run_record_diff(vm: Vm, left: Value = ABSENT, right: Value = ABSENT) -> Dict
     """What changes from one run to another; `identical` when that is nothing."""
     before = record_of(vm, left, "run_record_diff: missing left run")
     after = record_of(vm, right, "run_record_diff: missing right run")
-    return diff(before, after, store_of(vm).world)
+    return diff(before, after, sessions_of(vm).world)
 
 
 def record_of(vm: Vm, run: Value, missing: str) -> RunRecord:
     """The record in a value; ``missing`` is the error when there is none."""
-    return normalised(_given(vm, run, missing), store_of(vm).world, lambda id: asked_by(vm, id))
+    return normalised(_given(vm, run, missing), sessions_of(vm).world, lambda id: asked_by(vm, id))
 
 
 def asked_by(vm: Vm, run_id: str) -> list[Question]:

@@ -5,7 +5,7 @@ The registry checks `client_id`, which may be blank; the declaration checks the 
 
 from __future__ import annotations
 
-from harnpy.builtins.agents.sessions.service import store_of
+from harnpy.builtins.bridge.live_sessions import sessions_of
 from harnpy.vm.declare.builtin import builtin
 
 TYPE_CHECKING = False
@@ -26,7 +26,7 @@ def agent_session_attach(vm: Vm, id: str, client_id: str, opts: Dict | None) -> 
     `opts`: `mode` (`observer`, or `controller`: one per session), `takeover`, `metadata`,
     `can_inject_prompt`, `can_route_permission`. Spec: 08 §1.10.
     """
-    return store_of(vm).attach(id, client_id, opts)
+    return sessions_of(vm).attach(id, client_id, opts)
 
 
 @builtin(
@@ -36,7 +36,7 @@ def agent_session_attach(vm: Vm, id: str, client_id: str, opts: Dict | None) -> 
 )
 def agent_session_takeover(vm: Vm, id: str, client_id: str, opts: Dict | None) -> Dict:
     """Attach a client as the controller; the former controller becomes an observer."""
-    return store_of(vm).takeover(id, client_id, opts)
+    return sessions_of(vm).takeover(id, client_id, opts)
 
 
 @builtin(
@@ -46,7 +46,7 @@ def agent_session_takeover(vm: Vm, id: str, client_id: str, opts: Dict | None) -
 )
 def agent_session_detach(vm: Vm, id: str, client_id: str, opts: Dict | None) -> Dict:
     """Detach a client; a controller leaves no successor. `opts`: `reason`, `metadata`."""
-    return store_of(vm).detach(id, client_id, opts)
+    return sessions_of(vm).detach(id, client_id, opts)
 
 
 @builtin(
@@ -56,13 +56,13 @@ def agent_session_detach(vm: Vm, id: str, client_id: str, opts: Dict | None) -> 
 )
 def agent_session_heartbeat(vm: Vm, id: str, client_id: str, opts: Dict | None) -> Dict:
     """Record that a client is still there. `opts`: `metadata`, merged over its own."""
-    return store_of(vm).heartbeat(id, client_id, opts)
+    return sessions_of(vm).heartbeat(id, client_id, opts)
 
 
 @builtin("agent_session_live_clients(id: string) -> list", family="agent_sessions", strict=True)
 def agent_session_live_clients(vm: Vm, id: str) -> list[Dict]:
     """The attached clients, in the order in which they came."""
-    return store_of(vm).live_clients(id)
+    return sessions_of(vm).live_clients(id)
 
 
 @builtin(
@@ -77,7 +77,7 @@ def agent_session_client_inject_prompt(
 
     Throws for any other client, and for a controller without prompt-injection rights. Spec: 08 §1.10.
     """
-    store_of(vm).client_inject_prompt(id, client_id, content, opts)
+    sessions_of(vm).client_inject_prompt(id, client_id, content, opts)
 
 
 @builtin(
@@ -87,4 +87,4 @@ def agent_session_client_inject_prompt(
 )
 def agent_session_route_permission(vm: Vm, id: str, client_id: str, request: Dict, opts: Dict | None) -> Dict:
     """Record that the controller handles a permission request: `{ok, client_id, request, routed_at, …}`."""
-    return store_of(vm).route_permission(id, client_id, request, opts)
+    return sessions_of(vm).route_permission(id, client_id, request, opts)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from harnpy.builtins.agents.sessions.service import store_of, with_callables
 from harnpy.builtins.agents.sessions.summarizing import prompt_from, summarizer
+from harnpy.builtins.bridge.callables import with_callables
+from harnpy.builtins.bridge.live_sessions import sessions_of
 from harnpy.reading.lenient import Options
 from harnpy.session.errors import ResizeError
 from harnpy.session.resize import engine
@@ -32,7 +33,7 @@ def agent_session_compact(vm: Vm, id: str, opts: Value) -> int:
     `token_threshold`, `tool_output_max_chars`. `agent_session_history` still has everything. Spec: 08 §4.6.
     """
     given = with_callables(vm, opts, "custom_compactor", "mask_callback", "compress_callback")
-    return store_of(vm).compact(id, given, summarizer(vm))
+    return sessions_of(vm).compact(id, given, summarizer(vm))
 
 
 @builtin("transcript_compact(t: any, opts?: dict) -> dict", family="transcripts")
@@ -46,7 +47,7 @@ def transcript_compact(vm: Vm, t: Value, opts: Value) -> Dict:
     if not is_transcript(t):
         raise RuntimeFault("transcript_compact: first argument must be a transcript")
     options = opts if type(opts) is dict else {}
-    store = store_of(vm)
+    store = sessions_of(vm)
     policy = _transcript_policy(vm, options)
     summary = options.get("summary")
     text = None if summary is None else display(summary)

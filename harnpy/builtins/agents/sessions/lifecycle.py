@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harnpy.builtins.agents.sessions.service import store_of
+from harnpy.builtins.bridge.live_sessions import sessions_of
 from harnpy.vm.declare.builtin import builtin
 
 TYPE_CHECKING = False
@@ -19,25 +19,25 @@ def agent_session_open(vm: Vm, id: str | None, opts: Dict | None) -> str:
     `opts`: `workspace_anchor`, `workspace_policy`. Throws for a blank id and unknown options.
     Spec: 08 §1.2, §1.8.
     """
-    return store_of(vm).open(id, opts)
+    return sessions_of(vm).open(id, opts)
 
 
 @builtin("agent_session_exists(id: string) -> bool", family="agent_sessions", strict=True)
 def agent_session_exists(vm: Vm, id: str) -> bool:
     """Whether a session of that id is open."""
-    return store_of(vm).exists(id)
+    return sessions_of(vm).exists(id)
 
 
 @builtin("agent_session_current_id() -> string | nil", family="agent_sessions", strict=True)
 def agent_session_current_id(vm: Vm) -> str | None:
     """The id of the session whose loop is running, innermost first; nil outside any loop."""
-    return store_of(vm).current_id()
+    return sessions_of(vm).current_id()
 
 
 @builtin("agent_session_length(id: string) -> int", family="agent_sessions", strict=True)
 def agent_session_length(vm: Vm, id: str) -> int:
     """The number of messages in a session. Throws when there is no such session."""
-    return store_of(vm).length(id)
+    return sessions_of(vm).length(id)
 
 
 @builtin("agent_session_history(id: string, opts?: dict) -> list", family="agent_sessions", strict=True)
@@ -47,7 +47,7 @@ def agent_session_history(vm: Vm, id: str, opts: Dict | None) -> list[Dict]:
     They begin with the last reset; given `{include_reset: true}`, with the session. Throws for unknown
     ids and options. An extension of harnpy: docs/sessions.md.
     """
-    return store_of(vm).history_value(id, opts)
+    return sessions_of(vm).history_value(id, opts)
 
 
 @builtin("agent_session_snapshot(id: string) -> dict | nil", family="agent_sessions", strict=True)
@@ -56,19 +56,19 @@ def agent_session_snapshot(vm: Vm, id: str) -> Dict | None:
 
     Spec: 08 §1.3.
     """
-    return store_of(vm).snapshot_value(id)
+    return sessions_of(vm).snapshot_value(id)
 
 
 @builtin("agent_session_ancestry(id: string) -> dict | nil", family="agent_sessions", strict=True)
 def agent_session_ancestry(vm: Vm, id: str) -> Dict | None:
     """`{parent_id, child_ids, root_id}` of a session; nil when there is no such session."""
-    return store_of(vm).ancestry(id)
+    return sessions_of(vm).ancestry(id)
 
 
 @builtin("agent_session_reset(id: string) -> nil", family="agent_sessions", strict=True)
 def agent_session_reset(vm: Vm, id: str) -> None:
     """Empty a session's transcript; its id, subscribers and lineage stay."""
-    store_of(vm).reset(id)
+    sessions_of(vm).reset(id)
 
 
 @builtin("agent_session_fork(src: string, dst?: string) -> string", family="agent_sessions", strict=True)
@@ -78,7 +78,7 @@ def agent_session_fork(vm: Vm, src: str, dst: str | None) -> str:
     Throws when `src` is unknown or `dst` equals it. An existing `dst` gets the transcript and a new
     parent. Spec: 08 §1.4.
     """
-    return store_of(vm).fork(src, dst)
+    return sessions_of(vm).fork(src, dst)
 
 
 @builtin(
@@ -88,13 +88,13 @@ def agent_session_fork(vm: Vm, src: str, dst: str | None) -> str:
 )
 def agent_session_fork_at(vm: Vm, src: str, keep_first: int, dst: str | None) -> str:
     """Fork a session, keeping only its first messages on the fork. Spec: 08 §1.4."""
-    return store_of(vm).fork_at(src, keep_first, dst)
+    return sessions_of(vm).fork_at(src, keep_first, dst)
 
 
 @builtin("agent_session_trim(id: string, keep_last: int) -> int", family="agent_sessions", strict=True)
 def agent_session_trim(vm: Vm, id: str, keep_last: int) -> int:
     """Keep a session's newest messages, and return how many there are now."""
-    return store_of(vm).trim(id, keep_last)
+    return sessions_of(vm).trim(id, keep_last)
 
 
 @builtin("agent_session_inject(id: string, message: any) -> nil", family="agent_sessions", strict=True)
@@ -103,7 +103,7 @@ def agent_session_inject(vm: Vm, id: str, message: Value) -> None:
 
     A loop that is running on the session adds it before its next model call.
     """
-    store_of(vm).inject_shared(id, message)
+    sessions_of(vm).inject_shared(id, message)
 
 
 @builtin("agent_session_close(id: string, status?: any) -> nil", family="agent_sessions", strict=True)
@@ -112,4 +112,4 @@ def agent_session_close(vm: Vm, id: str, status: Value) -> None:
 
     Spec: 08 §1.6.
     """
-    store_of(vm).close(id, status)
+    sessions_of(vm).close(id, status)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harnpy.builtins.agents.sessions.service import store_of
+from harnpy.builtins.bridge.live_sessions import sessions_of
 from harnpy.vm.declare.builtin import builtin
 
 TYPE_CHECKING = False
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 @builtin("agent_session_scratchpad(id: string) -> dict | nil", family="agent_sessions", strict=True)
 def agent_session_scratchpad(vm: Vm, id: str) -> Dict | None:
     """The dict that an agent keeps beside a session's transcript; nil when there is none."""
-    return store_of(vm).scratchpad(id)
+    return sessions_of(vm).scratchpad(id)
 
 
 @builtin(
@@ -27,7 +27,7 @@ def agent_session_set_scratchpad(vm: Vm, id: str, scratchpad: Dict, opts: Dict |
 
     `opts`: `source`, `reason`, `metadata`. At most 65536 bytes of JSON. Spec: 08 §1.9.
     """
-    return store_of(vm).set_scratchpad(id, scratchpad, opts)
+    return sessions_of(vm).set_scratchpad(id, scratchpad, opts)
 
 
 @builtin(
@@ -35,4 +35,4 @@ def agent_session_set_scratchpad(vm: Vm, id: str, scratchpad: Dict, opts: Dict |
 )
 def agent_session_clear_scratchpad(vm: Vm, id: str, opts: Dict | None) -> Dict:
     """Remove a session's scratchpad, and return `{ok, version, scratchpad: nil}`."""
-    return store_of(vm).clear_scratchpad(id, opts)
+    return sessions_of(vm).clear_scratchpad(id, opts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harnpy.builtins.agents.sessions.service import store_of
+from harnpy.builtins.bridge.live_sessions import sessions_of
 from harnpy.vm.declare.builtin import builtin
 
 TYPE_CHECKING = False
@@ -23,4 +23,4 @@ def agent_session_seed_from_jsonl(vm: Vm, jsonl_path: str, opts: Dict | None) ->
     `opts`: `truncate_to_last`, `drop_tool_calls`, `rename_session`, `validate`, `provider`, `model`.
     A problem with the file is returned as `error`, not thrown. Spec: 08 §3.4.
     """
-    return store_of(vm).seed_from_jsonl(jsonl_path, opts)
+    return sessions_of(vm).seed_from_jsonl(jsonl_path, opts)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from harnpy.builtins.agents.sessions.service import python_function, store_of
+from harnpy.builtins.bridge.callables import python_function
+from harnpy.builtins.bridge.live_sessions import sessions_of
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import RuntimeFault
 
@@ -24,7 +25,7 @@ def agent_subscribe(vm: Vm, session_id: Value, callback: Value) -> None:
         raise RuntimeFault(f"{call}: callback closure required")
     if vm.callback(callback, 1) is None:
         raise RuntimeFault(f"{call}: callback must be a closure")
-    store_of(vm).subscribe(session_id, python_function(vm, callback))
+    sessions_of(vm).subscribe(session_id, python_function(vm, callback))
 
 
 @builtin("agent_inject_feedback(session_id: any, kind: any, content: any) -> nil", family="llm")
@@ -33,7 +34,7 @@ def agent_inject_feedback(vm: Vm, session_id: Value, kind: Value, content: Value
     call = "agent_inject_feedback(session_id, kind, content)"
     for name, value in (("session_id", session_id), ("kind", kind), ("content", content)):
         _require_string(call, name, value)
-    store_of(vm).inject_feedback(session_id, kind, content)
+    sessions_of(vm).inject_feedback(session_id, kind, content)
 
 
 def _require_string(call: str, name: str, value: Value) -> None:

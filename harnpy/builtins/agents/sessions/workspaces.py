@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harnpy.builtins.agents.sessions.service import store_of
+from harnpy.builtins.bridge.live_sessions import sessions_of
 from harnpy.vm.declare.builtin import builtin
 
 TYPE_CHECKING = False
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 @builtin("agent_session_workspace_anchor(id: string) -> dict | nil", family="agent_sessions", strict=True)
 def agent_session_workspace_anchor(vm: Vm, id: str) -> Dict | None:
     """`{primary, additional_roots, anchored_at}` of a session; nil when it has no anchor."""
-    return store_of(vm).workspace_anchor(id)
+    return sessions_of(vm).workspace_anchor(id)
 
 
 @builtin(
@@ -25,13 +25,13 @@ def agent_session_workspace_anchor(vm: Vm, id: str) -> Dict | None:
 )
 def agent_session_set_workspace_anchor(vm: Vm, id: str, anchor: Value) -> bool:
     """Replace a session's anchor and its roots. `anchor`: a dict, the primary path alone, or nil for none."""
-    return store_of(vm).set_workspace_anchor(id, anchor)
+    return sessions_of(vm).set_workspace_anchor(id, anchor)
 
 
 @builtin("agent_session_workspace_policy(id: string) -> dict", family="agent_sessions", strict=True)
 def agent_session_workspace_policy(vm: Vm, id: str) -> Dict:
     """`{default_mount_mode}` of a session."""
-    return store_of(vm).workspace_policy(id)
+    return sessions_of(vm).workspace_policy(id)
 
 
 @builtin(
@@ -44,7 +44,7 @@ def agent_session_set_workspace_policy(vm: Vm, id: str, policy: Dict) -> bool:
 
     Mounted roots keep their mode.
     """
-    return store_of(vm).set_workspace_policy(id, policy)
+    return sessions_of(vm).set_workspace_policy(id, policy)
 
 
 @builtin(
@@ -57,16 +57,16 @@ def agent_session_add_root(vm: Vm, id: str, root: str, opts: Dict | None) -> Dic
 
     `opts`: `mount_mode`, else the policy's default. Spec: 08 §1.8.
     """
-    return store_of(vm).add_root(id, root, opts)
+    return sessions_of(vm).add_root(id, root, opts)
 
 
 @builtin("agent_session_remove_root(id: string, root: string) -> dict", family="agent_sessions", strict=True)
 def agent_session_remove_root(vm: Vm, id: str, root: str) -> Dict:
     """Unmount a directory, and return `{ok, error?}`."""
-    return store_of(vm).remove_root(id, root)
+    return sessions_of(vm).remove_root(id, root)
 
 
 @builtin("agent_session_list_roots(id: string) -> dict", family="agent_sessions", strict=True)
 def agent_session_list_roots(vm: Vm, id: str) -> Dict:
     """`{primary, additional}`: a session's directories, in the order of mounting."""
-    return store_of(vm).list_roots(id)
+    return sessions_of(vm).list_roots(id)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from harnpy.builtins.agents.sessions.service import store_of
+from harnpy.builtins.bridge.live_sessions import sessions_of
 from harnpy.text.json.writer import to_json
 from harnpy.vm.declare.builtin import builtin as declare
 from harnpy.vm.errors import RuntimeFault
@@ -157,14 +157,14 @@ def _made(
 ) -> Artifact:
     shown = None if text is None else _text(text)
     defaults = {"title": title, "text": shown, "data": data, "metadata": metadata or {}}
-    return made(kind, defaults, opts, store_of(vm).world, target)
+    return made(kind, defaults, opts, sessions_of(vm).world, target)
 
 
 def _target(vm: Vm, kind: str, target: Value) -> Artifact:
     """The artifact that the new one is about."""
     if target is None:
         raise RuntimeFault(f"artifact_{kind}: missing target artifact")
-    return normalised(target, store_of(vm).world)
+    return normalised(target, sessions_of(vm).world)
 
 
 def _required(kind: str, **arguments: Value) -> Dict:

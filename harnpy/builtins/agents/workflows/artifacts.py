@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from harnpy.builtins.agents.plans import current_run
-from harnpy.builtins.agents.sessions.service import store_of, with_callables
+from harnpy.builtins.bridge.callables import with_callables
+from harnpy.builtins.bridge.live_sessions import sessions_of
 from harnpy.faults import MisuseError
 from harnpy.text.json.writer import to_json
 from harnpy.vm.declare.builtin import builtin
@@ -24,7 +25,7 @@ def artifact(vm: Vm, payload: Value = None) -> Artifact:
     """An artifact with every key: `{_type, id, kind, title, text, data, source, priority, lineage, …}`."""
     if payload is None:
         raise MisuseError("artifact: missing artifact payload")
-    return _announced(vm, normalised(payload, store_of(vm).world, run_id=current_run(vm)))
+    return _announced(vm, normalised(payload, sessions_of(vm).world, run_id=current_run(vm)))
 
 
 @builtin("artifact_derive(parent: dict, kind?: string, extra?: dict) -> dict", family="records", counted=True)
@@ -32,7 +33,7 @@ def artifact_derive(vm: Vm, parent: Value = None, kind: Value = None, extra: Val
     """A copy of an artifact of another kind, descended from it; `extra.text` is its text."""
     if parent is None:
         raise MisuseError("artifact_derive: missing parent")
-    return _announced(vm, make_artifact.derived(parent, kind, extra, store_of(vm).world))
+    return _announced(vm, make_artifact.derived(parent, kind, extra, sessions_of(vm).world))
 
 
 @builtin("artifact_select(artifacts: list, policy?: dict) -> list", family="records", counted=True)
@@ -62,16 +63,16 @@ def assemble_context(vm: Vm, options: Value = None) -> AssembledContext:
 
     `{chunks, included, dropped, reasons, total_tokens, budget_tokens, strategy, dedup}`. Spec: 08 §5.5.
     """
-    return assemble(with_callables(vm, options, "ranker_callback"), store_of(vm).world)
+    return assemble(with_callables(vm, options, "ranker_callback"), sessions_of(vm).world)
 
 
 def _read(vm: Vm, artifacts: Value, policy: Value) -> tuple[list[Artifact], ContextPolicy]:
-    return read_artifacts(artifacts, store_of(vm).world), selection.read_context_policy(policy)
+    return read_artifacts(artifacts, sessions_of(vm).world), selection.read_context_policy(policy)
 
 
 def _announced(vm: Vm, made: Artifact) -> Artifact:
     """The artifact; the current session hears of a handoff."""
-    sessions = store_of(vm)
+    sessions = sessions_of(vm)
     id = sessions.current_id()
     if made["kind"] == HANDOFF and id is not None:
         event = {"type": "handoff", "session_id": id, "artifact_id": made["id"], "handoff": made["data"]}

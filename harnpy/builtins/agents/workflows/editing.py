@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from harnpy.builtins.agents.sessions.service import store_of
+from harnpy.builtins.bridge.live_sessions import sessions_of
 from harnpy.vm.declare.builtin import builtin as declare
 from harnpy.vm.errors import RuntimeFault
 from harnpy.vm.values.objects import display
@@ -26,21 +26,21 @@ builtin = partial(declare, family="workflows", counted=True)
 @builtin("workflow_clone(graph: dict) -> dict", counted=False)
 def workflow_clone(vm: Vm, graph: Value) -> Graph:
     """The same graph with `_clone` after its id, a version later."""
-    return editing.clone(graph, store_of(vm).world)
+    return editing.clone(graph, sessions_of(vm).world)
 
 
 @builtin("workflow_insert_node(graph: dict, node: dict, edge?: dict) -> dict")
 def workflow_insert_node(vm: Vm, graph: Value = None, node: Value = None, edge: Value = None) -> Graph:
     """The graph with a node more, and an edge if one is given; a node of the same id is replaced."""
     _require("workflow_insert_node", workflow=graph, node=node)
-    return editing.insert_node(graph, node, edge, store_of(vm).world)
+    return editing.insert_node(graph, node, edge, sessions_of(vm).world)
 
 
 @builtin("workflow_replace_node(graph: dict, id: string, node: dict) -> dict")
 def workflow_replace_node(vm: Vm, graph: Value = None, id: Value = None, node: Value = None) -> Graph:
     """The graph with another node under an id; an unknown id is added."""
     _require("workflow_replace_node", workflow=graph, node_id=id, node=node)
-    return editing.replace_node(graph, display(id), node, store_of(vm).world)
+    return editing.replace_node(graph, display(id), node, sessions_of(vm).world)
 
 
 @builtin("workflow_rewire(graph: dict, from_id: string, to_id: string, branch?: string) -> dict")
@@ -49,7 +49,7 @@ def workflow_rewire(
 ) -> Graph:
     """The graph with one edge instead of all that leave `from_id` on that branch; nil is no branch."""
     _require("workflow_rewire", workflow=graph, **{"from": from_id, "to": to_id})
-    return editing.rewire(graph, display(from_id), display(to_id), _text(branch), store_of(vm).world)
+    return editing.rewire(graph, display(from_id), display(to_id), _text(branch), sessions_of(vm).world)
 
 
 @builtin("workflow_set_model_policy(graph: dict, id: string, policy: dict) -> dict")
@@ -78,18 +78,18 @@ def workflow_set_output_visibility(
     _require(_POLICY_UPDATE, workflow=graph, node_id=id)
     if value is not None and type(value) is not str:
         raise RuntimeFault("workflow_set_output_visibility: value must be a string or nil")
-    return editing.set_output_visibility(graph, display(id), value, store_of(vm).world)
+    return editing.set_output_visibility(graph, display(id), value, sessions_of(vm).world)
 
 
 @builtin("workflow_commit(graph: dict, reason?: string) -> dict", counted=False)
 def workflow_commit(vm: Vm, graph: Value, reason: str | None) -> Graph:
     """The graph with a note that it was committed, if it is valid."""
-    return editing.commit(graph, reason, store_of(vm).world)
+    return editing.commit(graph, reason, sessions_of(vm).world)
 
 
 def _set_policy(vm: Vm, field: str, graph: Value, id: Value, policy: Value) -> Graph:
     _require(_POLICY_UPDATE, workflow=graph, node_id=id, policy=policy)
-    return editing.set_policy(graph, display(id), field, policy, store_of(vm).world)
+    return editing.set_policy(graph, display(id), field, policy, sessions_of(vm).world)
 
 
 def _require(caller: str, **arguments: Value) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harnpy.builtins.agents.sessions.service import store_of
+from harnpy.builtins.bridge.live_sessions import sessions_of
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import RuntimeFault
 
@@ -62,10 +62,10 @@ def workflow_diff(vm: Vm, left: Value, right: Value) -> Dict:
     for side, graph in (("left", left), ("right", right)):
         if graph is None:
             raise RuntimeFault(f"workflow_diff: missing {side} workflow")
-    return diff(_normal(vm, left), _normal(vm, right), store_of(vm).world)
+    return diff(_normal(vm, left), _normal(vm, right), sessions_of(vm).world)
 
 
 def _normal(vm: Vm, graph: Value) -> Graph:
     from harnpy.workflow.graph.normalise import normalise_graph
 
-    return normalise_graph(graph, store_of(vm).world)
+    return normalise_graph(graph, sessions_of(vm).world)

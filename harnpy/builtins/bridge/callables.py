@@ -1,10 +1,8 @@
-"""The Vm's session store, and how builtins reach it."""
+"""Harn functions as Python callables, for the domain packages to call."""
 
 from __future__ import annotations
 
-from harnpy.builtins.bridge.contexts import context_of
 from harnpy.faults import Interruption
-from harnpy.session.registry import SessionRegistry
 from harnpy.vm.errors import Interrupted
 from harnpy.vm.values.objects import Builtin, Fn, display, type_name
 
@@ -17,25 +15,15 @@ if TYPE_CHECKING:
     from harnpy.vm.vm import Vm
 
 
-def _make_store(vm: Vm) -> SessionRegistry:
-    """The live sessions of a Vm; their stack is the running task's."""
-    return SessionRegistry(world=vm.world, stack=lambda: context_of(vm).sessions)
-
-
-def store_of(vm: Vm) -> SessionRegistry:
-    """The live sessions of a Vm."""
-    return vm.service(SessionRegistry, lambda: _make_store(vm))
-
-
 def with_callables(vm: Vm, options: Value, *keys: str) -> Value:
-    """The options with the functions under ``keys`` as Python ones; what is no function stays."""
+    """Return the options with the functions under ``keys`` as Python callables; other values stay."""
     if type(options) is not dict:
         return options
     return {**options, **{key: _callable(vm, options[key]) for key in keys if key in options}}
 
 
 def callables_within(vm: Vm, value: Value) -> Value:
-    """``value`` with Python functions for the functions anywhere in its dicts and lists."""
+    """Return ``value`` with Python callables for the functions anywhere in its dicts and lists."""
     if type(value) is dict:
         return {key: callables_within(vm, item) for key, item in value.items()}
     if type(value) is list:
@@ -48,7 +36,7 @@ def _callable(vm: Vm, value: Value) -> Any:
 
 
 class _PythonFunction:
-    """A function of Harn that Python can call. It is shown as what it is: options may want its text."""
+    """A Harn function that Python can call. It is displayed as the function, as options may show it."""
 
     __slots__ = ("_function", "_vm")
 
@@ -71,5 +59,5 @@ class _PythonFunction:
 
 
 def python_function(vm: Vm, function: Value) -> Callable[..., Any]:
-    """A function of Harn for a domain package to call."""
+    """Return a Harn function as a Python callable, for a domain package."""
     return _PythonFunction(vm, function)
