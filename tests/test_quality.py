@@ -36,27 +36,38 @@ def test_import_contracts() -> None:
     check(_SCRIPTS / "lint-imports")
 
 
-def test_the_wheel_carries_grammar_library_and_specification(tmp_path: Path) -> None:
-    check(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path))
-    (wheel,) = tmp_path.glob("*.whl")
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package as a wheel."""
+    directory = tmp_path_factory.mktemp("wheel")
+    check(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(directory))
+    (file,) = directory.glob("*.whl")
+    return file
+
+
+def test_the_wheel_carries_grammar_library_and_specification(wheel: Path) -> None:
     names = set(ZipFile(wheel).namelist())
     assert {"harnpy/grammar/harn.lark", "harnpy/py.typed", "harnpy/cli/main.py"} <= names
     for shipped, folder in [("stdlib", "stdlib"), ("spec", "docs/spec")]:
         assert {f"harnpy/{shipped}/{file.name}" for file in (ROOT / folder).iterdir()} <= names
 
 
-def test_an_installed_wheel_finds_its_library(tmp_path: Path) -> None:
-    check(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path))
-    (wheel,) = tmp_path.glob("*.whl")
+def test_an_installed_wheel_finds_its_library_and_specification(wheel: Path, tmp_path: Path) -> None:
     ZipFile(wheel).extractall(tmp_path / "installed")
     program = tmp_path / "main.harn"
     program.write_text('import "std/context"\nprintln(clip_text("abc", 2))', encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-m", "harnpy", "run", program],
-        cwd=tmp_path,
-        env={"PYTHONPATH": str(tmp_path / "installed")},
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
-    assert (done.stdout, done.stderr) == ("ab\n", "")
+
+    def harnpy(*arguments: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "harnpy", *arguments],
+            cwd=tmp_path,
+            env={"PYTHONPATH": str(tmp_path / "installed")},
+            capture_output=True,
+            encoding="utf-8",
+            check=False,
+        )
+        assert done.stderr == ""
+        return done.stdout
+
+    assert harnpy("run", "main.harn") == "ab\n"
+    assert harnpy("builtins", "title_case").endswith("file: docs/spec/04-builtins.md §4.2\n")
