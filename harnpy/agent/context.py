@@ -1,7 +1,7 @@
-"""What is in force in one task: the sessions being driven, and the rules of the loops around it.
+"""What one task works under: the sessions that it drives, and the rules of the loops around it.
 
-Spec: 08 §1.1, 07 §8. `Rules` never change: entering a loop makes new ones, so a task that is started takes
-over what holds where it was started, at no cost.
+Spec: 08 §1.1, 07 §8. `Rules` are immutable: entering a loop makes new ones, so a new task inherits those
+of its starter at no cost.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Rules:
 
     @property
     def mind_annotations(self) -> bool:
-        """Whether what tools say of themselves decides about anything."""
+        """Whether the annotations of tools matter to the rules."""
         by_policy = self.policy is not None and self.policy.minds_annotations
         return by_policy or self.approval is not None or bool(self.permissions)
 
@@ -49,7 +49,7 @@ class Rules:
         approval: ApprovalPolicy | None = None,
         permissions: PermissionPolicy | None = None,
     ) -> Rules:
-        """The rules inside these that come with policies of their own. Raises `PolicyError`."""
+        """Return the rules inside these, with policies of their own. Raises `PolicyError`."""
         if policy is not None and self.policy is not None:
             policy = self.policy.intersect(policy)
         if approval is not None and self.approval is not None:
@@ -87,14 +87,14 @@ class WorkerName(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where programs are run, and the variables that they find beside those of the environment."""
+    """Where programs run, and the variables that they find besides those of the environment."""
 
     cwd: str | None
     env: Mapping[str, str]
 
 
 def place_of(execution: Mapping[str, Any] | None) -> Place | None:
-    """The place that an `execution` dict names, if it names one."""
+    """Return the place that an `execution` dict names, if any."""
     if not execution or not (execution.get("cwd") or execution.get("env")):
         return None
     return Place(execution.get("cwd") or None, execution.get("env") or {})
@@ -103,8 +103,8 @@ def place_of(execution: Mapping[str, Any] | None) -> Place | None:
 class AgentContext:
     """What one task works under.
 
-    ``sessions``: those being driven. ``rules``: those in force. ``worker``, ``workflow``: what it works for.
-    ``place``: where it works, if that is another place than the program's.
+    ``sessions`` are those that it drives, ``rules`` those in force; it works for ``worker`` and ``workflow``,
+    at ``place``, if that isn't the program's.
     """
 
     __slots__ = ("place", "rules", "sessions", "worker", "workflow")
@@ -125,7 +125,7 @@ class AgentContext:
 
     @contextmanager
     def govern(self, rules: Rules) -> Iterator[None]:
-        """Let ``rules`` hold inside the block."""
+        """Put ``rules`` in force inside the block."""
         outer, self.rules = self.rules, rules
         try:
             yield
@@ -143,7 +143,7 @@ class AgentContext:
 
     @contextmanager
     def work_at(self, place: Place | None) -> Iterator[None]:
-        """Work at ``place`` inside the block; None is where one is."""
+        """Work at ``place`` inside the block; None changes nothing."""
         outer, self.place = self.place, place or self.place
         try:
             yield
@@ -151,7 +151,7 @@ class AgentContext:
             self.place = outer
 
     def refuses(self, builtin: str) -> str | None:
-        """Why a script may not call a builtin here; None when it may."""
+        """Return why a script may not call a builtin here; None when it may."""
         return None if self.rules.policy is None else self.rules.policy.check_builtin(builtin)
 
     def refuses_host_call(self, capability: str, operation: str) -> str | None:
@@ -160,5 +160,5 @@ class AgentContext:
         return None if policy is None else policy.check_host_call(capability, operation)
 
     def branch(self) -> AgentContext:
-        """The context of a task started here: it begins as this one is."""
+        """Return the context of a task that starts here: a copy."""
         return AgentContext(self.sessions.branch(), self.rules, self.worker, self.workflow, self.place)

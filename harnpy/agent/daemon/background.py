@@ -16,11 +16,11 @@ from harnpy.agent.workers.worker import RUNNING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from harnpy.agent.background_runs import Activity, Bell
     from harnpy.agent.daemon.event_queue import EventQueue
     from harnpy.agent.daemon.resting import Daemon
     from harnpy.agent.daemon.snapshot import DaemonSnapshot, Shape, StateFiles
     from harnpy.agent.loop.loop import Loop
-    from harnpy.agent.workers.worker import Activity, Bell
     from harnpy.reading.dicts import Dict
 
 

@@ -20,12 +20,9 @@ from harnpy.faults import Interruption, MisuseError
 from harnpy.text.json.writer import to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from contextlib import AbstractContextManager
-
+    from harnpy.agent.background_runs import Background
     from harnpy.agent.loop.loop import Loop
     from harnpy.agent.runtime import Runtime
-    from harnpy.agent.workers.worker import Beside
     from harnpy.reading.dicts import Dict
 
 
@@ -38,14 +35,11 @@ _OWN = ("task", "prompt", "name", "system", "state_dir", "event_queue_capacity")
 
 
 class Daemons:
-    """``beside`` runs loops in the background; each runs inside ``equipped(options)``."""
+    """``background`` runs the loops."""
 
-    def __init__(
-        self, runtime: Runtime, beside: Beside, equipped: Callable[[Dict], AbstractContextManager[None]]
-    ) -> None:
+    def __init__(self, runtime: Runtime, background: Background) -> None:
         self._runtime = runtime
-        self._beside = beside
-        self._equipped = equipped
+        self._background = background
         self._world = runtime.sessions.world
         self._daemons: dict[str, BackgroundDaemon] = {}
 
@@ -74,7 +68,7 @@ class Daemons:
             options={key: value for key, value in config.items() if key not in _OWN},
             events=EventQueue(CAPACITY if capacity is None else capacity),
             files=StateFiles(self._runtime.files, self._world, SPAWN),
-            bell=self._beside.bell(),
+            bell=self._background.bell(),
             as_text=self._as_text,
         )
         self._refuse_second(directory, SPAWN)
@@ -127,7 +121,7 @@ class Daemons:
             options=meta["options"] if former is None else former.options,
             events=EventQueue(meta["event_queue_capacity"], meta["pending_events"]),
             files=files,
-            bell=self._beside.bell(),
+            bell=self._background.bell(),
             as_text=self._as_text,
         )
         if files.modified(daemon.snapshot_path) is None:
@@ -172,13 +166,13 @@ class Daemons:
         daemon.save()
         self._daemons[daemon.id] = daemon
         context = self._runtime.context().branch()
-        daemon.activity = self._beside.start(lambda: self._run(daemon, loop), context)
+        daemon.activity = self._background.start(lambda: self._run(daemon, loop), context)
         self._await_rest(daemon, 0)
 
     def _run(self, daemon: BackgroundDaemon, loop: Loop) -> None:
         """Run the loop to its end. The result of a daemon that was stopped meanwhile is dropped."""
         try:
-            with self._equipped(daemon.options):
+            with self._runtime.tools_bound(daemon.options):
                 result = loop.run()
         except (Exception, Interruption) as error:
             if daemon.running:

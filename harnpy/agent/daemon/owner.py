@@ -29,7 +29,7 @@ class Owner(Protocol):
         """Wait at most so long, while other tasks run. May return early."""
 
 
-class Nobody:
+class NoOwner:
     """The owner of a daemon that a program runs itself."""
 
     listening = False

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from harnpy.agent.daemon.owner import Nobody
+from harnpy.agent.daemon.owner import NoOwner
 from harnpy.agent.daemon.snapshot import DaemonSnapshot, StateFiles
 from harnpy.agent.daemon.watching import Watch
 from harnpy.session.transcript import MESSAGE_KINDS, lifecycle_event
@@ -57,7 +57,7 @@ class Daemon:
         emit: Callable[..., None],
     ) -> None:
         self.options = options
-        self.owner: Owner = Nobody(runtime.models.sleep)
+        self.owner: Owner = NoOwner(runtime.models.sleep)
         self._sessions = runtime.sessions
         self._clock = runtime.models.monotonic
         self._state = state

@@ -1,1 +1,1 @@
-"""The loop: ask the model, act on its reply, decide whether to go on. Spec: 07 §6."""
+"""The loop: ask the model, act on its reply, decide whether to continue. Spec: 07 §6."""

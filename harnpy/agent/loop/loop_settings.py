@@ -1,4 +1,4 @@
-"""All that a loop is made of, read and checked: from here on nobody looks options up. Spec: 07 §6.1–6.2."""
+"""Everything that a loop is made of, read from its options and checked. Spec: 07 §6.1–6.2."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def inherited_skills(runtime: Runtime, skills: Any, matching: Any) -> tuple[Any,
 def checked_tools(
     runtime: Runtime, surface: Dict, rules: Rules, system: str | None, message: str, caller: str
 ) -> list[Dict]:
-    """Return the entries of ``surface.tools``; refuse those that nobody could run, warn of odd ones.
+    """Return the entries of ``surface.tools``; refuse those that can't be run, warn of odd ones.
 
     Spec: 07 §4.7.
     """

@@ -16,8 +16,8 @@ from harnpy.text.json.reader import parse_json
 from harnpy.text.json.writer import pretty_json
 
 if TYPE_CHECKING:
+    from harnpy.agent.background_runs import Bell
     from harnpy.agent.context import AgentContext
-    from harnpy.agent.workers.worker import Bell
     from harnpy.reading.dicts import Dict
     from harnpy.world.world import World
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
+    from harnpy.agent.background_runs import Activity, Bell
     from harnpy.agent.context import AgentContext
     from harnpy.agent.workers.carry import Carry
     from harnpy.reading.dicts import Dict
@@ -36,37 +37,6 @@ class Job(Protocol):
 
     def run(self, worker: Worker) -> Outcome:
         """Carry out the worker's task, which isn't the first one if its history has others."""
-
-
-class Activity(Protocol):
-    """A run in the background."""
-
-    @property
-    def ended(self) -> bool: ...
-
-    def abort(self) -> None:
-        """End it at once."""
-
-    def collect(self) -> None:
-        """Show its output where the caller prints."""
-
-
-class Bell(Protocol):
-    """Where tasks wait until somebody rings."""
-
-    def wait(self, outside: tuple[str, str] | None = None, seconds: float | None = None) -> None:
-        """Wait, at most ``seconds``; may return early. ``outside`` describes what is awaited if no run can
-        bring it about, and how to do so."""
-
-    def ring(self) -> None: ...
-
-
-class Beside(Protocol):
-    """How runs are started in the background."""
-
-    def start(self, body: Any, context: AgentContext) -> Activity: ...
-
-    def bell(self) -> Bell: ...
 
 
 @dataclass(slots=True)

@@ -35,11 +35,12 @@ from harnpy.world.clock import rfc3339
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from harnpy.agent.background_runs import Background
     from harnpy.agent.context import AgentContext, Rules
     from harnpy.agent.rules.hooks import Hooks
     from harnpy.agent.rules.policy import Policy
     from harnpy.agent.workers.carry import Carry
-    from harnpy.agent.workers.worker import Beside, Job, Outcome
+    from harnpy.agent.workers.worker import Job, Outcome
     from harnpy.agent.workers.worktrees import Worktrees
     from harnpy.reading.dicts import Dict
     from harnpy.session.registry import SessionRegistry
@@ -58,7 +59,7 @@ _CLOSED = "worker cancelled"
 
 
 class Workers:
-    """``context`` returns the running task's. ``beside`` runs workers at the same time; ``jobs`` makes a
+    """``context`` returns the running task's. ``background`` runs workers at the same time; ``jobs`` makes a
     worker's job, by its mode.
     """
 
@@ -68,14 +69,14 @@ class Workers:
         hooks: Hooks,
         context: Callable[[], AgentContext],
         worktrees: Worktrees,
-        beside: Beside,
+        background: Background,
         jobs: Mapping[str, Callable[[Worker], Job]],
     ) -> None:
         self._sessions = sessions
         self._hooks = hooks
         self._running_context = context
         self._worktrees = worktrees
-        self._beside = beside
+        self._background = background
         self._jobs = jobs
         self._world = sessions.world
         self._snapshots = Snapshots(self._world)
@@ -115,7 +116,7 @@ class Workers:
             carry=carry,
             context=self._context_for(id, name, _below(outer.rules, policies, caller), execution),
             created_at=self._now(),
-            bell=self._beside.bell(),
+            bell=self._background.bell(),
             audit=mutation_session(audit, id, f"session_{new_id()}", caller, inherited),
             execution=execution,
             history=[task],
@@ -192,7 +193,7 @@ class Workers:
         policies = [] if given is None else [read_policy(given)]
         rules = _below(self._running_context().rules, policies, "resume_agent")
         context = self._context_for(id, name, rules, snapshot["execution"])
-        worker = restored(snapshot, path, context, self._beside.bell())
+        worker = restored(snapshot, path, context, self._background.bell())
         live = self._workers.get(id)
         self._workers[id] = worker
         if live is not None:
@@ -248,7 +249,7 @@ class Workers:
         worker.status, worker.started_at = RUNNING, self._now()
         turn = worker.turn
         self._settled(worker, event)
-        worker.activity = self._beside.start(lambda: self._run(worker, turn), worker.context)
+        worker.activity = self._background.start(lambda: self._run(worker, turn), worker.context)
 
     def _run(self, worker: Worker, turn: int) -> None:
         """Run the job once. The result of a worker that was closed meanwhile is dropped."""

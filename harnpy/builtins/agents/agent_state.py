@@ -127,7 +127,7 @@ def _state(vm: Vm) -> AgentState:
 
 
 def _done(action: Callable[[], T]) -> T:
-    """What ``action`` answers; what fails is a runtime error."""
+    """Return the result of ``action``; a failure becomes a runtime error."""
     try:
         return action()
     except OSError as error:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from harnpy.agent.daemon.daemons import Daemons
 from harnpy.builtins.bridge.agent_functions import with_python_functions
-from harnpy.builtins.bridge.agent_runtime import runtime_of, tools_bound, with_bound_tools
-from harnpy.builtins.bridge.worker_runtime import TasksBeside, require
+from harnpy.builtins.bridge.agent_runtime import runtime_of, with_bound_tools
+from harnpy.builtins.bridge.worker_runtime import BackgroundTasks, require
 from harnpy.vm.declare.builtin import ABSENT, builtin
 from harnpy.vm.values.objects import display
 
@@ -25,8 +25,7 @@ class _Slot:
 def daemons_of(vm: Vm) -> Daemons:
     slot = vm.state(_Slot)
     if slot.daemons is None:
-        beside = TasksBeside(vm.tasks, "daemon")
-        slot.daemons = Daemons(runtime_of(vm), beside, lambda options: tools_bound(vm, options))
+        slot.daemons = Daemons(runtime_of(vm), BackgroundTasks(vm.tasks, "daemon"))
     return slot.daemons
 
 

@@ -145,7 +145,7 @@ def _row(request: Request) -> Dict:
     }
 
 
-# --- arguments --------------------------------------------------------------------------------------
+# Arguments.
 
 
 def _string(caller: str, value: Value, position: int) -> str:

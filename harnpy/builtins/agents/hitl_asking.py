@@ -101,23 +101,23 @@ class _Inquiry:
         return ending.value
 
     def ending(self) -> Outcome:
-        self.hear_mock()
+        self.use_mock()
         ending = outcome(self.request, self.responses)
-        while ending is None and self.consults():
+        while ending is None and self.ask_host():
             ending = outcome(self.request, self.responses)
         while ending is None:
             self.wait()
         return ending
 
-    # --- who answers ------------------------------------------------------------------------------
+    # Answers.
 
-    def hear_mock(self) -> None:
+    def use_mock(self) -> None:
         params = {**self.request.payload, "request_id": self.request.id}
         mocked = self.vm.state(HostMocks).answer("hitl", self.request.kind, params)
         if mocked:
-            self.hear(mocked[0], f"mocked HITL {self.request.kind} response")
+            self.take(mocked[0], f"mocked HITL {self.request.kind} response")
 
-    def consults(self) -> bool:
+    def ask_host(self) -> bool:
         """Ask the host's person. Return whether that advanced the request."""
         human = self.vm.world.people.ask
         if human is None:
@@ -129,7 +129,7 @@ class _Inquiry:
             answer = self.vm.tasks.await_coroutine(self.in_time(answer))
         if answer is None:
             return False
-        self.hear(answer, f"the host's HITL {self.request.kind} response")
+        self.take(answer, f"the host's HITL {self.request.kind} response")
         ended = outcome(self.request, self.responses) is not None
         return ended or len(approvals(self.request, self.responses)) > len(before)
 
@@ -141,7 +141,7 @@ class _Inquiry:
         except TimeoutError:
             raise TimedOut(self.request) from None
 
-    def hear(self, given: Value, what: str) -> None:
+    def take(self, given: Value, what: str) -> None:
         """Record responses: one, or a list of them."""
         responses = given if type(given) is list else [given]
         if not all(isinstance(response, dict) for response in responses):
@@ -151,7 +151,7 @@ class _Inquiry:
             self.responses.append(taken)
             self.record(KINDS[self.request.kind].answered, taken)
 
-    # --- waiting ----------------------------------------------------------------------------------
+    # Waiting.
 
     def wait(self) -> None:
         """Suspend the task until its time is over: nobody answers."""

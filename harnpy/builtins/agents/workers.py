@@ -1,4 +1,4 @@
-"""Workers: agents that work beside the program, task after task. Spec: 07 §11, 08 §13.1."""
+"""Workers: agents that run in the background of the program, task after task. Spec: 07 §11, 08 §13.1."""
 
 from __future__ import annotations
 

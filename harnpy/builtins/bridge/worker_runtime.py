@@ -52,7 +52,7 @@ def workers_of(vm: Vm) -> Workers:
             runtime.hooks,
             runtime.context,
             Worktrees(runtime.sessions.world, runtime.run_program),
-            TasksBeside(vm.tasks, "worker"),
+            BackgroundTasks(vm.tasks, "worker"),
             jobs,
         )
     return slot.workers
@@ -75,7 +75,7 @@ class _BoundJob:
             return self._job.run(worker)
 
 
-class TasksBeside:
+class BackgroundTasks:
     """Runs as tasks that belong to the program: they outlive the task that started them.
 
     ``kind`` is what the tasks' ids say they are.
