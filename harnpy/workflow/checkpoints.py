@@ -1,6 +1,6 @@
-"""Checkpoints: values that a program finds again when it is run again. Spec: 08 §11.
+"""Checkpoints: values that a program finds again on its next run. Spec: 08 §11.
 
-One JSON object in one file, which is written as a whole or not at all, and before anything of it shows.
+One JSON object in one file. A change is written as a whole or not at all, before it is visible.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class Checkpoints:
         self._loaded: Dict | None = None
 
     def set(self, key: str, value: Any) -> None:
-        """Keep a value, as JSON has it. Raises `MisuseError`."""
+        """Keep a value, as JSON represents it. Raise `MisuseError`."""
         self._write({**self._values, key: value})
 
     def get(self, key: str) -> Any:
-        """The value under a key, None without one."""
+        """Return the value under a key, None without one."""
         return self._values.get(key)
 
     def has(self, key: str) -> bool:
@@ -54,12 +54,12 @@ class Checkpoints:
         return sorted(self._values)
 
     def delete(self, key: str) -> None:
-        """Drop a key; a missing one is fine. Raises `MisuseError`."""
+        """Remove a key; a missing one is fine. Raise `MisuseError`."""
         if key in self._values:
             self._write({name: value for name, value in self._values.items() if name != key})
 
     def clear(self) -> None:
-        """Drop all, and the file. Raises `MisuseError`."""
+        """Remove all keys and the file. Raise `MisuseError`."""
         try:
             self._files.delete_file(self.path, os.path.dirname(self.path))
         except OSError as error:
@@ -73,7 +73,7 @@ class Checkpoints:
         return self._loaded
 
     def _read(self) -> Dict:
-        """What the file has; one that can't be read has nothing."""
+        """Return the contents of the file; an unreadable one counts as empty."""
         try:
             read = self._parse(self._files.read_text(self.path))
         except (OSError, ValueError):
@@ -94,7 +94,7 @@ class Checkpoints:
 
 
 def program_name(file: str | None) -> str:
-    """Under which name a program keeps its checkpoints: its file's, without the extension."""
+    """Return the name for a program's checkpoints: its file name without the extension."""
     if file == "<repl>":
         return _REPL
     if file is None or file.startswith("<"):

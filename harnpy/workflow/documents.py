@@ -1,4 +1,4 @@
-"""Documents in files: a text, and the value that it holds. Spec: 08 §8.2, §8.7."""
+"""Reading documents: the value in a file. Spec: 08 §8.2, §8.7."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ T = TypeVar("T")
 
 
 def read_document(path: str, what: str, world: World, parse: Callable[[str], Any] | None = None) -> Any:
-    """The value in a file, which is JSON unless ``parse`` reads something else.
+    """Return the value in a file: JSON, unless ``parse`` reads another format.
 
-    Raises `MisuseError`: ``failed to read <what>: …``, or ``failed to parse <what>: …`` for a text of which
-    ``parse`` raises ValueError.
+    Raise `MisuseError`: ``failed to read <what>: …``, or ``failed to parse <what>: …`` if ``parse`` raises
+    ValueError.
     """
     try:
         text = world.files.read_text(os.path.join(world.files.cwd(), path))

@@ -1,6 +1,6 @@
-"""Dicts of a known shape: every key is there, with a value of its type or its default.
+"""Dicts of a known shape: every key is present, with a value of its type or its default.
 
-`made` is for parts that the caller knows to be right, `read` for dicts from outside.
+`made` builds parts that the caller knows to be right, `read` reads dicts from outside.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: What a field holds under a key that only functions may have.
+#: Types of data. Under the unknown keys of an open shape only other values are kept: functions.
 _DATA = (str, int, float, list, dict, type(None))
 
 
@@ -33,17 +33,17 @@ class Field(NamedTuple):
     required: bool = False
 
     def blank(self) -> Any:
-        """The default, for the caller to keep; a part that is always there has all its keys."""
+        """Return the default, for the caller to keep; a part that is always present has all its keys."""
         if self.part is not None and isinstance(self.default, dict):
             return made(self.part, {})
         return type(self.default)() if isinstance(self.default, dict | list) else self.default
 
 
 class Shape(Generic[T]):
-    """The shape of dicts of the type ``T``: a `TypedDict` with the same keys.
+    """The shape of dicts of the type ``T``, a `TypedDict` with the same keys.
 
-    The fields in ``optional`` are there only when they are given. An ``open`` shape also keeps functions
-    under any other key.
+    The ``optional`` fields are present only when given. An ``open`` shape also keeps functions under any
+    other key.
     """
 
     __slots__ = ("fields", "kinds", "open", "optional", "required")
@@ -59,17 +59,17 @@ class Shape(Generic[T]):
 
 
 def all_of(field: Field, names: str) -> Mapping[str, Field]:
-    """Several fields of one kind."""
+    """Return several fields of one kind."""
     return dict.fromkeys(names.split(), field)
 
 
 def list_of(shape: Shape[Any]) -> Field:
-    """A list of dicts of one shape."""
+    """Return a field for a list of dicts of one shape."""
     return Field("list", [], shape)
 
 
 def made(shape: Shape[T], fields: Mapping[str, Any]) -> T:
-    """A part with these fields and the defaults of the rest. Raises TypeError for an unknown field."""
+    """Return a part with these fields and defaults for the rest. Raise TypeError for an unknown field."""
     known = shape.fields
     unknown = fields.keys() - known.keys()
     if unknown:
@@ -80,7 +80,7 @@ def made(shape: Shape[T], fields: Mapping[str, Any]) -> T:
 
 
 def read(shape: Shape[T], given: Any, path: str = "") -> T:
-    """A part with every key; unknown ones are dropped. Raises `MisuseError` for a wrong type, by its path."""
+    """Return a part with every key, without unknown ones. Raise `MisuseError` for a wrong type."""
     fields = read_fields(given, shape.kinds, path, shape.required)
     part: Any = {
         key: _filled(field, fields[key], f"{path}.{key}" if path else key)
@@ -96,7 +96,7 @@ def read(shape: Shape[T], given: Any, path: str = "") -> T:
 
 
 def only(part: Mapping[str, Any], keys: Iterable[str]) -> Dict:
-    """Some of a part's fields."""
+    """Return some of a part's fields."""
     return {key: part[key] for key in keys}
 
 

@@ -1,1 +1,1 @@
-"""Artifacts: what stages make, and which of them others get to see. Spec: 08 §5."""
+"""Artifacts: what stages make, and which of them other stages see. Spec: 08 §5."""

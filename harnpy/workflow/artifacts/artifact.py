@@ -37,7 +37,7 @@ _PRIORITY_GROUPS = {
 _PRIORITIES = {kind: priority for priority, kinds in _PRIORITY_GROUPS.items() for kind in kinds.split()}
 _PRIORITY = 40
 
-#: What `normalised` fills in has no default here.
+#: Fields that `normalised` fills in have no default here.
 ARTIFACT: Shape[Artifact] = Shape(
     {
         **all_of(Field("string"), "_type id kind title text"),
@@ -54,9 +54,9 @@ ARTIFACT: Shape[Artifact] = Shape(
 
 
 def normalised(given: Any, world: World, path: str = "", run_id: str | None = None) -> Artifact:
-    """The artifact with every key; ``path`` is where it stands, for messages. Raises `MisuseError`.
+    """Return the artifact with every key. Raise `MisuseError`.
 
-    ``run_id`` is the run of a handoff that doesn't say which.
+    ``path`` is its place, for messages; ``run_id`` is the run of a handoff that names none.
     """
     artifact: Any = read(ARTIFACT, given, path)
     artifact["kind"] = normal_kind(artifact["kind"])
@@ -74,18 +74,18 @@ def normalised(given: Any, world: World, path: str = "", run_id: str | None = No
 
 
 def tokens_of(text: str) -> int:
-    """The estimate of a text's tokens."""
+    """Estimate the tokens of a text."""
     return -(-byte_length(text) // BYTES_PER_TOKEN)
 
 
 def normal_kind(kind: str | None) -> str:
-    """What an artifact of that kind is called; any name is a kind."""
+    """Return the normal name of a kind of artifact; any name is a kind."""
     name = (kind or "").strip()
     return _ALIASES.get(name, name) or KIND
 
 
 def _handed_off(given: Any, world: World, run_id: str | None) -> Dict:
-    """What a handoff makes of the artifact that holds it, or that it is (08 §12)."""
+    """Return the fields that a handoff sets in the artifact that holds it (08 §12)."""
     try:
         handoff = normalise(given, f"handoff_{world.ids.new()}", rfc3339(world.clock.now()), run_id)
     except MisuseError as error:
@@ -102,7 +102,7 @@ def _handed_off(given: Any, world: World, run_id: str | None) -> Dict:
 
 
 def read_artifacts(given: Any, world: World) -> list[Artifact]:
-    """A list of artifacts, normalised. Raises `MisuseError`."""
+    """Return a list of artifacts in normal form. Raise `MisuseError`."""
     if given is None:
         return []
     if not isinstance(given, list):

@@ -1,6 +1,6 @@
-"""A context put together from artifacts: chunks, the best first, as many as a budget holds. Spec: 08 §5.5.
+"""Assembling a context from artifacts: the best chunks that a budget has room for. Spec: 08 §5.5.
 
-Whatever isn't in the context is accounted for: by `dropped` with a reason, and by `reasons` with a score.
+Nothing disappears: `dropped` lists what is left out with a reason, `reasons` every chunk with its score.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class _Wanted(NamedTuple):
 
 
 def assemble(given: Any, world: World) -> AssembledContext:
-    """The chunks to show, with what became of every artifact. Raises `MisuseError`.
+    """Return the chunks to show, and what happened to every artifact. Raise `MisuseError`.
 
-    ``given`` are the options, with a Python callable for a ranker.
+    ``given`` holds the options; a ranker is a Python callable.
     """
     if not isinstance(given, dict) or not isinstance(given.get("artifacts"), list):
         raise MisuseError(f"{CALLER}: first argument must be an options dict with `artifacts`")
@@ -82,7 +82,7 @@ def assemble(given: Any, world: World) -> AssembledContext:
 
 
 def render_assembled(assembled: AssembledContext) -> str:
-    """What `assemble` made, as a model reads it."""
+    """Render an assembled context for a model."""
     return "\n\n".join([*map(_rendered, assembled["chunks"]), _rendered_budget(assembled)])
 
 
@@ -122,7 +122,7 @@ def _choice(options: Options, key: str, choices: Sequence[str], default: str) ->
 
 
 def _packed(chunks: list[Chunk], budget: int) -> tuple[list[Chunk], list[Chunk]]:
-    """The chunks that a budget has room for, taken in order, and the others."""
+    """Return the chunks that fit the budget, taken in order, and the others."""
     packed, left_out, spent = [], [], 0
     for chunk in chunks:
         if spent + chunk["estimated_tokens"] <= budget:
@@ -144,7 +144,7 @@ def _textless(artifact: Artifact) -> Dropped:
 
 
 def _included(chunks: list[Chunk]) -> list[Included]:
-    """What of each artifact is there, by the artifacts' ids."""
+    """Return how much of each artifact is included, sorted by artifact id."""
     of_artifact: dict[str, Included] = {}
     for chunk in chunks:
         id = chunk["artifact_id"]

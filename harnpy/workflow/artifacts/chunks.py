@@ -1,6 +1,6 @@
-"""Artifacts in pieces that fit a context, and which of the pieces say something new. Spec: 08 §5.5.
+"""Splitting artifacts into chunks that fit a context, and dropping repeated chunks. Spec: 08 §5.5.
 
-Pure: the same text, the same pieces with the same ids. Lengths are UTF-8 bytes.
+Pure: equal texts give equal chunks with equal ids. Lengths are UTF-8 bytes.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ CHUNKED, SEMANTIC = "chunked", "semantic"
 
 _DIGITS = 16
 
-#: Where a text may be split, the best places first, and what joins its pieces again.
+#: Where a text may be split, the best places first, and what joins the pieces again.
 _PARAGRAPHS, _LINES = (re.compile(r"\n{2,}"), "\n\n"), (re.compile(r"\n"), "\n")
 
 
 def chunks_of(artifact: Artifact, threshold: int) -> list[Chunk]:
-    """The chunks of an artifact that has text: one, unless it has more tokens than ``threshold``."""
+    """Split an artifact that has text: one chunk, unless it has more than ``threshold`` tokens."""
     text = artifact["text"] or ""
     texts = [text]
     if (artifact["estimated_tokens"] or 0) > threshold:
@@ -51,7 +51,7 @@ def chunks_of(artifact: Artifact, threshold: int) -> list[Chunk]:
 
 
 def split(text: str, limit: int) -> list[str]:
-    """The text in pieces of at most ``limit`` bytes: whole paragraphs, else lines, else characters."""
+    """Split a text into pieces of at most ``limit`` bytes: at paragraphs, else at lines, else anywhere."""
     return [piece for piece in _split(text, limit, (_PARAGRAPHS, _LINES)) if not piece.isspace()]
 
 
@@ -94,11 +94,11 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
 
 
-# What is said twice.
+# Repetition.
 
 
 def without_repeats(chunks: list[Chunk], dedup: str, overlap: float) -> tuple[list[Chunk], list[Dropped]]:
-    """The chunks that say something new, and `dropped` entries for the others. Of two, the earlier stays."""
+    """Return the chunks that say something new, and `dropped` entries for the others. The first one stays."""
     if dedup == CHUNKED:
         return _without_equals(chunks)
     if dedup == SEMANTIC:
@@ -142,12 +142,12 @@ def _without_similar(chunks: list[Chunk], overlap: float) -> tuple[list[Chunk], 
 
 
 def _trigrams(text: str) -> frozenset[bytes]:
-    """The trigrams of the letters and digits; a text too short for one is its own."""
+    """Return the trigrams of the letters and digits; a shorter text is its own only one."""
     data = "".join(filter(str.isalnum, text)).lower().encode()
     return frozenset(data[at : at + 3] for at in range(max(len(data) - 2, 1)))
 
 
 def _similarity(left: frozenset[bytes], right: frozenset[bytes]) -> float:
-    """Jaccard's."""
+    """Return the Jaccard similarity."""
     shared = len(left & right)
     return shared / (len(left) + len(right) - shared)

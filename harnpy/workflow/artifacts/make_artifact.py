@@ -1,5 +1,4 @@
-"""Artifacts made of a part of the work: defaults for a kind, what the caller says instead, and where it
-comes from. Spec: 08 §5.2."""
+"""Making artifacts of a certain kind: defaults, the caller's options, and the lineage. Spec: 08 §5.2."""
 
 from __future__ import annotations
 
@@ -21,9 +20,9 @@ _OPTIONS = (
 
 
 def made(kind: str, defaults: Dict, options: Any, world: World, target: Artifact | None = None) -> Artifact:
-    """An artifact with ``defaults`` for what ``options`` don't say; dicts of both are merged.
+    """Return an artifact with ``defaults`` for what ``options`` don't set; dicts of both are merged.
 
-    It descends from the artifact ``target``, if there is one. Raises `MisuseError`.
+    Its lineage goes back to ``target``, if given. Raise `MisuseError`.
     """
     said = read_options(options)
     given = {key: said[key] for key in _OPTIONS if said.get(key) is not None}
@@ -37,7 +36,10 @@ def made(kind: str, defaults: Dict, options: Any, world: World, target: Artifact
 
 
 def derived(given: Any, kind: str | None, options: Any, world: World) -> Artifact:
-    """A copy of an artifact, of another kind and maybe with another text. Raises `MisuseError`."""
+    """Return a copy of an artifact with another kind, and with another text if one is given.
+
+    Raise `MisuseError`.
+    """
     parent, text = normalised(given, world), read_options(options).get("text")
     changed = {
         "id": f"{parent['id']}_derived",
@@ -49,7 +51,7 @@ def derived(given: Any, kind: str | None, options: Any, world: World) -> Artifac
 
 
 def read_options(options: Any) -> Dict:
-    """Options that may be nil. Raises `MisuseError`."""
+    """Return options that may be nil. Raise `MisuseError`."""
     if options is None:
         return {}
     if not isinstance(options, dict):
@@ -58,10 +60,10 @@ def read_options(options: Any) -> Dict:
 
 
 def name_of(artifact: Artifact) -> str:
-    """What an artifact is called in the titles of others."""
+    """Return the name of an artifact for the titles of others."""
     return str(artifact["title"] or artifact["id"])
 
 
 def about(target: Artifact, **more: Any) -> Dict:
-    """What an artifact says of the one that it is about."""
+    """Return the data of an artifact about another one."""
     return {"target_artifact_id": target["id"], "target_kind": target["kind"], **more}

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from harnpy.workflow.artifacts.artifact_types import Chunk
 
-    #: ``ranker(query, chunks)`` answers a list of scores.
+    #: ``ranker(query, chunks)`` returns a list of scores.
     Ranker = Callable[[str, list[Chunk]], Any]
 
 CALLER = "assemble_context"
@@ -28,14 +28,16 @@ _LONG = 400
 
 
 def ranked(chunks: list[Chunk], query: str, ranker: Ranker | None) -> list[Chunk]:
-    """The chunks with their scores for a query, in the same order. Raises `MisuseError`."""
+    """Return the chunks with their scores for a query, in the same order. Raise `MisuseError`."""
     scores = _own_scores(chunks, query) if ranker is None else _asked(ranker, chunks, query)
     return [{**chunk, "score": score} for chunk, score in zip(chunks, scores, strict=True)]
 
 
 def in_order(chunks: list[Chunk], strategy: str, created: Mapping[str, str]) -> list[Chunk]:
-    """The chunks, given in the order of their artifacts, in that of a strategy. ``created`` are the
-    artifacts' stamps by their ids."""
+    """Sort chunks by a strategy. They are given in the order of their artifacts.
+
+    ``created`` maps artifact ids to their timestamps.
+    """
     if strategy == RECENCY:
         return sorted(chunks, key=lambda chunk: created[chunk["artifact_id"]], reverse=True)
     if strategy == ROUND_ROBIN:
@@ -44,7 +46,7 @@ def in_order(chunks: list[Chunk], strategy: str, created: Mapping[str, str]) -> 
 
 
 def _in_turn(chunks: list[Chunk]) -> list[Chunk]:
-    """One of each artifact, again and again."""
+    """Take one chunk of each artifact in turn."""
     of_artifact: dict[str, list[Chunk]] = {}
     for chunk in chunks:
         of_artifact.setdefault(chunk["artifact_id"], []).append(chunk)
@@ -57,7 +59,7 @@ def _own_scores(chunks: list[Chunk], query: str) -> list[float]:
 
 
 def _relevance(text: str, terms: set[str]) -> float:
-    """How many of the terms are in a text, and how densely."""
+    """Score a text by how many of the terms it has, and how densely."""
     if not terms:
         return 0.0
     lowered = text.lower()
@@ -78,6 +80,6 @@ def _score(value: Any) -> float:
         return 0.0
     if type(value) not in (int, float):
         raise MisuseError(f"{CALLER}: ranker_callback score must be a number (got {type_word(value)})")
-    if value != value:  # it would have no place in any order
+    if value != value:  # NaN can't be sorted
         raise MisuseError(f"{CALLER}: ranker_callback score must be a number (got NaN)")
     return float(value)

@@ -1,4 +1,4 @@
-"""Which artifacts a stage gets to see, and how they read. Spec: 08 §5.3, §5.4."""
+"""Selecting the artifacts that a stage sees, and rendering them. Spec: 08 §5.3, §5.4."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _LEAST_TEXT = 200
 
 
 def read_context_policy(given: Any) -> ContextPolicy:
-    """The policy with every key. Raises `MisuseError`."""
+    """Return the policy with every key. Raise `MisuseError`."""
     with errors_after("context policy parse error: "):
         return read(CONTEXT_POLICY, {} if given is None else given)
 
 
 def select(artifacts: Sequence[Artifact], policy: ContextPolicy) -> list[Artifact]:
-    """The artifacts that a policy lets through, the most important first."""
+    """Return the artifacts that a policy lets through, the most important first."""
     chosen: list[Artifact] = []
     budget, spent = _budget(policy), 0
     for artifact in sorted(filter(_filter(policy), artifacts), key=_rank(policy)):
@@ -46,13 +46,13 @@ def select(artifacts: Sequence[Artifact], policy: ContextPolicy) -> list[Artifac
 
 
 def select_adaptive(artifacts: Sequence[Artifact], policy: ContextPolicy) -> list[Artifact]:
-    """`select` without what is outdated or said twice, and with what is too long made shorter."""
+    """Select without outdated and repeated artifacts, and with long ones shortened."""
     current = _without_repeats(_without_outdated(artifacts))
     return select(_shortened(current, policy["max_tokens"]), policy)
 
 
 def render(artifacts: Sequence[Artifact], style: str | None, to_json: Callable[[Any], str]) -> str:
-    """The artifacts as a model reads them; the style ``json`` is one JSON object for each."""
+    """Render the artifacts for a model; the style ``json`` is one JSON object each."""
     show = _json if style == "json" else _xml
     return "\n\n".join(show(artifact, to_json) for artifact in artifacts)
 
@@ -73,7 +73,7 @@ def _filter(policy: ContextPolicy) -> Callable[[Artifact], bool]:
 
 
 def _rank(policy: ContextPolicy) -> Callable[[Artifact], Any]:
-    """The sort key: all that counts for an artifact counts downward."""
+    """Return the sort key: the most important criterion first."""
     pinned, kinds = policy["pinned_ids"], policy["prioritize_kinds"]
 
     def key(artifact: Artifact) -> tuple[Any, ...]:
@@ -92,7 +92,7 @@ def _rank(policy: ContextPolicy) -> Callable[[Artifact], Any]:
 
 
 class _Descending:
-    """A text that sorts the other way round."""
+    """A text that sorts in descending order."""
 
     __slots__ = ("text",)
 
@@ -115,11 +115,11 @@ def _budget(policy: ContextPolicy) -> int | None:
     return None if limit is None else max(0, limit - (policy["reserve_tokens"] or 0))
 
 
-# What `select_adaptive` does first.
+# The first steps of `select_adaptive`.
 
 
 def _without_outdated(artifacts: Sequence[Artifact]) -> list[Artifact]:
-    """Without what rests on paths that a fresh artifact has changed."""
+    """Leave out artifacts that rest on paths which a fresh artifact has changed."""
     fresh = (artifact for artifact in artifacts if freshness(artifact) >= _FRESH)
     changed = {path for artifact in fresh for path in _paths(artifact, "changed_paths")}
     return [
@@ -154,7 +154,7 @@ def _shortened(artifacts: list[Artifact], max_tokens: int | None) -> list[Artifa
 
 
 def _cut(artifact: Artifact, share: int) -> Artifact:
-    """The artifact with no more than its share of tokens, if it has more than twice that."""
+    """Shorten an artifact to its share of tokens, if it has more than twice that."""
     text, limit = artifact["text"] or "", share * BYTES_PER_TOKEN
     too_long = (artifact["estimated_tokens"] or 0) > 2 * share and byte_length(text) > limit
     if not too_long or limit < _LEAST_TEXT:

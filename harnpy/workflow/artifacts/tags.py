@@ -1,4 +1,4 @@
-"""Text between tags, as models read it. Spec: 08 §5.4."""
+"""Tagged text for models. Spec: 08 §5.4."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ def escaped(text: str) -> str:
 
 
 def tagged(name: str, body: str) -> str:
-    """``body`` on lines of its own between two tags; it may hold tags itself."""
+    """Put ``body`` on lines of its own between two tags; it may contain tags itself."""
     return f"<{name}>\n{body}\n</{name}>"
 
 
 def lines_of(fields: Mapping[str, Any]) -> list[str]:
-    """A line for each field, its value escaped."""
+    """Return a line for each field, its value escaped."""
     return [f"<{key}>{escaped(str(value))}</{key}>" for key, value in fields.items()]
 
 
 def rendered_artifact(fields: Mapping[str, Any], body: str) -> str:
-    """An artifact: what there is to say of it, then what it says, which isn't escaped."""
+    """Render an artifact: its fields, then its body, which isn't escaped."""
     return tagged("artifact", "\n".join([*lines_of(fields), tagged("body", body)]))

@@ -1,4 +1,4 @@
-"""What became of a text, line by line: a shortest script of deletions and insertions. Spec: 08 §8.6.
+"""Line diffs: a shortest script of deletions and insertions. Spec: 08 §8.6.
 
 Myers' greedy algorithm ("An O(ND) Difference Algorithm and Its Variations", 1986), on the lines that both
 texts have: any other line is deleted or inserted in every script.
@@ -17,14 +17,15 @@ _PATH = "artifact"
 
 
 def unified(path: str | None, before: str, after: str) -> str:
-    """Every line of both texts behind a space, `-` or `+`. Where lines are replaced, `-` comes first."""
+    """Return all lines of both texts, marked with a space, `-` or `+`. `-` comes first where lines are
+    replaced."""
     old, new = lines_of(before), lines_of(after)
     name = path or _PATH
     return "".join([f"--- a/{name}\n", f"+++ b/{name}\n", *(f"{line}\n" for line in _marked(old, new))])
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines without their ends; a line end at the very end begins no other line."""
+    """Split into lines without their ends; a line end at the very end starts no other line."""
     lines = text.split("\n")
     return lines if lines[-1] else lines[:-1]
 
@@ -40,7 +41,7 @@ def _marked(old: Lines, new: Lines) -> Iterator[str]:
 
 
 def matches(old: Lines, new: Lines) -> list[tuple[int, int]]:
-    """The positions of equal lines that a shortest script keeps, in order."""
+    """Return the positions of equal lines that a shortest script keeps, in order."""
     shared = set(old) & set(new)
     xs = [x for x, line in enumerate(old) if line in shared]
     ys = [y for y, line in enumerate(new) if line in shared]
@@ -49,7 +50,7 @@ def matches(old: Lines, new: Lines) -> list[tuple[int, int]]:
 
 
 def _kept(old: Lines, new: Lines) -> list[tuple[int, int]]:
-    """The way back from the end along the furthest points, one step for each deletion or insertion."""
+    """Walk back from the end along the furthest points, one step for each deletion or insertion."""
     kept = []
     rounds = _rounds(old, new)
     x, y = len(old), len(new)
@@ -64,9 +65,9 @@ def _kept(old: Lines, new: Lines) -> list[tuple[int, int]]:
 
 
 def _rounds(old: Lines, new: Lines) -> list[list[int]]:
-    """How far one gets in `old` with 0, 1, 2 … deletions and insertions, until all of both texts is passed.
+    """Return how far one gets in `old` with 0, 1, 2 … deletions and insertions, until both texts are done.
 
-    In round d the item i is about the diagonal ``x - y = 2 * i - d``.
+    In round d, item i is about the diagonal ``x - y = 2 * i - d``.
     """
     goal = len(old) - len(new)
     rounds: list[list[int]] = []
@@ -85,7 +86,7 @@ def _rounds(old: Lines, new: Lines) -> list[list[int]]:
 
 
 def _step(former: list[int], i: int, d: int) -> tuple[int, bool]:
-    """Where round d enters a diagonal, and whether by an insertion; else it is by a deletion."""
+    """Return where round d enters a diagonal, and whether by an insertion (else by a deletion)."""
     if d == 0:
         return 0, False
     inserts = i == 0 or (i < d and former[i - 1] < former[i])

@@ -1,4 +1,4 @@
-"""What makes a document a session bundle: its type, version and mode, and the digests that seal it.
+"""The format of session bundles: type, version and mode, and the digests that seal one.
 
 Spec: 08 §17.
 """
@@ -21,7 +21,7 @@ SANITIZED, LOCAL, REPLAY_ONLY = MODES = ("sanitized", "local", "replay_only")
 #: Where an imported run remembers the bundle it came from, in its metadata.
 ORIGIN = "session_bundle"
 
-#: What says who made a document and when, and nothing of the run.
+#: Keys about who made a document and when, not about the run.
 _IDENTITY = ("bundle_id", "created_at", "producer")
 
 
@@ -31,25 +31,25 @@ def is_supported(document: Dict) -> bool:
 
 
 def unsupported(document: Dict) -> str:
-    """Why a document is no bundle of ours."""
+    """Return why a document is not a bundle that this version reads."""
     key = "schema_version" if document.get("_type") == TYPE else "_type"
     value = document.get(key)
     return f"unsupported session bundle version: {'nil' if value is None else value}"
 
 
 def sealed(document: Dict) -> Dict:
-    """The document with its integrity, in the order of its keys."""
+    """Return the document with its integrity digest, keys sorted."""
     ordered: Dict = json.loads(compact_json({**document, "integrity": _integrity(document)}))
     return ordered
 
 
 def has_integrity(document: Dict) -> bool:
-    """Whether a document is as it was when it was sealed."""
+    """Return whether a document is unchanged since it was sealed."""
     return bool(document.get("integrity") == _integrity(document))
 
 
 def content_digest(document: Dict) -> str:
-    """The SHA-256 of all that a bundle tells of its run: equal content, equal digest."""
+    """Return the SHA-256 of a bundle's content about its run: equal content, equal digest."""
     return _digest_without(document, (*_IDENTITY, "integrity"))
 
 

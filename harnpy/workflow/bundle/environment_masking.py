@@ -1,13 +1,13 @@
-"""Removing what the environment said: values of variables, wherever a text repeats them. Pure.
+"""Masking values of environment variables wherever a text repeats them. Pure.
 
-A value that is short or a plain word says nothing and stands in every other sentence, so it is only removed
-where it is the variable's own value. Anything else is removed from all texts when it is *telling*:
+A short value or a plain word occurs in ordinary sentences, so it is only masked where it is the variable's
+own value. A value is masked in all texts when it is *revealing*:
 
 - the variable's name is that of a secret, and the value has four characters or more; or
 - it has eight characters or more and is not one word of letters only (ten, if it is all digits), or twenty.
 
-Paths are left to the rule for paths; the variables that describe a terminal or a locale, that name a model or
-a provider, and harnpy's own settings, are no secret of anybody. Spec: 08 §17, `sanitized`.
+Paths are left to the rule for paths. Variables that describe a terminal or a locale, that name a model or a
+provider, and harnpy's own settings, are not secret. Spec: 08 §17, `sanitized`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _HARMLESS = re.compile(
 
 
 class Environment:
-    """The telling values of some environments."""
+    """The revealing values of some environments."""
 
     def __init__(self, environments: Iterable[Mapping[str, str]]) -> None:
         values = {

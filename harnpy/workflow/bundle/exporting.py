@@ -1,4 +1,4 @@
-"""From a run record to a bundle. Spec: 08 §17."""
+"""Exporting a run record as a bundle. Spec: 08 §17."""
 
 from __future__ import annotations
 
@@ -52,16 +52,16 @@ def export_run(
     env: Mapping[str, str] | None = None,
     world: World | None = None,
 ) -> Dict:
-    """The bundle of a run record, ready for JSON, with sorted keys.
+    """Return the bundle of a run record, ready for JSON, with sorted keys.
 
-    ``mode`` is ``"sanitized"`` (for support and sharing), ``"local"`` (verbatim but for secrets) or
+    ``mode`` is ``"sanitized"`` (for support and sharing), ``"local"`` (verbatim except for secrets) or
     ``"replay_only"`` (hashes and lengths). ``sidecar`` are the rows of the run's `llm_transcript.jsonl`.
 
-    `sanitized` keeps absolute paths inside ``workspaces`` and the directories of ``run.execution``; it
+    `sanitized` keeps absolute paths inside ``workspaces`` and the directories of ``run.execution``. It
     removes values of ``run.execution.env``, of its child runs' and of ``env`` from all texts. Home
-    directories are recognised, ``home`` is one that doesn't look like one.
+    directories are recognised; ``home`` is for one that doesn't look like one.
 
-    Raises ValueError for an unknown mode, `MisuseError` for a field of the record that has a wrong type.
+    Raise ValueError for an unknown mode, `MisuseError` for a field of the record that has a wrong type.
     """
     mode = mode.replace("-", "_")
     if mode not in MODES:
@@ -85,7 +85,7 @@ def export_run(
 
 
 def _origin(run: RunRecord) -> Dict:
-    """What the record remembers of its bundle; whatever else stands there is somebody else's."""
+    """Return what the record remembers of its bundle; anything else under that key is ignored."""
     origin = run["metadata"].get(ORIGIN)
     parts = ("redactions", "sidecar", "workspaces")
     if not isinstance(origin, dict) or not all(isinstance(origin.get(part), list) for part in parts):
@@ -97,7 +97,7 @@ def _origin(run: RunRecord) -> Dict:
 
 
 def _known(run: Mapping[str, Any], world: World) -> RunRecord:
-    """The record with every key; of the artifacts of stages only their kinds."""
+    """Return the record with every key; of the stages' artifacts only the kinds."""
     record = read(RUN, plain(run, world))
     for stage in record["stages"]:
         stage["artifacts"] = list(_kinds(stage["artifacts"]))
@@ -112,7 +112,7 @@ def _kinds(artifacts: Sequence[Any]) -> Iterator[Any]:
 
 
 def _identity(content: str, origin: Dict, world: World) -> Dict:
-    """A run that came out of a bundle and says nothing else now is that bundle still."""
+    """Return who made the bundle and when: an imported run that is unchanged is still the same bundle."""
     if origin.get("content_digest") == content:
         return {key: origin[key] for key in ("bundle_id", "created_at", "producer")}
     return {
@@ -144,7 +144,10 @@ def _redactor(
 def _with_whole_snippets(
     replay: Replay, stages: Sequence[StageRecord], redactor: Redactor, manifest: Manifest
 ) -> Replay:
-    """The fixture expects beginnings of texts: one that ends within a secret no rule would know for one."""
+    """Mask the beginnings of texts that the fixture expects, where one ends within a secret.
+
+    No rule would recognise half a secret.
+    """
     fixture = replay["fixture"]
     assert fixture is not None
     texts = {stage["node_id"]: stage["visible_text"] or "" for stage in stages}
@@ -162,7 +165,7 @@ def _with_whole_snippets(
 
 
 def _executions(run: RunRecord) -> Iterator[Dict]:
-    """Where the run and its children worked, and with which environment."""
+    """Yield where the run and its children worked, and with which environment."""
     holders = [run, run.get("metadata"), *(run.get("child_runs") or [])]
     for holder in holders:
         execution = holder.get("execution") if isinstance(holder, dict) else None

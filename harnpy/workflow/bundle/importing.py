@@ -1,4 +1,4 @@
-"""From a bundle back to a run record. Spec: 08 §17."""
+"""Importing a bundle as a run record. Spec: 08 §17."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ if TYPE_CHECKING:
 
 
 class BundleError(ValueError):
-    """A document that can't be imported; ``str()`` says why."""
+    """A document that can't be imported; ``str()`` is the reason."""
 
 
 def import_bundle(bundle: Dict, *, needs_transcripts: bool = True) -> RunRecord:
-    """The run record that a bundle tells of, with every key of 08 §8.1.
+    """Return the run record in a bundle, with every key of 08 §8.1.
 
-    Artifacts come back as their kinds, texts of stages as far as transcripts and the replay fixture tell
-    them. ``needs_transcripts=False`` also takes replay-only bundles, for their evidence alone.
+    Artifacts come back as their kinds only, texts of stages as far as transcripts and the replay fixture
+    contain them. ``needs_transcripts=False`` also accepts replay-only bundles.
 
-    Raises `BundleError`: ``unsupported session bundle version: …``, ``session bundle integrity check
-    failed``, ``session bundle has no transcript content (mode replay_only)``, or ``invalid session bundle:
-    …`` with the problems of `validate_bundle`.
+    Raise `BundleError`: ``unsupported session bundle version: …``, ``session bundle integrity check failed``,
+    ``session bundle has no transcript content (mode replay_only)``, or ``invalid session bundle: …`` with the
+    problems of `validate_bundle`.
     """
     if not isinstance(bundle, dict) or not is_supported(bundle):
         raise BundleError(unsupported(bundle if isinstance(bundle, dict) else {}))
@@ -75,7 +75,7 @@ def _run(bundle: Dict) -> RunRecord:
 
 
 def _origin(bundle: Dict, transcripts: Dict) -> Dict:
-    """What another export of the run needs to know of the bundle it came from."""
+    """Return what a later export of the run needs to know of its bundle."""
     sidecar = _transcript(transcripts, "sidecar") or {}
     return {
         **{key: bundle[key] for key in ("bundle_id", "mode", "created_at", "producer", "redactions")},
@@ -86,7 +86,7 @@ def _origin(bundle: Dict, transcripts: Dict) -> Dict:
 
 
 def _kept_paths(value: Any) -> Iterator[str]:
-    """The paths that sanitizing has left: all of them are in workspaces that only the exporter knows."""
+    """Yield the paths that sanitizing has kept: all are in workspaces that only the exporter knows."""
     if isinstance(value, str):
         yield from paths_in(value)
     elif isinstance(value, (dict, list)):
@@ -121,7 +121,7 @@ def _stage(outcome: StageOutcome, transcripts: Dict, bundle: Dict) -> StageRecor
 
 
 def _visible_text(transcript: Any, node_id: str, fixture: Dict | None) -> str | None:
-    """What a stage said last; what the fixture knows it to have said, when that isn't in it."""
+    """Return the last text of a stage, or the fixture's snippet of it if the transcript lacks it."""
     said = list(_said(transcript))
     assertions = (fixture or {}).get("stage_assertions") or []
     snippets = [item.get("visible_text_contains") for item in assertions if item.get("node_id") == node_id]
@@ -132,7 +132,7 @@ def _visible_text(transcript: Any, node_id: str, fixture: Dict | None) -> str | 
 
 
 def _said(transcript: Any) -> Iterator[str]:
-    """The texts of the assistant's messages."""
+    """Yield the texts of the assistant's messages."""
     for event in dicts_at(transcript, "events"):
         text = as_text(event.get("text"))
         if text and (event.get("kind"), event.get("role")) == ("message", "assistant"):
@@ -140,9 +140,9 @@ def _said(transcript: Any) -> Iterator[str]:
 
 
 def _artifact(kind: str, id: str, outcome: StageOutcome, bundle: Dict) -> Artifact:
-    """An artifact of which only the kind is known."""
+    """Return an artifact of which only the kind is known."""
     given = {"id": id, "kind": kind, "created_at": bundle["created_at"], "stage": outcome["node_id"]}
-    if normal_kind(kind) == HANDOFF:  # which a record takes only with all that a handoff has to say
+    if normal_kind(kind) == HANDOFF:  # a record accepts only complete handoffs
         unknown = "not part of the session bundle"
         target = {"label": unknown}
         said = {"source_persona": outcome["node_id"] or unknown, "task": unknown, "reason": unknown}

@@ -1,6 +1,6 @@
-"""Where a replay-only bundle says more than it may. Spec: 08 §17, `replay_only`.
+"""Finding text that a replay-only bundle must not contain. Spec: 08 §17, `replay_only`.
 
-The other side of `replay_only`, which names what stays. For bundles whose sections have their shapes.
+The counterpart of `replay_only`, which names what stays. For bundles whose sections have their shapes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SHA256 = re.compile("[0-9a-f]{64}")
 
 
 def texts_left(bundle: Dict) -> Iterator[str]:
-    """A sentence for every place."""
+    """Report every place with such a text."""
     for place, value, allowed in _reduced(bundle):
         if not isinstance(value, dict) or not set(value) <= set(allowed):
             yield f"text is left in a replay-only bundle at {place}"
@@ -36,7 +36,7 @@ def texts_left(bundle: Dict) -> Iterator[str]:
 
 
 def _reduced(bundle: Dict) -> Iterator[tuple[str, Any, tuple[str, ...]]]:
-    """Values that have no more than certain keys."""
+    """Yield values that may have only certain keys."""
     for place, section in _at("/transcripts", bundle["transcripts"]):
         is_sidecar = section["section"] == "sidecar"
         part, keys = ("rows", replay_only.ROW) if is_sidecar else ("events", replay_only.EVENT)
@@ -50,7 +50,7 @@ def _reduced(bundle: Dict) -> Iterator[tuple[str, Any, tuple[str, ...]]]:
 
 
 def _emptied(bundle: Dict) -> Iterator[tuple[str, Dict, tuple[str, ...]]]:
-    """Values that have nothing under certain keys."""
+    """Yield values that must have nothing under certain keys."""
     for place, call in _at("/tool_calls", bundle["tool_calls"]):
         yield place, call, replay_only.CALL_TEXTS
     for place, child in _at("/child_runs", bundle["child_runs"]):

@@ -1,8 +1,7 @@
-"""Hiding where a run happened: home directories, and absolute paths outside the workspace. Pure.
+"""Masking where a run happened: home directories, and absolute paths outside the workspace. Pure.
 
-A home directory becomes ``~`` wherever it stands, so that the rest of the path still tells something; any
-other absolute path that is not inside a workspace becomes ``<path:HASH8>``, the same for the same path.
-Spec: 08 §17, `sanitized`.
+A home directory becomes ``~`` everywhere, so that the rest of the path stays readable; any other absolute
+path outside the workspaces becomes ``<path:HASH8>``, the same for the same path. Spec: 08 §17, `sanitized`.
 """
 
 from __future__ import annotations
@@ -15,10 +14,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-#: What names a directory or file; blanks and quotes end it.
+#: A name of a directory or file; blanks and quotes end it.
 _PART = r"""[^\s/"'`<>|:;,?*\\(){}\[\]]+"""
 #: A slash that begins a path: at the start of a word, behind an escape, a flag such as -I, or `file://`.
-#: It looks back after the slash: patterns that begin with a character are found fast.
+#: It looks behind after the slash: a pattern that begins with a character is searched fast.
 _ROOT = r"/(?:(?<![\w.~/*)}-]/)|(?<=\\[nrt]/)|(?<=[\s\"'=,]-[A-Za-z]/)|(?<=file:///))"
 
 _HOME = re.compile(rf"{_ROOT}(?:(?:home|Users)/{_PART}|root(?![\w.-]))")
@@ -26,7 +25,7 @@ _WINDOWS_HOME = re.compile(r"""(?<![A-Za-z])[A-Za-z]:[\\/]+Users[\\/]+[^\s\\/"'`
 _PATH = re.compile(rf"{_ROOT}{_PART}(?:/{_PART})*/?")
 _WINDOWS_PATH = re.compile(r"""(?<![A-Za-z])[A-Za-z]:(?:\\+[^\s\\/"'`<>|:;,?*]+)+""")
 
-#: What a single word behind a slash is a directory for, not a command or an address on the web.
+#: Names that make a single word behind a slash a directory, not a command or part of a URL.
 _TOP = frozenset(
     "bin boot data dev etc home lib lib64 media mnt nix opt private proc root run sbin snap srv sys tmp usr "
     "var work workspace Applications Library System Users Volumes".split()
@@ -34,11 +33,11 @@ _TOP = frozenset(
 
 
 class Places:
-    """The workspaces, whose paths may be told, and the home directory of whoever ran it."""
+    """The workspaces, whose paths may be shown, and the home directory of the user."""
 
     def __init__(self, workspaces: Iterable[str] = (), home: str | None = None) -> None:
         home = (home or "").rstrip("/")
-        # A home such as /root is a word that may stand anywhere; the patterns know it where it is a path.
+        # A home such as /root may be any word; the patterns recognise it where it is a path.
         self._home = re.compile(re.escape(home) + r"(?![\w-])") if home.count("/") > 1 else None
         directories = {normpath(directory) for directory in workspaces if directory.startswith("/")}
         self._workspaces = tuple(sorted(directories - {"/", "//", home}))
@@ -49,7 +48,7 @@ class Places:
         return _WINDOWS_HOME.sub("~", _HOME.sub("~", text)) if "/" in text or "\\" in text else text
 
     def without_paths(self, text: str) -> str:
-        """``text`` with the absolute paths hashed that are in no workspace."""
+        """Return ``text`` with absolute paths outside the workspaces hashed."""
         if "/" in text:
             text = _PATH.sub(self._hashed, text)
         return _WINDOWS_PATH.sub(lambda found: _hash(found[0]), text) if ":\\" in text else text
@@ -65,13 +64,13 @@ class Places:
 
 
 def paths_in(text: str) -> Iterator[str]:
-    """The absolute paths that a text names."""
+    """Yield the absolute paths in a text."""
     found = (_absolute(match) for match in _PATH.finditer(text))
     return (normpath(path) for path in found if path is not None)
 
 
 def _absolute(found: re.Match[str]) -> str | None:
-    """The path that was found, without the full stop of a sentence; None for what only looks like one."""
+    """Return the path found, without the full stop of a sentence; None if it only looks like a path."""
     path = found[0].rstrip(".!")
     parts = path.strip("/").split("/")
     closing_tag = found.string.startswith("<", found.start() - 1) if found.start() else False

@@ -1,4 +1,4 @@
-"""The redaction manifest: what of a document is not as it was, by JSON pointer. Spec: 08 §17."""
+"""The redaction manifest: the altered values of a document, by JSON pointer. Spec: 08 §17."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ACTIONS = ("masked", "removed", "hashed", "truncated")
 
 
 class Manifest:
-    """One entry for each altered value: the first reason stands.
+    """One entry for each altered value, with the first reason.
 
     ``carried`` are the entries of the bundle that the run came from.
     """
@@ -28,7 +28,7 @@ class Manifest:
         self._entries = {entry["path"]: entry for entry in carried}
 
     def add(self, pointer: str, reason: str, action: str, hashed: Any = None) -> None:
-        """Note that the value at ``pointer`` is not as it was; ``hashed`` is what it was before."""
+        """Note that the value at ``pointer`` was altered; ``hashed`` is the original."""
         if pointer not in self._entries:
             entry = {"path": pointer, "reason": reason, "action": action}
             self._entries[pointer] = entry if hashed is None else {**entry, "sha256": digest(hashed)}
@@ -41,12 +41,12 @@ class Manifest:
         return sorted(self._entries)
 
     def entries(self, document: Any) -> list[Dict]:
-        """Those that point into the document, sorted by path."""
+        """Return the entries that point into the document, sorted by path."""
         return [entry for pointer, entry in sorted(self._entries.items()) if points_into(document, pointer)]
 
 
 def step(pointer: str, key: str | int) -> str:
-    """The pointer to a member of what ``pointer`` points to. Spec: RFC 6901."""
+    """Return the pointer to a member of the value at ``pointer``. Spec: RFC 6901."""
     return f"{pointer}/{key}" if isinstance(key, int) else f"{pointer}/{_escape(key)}"
 
 
@@ -55,7 +55,7 @@ def _escape(key: str) -> str:
 
 
 def points_into(document: Any, pointer: str) -> bool:
-    """Whether there is a value at ``pointer``."""
+    """Return whether there is a value at ``pointer``."""
     if pointer and not pointer.startswith("/"):
         return False
     value = document
@@ -71,6 +71,6 @@ def points_into(document: Any, pointer: str) -> bool:
 
 
 def digest(value: Any) -> str:
-    """The SHA-256 of a text, or of the canonical JSON of anything else: compact, with sorted keys."""
+    """Return the SHA-256 of a text, or of the canonical JSON of any other value: compact, sorted keys."""
     text = value if isinstance(value, str) else compact_json(value)
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

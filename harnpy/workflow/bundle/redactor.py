@@ -1,7 +1,7 @@
-"""Going over a document and altering what must not leave: texts, keys, and values under telling keys.
+"""Masking secrets in a document: in texts, in keys, and in values under revealing keys.
 
-The same document comes out when what came out goes in again: masks are no secrets, and rules are applied
-until they find nothing. Spec: 08 §17.
+Redacting a redacted document changes nothing: masks are not secrets, and rules are applied until they find
+nothing. Spec: 08 §17.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _REMEMBERED = 1024
 
 
 class TextRule(NamedTuple):
-    """What to do with any text, and how the manifest calls it when that changes something."""
+    """What to do with any text, and the manifest's words for a change."""
 
     reason: str
     action: str
@@ -46,7 +46,7 @@ def _as_it_is(value: Dict, pointer: str, manifest: Manifest) -> Dict:
 
 
 class Redactor:
-    """``rules`` are for texts, the gravest first; ``shapes`` alters dicts it knows before their parts."""
+    """``rules`` are for texts, the most serious first; ``shapes`` alters known dicts before their parts."""
 
     def __init__(
         self, manifest: Manifest, rules: Sequence[TextRule] = (SECRETS,), shapes: Shapes = _as_it_is
@@ -54,7 +54,7 @@ class Redactor:
         self._manifest = manifest
         self._rules = rules
         self._shapes = shapes
-        # A transcript says everything several times: as message, as event, as block, as result.
+        # A transcript repeats its texts: as message, event, block and result.
         self.altered = lru_cache(_REMEMBERED)(self._altered)
 
     def value(self, value: Any, pointer: str) -> Any:
@@ -80,7 +80,7 @@ class Redactor:
         return redacted
 
     def _key(self, key: str, taken: Dict, pointer: str) -> str:
-        """A key that is itself a secret or a path gets another name, one that is still free."""
+        """Return another, unused name for a key that is itself a secret or a path."""
         shown, rule = self.altered(key)
         if rule is None:
             return key
@@ -92,7 +92,7 @@ class Redactor:
         return name
 
     def _secret(self, value: Any, pointer: str) -> Any:
-        """All text below a key that is named like a secret."""
+        """Mask all text below a key that is named like a secret."""
         if isinstance(value, str) and value and value != MASK:
             self._manifest.add(pointer, "secret", "masked")
             return MASK
@@ -114,9 +114,9 @@ class Redactor:
         return shown
 
     def _altered(self, text: str) -> tuple[str, TextRule | None]:
-        """The text after all rules, and the gravest rule that changed it.
+        """Return the text after all rules, and the most serious rule that changed it.
 
-        In rounds, since what one rule has cut or replaced may show another what it did not see before.
+        In rounds, because what one rule cuts or replaces may reveal something to another.
         """
         changed: list[TextRule] = []
         for _ in range(_ROUNDS):
@@ -132,5 +132,5 @@ class Redactor:
 
 
 def without_secrets(value: Any) -> Any:
-    """A JSON value with every secret masked, as in a bundle of any mode; nothing else changes."""
+    """Return a JSON value with every secret masked, as in a bundle of any mode; nothing else changes."""
     return Redactor(Manifest()).value(value, "")

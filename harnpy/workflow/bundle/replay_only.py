@@ -1,6 +1,6 @@
-"""Reducing the sections of a run to what a replay is compared by: no text, only hashes and lengths.
+"""Reducing the sections of a run to what a replay is compared by: hashes and lengths, no text.
 
-What stays is named, all else goes. Spec: 08 §17, `replay_only`.
+The keys that stay are listed; everything else is removed. Spec: 08 §17, `replay_only`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from harnpy.workflow.bundle.redaction_manifest import Manifest
     from harnpy.workflow.records.record_types import ReplayFixture
 
-    #: ``reduce(value, pointer, manifest)`` answers the value as it stays.
+    #: ``reduce(value, pointer, manifest)`` returns the reduced value.
     Reducer = Callable[[Any, str, Manifest], Any]
 
 EVENT = ("kind", "role", "visibility", "bytes")
@@ -32,7 +32,7 @@ FIXTURE_TEXTS = ("clarifying_question",)
 
 
 def reduced(sections: Sections, manifest: Manifest) -> Sections:
-    """The sections without text; the manifest holds the hashes of what went."""
+    """Return the sections without text; the manifest holds the hashes of what was removed."""
     transcripts = _each(sections["transcripts"], "/transcripts", _transcript, manifest)
     calls = _each(sections["tool_calls"], "/tool_calls", _call, manifest)
     return {
@@ -75,7 +75,7 @@ def _event(event: Dict, keys: tuple[str, ...]) -> Dict:
 
 
 def _lengths(item: Dict, keys: tuple[str, ...], text: Any) -> Dict:
-    """Those keys of ``item``, and how many bytes of text it had."""
+    """Return those keys of ``item``, and the length of its text in bytes."""
     length = len(text.encode("utf-8", "surrogatepass")) if isinstance(text, str) else 0
     return {**{key: item[key] for key in keys if key in item}, "bytes": length}
 
@@ -85,7 +85,7 @@ def _content(row: Dict) -> Any:
 
 
 def _call(call: Dict, pointer: str, manifest: Manifest) -> Dict:
-    """A call without its texts; calls of the same arguments and results have the same hashes."""
+    """Return a call without its texts; calls with the same arguments and results have the same hashes."""
     texts = {key: call[key] for key in CALL_TEXTS if key in call}
     if texts:
         manifest.add(pointer, "replay_only", "removed", texts)
@@ -116,7 +116,7 @@ def _replay(replay: Replay, manifest: Manifest) -> Replay:
 
 
 def _span(span: Dict, pointer: str, manifest: Manifest) -> Dict:
-    """A span keeps the numbers of its metadata."""
+    """Return a span with only the numbers of its metadata."""
     metadata = span.get("metadata")
     if not isinstance(metadata, dict):
         return span

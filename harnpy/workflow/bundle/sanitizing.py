@@ -1,7 +1,7 @@
-"""What `sanitized` takes away beside secrets: the rules for texts, and the dicts that lose a part.
+"""What `sanitized` removes besides secrets: the rules for texts, and parts of certain dicts.
 
-A removed text reads ``""``, any other removed value nil: its place stays, for the manifest to point to.
-Spec: 08 §17, `sanitized`.
+A removed text becomes ``""``, any other removed value nil, so that the manifest can point to it. Spec: 08
+§17, `sanitized`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 _MOST_BYTES = 32 * 1024
-#: microcompact adds a line that says what it left out: what it made must not be long enough to be cut again.
+#: microcompact adds a line about what it left out: its result must not be long enough to be cut again.
 _COMPACTED_BYTES = _MOST_BYTES - 128
 
 _REASONING_EVENTS = ("private_reasoning", "thinking_summary")
@@ -34,13 +34,13 @@ _REASONING_KEYS = (
     "reasoning_content",
     "reasoning_details",
 )
-#: Rows of a sidecar in which `thinking` is what a model thought, not whether it should.
+#: Rows of a sidecar in which `thinking` is a model's reasoning, not an option.
 _RESPONSES = ("provider_call_response", "response", "llm_response")
 _BLOCK_FRAME = ("type", "visibility")
 
 
 def text_rules(places: Places, environment: Environment) -> Sequence[TextRule]:
-    """What happens to every text, the gravest reason first."""
+    """Return the rules for every text, the most serious reason first."""
     return (
         SECRETS,
         TextRule("env", "masked", environment.removed_from),
@@ -51,7 +51,7 @@ def text_rules(places: Places, environment: Environment) -> Sequence[TextRule]:
 
 
 def shapes(value: Dict, pointer: str, manifest: Manifest) -> Dict:
-    """A dict without the parts that its shape says are reasoning, payload or environment."""
+    """Return a dict without reasoning, payloads and environments, recognised by its shape."""
     if value.get("kind") in _REASONING_EVENTS:
         value = _without_texts(value, pointer, manifest)
     if value.get("type") in _REASONING_BLOCKS:
@@ -78,7 +78,7 @@ def _in_size(text: str) -> str:
 def _without(
     value: Dict, keys: Mapping[str, Any] | Sequence[str], pointer: str, reason: str, manifest: Manifest
 ) -> Dict:
-    """``value`` with nothing under those keys; what is empty already is left alone."""
+    """Return ``value`` with nothing under those keys; empty values are left alone."""
     full = {key: "" if isinstance(value[key], str) else None for key in keys if value[key]}
     for key in full:
         manifest.add(step(pointer, key), reason, "removed")
@@ -86,7 +86,7 @@ def _without(
 
 
 def _without_texts(event: Dict, pointer: str, manifest: Manifest) -> Dict:
-    """An event that says nothing, neither as text nor in its blocks."""
+    """Return an event without text, also in its blocks."""
     event = _without(event, [key for key in ("text",) if key in event], pointer, "reasoning", manifest)
     blocks = event.get("blocks")
     if not isinstance(blocks, list):
@@ -105,7 +105,7 @@ def _mute(block: Any, pointer: str, manifest: Manifest) -> Any:
 
 
 def _counts(metadata: Dict, pointer: str, manifest: Manifest) -> Dict:
-    """The model and the token counts of a provider's payload."""
+    """Return the model and the token counts of a provider's payload."""
     kept = {
         key: item
         for key, item in metadata.items()
@@ -126,7 +126,7 @@ def _is_transcript(value: Dict) -> bool:
 
 
 def _descriptors(assets: list[Any], pointer: str, manifest: Manifest) -> list[Any]:
-    """Assets without their data."""
+    """Return assets without their data."""
     return [
         _without(asset, ["data"], step(pointer, at), "payload", manifest)
         if isinstance(asset, dict) and "data" in asset

@@ -1,7 +1,6 @@
-"""What a secret looks like: the names that values go by, and the shapes of keys inside any text. Pure.
+"""What a secret looks like: names of secret values, and shapes of keys inside any text. Pure.
 
-Where a rule could err it errs on the side of masking: a word too few is legible, a key too many is not
-taken back. Spec: 08 §17, modes.
+In doubt, mask: a masked word can be guessed, a leaked key can't be taken back. Spec: 08 §17, modes.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ _NAME = r"(?:api[_-]?key|token|secret|password|passwd|authorization|cookie|priva
 _BETWEEN = r"(?:[_-]|(?-i:(?<=[a-z0-9])(?=[A-Z])))"
 _SECRET_NAME = re.compile(rf"(?:.*{_BETWEEN})?{_NAME}", re.IGNORECASE | re.DOTALL)
 
-#: Where a word begins; also behind an escape, since much text is JSON or a URL inside a string.
+#: The start of a word, also behind an escape: much text is JSON or a URL inside a string.
 _BEGIN = r"(?:(?<![A-Za-z0-9])|(?<=\\[bfnrt])|(?<=\\u[0-9A-Fa-f]{4})|(?<=%[0-9A-Fa-f]{2}))"
 
 _KEY = re.compile(
@@ -43,10 +42,10 @@ _BEARER = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 
-#: A block without an end reaches to the end of the text: somebody has cut it.
+#: A block without an end was cut: it reaches to the end of the text.
 _PEM = re.compile(r"-----BEGIN [A-Z0-9 ]+-----.*?(?:-----END [A-Z0-9 ]+-----|\Z)", re.DOTALL)
 
-#: A member of an object that is written out inside the text, its quotes escaped or not.
+#: A member of a JSON object inside the text, its quotes escaped or not.
 _MEMBER = re.compile(
     rf"""(?P<keep>(?<!\\)(?P<quote>\\*["'])(?:[^"'\\]{{0,80}}{_BETWEEN})?{_NAME}(?P=quote)\s*:\s*(?P=quote))
          (?!\[redacted:secret\](?P=quote)) .+? (?P<end>(?<!\\)(?P=quote)|\Z)""",
@@ -55,8 +54,8 @@ _MEMBER = re.compile(
 
 #: One without quotes.
 _VALUE = r"""[^\s&"'`;,<>(){}\[\]\\$]"""
-#: A header, variable or parameter with its value. Prose and code go on with words and calls, but what is
-#: secret has digits, too.
+#: A header, variable or parameter with its value. In prose and code words and calls follow, but a secret
+#: contains digits.
 _ASSIGNED = re.compile(
     rf"""(?P<keep>{_BEGIN}{_NAME}[ \t]{{0,8}}(?:=|:(?!//))[ \t]{{0,8}}["']?(?:token[ \t]+)?)
          (?={_VALUE}{{0,200}}[A-Za-z])(?={_VALUE}{{0,200}}[0-9]){_VALUE}{{6,}}+(?!\()""",
@@ -71,23 +70,24 @@ _HEADER = re.compile(
 
 
 def is_secret_header(pair: list[Any]) -> bool:
-    """Whether a list is the name of a header that holds a secret, and its value."""
+    """Return whether a list is a secret header's name and value."""
     return len(pair) == 2 and isinstance(pair[0], str) and _HEADER.fullmatch(pair[0]) is not None
 
 
 def names_secret(entry: dict[str, Any]) -> bool:
-    """Whether a dict is one of a list of headers, variables or fields, its ``value`` a secret."""
+    """Return whether a dict is a header, variable or field whose ``value`` is a secret."""
     name = entry.get("name", entry.get("key"))
     return "value" in entry and isinstance(name, str) and is_secret_name(name)
 
 
 def is_secret_name(key: str) -> bool:
-    """Whether the text under that key is a secret: ``x-api-key``, ``apiKey``, but not ``input_tokens``."""
+    """Return whether the text under that key is a secret: ``x-api-key``, ``apiKey``, but not
+    ``input_tokens``."""
     return _SECRET_NAME.fullmatch(key) is not None
 
 
 def mask_secrets(text: str) -> str:
-    """``text`` with `MASK` in place of what looks like a key; all else stays as it is."""
+    """Return ``text`` with `MASK` in place of whatever looks like a key."""
     text = _PEM.sub(MASK, text)
     text = _MEMBER.sub(lambda found: f"{found['keep']}{MASK}{found['end']}", text)
     for pattern in (_BEARER, _ASSIGNED, _IN_URL):

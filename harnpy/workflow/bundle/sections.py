@@ -1,7 +1,7 @@
-"""The parts of a run record that a bundle has room for. Pure. Spec: 08 §17, the table.
+"""The sections of a bundle, taken from a run record. Pure. Spec: 08 §17, the table.
 
-Everything a section says is read from places that the imported run record has as well: that is why
-exporting that record again gives the same sections.
+Sections only read parts of the record that an import restores; so exporting an imported record gives the same
+sections.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _OUTCOME: Shape[StageOutcome] = Shape(
 
 
 def sections(run: RunRecord, fixture: ReplayFixture | None, sidecar: Sequence[Dict]) -> Sections:
-    """What a bundle takes from a record with all its keys, as it is.
+    """Return the sections of a record that has all its keys.
 
     ``sidecar`` are the rows of the run's `llm_transcript.jsonl`.
     """
@@ -72,7 +72,7 @@ def sections(run: RunRecord, fixture: ReplayFixture | None, sidecar: Sequence[Di
 
 
 def record_of(bundle: Dict) -> RunRecord:
-    """The record that a bundle's sections make, but for its stages and transcripts. Raises `MisuseError`."""
+    """Return the record in a bundle's sections, without its stages and transcripts. Raise `MisuseError`."""
     return read(
         RUN,
         {
@@ -86,7 +86,7 @@ def record_of(bundle: Dict) -> RunRecord:
 
 
 def outcomes_of(bundle: Dict) -> list[StageOutcome]:
-    """How the stages ended. Raises `MisuseError`."""
+    """Return how the stages ended. Raise `MisuseError`."""
     stages = enumerate(bundle["replay"]["stages"])
     return [read(_OUTCOME, stage, f"replay.stages[{at}]") for at, stage in stages]
 
@@ -107,7 +107,7 @@ def _section(name: str, transcript: Any) -> TranscriptSection:
 
 
 def _events(run: RunRecord) -> Iterator[Dict]:
-    """Events of all transcripts, with the id of the stage; one that several transcripts share once."""
+    """Yield the events of all transcripts, with the id of the stage; a shared event once."""
     seen: set[str] = set()
     sources = [(stage["id"], stage["transcript"]) for stage in run["stages"]]
     for stage_id, transcript in [*sources, (None, run["transcript"])]:
@@ -122,7 +122,7 @@ def _events(run: RunRecord) -> Iterator[Dict]:
 
 
 def is_asked(question: Dict) -> bool:
-    """Whether an entry of `hitl` is a question of the run record, not an event of a transcript."""
+    """Return whether an entry of `hitl` is a question of the run record, not an event of a transcript."""
     return "kind" not in question
 
 

@@ -1,7 +1,7 @@
-"""The tool calls of a run: its recordings, with what the transcripts of its stages know beside. Pure.
+"""The tool calls of a run: its recordings, combined with the transcripts of its stages. Pure.
 
-A recording says what came back, a transcript what the tool was called with and in which stage. Both know
-the tool's name and the call's id; calls that share even those belong together in order. Spec: 08 §8.1, §17.
+A recording has the result, a transcript the arguments and the stage. Both have the tool's name and the call's
+id; calls that share even those are matched in order. Spec: 08 §8.1, §17.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def tool_calls(run: RunRecord) -> list[Dict]:
-    """Recorded calls in the order of recording, then those that only a transcript tells of."""
+    """Return recorded calls in order, then those that only a transcript contains."""
     told: dict[tuple[Any, Any], deque[Dict]] = defaultdict(deque)
     for call in _told(run):
         told[call["tool_name"], call["tool_use_id"]].append(call)
@@ -35,7 +35,7 @@ def tool_calls(run: RunRecord) -> list[Dict]:
 
 
 def _told(run: RunRecord) -> Iterator[Dict]:
-    """Calls by their events; one that the transcripts of several stages share belongs to the first."""
+    """Yield the calls in transcripts; a call in several stages' transcripts belongs to the first."""
     sources = [(stage["id"], stage["transcript"]) for stage in run["stages"]]
     seen: set[str] = set()
     for stage_id, transcript in [*sources, (None, run["transcript"])]:
@@ -45,7 +45,7 @@ def _told(run: RunRecord) -> Iterator[Dict]:
 
 
 def _calls_in(transcript: Any, stage_id: Any) -> Iterator[Dict]:
-    """A call begins with its intent; one that was rejected has none, and its execution tells all."""
+    """Yield the calls of a transcript. A call has an intent first; a rejected one only an execution."""
     begun: dict[tuple[Any, Any], deque[Dict]] = defaultdict(deque)
     calls: list[Dict] = []
     for event in dicts_at(transcript, "events"):
@@ -76,7 +76,7 @@ def _text(value: Any) -> str | None:
 
 
 def _unrecorded(call: Dict) -> Dict:
-    """A call as a recording would have it, as far as its transcript knows."""
+    """Return a call in the form of a recording, as far as its transcript goes."""
     known = {key: call[key] for key in RECORDING.fields if call.get(key) is not None}
     if "arguments" in call:
         known["args_hash"] = digest(call["arguments"])[:16]

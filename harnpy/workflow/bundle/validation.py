@@ -1,4 +1,4 @@
-"""What is wrong with a bundle, in sentences. Never raises, whatever it is given. Spec: 08 §17, 09 §9."""
+"""Validating a bundle: its problems, in sentences. Never raises, for any value. Spec: 08 §17, 09 §9."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _OUTCOME_KEYS = ("stage_id", "node_id", "status", "outcome", "branch", "artifact
 
 
 def validate_bundle(bundle: Any) -> list[str]:
-    """The problems of a bundle, none for a good one. Of any JSON value: a list of texts, never an error."""
+    """Return the problems of a bundle, none for a good one. Never raises, for any JSON value."""
     if not isinstance(bundle, dict):
         return ["not a session bundle: not an object"]
     if bundle.get("_type") != TYPE:
@@ -115,12 +115,12 @@ def _sources(transcripts: Iterable[Dict]) -> Iterator[str]:
 
 
 def _values(bundle: Dict) -> Iterator[str]:
-    """What a run record could not take over."""
+    """Report values that a run record could not take over."""
     try:
         outcomes_of(bundle)
         record_of(bundle)
     except MisuseError as error:
-        # By the value's place: what is wrong must not be said by repeating it.
+        # By the value's place: the report must not repeat a secret.
         yield error.message.partition(" | payload=")[0]
 
 
@@ -140,9 +140,9 @@ def _manifest(bundle: Dict) -> Iterator[str]:
 
 
 def _secrets(bundle: Dict) -> Iterator[str]:
-    """Places where another export would still mask something."""
+    """Report places where another export would still mask something."""
     found = Manifest()
     Redactor(found).value(bundle, "")
-    # By the value's place: what is wrong must not be said by repeating it.
+    # By the value's place: the report must not repeat a secret.
     for pointer in found.pointers():
         yield f"a secret is left at {pointer}"

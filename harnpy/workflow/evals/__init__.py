@@ -1,1 +1,1 @@
-"""Eval packs: cases that say how runs should have gone, and whether they did. Spec: 08 §8.7."""
+"""Eval packs: cases that describe how runs should go, and how they are judged. Spec: 08 §8.7."""

@@ -1,4 +1,4 @@
-"""The manifest of an eval pack: every key, whatever spelling it was given in. Spec: 08 §8.7 "Manifest"."""
+"""The manifest of an eval pack: every key, whatever its spelling. Spec: 08 §8.7 "Manifest"."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ _PACK: Shape[EvalPack] = Shape(
 
 
 def normalised(given: Any, world: World) -> EvalPack:
-    """The manifest with every key. Raises `MisuseError`."""
+    """Return the manifest with every key. Raise `MisuseError`."""
     with errors_after("eval_pack_manifest parse error at "):
         pack = read(_PACK, _underscored(_PACK, given))
     pack["version"] = pack["version"] or 1
@@ -94,9 +94,9 @@ def normalised(given: Any, world: World) -> EvalPack:
 
 @names_its_file
 def load(path: str, world: World) -> EvalPack:
-    """The manifest in a file, which is JSON if it ends in `.json`, else TOML. Its paths begin at its folder.
+    """Return the manifest in a file: JSON if it ends in `.json`, else TOML. Its paths start at its folder.
 
-    Raises `MisuseError`.
+    Raise `MisuseError`.
     """
     parse = None if path.endswith(".json") else read_toml
     pack = normalised(read_document(path, "eval pack", world, parse), world)
@@ -104,7 +104,7 @@ def load(path: str, world: World) -> EvalPack:
 
 
 def _underscored(shape: Shape[Any], given: Any) -> Any:
-    """``given`` with the keys of ``shape``, where they are written with dashes, as it has them."""
+    """Return ``given`` with dashes in the keys of ``shape`` replaced by underscores."""
     if isinstance(given, list):
         return [_underscored(shape, item) for item in given]
     if not isinstance(given, dict):

@@ -1,4 +1,4 @@
-"""Where a pack's cases get what they judge: its fixtures by id, else files. Spec: 08 §8.7 "Run"."""
+"""Where a pack's cases find what they judge: fixtures by id, else files. Spec: 08 §8.7 "Run"."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Sources:
-    """Paths of fixtures begin at the pack's `fixture_root`, all others at its `base_dir`."""
+    """Paths of fixtures start at the pack's `fixture_root`, all others at its `base_dir`."""
 
     def __init__(self, pack: EvalPack, world: World) -> None:
         self._world = world
@@ -30,7 +30,7 @@ class Sources:
         self._fixtures = {fixture["id"]: fixture for fixture in pack["fixtures"] if fixture["id"]}
 
     def run(self, name: str) -> tuple[RunRecord, str | None]:
-        """A run record, and the path of its file. Raises `MisuseError`."""
+        """Return a run record, and the path of its file. Raise `MisuseError`."""
         inline, path = self._located(name, self._base, "run")
         if path is not None:
             return load(path, self._world), path
@@ -40,7 +40,7 @@ class Sources:
         return run, None
 
     def replay_fixture(self, name: str) -> ReplayFixture:
-        """The replay fixture of a case. Raises `MisuseError`."""
+        """Return the replay fixture of a case. Raise `MisuseError`."""
         inline, path = self._located(name, self._fixture_base, "replay fixture")
         if path is not None:
             return load_fixture(path, self._world)
@@ -48,7 +48,7 @@ class Sources:
             return read_fixture(inline, "replay fixture")
 
     def friction(self, name: str) -> tuple[Any, str | None]:
-        """Friction events, or a fixture that has them, and the path of the file. Raises `MisuseError`."""
+        """Return friction events, or a fixture with them, and the path of the file. Raise `MisuseError`."""
         inline, path = self._located(name, self._fixture_base, "friction events")
         if path is None:
             return inline, None
@@ -56,7 +56,7 @@ class Sources:
         return read_document(path, "friction events", self._world, parse), path
 
     def _located(self, name: str, base: str, what: str) -> tuple[Any, str | None]:
-        """The value that a fixture holds, or else the path of the file that does."""
+        """Return the value that a fixture holds, else the path of the file that does."""
         fixture = self._fixtures.get(name)
         if fixture is None:
             return None, os.path.join(base, name)
@@ -67,5 +67,5 @@ class Sources:
         return None, os.path.join(self._fixture_base, fixture["path"])
 
     def _values(self, lines: str) -> list[Any]:
-        """What a friction log holds."""
+        """Return the values in a friction log."""
         return [parse_json(line) for line in lines.splitlines() if line.strip()]

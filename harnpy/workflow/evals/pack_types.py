@@ -26,7 +26,7 @@ class Package(TypedDict):
 
 
 class Defaults(TypedDict):
-    """What holds for every case that has no value of its own."""
+    """Settings for cases that have none of their own."""
 
     severity: str | None
     fixture_root: str | None

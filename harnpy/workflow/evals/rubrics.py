@@ -1,4 +1,4 @@
-"""Rubrics: what is asserted of a run beyond its replay fixture. Spec: 08 §8.7."""
+"""Rubrics: assertions about a run beyond its replay fixture. Spec: 08 §8.7."""
 
 from __future__ import annotations
 
@@ -19,14 +19,17 @@ _JUDGED = ("llm-judge", "llm-as-judge", "judge")
 
 
 class Verdict(NamedTuple):
-    """What counts against a run, and what is only to be known."""
+    """``failures`` count against a run, ``warnings`` don't."""
 
     failures: list[str]
     warnings: list[str]
 
 
 def apply(rubric: Rubric, run: RunRecord | None, severity: str) -> Verdict:
-    """``run`` is None for a case without one; ``severity`` is the case's, for rubrics without their own."""
+    """Judge a run by a rubric. ``run`` is None for a case without one.
+
+    ``severity`` is the case's, for rubrics without their own.
+    """
     name, kind = f"rubric '{rubric['id']}'", _dashed(rubric["kind"])
     if kind in _LOCAL:
         found = [*_assertion_failures(rubric, run, name)]
@@ -54,7 +57,7 @@ def _dashed(kind: str | None) -> str:
     return (kind or "").replace("_", "-")
 
 
-# Each answers what is wrong, None when nothing is.
+# Each returns what is wrong, or None.
 
 
 def _run_status(assertion: RubricAssertion, run: RunRecord) -> str | None:

@@ -1,4 +1,4 @@
-"""Running an eval pack: every case judged, and the report. Spec: 08 §8.7 "Run"."""
+"""Running an eval pack: judging every case, and the report. Spec: 08 §8.7 "Run"."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def run_pack(pack: EvalPack, world: World) -> Dict:
-    """The report on a normal manifest's cases. Raises `MisuseError` for what can't be judged."""
+    """Return the report on a normalised manifest's cases. Raise `MisuseError` for what can't be judged."""
     sources = Sources(pack, world)
     numbered = enumerate(pack["cases"], 1)
     cases = [_Case(pack, case, number, sources, world).report() for number, case in numbered]
@@ -41,7 +41,7 @@ def run_pack(pack: EvalPack, world: World) -> Dict:
 
 
 class _Case:
-    """One case being judged."""
+    """One case while it is judged."""
 
     def __init__(self, pack: EvalPack, case: Case, number: int, sources: Sources, world: World) -> None:
         self.pack = pack
@@ -98,12 +98,12 @@ class _Case:
         }
 
     def replay_fixture(self, run: RunRecord) -> ReplayFixture:
-        """The given one, else the run's own."""
+        """Return the given fixture, else the run's own."""
         name = self.case["fixture"] or self.case["fixture_path"]
         return self.sources.replay_fixture(name) if name else own_fixture(run, self.world)
 
     def compare(self, run: RunRecord) -> Dict | None:
-        """How the run differs from its baseline, if it has one."""
+        """Compare the run with its baseline, if it has one."""
         name = self.case["compare_to"] or self.pack["baseline"]
         if not name:
             return None
@@ -123,7 +123,7 @@ class _Case:
             self.warnings += verdict.warnings
 
     def judge_friction(self, events: str) -> Dict:
-        """A case about friction events: do they suggest the context packs that they should? (08 §8.8)"""
+        """Judge a case about friction events: do they suggest the right context packs? (08 §8.8)"""
         given, path = self.sources.friction(events)
         self.failures += friction.evaluate(given, self.world)["failures"]
         self.apply_rubrics(None)

@@ -1,4 +1,4 @@
-"""What a run may take at most, and how bad it is when it takes more. Spec: 08 §8.7."""
+"""Thresholds: how much a run may use, and how severe it is when it uses more. Spec: 08 §8.7."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _NO_USAGE = {"total_duration_ms": 0, "total_cost": 0.0, "input_tokens": 0, "outp
 
 
 def severity(*given: str | None) -> str:
-    """The first that is given; whatever is no known word for less is blocking."""
+    """Return the first severity that is given; an unknown word is blocking."""
     first = next((each for each in given if each), BLOCKING)
     return _SEVERITIES.get(first, BLOCKING)
 
 
 def failures(thresholds: Thresholds, run: RunRecord) -> Iterator[str]:
-    """A sentence for every threshold that the run exceeds."""
+    """Report every threshold that the run exceeds."""
     usage = run["usage"] or _NO_USAGE
     stages, latency, cost = len(run["stages"]), usage["total_duration_ms"], usage["total_cost"]
     tokens = usage["input_tokens"] + usage["output_tokens"]

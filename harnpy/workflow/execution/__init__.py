@@ -1,1 +1,1 @@
-"""Execution: a graph is carried out node by node, and every step leaves a record. Spec: 08 §7."""
+"""Execution: running a graph node by node, with a record of every step. Spec: 08 §7."""

@@ -1,4 +1,4 @@
-"""Where a run begins: a record, new or taken up again, and in whose name it changes things. Spec: 08 §7.8."""
+"""The start of a run: a new or resumed record, and its mutation session. Spec: 08 §7.8."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def begin_run(
     task: str, graph: Graph, artifacts: Sequence[Artifact], options: RunOptions, world: World
 ) -> RunRecord:
-    """The record of a run that is about to go on. Raises `MisuseError`."""
+    """Return the record of a run that is about to start or to continue. Raise `MisuseError`."""
     former = _former(options, world)
     lineage = options.lineage
     run = new_run(world.ids.new(), world) if former is None else former
@@ -55,12 +55,12 @@ def _root(run: RunRecord, lineage: dict[str, str], is_new: bool) -> str | None:
 
 
 def _former(options: RunOptions, world: World) -> RunRecord | None:
-    """The run to go on with, if there is one."""
+    """Return the run to resume, if there is one."""
     return _record(options.resume_run, options.resume_path, world)
 
 
 def replay_of(options: RunOptions, world: World) -> Replay | None:
-    """The stages to replay, if the run is a replay. Raises `MisuseError`."""
+    """Return the stages to replay, if the run is a replay. Raise `MisuseError`."""
     mode = options.replay_mode
     if mode is None:
         return None
@@ -79,7 +79,7 @@ def _record(given: Any, path: str | None, world: World) -> RunRecord | None:
 
 
 def mutation_session(run_id: str, options: RunOptions, context: AgentContext, new_id: str) -> Dict:
-    """In whose name the run changes things (08 §8.1)."""
+    """Return the mutation session: on whose behalf the run changes things (08 §8.1)."""
     audit, worker, outer = options.audit, context.worker, context.workflow
     return {
         "session_id": audit["session_id"] or f"session_{new_id}",
@@ -95,7 +95,7 @@ def mutation_session(run_id: str, options: RunOptions, context: AgentContext, ne
 def run_metadata(
     run: RunRecord, graph: Graph, options: RunOptions, mutation: Dict, validation: Dict, replay: Replay | None
 ) -> Dict:
-    """What the executor says of a run beside what happens in it (08 §7.8)."""
+    """Return the metadata that the executor records for a run (08 §7.8)."""
     trigger = options.trigger_event or {}
     optional = {
         "execution": run["execution"],
@@ -121,5 +121,5 @@ def run_metadata(
 
 
 def effective_policy(graph: Graph) -> Policy:
-    """What a normalised graph may do under the built-in ceiling. Raises `PolicyError`."""
+    """Return what a normalised graph may do under the built-in ceiling. Raise `PolicyError`."""
     return BUILT_IN.intersect(read_policy(graph["capability_policy"]))

@@ -1,7 +1,7 @@
-"""Carrying out a graph: stage after stage, each on the record before the next begins. Spec: 08 §7.
+"""Running a graph: stage after stage, each on record before the next begins. Spec: 08 §7.
 
-`Ready` says which node comes next, `stage_kinds` what a node does, `Progress` keeps the record of it.
-Whatever ends the run early, also a deadline or a crash, leaves the last checkpoint there, to resume from.
+`Ready` decides which node comes next, `stage_kinds` runs it, `Progress` keeps the record. However a run ends
+early, by a deadline or a crash too, its last checkpoint stays, to resume from.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ if TYPE_CHECKING:
 
 
 def execute(runtime: Runtime, task: str, graph: Any, artifacts: Any, options: Options) -> Dict:
-    """Run a graph, whose functions are Python ones; the result dict of 08 §7.1.
+    """Run a graph, whose functions are Python callables; return the result dict of 08 §7.1.
 
-    Raises `MisuseError` and `OptionError` for what can't be run, and whatever ends the task.
+    Raise `MisuseError` and `OptionError` for what can't run, and whatever ends the task.
     """
     if graph is None:
         raise MisuseError(f"{CALLER}: missing workflow")
@@ -118,7 +118,7 @@ class Execution:
 
     @contextmanager
     def _installed(self) -> Iterator[None]:
-        """The run's mutation session, skills and approval policy are in force inside the block."""
+        """Put the run's mutation session, skills and approval policy in force inside the block."""
         context = self._runtime.context()
         rules = context.rules.below(approval=self._options.approval)
         place = context.work_at(place_of(self._run["execution"]))
@@ -126,9 +126,9 @@ class Execution:
             yield
 
     def _next(self) -> str | None:
-        """The node whose turn it is."""
+        """Return the id of the node that comes next."""
         ready = self._progress.ready
-        if not ready and self._replay:  # the replayed run was resumed when it was completed
+        if not ready and self._replay:  # the replayed run had been resumed after it was completed
             ready.add(self._graph["entry"])
         return ready.take()
 
@@ -145,7 +145,7 @@ class Execution:
         self._progress.add(stage)
 
     def _node(self, id: str) -> Node:
-        """The node as it is run: with the options' values and only the tools that it may use."""
+        """Return the node as it runs: with the run's options and only the tools that it may use."""
         node = self._graph["nodes"].get(id)
         if node is None:
             raise MisuseError(f"{CALLER}: missing node {id}")
@@ -156,7 +156,7 @@ class Execution:
         return rules.below(policy, stage_approval(None, self._graph, node))
 
     def _worked(self, node: Node, stage_id: str, policy: Policy, rules: Rules) -> StageRecord:
-        """The record of the node's stage, which is carried out."""
+        """Run the node's stage and return its record."""
         runtime, run = self._runtime, self._run
         started_at, work = self._progress.now(), self._work(node, stage_id)
         self._recorder.stage_usage = Usage()
@@ -200,11 +200,11 @@ class Execution:
         )
 
     def _replayed(self, node: Node, stage_id: str, replay: Replay) -> StageRecord:
-        """The record of the node's stage, as the replayed run has it."""
+        """Return the record of the node's stage from the replayed run."""
         now = self._progress.now()
         return {**replay.take(node["id"]), "id": stage_id, "started_at": now, "finished_at": now}
 
 
 def _consumed(node: Node, artifacts: Sequence[Artifact]) -> list[str]:
-    """The ids of what a node gets to see, by its context policy alone."""
+    """Return the ids of the artifacts that a node sees, by its context policy alone."""
     return [artifact["id"] for artifact in select(artifacts, read_context_policy(node["context_policy"]))]

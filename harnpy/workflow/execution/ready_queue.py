@@ -1,6 +1,6 @@
-"""Which node comes next: the queue of a run, its joins and its branches. Spec: 08 §7.2.
+"""Which node comes next: the queue of a run, its joins and branches. Spec: 08 §7.2.
 
-Pure: it knows nodes by their ids and stages by the branches that they ended on.
+Pure: it knows nodes by their ids, and stages by the branches they ended on.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ JOIN = "join"
 
 
 class Ready:
-    """The nodes whose turn comes, the next one first. ``steps`` counts the turns, those too in which a join
-    went on waiting."""
+    """The queued nodes, the next one first. ``steps`` counts turns, including those in which a join kept
+    waiting."""
 
     def __init__(
         self, graph: Graph, max_steps: int, pending: Iterable[str], completed: Iterable[str] = ()
@@ -41,19 +41,19 @@ class Ready:
         return list(self._queue)
 
     def __bool__(self) -> bool:
-        """Whether anything is left to do."""
+        """Return whether anything is left to do."""
         return bool(self._queue)
 
     def add(self, id: str) -> None:
-        """Queue a node, unless it is queued."""
+        """Queue a node, unless it is queued already."""
         if not self._queued[id]:
             self._queue.append(id)
             self._queued[id] += 1
 
     def take(self) -> str | None:
-        """The node to carry out now, which leaves the queue; None when there is none or no step is left.
+        """Take the node to run now; None when the queue is empty or no step is left.
 
-        A node that the graph doesn't have is given out too.
+        This may be a node that the graph doesn't have.
         """
         while self._queue and self.steps < self.max_steps:
             self.steps += 1
@@ -65,7 +65,7 @@ class Ready:
         return None
 
     def complete(self, id: str, branch: str | None) -> list[Edge]:
-        """A node's stage has ended on ``branch``: queue what follows it. The edges that were followed."""
+        """Queue what follows a stage that ended on ``branch``. Return the edges followed."""
         self.completed.add(id)
         followed = self._following(id, branch)
         for edge in followed:
@@ -78,7 +78,7 @@ class Ready:
         return taken or [edge for edge in edges if edge["branch"] is None]
 
     def _waits(self, id: str) -> bool:
-        """Whether a node is a join that needs more of what leads to it."""
+        """Return whether a node is a join that needs more of its predecessors."""
         node = self._nodes.get(id)
         if node is None or node["kind"] != JOIN:
             return False

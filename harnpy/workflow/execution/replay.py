@@ -1,4 +1,4 @@
-"""Replaying a run: its stages again, in order, without models and tools. Spec: 08 §7.8."""
+"""Replaying a run: its recorded stages in order, without models and tools. Spec: 08 §7.8."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Replay:
         return self._next < len(self._stages)
 
     def take(self, node_id: str) -> StageRecord:
-        """The recorded stage of a node. Raises `MisuseError` when another one comes next, or none."""
+        """Return the recorded stage of a node. Raise `MisuseError` when another one comes next, or none."""
         if not self:
             raise MisuseError(f"workflow replay exhausted before node {node_id}")
         stage = self._stages[self._next]
@@ -37,7 +37,7 @@ class Replay:
 
 
 def _max_steps(metadata: Dict) -> int | None:
-    """How many turns the run could take; None when it was resumed, which gives turns anew, or doesn't say."""
+    """Return the recorded step limit; None if it is unknown, or if the run was resumed, which renews it."""
     steps = metadata.get("max_steps")
     known = type(steps) is int and steps > 0 and metadata.get("resumed") is not True
     return steps if known else None

@@ -1,4 +1,4 @@
-"""What a run is asked for beside its graph. Spec: 08 §7.1."""
+"""The options of a run. Spec: 08 §7.1."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ _WORKTREE = "worktree"
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """``mode`` and ``model`` are for nodes that don't say; ``lineage`` holds the ids that were given, of the
-    run's parents and of the event that it replays."""
+    """``mode`` and ``model`` are for nodes that don't set them; ``lineage`` holds the given ids of the run's
+    parents and of the event that it replays."""
 
     max_steps: int | None = None
     persist_path: str | None = None
@@ -70,21 +70,21 @@ class RunOptions:
     trigger_event: Dict | None = None
 
     def steps(self, graph: Graph, replay: Replay | None) -> int:
-        """How many turns the run may take: in a replay as many as the run that is replayed."""
+        """Return how many turns the run may take; a replay gets as many as the replayed run."""
         if self.max_steps is not None:
             return max(1, self.max_steps)
         recorded = None if replay is None else replay.max_steps
         return recorded or max(1, _STEPS_A_NODE * len(graph["nodes"]))
 
     def filled(self, node: Node) -> Node:
-        """The node with what it leaves to the run."""
+        """Return the node with the run's values for what it doesn't set."""
         policy: Any = {**node["model_policy"]}
         policy |= {key: value for key, value in self.model.items() if policy[key] in (None, "")}
         return {**node, "mode": node["mode"] or self.mode, "model_policy": policy}
 
 
 def read_options(given: Options) -> RunOptions:
-    """The options; unknown ones are ignored. Raises `MisuseError`."""
+    """Return the options; unknown ones are ignored. Raise `MisuseError`."""
     texts = {key: _text(given, key) for key in _TEXTS}
     model = {key: _text(given, key) for key in _MODEL_TEXTS}
     model["model_tier"] = model["model_tier"] or _text(given, "tier")
@@ -132,7 +132,7 @@ def _scope(execution: ExecutionRecord | None) -> str:
 
 
 def _read_audit(given: Any, scope: str, approval: Dict | None) -> Audit:
-    """The mutation session that was asked for, as far as it says."""
+    """Return the requested mutation session, as far as it is set."""
     with errors_after(f"{CALLER}: audit parse error: "):
         audit = read(_AUDIT, {} if given is None else given)
     audit["mutation_scope"] = audit["mutation_scope"] or scope

@@ -1,4 +1,4 @@
-"""How far a run has come: its queue and its record, which are one on the disk. Spec: 08 §7.2 steps 5–8."""
+"""The progress of a run: its queue and its record, kept in step on disk. Spec: 08 §7.2 steps 5–8."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COMPLETED, PAUSED = "completed", "paused"
 
 
 class Progress:
-    """``run`` is the record; what models, tools and people do comes into it by way of the ``recorder``."""
+    """``run`` is the record; the ``recorder`` adds what models, tools and people do."""
 
     def __init__(self, ready: Ready, writer: RunWriter, recorder: RunRecorder, world: World) -> None:
         self.run = writer.run
@@ -36,7 +36,7 @@ class Progress:
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """The file knows where the run stands when the block begins, and when it is left, however."""
+        """Write the record's state to its file when the block begins, and when it is left for any reason."""
         self._checkpoint(START)
         self._writer.checkpoint()
         try:
@@ -45,11 +45,11 @@ class Progress:
             self._writer.catch_up()
 
     def stage_id(self, node_id: str) -> str:
-        """The id of the stage that comes next."""
+        """Return the id of the next stage."""
         return f"{self.run['id']}:{node_id}:{len(self.run['stages']) + 1}"
 
     def add(self, stage: StageRecord) -> None:
-        """A stage has ended: the run goes on from it."""
+        """Add a stage that has ended, and continue the run from it."""
         run = self.run
         run["artifacts"] += stage["artifacts"]
         if stage["transcript"] is not None and stage["branch"] != ERROR:
@@ -61,7 +61,7 @@ class Progress:
         self._writer.checkpoint()
 
     def end(self) -> None:
-        """The run is over, or out of steps: write it down so that it lasts. Raises `MisuseError`."""
+        """End the run, completed or out of steps, and write it durably. Raise `MisuseError`."""
         run = self.run
         run["status"] = PAUSED if self.ready else COMPLETED
         run["finished_at"] = self.now()
@@ -84,7 +84,7 @@ class Progress:
         )
 
     def _checkpoint(self, reason: str) -> None:
-        """Note where the run stands."""
+        """Record the current state."""
         run, stages = self.run, self.run["stages"]
         checkpoint = new_checkpoint(
             self._world,

@@ -1,7 +1,7 @@
-"""What a run's models, tools and people did, as its record keeps it. Spec: 08 §8.1.
+"""Recording what a run's models, tools and people did. Spec: 08 §8.1.
 
-A recorder hears of all that happens in the tasks that work for its run, also of what happens in runs inside
-it, and of nothing else.
+A recorder is notified of everything that happens in the tasks of its run, including runs inside it, and of
+nothing else.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _HASH_DIGITS, _SPAN_DIGITS = 16, 8
 
 @dataclass(slots=True)
 class Usage:
-    """What model calls took together; ``models`` in the order of their first call."""
+    """The total use of model calls; ``models`` in the order of their first call."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -59,7 +59,7 @@ class Usage:
 
 
 def usage_of(record: UsageRecord | None) -> Usage:
-    """The usage that a record says, to go on from."""
+    """Return the usage in a record, to continue counting."""
     if not record:
         return Usage()
     return Usage(
@@ -80,13 +80,13 @@ class RunRecorder:
         self._run = run
         self._world = runtime.sessions.world
         self.usage = usage_of(run["usage"])
-        #: That of the stage which goes on.
+        #: The usage of the current stage.
         self.stage_usage = Usage()
         self._over = False
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Hear of what happens inside the block; a worker may outlive the run."""
+        """Record what happens inside the block; a worker may outlive the run."""
         observers = self._runtime.models.account.observers
         observers.append(self._replied)
         try:
@@ -128,7 +128,7 @@ class RunRecorder:
         self._run["hitl_questions"].append(question)
 
     def _span(self, kind: str, name: str, ms: int, metadata: Dict) -> None:
-        """Something that has just ended."""
+        """Add a span that has just ended."""
         self._run["trace_spans"].append(
             {
                 "span_id": self._world.ids.new()[-_SPAN_DIGITS:],

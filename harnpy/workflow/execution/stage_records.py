@@ -1,4 +1,4 @@
-"""What a run's record says of a stage. Spec: 08 §7.3, §7.4, §8.1."""
+"""The record of a stage within a run's record. Spec: 08 §7.3, §7.4, §8.1."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _OF_RESULT = (
 
 
 def failed(error: str) -> Ended:
-    """What came of a stage that an error ended."""
+    """Return the end of a stage that failed with an error."""
     return Ended({"status": FAILED, "error": error}, ERROR, ERROR, [], None)
 
 
 def stage_record(node: Node, ended: Ended, **fields: Any) -> StageRecord:
-    """The record of a stage with its one attempt; ``fields`` are what the run knows of it."""
+    """Return the record of a stage with its one attempt; ``fields`` come from the run."""
     result, branch = ended.result, ended.branch
     came_of = {
         "status": FAILED if branch in (FAILED, ERROR) else COMPLETED,
@@ -59,7 +59,7 @@ def stage_record(node: Node, ended: Ended, **fields: Any) -> StageRecord:
 
 
 def stage_metadata(node: Node, policy: Policy, ended: Ended) -> Dict:
-    """What is kept of how a stage came about."""
+    """Return the metadata about how a stage ran."""
     result, worker = ended.result, ended.worker
     errors = {FAILED: _NOT_VERIFIED, ERROR: result.get("error")}
     optional = {

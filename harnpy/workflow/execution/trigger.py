@@ -1,4 +1,4 @@
-"""The event that started a run, as its record keeps it. Spec: 08 §7.1, `trigger_event`."""
+"""The event that triggered a run, as its record keeps it. Spec: 08 §7.1, `trigger_event`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WORDS: dict[type[Any], str] = {str: "string", dict: "dict", list: "list"}
 
 
 def read_trigger_event(given: Any) -> Dict | None:
-    """The event, checked, or None of nil. Raises `MisuseError`."""
+    """Return the event, checked, or None for nil. Raise `MisuseError`."""
     if given is None:
         return None
     event = _dict(given, "")

@@ -1,1 +1,2 @@
-"""Friction: what kept getting in a team's way, and the context packs that would spare it. Spec: 08 §8.8."""
+"""Friction: recurring obstacles in a team's work, and the context packs that would remove them. Spec: 08
+§8.8."""

@@ -18,7 +18,7 @@ _SLOT = "primary_context"
 
 
 def candidate_manifest(title: str, owner: str, hint: str, events: Sequence[Dict]) -> Dict:
-    """The manifest made of what the events' metadata name; ``hint`` is what they have in common."""
+    """Return the manifest that the events' metadata suggest; ``hint`` is what they have in common."""
     first, slots = events[0], sorted(set(map(_slot, events)))
     return normalised(
         {
@@ -100,6 +100,6 @@ def _texts(events: Sequence[Dict], key: str) -> list[str]:
 
 
 def _text(event: Dict, *keys: str) -> str | None:
-    """The first of the metadata's ``keys`` that holds a text."""
+    """Return the first text among the metadata's ``keys``."""
     values = (event["metadata"].get(key) for key in keys)
     return next((value for value in values if isinstance(value, str) and value.strip()), None)

@@ -1,4 +1,4 @@
-"""Context packs: what a task needs to know, described so that it can be fetched. Spec: 08 §8.8."""
+"""Context packs: descriptions of what a task needs to know, and how to fetch it. Spec: 08 §8.8."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FIELDS = {
     "included_tools": "list", "refresh_policy": "dict", "secrets": "list", "capabilities": "list of strings",
     "output_slots": "list", "fallback_instructions": "string", "review": "dict", "metadata": "dict",
 }  # fmt: skip
-#: The lists of dicts, and what their items may have.
+#: The lists of dicts, and the fields of their items.
 _ITEMS: Mapping[str, Mapping[str, str]] = {
     "triggers": {"kind": "string", "source": "string", "match_hint": "string"},
     "inputs": {"name": "string", "description": "string", "required": "bool", "source": "string"},
@@ -51,7 +51,7 @@ _EMPTY: Mapping[str, Callable[[], Any]] = {
 
 
 def normalised(given: Any) -> Dict:
-    """The manifest with every key. Raises `MisuseError`."""
+    """Return the manifest with every key. Raise `MisuseError`."""
     pack = _read(given, _FIELDS, "")
     for key in ("name", "owner"):
         if _blank(pack[key]):
@@ -72,7 +72,7 @@ def normalised(given: Any) -> Dict:
 
 
 def parsed(text: str, parse_json: Callable[[str], Any]) -> Dict:
-    """The manifest that a JSON or TOML text holds. Raises `MisuseError`."""
+    """Return the manifest in a JSON or TOML text. Raise `MisuseError`."""
     json = text.lstrip().startswith("{")
     try:
         given = parse_json(text) if json else read_toml(text)
@@ -82,12 +82,12 @@ def parsed(text: str, parse_json: Callable[[str], Any]) -> Dict:
 
 
 def slug(name: str) -> str:
-    """An id made of a name: its first words, in ASCII letters and digits."""
+    """Make an id of a name: its first words, in ASCII letters and digits."""
     return "_".join(re.findall(r"[a-z0-9]+", name.lower())[:_SLUG_WORDS]) or CONTEXT_PACK
 
 
 def _is_reference(secret: Any) -> bool:
-    """Whether a secret says where to get it, and isn't one itself."""
+    """Return whether a secret says where to get it, and isn't a secret value itself."""
     if not isinstance(secret, dict) or secret.get("value") is not None:
         return False
     texts = [text for text in (secret.get("name"), secret.get("capability")) if isinstance(text, str)]
@@ -99,7 +99,7 @@ def _blank(text: Any) -> bool:
 
 
 def _read(given: Any, types: Mapping[str, str], path: str) -> Dict:
-    """The fields of a dict, each with a value of its kind that stands for none."""
+    """Return the fields of a dict, with empty values for missing ones."""
     fields = read_fields(given, types, path, what=_WHAT)
     return {
         key: _EMPTY[types[key]]() if value is None and types[key] in _EMPTY else value

@@ -1,4 +1,4 @@
-"""Taking secrets out of what people and tools report. Spec: 08 §8.8 "Redaction"."""
+"""Redacting secrets in what people and tools report. Spec: 08 §8.8 "Redaction"."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SECRET_KEYS = ("secret", "token", "password", "api_key", "apikey")
 
 
 def redacted(text: str) -> str:
-    """The words of ``text``, one space between them, without those that look like secrets."""
+    """Return the words of ``text``, separated by one space, without those that look like secrets."""
     return " ".join(REDACTED if is_secret(word) else word for word in text.split())
 
 
@@ -30,7 +30,7 @@ def is_secret(word: str) -> bool:
 
 
 def redacted_metadata(metadata: Dict, top_level_keys: bool) -> Dict:
-    """``metadata`` without secrets; ``top_level_keys`` says whether its own keys can name one too."""
+    """Return ``metadata`` without secrets; ``top_level_keys``: its own keys may name one, too."""
     return {
         key: REDACTED if top_level_keys and _names_secret(key) else _within(value)
         for key, value in metadata.items()

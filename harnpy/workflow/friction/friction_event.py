@@ -1,4 +1,4 @@
-"""Friction events: one thing that got in the way, without secrets. Spec: 08 §8.8."""
+"""Friction events: one obstacle each, without secrets. Spec: 08 §8.8."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ _WHAT = "friction_event"
 
 
 def normalised(given: Any, world: World, path: str = "", top_level_keys: bool = False) -> Dict:
-    """The event with every key. ``top_level_keys``: its metadata's own keys can name secrets as well.
+    """Return the event with every key. ``top_level_keys``: its metadata's own keys may name secrets, too.
 
-    Raises `MisuseError`.
+    Raise `MisuseError`.
     """
     event = read_fields(given, _FIELDS, path, what=_WHAT)
     others = read_fields(given, _SUMMARIES, path, what=_WHAT)
@@ -53,7 +53,7 @@ def normalised(given: Any, world: World, path: str = "", top_level_keys: bool = 
         raise MisuseError("friction_event: missing redacted_summary")
     event["schema_version"] = 1
     event["id"] = event["id"] or f"friction_{world.ids.new()}"
-    # Six digits: events of one millisecond keep the order in which they happened.
+    # Six digits: events within one millisecond keep their order.
     event["timestamp"] = event["timestamp"] or rfc3339(world.clock.now(), 6)
     event["recurrence_hints"] = event["recurrence_hints"] or []
     event["links"] = event["links"] or []
@@ -62,7 +62,7 @@ def normalised(given: Any, world: World, path: str = "", top_level_keys: bool = 
 
 
 def read_events(given: Any, world: World) -> list[Dict]:
-    """Events as data holds them: a list, or a dict that has one as ``events``. Raises `MisuseError`."""
+    """Return the events in a list, or in a dict that has one as ``events``. Raise `MisuseError`."""
     events = given.get("events") if isinstance(given, dict) else given
     if not isinstance(events, list):
         raise MisuseError("friction events fixture must be an array or {events: [...]}")

@@ -1,4 +1,4 @@
-"""Whether friction events suggest the context packs that they should. Spec: 08 §8.8 "Expectation keys"."""
+"""Checking whether friction events suggest the expected context packs. Spec: 08 §8.8 "Expectation keys"."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WHAT = "friction_eval_fixture"
 
 
 def evaluate(given: Any, world: World) -> Dict:
-    """The report on a fixture: events, options and expectations. Raises `MisuseError`."""
+    """Return the report on a fixture: events, options and expectations. Raise `MisuseError`."""
     events = read_events(given, world)
     fixture = read_fields(given if isinstance(given, dict) else {}, _FIELDS, "", what=_WHAT)
     found = suggestions(events, fixture["options"], world)

@@ -1,4 +1,4 @@
-"""The friction events that a program records: in its list, and in a file of JSON lines. Spec: 08 §8.8."""
+"""The friction events that a program records, in memory and in a JSON Lines file. Spec: 08 §8.8."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _OPTIONS = {"enabled": "bool", "log_path": "string", "path": "string"}
 
 
 class FrictionLog:
-    """What one program has recorded so far."""
+    """The events that one program has recorded so far."""
 
     def __init__(self) -> None:
         self.events: list[Dict] = []
 
     def record(self, given: Any, options: Any, world: World) -> Dict:
-        """Keep an event, if that is enabled; answers where it went. Raises `MisuseError`."""
+        """Record an event, unless that is disabled; return where it went. Raise `MisuseError`."""
         settings = read_fields(
             {} if options is None else options, _OPTIONS, "options", what="friction_record"
         )

@@ -1,4 +1,4 @@
-"""Context packs that recorded friction calls for. Spec: 08 §8.8 "Suggestions"."""
+"""Suggesting context packs for recorded friction. Spec: 08 §8.8 "Suggestions"."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TEAM = "team"
 
 
 def suggestions(events: Sequence[Dict], options: Any, world: World) -> list[Dict]:
-    """What the events, in normal form, suggest. Raises `MisuseError` for options that are none."""
+    """Return what the events, in normal form, suggest. Raise `MisuseError` for wrong options."""
     settings = read_fields(
         {} if options is None else options, _OPTIONS, "options", what="context_pack_suggestions"
     )
@@ -77,7 +77,7 @@ def _moment(event: Dict) -> Key:
 
 
 def _hint(event: Dict, words: int | None = None) -> str:
-    """What recurs: as the event says, else its summary's words, the first ``words`` of them."""
+    """Return what recurs: the event's hint, else the first ``words`` words of its summary."""
     hints = event["recurrence_hints"]
     if hints and hints[0].strip():
         return str(hints[0])
@@ -101,7 +101,7 @@ def _evidence(event: Dict) -> Dict:
 
 
 def _savings(events: Sequence[Dict]) -> Dict:
-    """What would not have happened again: all but the first."""
+    """Return what would be saved: everything but the first occurrence."""
     again = events[1:]
     return {
         "occurrences": len(events),

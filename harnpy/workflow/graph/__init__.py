@@ -1,1 +1,2 @@
-"""Workflow graphs as values: read, checked, governed and edited; nothing here runs one. Spec: 08 §6."""
+"""Workflow graphs as values: reading, checking, restricting and editing them. Nothing here runs one. Spec: 08
+§6."""

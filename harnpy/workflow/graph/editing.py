@@ -1,6 +1,6 @@
-"""Graphs made from graphs: every edit gives a new one, with an entry in its audit log. Spec: 08 §6.5.
+"""Editing graphs: each edit returns a new graph with one more entry in its audit log. Spec: 08 §6.5.
 
-What comes in is normalised first and never changed, so whoever holds the old graph still has it.
+The given graph is normalised first and never changed.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 def clone(given: Any, world: World) -> Graph:
-    """The same graph under another id, a version later."""
+    """Return the same graph with another id and the next version."""
     graph = normalise_graph(given, world)
     copy: Graph = {**graph, "id": f"{graph['id']}_clone", "version": graph["version"] + 1}
     return _logged(copy, "clone", None, world)
 
 
 def insert_node(given: Any, node: Any, edge: Any, world: World) -> Graph:
-    """The graph with a node more, or instead of that of the same id, and with an edge if there is one."""
+    """Return the graph with one more node, and one more edge if given. A node of the same id is replaced."""
     graph = normalise_graph(given, world)
     named = node.get("id") if isinstance(node, dict) else None
     id = named if isinstance(named, str) and named else f"node_{len(graph['nodes']) + 1}"
@@ -37,13 +37,13 @@ def insert_node(given: Any, node: Any, edge: Any, world: World) -> Graph:
 
 
 def replace_node(given: Any, id: str, node: Any, world: World) -> Graph:
-    """The graph with another node of that id, or with one more."""
+    """Return the graph with another node under that id; an unknown id is added."""
     graph = _with_node(normalise_graph(given, world), normalise_node(node, id))
     return _logged(graph, "replace_node", id, world)
 
 
 def rewire(given: Any, origin: str, target: str, branch: str | None, world: World) -> Graph:
-    """The graph with this edge instead of all that leave ``origin`` on the same branch."""
+    """Return the graph with this edge in place of all others that leave ``origin`` on the same branch."""
     graph = normalise_graph(given, world)
     branch = branch or None
     kept = [edge for edge in graph["edges"] if (edge["from"], edge["branch"]) != (origin, branch)]
@@ -52,7 +52,7 @@ def rewire(given: Any, origin: str, target: str, branch: str | None, world: Worl
 
 
 def set_policy(given: Any, id: str, field: str, policy: Any, world: World) -> Graph:
-    """The graph with another `model_policy`, `context_policy` or `auto_compact` of a node."""
+    """Return the graph with another `model_policy`, `context_policy` or `auto_compact` of a node."""
     graph = normalise_graph(given, world)
     node = _node(graph, id)
     try:
@@ -64,14 +64,14 @@ def set_policy(given: Any, id: str, field: str, policy: Any, world: World) -> Gr
 
 
 def set_output_visibility(given: Any, id: str, visibility: str | None, world: World) -> Graph:
-    """The graph with a node whose transcript shows only messages of that visibility; nil is all."""
+    """Return the graph with a node whose transcript shows only messages of that visibility; nil is all."""
     graph = normalise_graph(given, world)
     node: Node = {**_node(graph, id), "output_visibility": visibility}
     return _logged(_with_node(graph, node), "set_output_visibility", id, world)
 
 
 def commit(given: Any, reason: str | None, world: World) -> Graph:
-    """The graph, if it is valid under the built-in ceiling. Raises `MisuseError`."""
+    """Return the graph, if it is valid under the built-in ceiling. Raise `MisuseError`."""
     graph = normalise_graph(given, world)
     errors = validate(graph)["errors"]
     if errors:

@@ -40,7 +40,7 @@ class CapabilityPolicy(TypedDict):
 
 
 class ApprovalLists(TypedDict):
-    """An approval policy, as a graph has it."""
+    """The approval policy of a graph or node."""
 
     auto_approve: list[str]
     auto_deny: list[str]
@@ -55,7 +55,7 @@ class TurnPolicy(TypedDict):
 
 
 class ModelPolicy(TypedDict):
-    """Also holds functions under keys of the program's own."""
+    """Also holds functions, under any other key."""
 
     provider: str | None
     model: str | None
@@ -82,7 +82,7 @@ class ModelPolicy(TypedDict):
 
 
 class AutoCompact(TypedDict):
-    """Also holds functions under keys of the program's own."""
+    """Also holds functions, under any other key."""
 
     enabled: bool
     token_threshold: int | None
@@ -121,7 +121,7 @@ class RetryPolicy(TypedDict):
 
 
 class Contract(TypedDict):
-    """What a node takes, or what it makes."""
+    """What a node takes, or what it produces."""
 
     input_kinds: list[str]
     output_kinds: list[str]

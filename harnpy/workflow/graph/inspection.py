@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def inspect(graph: Graph, ceiling: Any) -> Dict:
-    """A normalised graph with what is to be said of it. Raises `MisuseError` for the ceiling."""
+    """Return a normalised graph with its validation and counts. Raise `MisuseError` for the ceiling."""
     return {
         "graph": graph,
         "validation": validate(graph, read_ceiling(ceiling)),
@@ -27,7 +27,7 @@ def inspect(graph: Graph, ceiling: Any) -> Dict:
 
 
 def policy_report(graph: Graph, ceiling: Any) -> Dict:
-    """The policies of a normalised graph and its nodes beside the ceiling. Raises `MisuseError`."""
+    """Return the policies of a normalised graph and its nodes, and the ceiling. Raise `MisuseError`."""
     limit = read_ceiling(ceiling)
     return {
         "workflow_policy": graph["capability_policy"],
@@ -41,7 +41,7 @@ def policy_report(graph: Graph, ceiling: Any) -> Dict:
 
 
 def diff(left: Graph, right: Graph, world: World) -> Dict:
-    """Whether two normalised graphs differ as data: functions don't count."""
+    """Compare two normalised graphs as data; functions don't count."""
     changed = to_json(left) != to_json(right)
     return {"changed": changed, "left": left, "right": right}
 

@@ -1,7 +1,6 @@
-"""A graph in its normal form: every key there, defaults filled in, shorthands written out. Spec: 08 §6.1–6.2.
+"""The normal form of a graph: every key present, defaults filled in, shorthands expanded. Spec: 08 §6.1–6.2.
 
-What a graph holds is either data, which is checked, or something of the program's, such as a function of a
-tool: that stays the object that it is.
+Data in a graph is checked. Anything else, such as a tool's function, is kept as the object it is.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ _STRATEGY_KEYS = ("compact_strategy", "hard_limit_strategy")
 
 
 def normalise_graph(given: Any, world: World) -> Graph:
-    """The graph in a dict, or an empty one of nil. Raises `MisuseError`."""
+    """Return the graph in a dict, or an empty one for nil. Raise `MisuseError`."""
     given = {} if given is None else given
     graph = read(GRAPH, given)
     nodes: Dict = graph["nodes"] or _shorthand_nodes(given)
@@ -70,7 +69,7 @@ def normalise_graph(given: Any, world: World) -> Graph:
 
 
 def normalise_node(given: Any, id: str) -> Node:
-    """The node of that id with every key. Raises `MisuseError`."""
+    """Return the node of that id with every key. Raise `MisuseError`."""
     path = f"nodes.{id}"
     part: Any = read(NODE, given, path)
     for field in POLICIES:
@@ -86,13 +85,13 @@ def normalise_node(given: Any, id: str) -> Node:
 
 
 def normalise_edge(given: Any, path: str) -> Edge:
-    """The edge with every key; no branch is nil. Raises `MisuseError`."""
+    """Return the edge with every key; an empty branch becomes nil. Raise `MisuseError`."""
     edge = read(EDGE, given, path)
     return {**edge, "branch": edge["branch"] or None}
 
 
 def node_policy(field: str, given: Any, path: str) -> Any:
-    """One of the policies in `POLICIES` with every key. Raises `MisuseError`."""
+    """Return one of the policies in `POLICIES` with every key. Raise `MisuseError`."""
     shape, aliases = POLICIES[field], ALIASES.get(field, {})
     given = {} if given is None else given
     policy = read(shape, given, path)
@@ -109,27 +108,27 @@ def node_policy(field: str, given: Any, path: str) -> Any:
 
 
 def capability_policy(given: Any, path: str) -> CapabilityPolicy:
-    """A capability policy with every key. Raises `MisuseError`."""
+    """Return a capability policy with every key. Raise `MisuseError`."""
     return read(CAPABILITY_POLICY, {} if given is None else given, path)
 
 
 def approval_policy(given: Any, path: str) -> ApprovalLists:
-    """An approval policy with every key. Raises `MisuseError`."""
+    """Return an approval policy with every key. Raise `MisuseError`."""
     return read(APPROVAL_POLICY, {} if given is None else given, path)
 
 
 def is_plain_model_policy(policy: ModelPolicy) -> bool:
-    """Whether a normalised model policy says nothing of its own."""
+    """Return whether a normalised model policy has only defaults."""
     return policy == made(MODEL_POLICY, {})
 
 
 def given_policy(policy: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """A normalised capability or approval policy; None when it says nothing."""
+    """Return a normalised capability or approval policy, or None if it sets nothing."""
     return policy if any(value not in (None, [], {}) for value in policy.values()) else None
 
 
 def _output_kind(node: Node) -> str:
-    """The kind of artifact that a node of this kind makes."""
+    """Return the kind of artifact that a node produces by default."""
     made: dict[str, str] = {
         "verify": "verification_result",
         "reduce": node["reduce_policy"]["output_kind"] or "summary",
@@ -139,7 +138,7 @@ def _output_kind(node: Node) -> str:
     return made.get(node["kind"], "artifact")
 
 
-# The shorthand: `act`, `verify` and `repair` beside each other in the graph itself.
+# The shorthand: `act`, `verify` and `repair` directly in the graph.
 
 
 def _shorthand_nodes(given: Dict) -> Dict:
@@ -148,7 +147,7 @@ def _shorthand_nodes(given: Dict) -> Dict:
 
 
 def _written_out(node: Any, id: str, graph: Dict) -> Any:
-    """The node with what the graph says for all; what is no dict is for `normalise_node` to refuse."""
+    """Return the node with the graph's common settings; `normalise_node` refuses anything but a dict."""
     if not isinstance(node, dict):
         return node
     filled = {key: graph.get(key) for key in _NODE_KEYS} | _set(node)

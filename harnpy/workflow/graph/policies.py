@@ -1,4 +1,4 @@
-"""What a stage may do: the ceilings of host, graph, node and tools, one below the other. Spec: 08 §6.4."""
+"""What a stage may do: policies of host, graph, node and tools, each below the one before. Spec: 08 §6.4."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from harnpy.workflow.graph.graph_types import Graph, Node
 
 
-#: The ceiling where the host gives none.
+#: The ceiling unless the host gives one.
 BUILT_IN = Policy(side_effect_level=NETWORK, recursion_limit=8)
 
 _ANNOTATED = (
@@ -30,7 +30,7 @@ _ANNOTATED = (
 
 
 def read_ceiling(given: Any) -> Policy:
-    """The ceiling in a dict, the built-in one of nil. Raises `MisuseError`."""
+    """Return the ceiling in a dict, the built-in one for nil. Raise `MisuseError`."""
     if given is None:
         return BUILT_IN
     with errors_after("policy parse error: "):
@@ -38,13 +38,13 @@ def read_ceiling(given: Any) -> Policy:
 
 
 def stage_policy(ceiling: Policy, graph: Graph, node: Node) -> Policy:
-    """What holds while a normalised node is at work. Raises `PolicyError`."""
+    """Return the policy in force while a normalised node runs. Raise `PolicyError`."""
     of_graph, of_node = read_policy(graph["capability_policy"]), read_policy(node["capability_policy"])
     return ceiling.intersect(of_graph).intersect(of_node).intersect(tools_policy(node))
 
 
 def tools_policy(node: Node) -> Policy:
-    """The policy that the node's tools imply; nothing unless one of them has `policy` metadata."""
+    """Return the policy that the node's tools imply; an empty one unless a tool has `policy` metadata."""
     entries = tool_entries(with_granted_tools(node)["tools"])
     said = {entry["name"]: entry["policy"] for entry in entries if isinstance(entry.get("policy"), dict)}
     if not said:
@@ -59,7 +59,7 @@ def tools_policy(node: Node) -> Policy:
 
 
 def with_granted_tools(node: Node) -> Node:
-    """The node with only those tools in its registry that its own policy names."""
+    """Return the node with only the tools that its own policy names."""
     granted, tools = node["capability_policy"]["tools"], node["tools"]
     if not granted or tools is None:
         return node
@@ -68,14 +68,14 @@ def with_granted_tools(node: Node) -> Node:
 
 
 def stage_approval(outer: ApprovalPolicy | None, graph: Graph, node: Node) -> ApprovalPolicy | None:
-    """The approval policy that holds while a normalised node is at work; None is none at all."""
+    """Return the approval policy in force while a normalised node runs, None without any."""
     inner = [read_approval_policy(given_policy(owner["approval_policy"])) for owner in (graph, node)]
     given = [policy for policy in (outer, *inner) if policy is not None]
     return reduce(ApprovalPolicy.intersect, given) if given else None
 
 
 def _united(policies: Iterable[Dict]) -> dict[str, tuple[str, ...]]:
-    """All the capabilities; one that a tool needs without naming operations is needed whole."""
+    """Return all the capabilities; one needed by a tool without operations is needed with all of them."""
     united: dict[str, tuple[str, ...]] = {}
     for policy in policies:
         said = read_annotations(policy)

@@ -1,4 +1,4 @@
-"""What is wrong with a graph, before it runs. Pure. Spec: 08 §6.3."""
+"""Validating a graph before it runs. Pure. Spec: 08 §6.3."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BRANCHES = ("true", "false")
 
 
 def validate(graph: Graph, ceiling: Policy | None = None) -> Dict:
-    """``{valid, errors, warnings, reachable_nodes}`` of a normalised graph under a ceiling."""
+    """Return ``{valid, errors, warnings, reachable_nodes}`` for a normalised graph under a ceiling."""
     ceiling = BUILT_IN if ceiling is None else ceiling
     reachable = _reachable(graph)
     tool_errors, tool_warnings = _tool_surfaces(graph, ceiling)
@@ -37,7 +37,7 @@ def validate(graph: Graph, ceiling: Policy | None = None) -> Dict:
 
 
 def outgoing(graph: Graph, id: str) -> list[Edge]:
-    """The edges that leave a node."""
+    """Return the edges that leave a node."""
     return [edge for edge in graph["edges"] if edge["from"] == id]
 
 
@@ -56,7 +56,7 @@ def _reachable(graph: Graph) -> set[str]:
 
 
 def _misplaced(graph: Graph) -> Iterator[str]:
-    """Names that no node has."""
+    """Report references to nodes that don't exist."""
     nodes = graph["nodes"]
     if graph["entry"] not in nodes:
         yield f"entry node does not exist: {graph['entry']}"
@@ -67,7 +67,7 @@ def _misplaced(graph: Graph) -> Iterator[str]:
 
 
 def _misshapen(graph: Graph) -> Iterator[str]:
-    """Nodes that lack what their kind needs."""
+    """Report nodes that lack what their kind needs."""
     for id, node in graph["nodes"].items():
         contract, kind, edges = node["input_contract"], node["kind"], outgoing(graph, id)
         least, most = contract["min_inputs"], contract["max_inputs"]
@@ -83,7 +83,7 @@ def _misshapen(graph: Graph) -> Iterator[str]:
 
 
 def _doubtful(graph: Graph) -> Iterator[str]:
-    """Nodes that may do something else than their author thought."""
+    """Report nodes that may not do what their author meant."""
     for id, node in graph["nodes"].items():
         incoming = sum(edge["to"] == id for edge in graph["edges"])
         if node["kind"] == "join" and incoming < 2:
@@ -96,7 +96,7 @@ def _doubtful(graph: Graph) -> Iterator[str]:
 
 
 def _exceeding(graph: Graph, ceiling: Policy) -> Iterator[str]:
-    """Policies that ask for more than the ceiling grants."""
+    """Report policies that ask for more than the ceiling grants."""
     try:
         ceiling.intersect(read_policy(graph["capability_policy"]))
     except PolicyError as error:
@@ -111,13 +111,13 @@ def _exceeding(graph: Graph, ceiling: Policy) -> Iterator[str]:
 
 
 def _tool_surfaces(graph: Graph, ceiling: Policy) -> tuple[list[str], list[str]]:
-    """What is odd about the tools of the nodes: errors and warnings."""
+    """Return errors and warnings about the tools of the nodes."""
     errors: list[str] = []
     warnings: list[str] = []
     for node in graph["nodes"].values():
         try:
             diagnostics = _of_tools(graph, with_granted_tools(node), ceiling)
-        except OptionError:  # said already: these are no tools
+        except OptionError:  # already reported: these are not tools
             continue
         for diagnostic in diagnostics:
             found = errors if diagnostic["severity"] == "error" else warnings
@@ -131,7 +131,7 @@ def _of_tools(graph: Graph, node: Node, ceiling: Policy) -> list[Dict]:
     policy: Mapping[str, Any]
     try:
         policy = policy_dict(stage_policy(ceiling, graph, node))
-    except PolicyError:  # the run will say so, or `_exceeding` has
+    except PolicyError:  # the run reports it, or `_exceeding` has
         policy = node["capability_policy"]
     texts = {"system": node["system"], "prompt": node["prompt"]}
     approval = node["approval_policy"]

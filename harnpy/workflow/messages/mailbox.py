@@ -1,4 +1,4 @@
-"""A workflow's mailbox: messages to it, what it publishes, its responses to requests. Spec: 08 §10."""
+"""The mailbox of a workflow: messages to it, published values, responses to requests. Spec: 08 §10."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _RECEIVED = ("seq", "kind", "name", "request_id", "payload", "enqueued_at")
 
 
 class Mailbox:
-    """The mailbox of a workflow in ``directory``. Payloads and values are data, as JSON has it."""
+    """The mailbox of a workflow in ``directory``. Payloads and values are JSON data."""
 
     def __init__(self, target: Target, directory: str, world: World, wait: Wait) -> None:
         self.target = target
@@ -31,14 +31,14 @@ class Mailbox:
         self._wait = wait
 
     def signal(self, name: str, payload: Any) -> Dict:
-        """Put a message in; it and the mailbox's status."""
+        """Add a message; return it and the mailbox's status."""
         with self._state.change() as state:
             message = self._enqueue(state, SIGNAL, name, payload)
         return {"workflow_id": self.target.workflow_id, "message": message, "status": self._status(state)}
 
     def receive(self) -> Dict | None:
-        """Take the oldest message out, None from an empty mailbox."""
-        if not self._state.read()["mailbox"]:  # who waits for a message keeps no writer waiting
+        """Remove and return the oldest message, None from an empty mailbox."""
+        if not self._state.read()["mailbox"]:  # a reader that polls must not block writers
             return None
         with self._state.change() as state:
             if not state["mailbox"]:
@@ -47,19 +47,19 @@ class Mailbox:
         return {"workflow_id": self.target.workflow_id, **{key: oldest.get(key) for key in _RECEIVED}}
 
     def publish_query(self, name: str, value: Any) -> Dict:
-        """Let everybody who asks for ``name`` have ``value``; the status."""
+        """Publish ``value`` under ``name``; return the status."""
         with self._state.change() as state:
             published = {"value": value, "published_at": self._stamp()}
             state["queries"] = {**state["queries"], name: published}
         return self._status(state)
 
     def query(self, name: str) -> Any:
-        """What was published last under a name, None without it."""
+        """Return the value last published under a name, None without one."""
         published = self._state.read()["queries"].get(name)
         return None if published is None else published.get("value")
 
     def update(self, name: str, payload: Any, timeout: float) -> Any:
-        """Put a request in and wait for its response. Raises `MisuseError` after ``timeout`` seconds."""
+        """Add a request and wait for its response. Raise `MisuseError` after ``timeout`` seconds."""
         request_id, until = self._world.ids.new(), self._world.clock.monotonic() + timeout
         with self._state.change() as state:
             self._enqueue(state, UPDATE, name, payload, request_id)
@@ -72,7 +72,7 @@ class Mailbox:
         return responses[request_id].get("value")
 
     def respond(self, request_id: str, value: Any, name: str | None) -> Dict:
-        """Answer a request; the status."""
+        """Respond to a request; return the status."""
         response = {"request_id": request_id, "value": value, "responded_at": self._stamp()}
         if name is not None:
             response["name"] = name
@@ -81,14 +81,14 @@ class Mailbox:
         return self._status(state)
 
     def pause(self, paused: bool) -> Dict:
-        """Tell the workflow to pause, or to resume; the status."""
+        """Ask the workflow to pause or to resume; return the status."""
         with self._state.change() as state:
             state["paused"] = paused
             self._enqueue(state, CONTROL, "pause" if paused else "resume", {})
         return self._status(state)
 
     def continue_as_new(self) -> Dict:
-        """Begin another generation, which knows no responses; the status."""
+        """Start another generation, without the responses so far; return the status."""
         with self._state.change() as state:
             state["generation"] += 1
             state["continue_as_new_count"] += 1

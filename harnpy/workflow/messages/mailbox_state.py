@@ -1,7 +1,7 @@
 """The state of a mailbox in a file that processes share. Spec: 08 §10.
 
-Every change takes the mailbox's lock, reads the file, and writes it as a whole: of changes made at the same
-time none is lost, and a reader meets the state before or after one.
+Every change takes the mailbox's lock, reads the file and writes it as a whole. So no concurrent change is
+lost, and a reader sees the state before or after a change.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LOCK_POLL = 0.002
 class MailboxState:
     """The state of a workflow in ``directory``. ``wait(seconds)`` lets other tasks run.
 
-    Raises `MisuseError` where its file can't be used.
+    Raises `MisuseError` if its file can't be used.
     """
 
     def __init__(self, id: str, directory: str, files: Files, wait: Wait) -> None:
@@ -42,7 +42,7 @@ class MailboxState:
 
     @contextmanager
     def change(self) -> Iterator[Dict]:
-        """The state, to be changed by what is done with it; nothing is written where nothing changes."""
+        """Yield the state, to be changed inside the block; it is written only if it has changed."""
         with self._lock():
             state = self.read()
             before = dict(state)
@@ -102,7 +102,7 @@ class MailboxState:
 
 
 def _problem(read: Any, fresh: Dict) -> str | None:
-    """What keeps a value from being a mailbox's state."""
+    """Return why a value is not the state of a mailbox, None if it is."""
     if not isinstance(read, dict) or read.get("_type") != _TYPE:
         return f"`_type` must be {_TYPE}"
     for key, default in fresh.items():

@@ -1,4 +1,4 @@
-"""Which workflow a message is for, and below which directory its mailbox is. Spec: 08 §10."""
+"""Which workflow a message is for, and in which directory its mailbox is. Spec: 08 §10."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Target(NamedTuple):
 
 
 def read_target(given: Any, caller: str, root: str, cwd: str) -> Target:
-    """The workflow that an id, a handle or a result stands for; below ``root`` unless it says where.
+    """Return the workflow that an id, a handle or a result stands for, below ``root`` unless it says where.
 
-    Raises `MisuseError`.
+    Raise `MisuseError`.
     """
     if given is None:
         raise MisuseError(f"{caller}: missing target")
@@ -36,7 +36,7 @@ def read_target(given: Any, caller: str, root: str, cwd: str) -> Target:
 
 
 def _last_part(id: str) -> str:
-    """What may be the name of a directory below the workflows' own."""
+    """Return a name for the workflow's directory."""
     part = os.path.basename(id.rstrip("/"))
     return _UNNAMED if part.strip() in ("", ".", "..") else part
 
@@ -53,7 +53,7 @@ def _base(given: Any) -> str | None:
 
 
 def _first_text(given: Any, paths: Sequence[Sequence[str]]) -> str | None:
-    """The first text that stands under one of the paths."""
+    """Return the first text found under one of the paths."""
     return next((found for path in paths if isinstance(found := _at(given, path), str)), None)
 
 

@@ -1,1 +1,1 @@
-"""Run records: what a run of a workflow did, kept in a file, and what can be told from it. Spec: 08 §8."""
+"""Run records: what a workflow run did, kept in a file, and what follows from it. Spec: 08 §8."""

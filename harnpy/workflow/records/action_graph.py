@@ -1,4 +1,4 @@
-"""The action graph of a run: what led to which stage, and who worked for it. Spec: 08 §8.4."""
+"""The action graph of a run: which stage led to which, and which workers helped. Spec: 08 §8.4."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, Any
 
 from harnpy.reading.lenient import as_dict, as_text
-from harnpy.workflow.records.identity_memo import Kept
+from harnpy.workflow.records.identity_memo import IdentityMemo
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,15 +20,15 @@ _BLANK = dict.fromkeys(("status", "outcome", "stage_id", "node_id", "worker_id",
 
 
 class ActionGraph:
-    """Draws the graph of one run again and again; a node or edge that is the same is the same object."""
+    """Draws the graph of one run repeatedly; a node or edge that stays the same is the same object."""
 
     def __init__(self) -> None:
-        self._stages: Kept[StageRecord, Dict] = Kept()
-        self._workers: Kept[ChildRun, Dict] = Kept()
+        self._stages: IdentityMemo[StageRecord, Dict] = IdentityMemo()
+        self._workers: IdentityMemo[ChildRun, Dict] = IdentityMemo()
         self._edges: dict[tuple[str, str, str, str | None], Dict] = {}
 
     def draw(self, run: RunRecord) -> tuple[list[Dict], list[Dict]]:
-        """Nodes (the run, what triggered it, stages in order, workers) and edges."""
+        """Return nodes (the run, its trigger, stages in order, workers) and edges."""
         return list(self._draw_nodes(run)), list(self._draw_edges(run))
 
     def _draw_nodes(self, run: RunRecord) -> Iterator[Dict]:
@@ -83,7 +83,7 @@ class ActionGraph:
 
 
 class _Stages:
-    """Which stage a transition comes from, and which one it led to: the first of its node after that."""
+    """Finds the stage that a transition came from, and the one it led to: the node's first after that."""
 
     def __init__(self, stages: list[StageRecord]) -> None:
         self._stages = stages
@@ -143,7 +143,7 @@ def _stage_node(stage: StageRecord, run_id: str, trace_id: Any) -> Dict:
 
 
 def _worker_id(stage: StageRecord) -> str | None:
-    """The worker that a stage was delegated to."""
+    """Return the id of the worker that a stage was delegated to."""
     id = stage["metadata"].get("worker_id")
     if id is None:
         id = as_dict(stage["metadata"].get("worker")).get("id")

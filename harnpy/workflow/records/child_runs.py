@@ -1,4 +1,4 @@
-"""The runs that a run's workers made, as its record lists them. Spec: 08 §8.1, §8.2."""
+"""The child runs in a record: those of the run's workers. Spec: 08 §8.1, §8.2."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 def completed(known: Iterable[ChildRun], stages: Sequence[StageRecord]) -> list[ChildRun]:
-    """The child runs that are known, and those of the stages' workers. What a worker's handle says fills in
-    what is unset. An entry to which nothing is new stays the same object."""
+    """Return the known child runs and those of the stages' workers, with unset fields filled in from the
+    workers' handles. An entry without news stays the same object."""
     children = {child["worker_id"]: child for child in known}
     for stage in stages:
         told = _of_stage(stage)

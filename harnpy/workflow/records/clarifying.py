@@ -1,6 +1,6 @@
-"""Whether a run asked the question that it should have asked. Spec: 08 §8.3.
+"""Checking whether a run asked the expected clarifying question. Spec: 08 §8.3.
 
-Questions are compared by their words: lower case, letters and digits only.
+Questions are compared word by word: lower case, letters and digits only.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def failures(questions: Sequence[Question], given: ExpectedQuestion | None) -> Iterator[str]:
-    """Why the questions are not what was expected."""
+    """Report how the questions differ from what was expected."""
     wanted = given or made(CLARIFICATION, {})
     least = max(1, wanted["min_questions"] or 0)
     most = 1 if wanted["max_questions"] is None else wanted["max_questions"]
@@ -48,5 +48,5 @@ def _matches(prompt: str, wanted: ExpectedQuestion) -> bool:
 
 
 def _words(text: str) -> str:
-    """The words, each between spaces: a term is in a question when its words are, one after the other."""
+    """Return the words, each between spaces, so that a term is found where its words follow each other."""
     return f" {' '.join(_WORD.findall(text.lower()))} "

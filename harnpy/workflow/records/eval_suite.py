@@ -1,4 +1,4 @@
-"""Many runs, each judged by its fixture, and by a baseline if it has one. Spec: 08 §8.2–8.3."""
+"""Eval suites: runs judged by their fixtures, and by baselines if there are any. Spec: 08 §8.2–8.3."""
 
 from __future__ import annotations
 
@@ -37,24 +37,24 @@ _MANIFEST: Shape[SuiteManifest] = Shape(
 
 
 def read_manifest(given: Any, caller: str, world: World) -> SuiteManifest:
-    """A manifest with every key. Raises `MisuseError` in the name of ``caller``."""
+    """Return a manifest with every key. Raise `MisuseError`, which names ``caller``."""
     with errors_after(f"{caller} parse error at "):
         manifest = read(_MANIFEST, given)
     return {**manifest, "_type": MANIFEST, "id": manifest["id"] or f"eval_suite_{world.ids.new()}"}
 
 
 def run_manifest(manifest: SuiteManifest, world: World) -> Dict:
-    """The report of a manifest's cases. Raises `MisuseError` for a file that can't be read."""
+    """Return the report on a manifest's cases. Raise `MisuseError` for an unreadable file."""
     return report([_manifest_case(case, manifest["base_dir"], world) for case in manifest["cases"]])
 
 
 def evaluate_suite(items: Sequence[Any], world: World) -> Dict:
-    """The report of records, or of `{run, fixture?, path?}`. Raises `MisuseError`."""
+    """Return the report on records, or on `{run, fixture?, path?}`. Raise `MisuseError`."""
     return report([_item_case(item, world) for item in items])
 
 
 def report(cases: list[Dict]) -> Dict:
-    """`{pass, total, passed, failed, cases}` of reports on cases."""
+    """Return `{pass, total, passed, failed, cases}` for the reports on cases."""
     passed = sum(case["pass"] for case in cases)
     failed = len(cases) - passed
     return {"pass": not failed, "total": len(cases), "passed": passed, "failed": failed, "cases": cases}
@@ -62,14 +62,14 @@ def report(cases: list[Dict]) -> Dict:
 
 @names_its_file
 def load_fixture(path: str, world: World) -> ReplayFixture:
-    """The replay fixture in a file. Raises `MisuseError`."""
+    """Return the replay fixture in a file. Raise `MisuseError`."""
     given = read_document(path, "replay fixture", world)
     with errors_after("failed to parse replay fixture: "):
         return read_fixture(given, "replay fixture")
 
 
 def own_fixture(run: RunRecord, world: World) -> ReplayFixture:
-    """The fixture that a record keeps, else the one that it gives."""
+    """Return the fixture that a record keeps, else the one derived from it."""
     stored = run["replay_fixture"]
     return fixture_of(run, world) if stored is None else stored
 
@@ -102,7 +102,7 @@ def _manifest_case(case: SuiteCase, base: str | None, world: World) -> Dict:
 
 
 def case_report(run: RunRecord, fixture: ReplayFixture, label: str | None, path: str | None) -> Dict:
-    """One run, judged."""
+    """Judge one run."""
     return {
         "run_id": run["id"],
         "workflow_id": run["workflow_id"],

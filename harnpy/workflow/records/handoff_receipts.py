@@ -1,4 +1,4 @@
-"""The handoffs of a run: its list of them and the artifacts that hold them say the same. Spec: 08 §12."""
+"""Keeping a run's list of handoffs and the artifacts that hold them in step. Spec: 08 §12."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _PRIORITY = 85
 
 
 def read_handoffs(given: list[Any], world: World) -> list[Dict]:
-    """A record's own handoffs in their normal form. Raises `MisuseError`."""
+    """Return a record's handoffs in normal form. Raise `MisuseError`."""
     return [_normal(item, world, f"handoffs[{index}]") for index, item in enumerate(given)]
 
 
 def synchronise(run: RunRecord, world: World) -> None:
-    """Bring the run's `handoffs` and `artifacts` into step. What doesn't change stays the same object."""
+    """Bring the run's `handoffs` and `artifacts` in step. What doesn't change stays the same object."""
     found = (item["data"] for item in run["artifacts"] if item["kind"] == artifact.HANDOFF)
     merged: dict[str, Dict] = {}
     for handoff in (*run["handoffs"], *found):
@@ -47,7 +47,7 @@ def _normal(given: Any, world: World, path: str) -> Dict:
 
 
 def _merged(own: Dict, other: Dict) -> Dict:
-    """``own`` with what only ``other`` has set; the links of both."""
+    """Return ``own`` with what only ``other`` sets, and the links of both."""
     links = own["receipt_links"] + [
         link for link in other["receipt_links"] if link not in own["receipt_links"]
     ]
@@ -56,7 +56,7 @@ def _merged(own: Dict, other: Dict) -> Dict:
 
 
 def _with_receipt(handoff: Dict, run: RunRecord) -> Dict:
-    """The handoff with the run that it belongs to, and with a link to the record of that run."""
+    """Return the handoff with its run, and with a link to that run's record."""
     label = run["workflow_name"] or run["workflow_id"]
     link = {"kind": _RECEIPT, "label": label or None, "run_id": run["id"], "path": run["persisted_path"]}
     receipt = {**dict.fromkeys(("artifact_id", "href")), **link}
@@ -73,7 +73,7 @@ def _is_of_run(link: Dict, run_id: str) -> bool:
 
 
 def _rewritten(item: Artifact, merged: dict[str, Dict], world: World) -> Artifact:
-    """The artifact with its handoff as it is now."""
+    """Return the artifact with its handoff brought up to date."""
     if item["kind"] != artifact.HANDOFF or item["data"] == merged[item["data"]["id"]]:
         return item
     told: Artifact = {**item, "data": merged[item["data"]["id"]], "estimated_tokens": None}
@@ -81,7 +81,7 @@ def _rewritten(item: Artifact, merged: dict[str, Dict], world: World) -> Artifac
 
 
 def _holder(handoff: Dict, world: World) -> Artifact:
-    """An artifact for a handoff that has none."""
+    """Return an artifact for a handoff that has none."""
     return artifact.normalised(
         {
             "id": f"artifact_{handoff['id']}",

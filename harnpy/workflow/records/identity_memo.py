@@ -1,6 +1,6 @@
-"""What has been made of the parts of a record, so that it is made once. Spec: 08 §8.4.
+"""A memo of what was computed from the parts of a record, by identity. Spec: 08 §8.4.
 
-A part is never changed in place (see `record_writer`), so it is known by its identity.
+This is safe because a part is never changed in place (see `record_writer`).
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ P = TypeVar("P")
 T = TypeVar("T")
 
 
-class Kept(Generic[P, T]):
-    """Results by the parts that they were made of. They are kept as well: nothing else gets their ids."""
+class IdentityMemo(Generic[P, T]):
+    """Results by the parts they were computed from. It keeps the parts, so that no other object gets their
+    ids."""
 
     def __init__(self) -> None:
         self._made: dict[int, tuple[P, T]] = {}
 
     def of(self, part: P, make: Callable[[P], T]) -> T:
-        """What ``make`` has made of ``part``, the first time that it was asked for."""
+        """Return ``make(part)``, computed once."""
         known = self._made.get(id(part))
         if known is None:
             known = self._made[id(part)] = (part, make(part))

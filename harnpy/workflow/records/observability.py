@@ -1,7 +1,6 @@
-"""What a record shows at a glance: graph, workers, verifications, transcripts, rounds. Spec: 08 §8.4.
+"""The summary of a record: graph, workers, verifications, transcripts, rounds. Spec: 08 §8.4.
 
-All of it follows from the record. What was made of a stage is kept, so that after another stage only that
-one is looked at.
+All of it follows from the record. Results for a stage are kept, so each stage is examined once.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.reading.lenient import as_dict, as_dicts, dicts_at
 from harnpy.workflow.records.action_graph import ActionGraph
-from harnpy.workflow.records.identity_memo import Kept
+from harnpy.workflow.records.identity_memo import IdentityMemo
 from harnpy.workflow.records.planner_rounds import daemon_event, planner_round
 from harnpy.workflow.shapes import only
 
@@ -36,12 +35,12 @@ _COMPACTION = (
 
 
 def observability(run: RunRecord, world: World) -> Dict:
-    """The `observability` of a record."""
+    """Return the `observability` of a record."""
     return Observer(world).observe(run)
 
 
 class _Parts(NamedTuple):
-    """What is told of one stage, under the names of the lists."""
+    """What one stage contributes to each of the lists."""
 
     planner_rounds: list[Dict]
     verification_outcomes: list[Dict]
@@ -51,13 +50,13 @@ class _Parts(NamedTuple):
 
 
 class Observer:
-    """Of one run: looks at each of its parts once."""
+    """Summarises one run repeatedly, examining each of its parts once."""
 
     def __init__(self, world: World) -> None:
         self._world = world
         self._graph = ActionGraph()
-        self._stages: Kept[StageRecord, _Parts] = Kept()
-        self._lineage: Kept[ChildRun, Dict] = Kept()
+        self._stages: IdentityMemo[StageRecord, _Parts] = IdentityMemo()
+        self._lineage: IdentityMemo[ChildRun, Dict] = IdentityMemo()
         self._last: tuple[Any, list[Dict], list[Dict]] | None = None
 
     def observe(self, run: RunRecord) -> Dict:
@@ -86,7 +85,7 @@ class Observer:
         }
 
     def _of_transcript(self, transcript: Any) -> tuple[list[Dict], list[Dict]]:
-        """Pointers and compactions of the run's own transcript."""
+        """Return pointers and compactions of the run's own transcript."""
         if self._last is None or self._last[0] is not transcript:
             location = "run.transcript"
             pointers = [] if transcript is None else [_pointer("run:transcript", "run transcript", location)]
@@ -121,7 +120,7 @@ def _pointer(id: str, label: str, location: str) -> Dict:
 
 
 def sidecar_path(record: str) -> str:
-    """Where the log of the model calls lies that belongs to the record in a file."""
+    """Return the path of the log of model calls beside a record's file."""
     return os.path.join(f"{os.path.splitext(record)[0]}-llm", "llm_transcript.jsonl")
 
 
@@ -183,7 +182,7 @@ def _verification(stage: StageRecord) -> list[Dict]:
 
 
 def verdict_of(verification: Any) -> bool | None:
-    """The first boolean among the words for it, if there is one."""
+    """Return the first boolean among the keys for a verdict, if there is one."""
     told = as_dict(verification)
     said = (told.get(key) for key in ("ok", "pass", "success"))
     return next((value for value in said if isinstance(value, bool)), None)
@@ -199,7 +198,7 @@ def _passed(stage: StageRecord) -> bool | None:
 
 
 def _summary(verification: Dict) -> str | None:
-    """What was verified, in a few words."""
+    """Describe in a few words what was verified."""
     summary, checks = verification.get("summary"), as_dicts(verification.get("checks"))
     if isinstance(summary, str):
         return summary

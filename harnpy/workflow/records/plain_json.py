@@ -1,6 +1,6 @@
-"""A record's values as JSON has them, and their text. Spec: 08 §8.1, §6.1.
+"""Plain JSON values, and their text in a record. Spec: 08 §8.1, §6.1.
 
-Functions don't outlast a program: they are left out.
+Functions are left out: they don't outlast a program.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from harnpy.world.world import World
 
 
-#: What a value is whose text could not be read again.
+#: The error for a value whose text could not be read again.
 TOO_DEEP = "recursion limit exceeded"
 
 _LEFT_OUT = object()
@@ -23,9 +23,9 @@ _INDENT = 2
 
 
 def plain(value: Any, world: World) -> Any:
-    """``value`` as it is read back from its JSON text; itself when nothing has to change.
+    """Return ``value`` as it would be read back from its JSON text; itself if nothing changes.
 
-    That matters: whoever keeps what was made of a value knows it by its identity.
+    Identity matters: results computed from a value are remembered by its identity.
     """
     made = _plain(value, world)
     return None if made is _LEFT_OUT else made
@@ -55,7 +55,7 @@ def _plain(value: Any, world: World) -> Any:
 
 
 def _text(text: str) -> str:
-    """The text; halves of characters, which no file can hold, are joined or replaced."""
+    """Return the text with lone surrogates, which no file can hold, joined or replaced."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -64,9 +64,9 @@ def _text(text: str) -> str:
 
 
 def pretty(value: Any) -> str:
-    """The JSON text of a plain value: sorted keys, two spaces to a level.
+    """Return the JSON text of a plain value: sorted keys, two spaces per level.
 
-    Raises `MisuseError` for a value that is nested too deep, which since CPython 3.12 C code minds.
+    Raise `MisuseError` for a value that is nested too deeply for CPython 3.12 or newer.
     """
     from msgspec import json
 
@@ -77,5 +77,5 @@ def pretty(value: Any) -> str:
 
 
 def indented(text: str, levels: int) -> str:
-    """A text of `pretty` for a place that many levels deep. Lines end nowhere else than between values."""
+    """Indent a text of `pretty` by some levels. Line ends occur only between values."""
     return text.replace("\n", "\n" + " " * (_INDENT * levels))

@@ -1,4 +1,4 @@
-"""What an agent did in a stage: the result in the stage's artifact tells. Spec: 08 §8.4, 07 §6.11, §9.4."""
+"""What an agent did in a stage, read from the stage's artifact. Spec: 08 §8.4, 07 §6.11, §9.4."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from harnpy.workflow.records.record_types import StageRecord
 
 
-#: The counts of a round, by what the trace of an agent's result calls them.
+#: The counts of a round, and their names in the trace of an agent's result.
 _COUNTS = {
     "iteration_count": "iterations",
     "llm_call_count": "llm_calls",
@@ -26,7 +26,7 @@ _COUNTS = {
 
 
 def planner_round(stage: StageRecord) -> list[Dict]:
-    """The round of a stage whose agent did anything."""
+    """Return the round of a stage whose agent did anything."""
     for result in _results(stage):
         trace, ledger = result["trace"], result.get("task_ledger")
         counts = {key: _count(trace.get(name)) for key, name in _COUNTS.items()}
@@ -52,7 +52,7 @@ def planner_round(stage: StageRecord) -> list[Dict]:
 
 
 def daemon_event(stage: StageRecord) -> list[Dict]:
-    """How a stage's daemon ended, if its agent was one: a daemon's result says where its state lies."""
+    """Return how a stage's daemon ended, if its agent was one: its result names its state file."""
     return [
         {
             "stage_id": stage["id"],
@@ -66,7 +66,7 @@ def daemon_event(stage: StageRecord) -> list[Dict]:
 
 
 def _results(stage: StageRecord) -> list[Dict]:
-    """The results of agents in the stage's artifacts."""
+    """Return the agents' results in the stage's artifacts."""
     found = [as_dict(artifact["data"]) for artifact in stage["artifacts"]]
     return [data for data in found if isinstance(data.get("trace"), dict)]
 
@@ -76,6 +76,6 @@ def _count(value: Any) -> int:
 
 
 def _texts(value: Any) -> list[str]:
-    """The distinct texts of a list, in order."""
+    """Return the distinct texts of a list, in order."""
     items = value if isinstance(value, list) else []
     return list(dict.fromkeys(item for item in items if isinstance(item, str)))

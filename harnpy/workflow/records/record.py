@@ -1,7 +1,7 @@
 """The record of a run: everything that happened, as one dict with every key. Spec: 08 §8.1–8.2.
 
-`new_run` and its like make parts as a run goes on; `normalised` makes a record of any dict. A part that
-stands in a record is never changed: what is different is a new dict (see `record_writer`).
+`new_run` and its like build parts while a run proceeds; `normalised` reads a record from any dict. A part of
+a record is never changed: a change makes a new dict (see `record_writer`).
 """
 
 from __future__ import annotations
@@ -33,55 +33,55 @@ if TYPE_CHECKING:
     )
     from harnpy.world.world import World
 
-    #: From the id of a run to the questions that it has asked people: dicts as in `hitl_questions`.
+    #: Maps the id of a run to the questions that it has asked people.
     QuestionsOf = Callable[[str], list[Question]]
 
 RUNNING = "running"
 START, STAGE_COMPLETE, FINALIZE = "start", "stage_complete", "finalize"
 
 
-# What an executor puts together.
+# Parts for an executor.
 
 
 def new_run(id: str, world: World, **fields: Any) -> RunRecord:
-    """The record of a run that starts now; ``fields`` as in 08 §8.1."""
+    """Return the record of a run that starts now; ``fields`` as in 08 §8.1."""
     known = {"status": RUNNING, "started_at": rfc3339(world.clock.now()), "root_run_id": id, **fields}
     return made(RUN, {"id": id, **known})
 
 
 def new_stage(**fields: Any) -> StageRecord:
-    """The record of a stage; ``fields`` as in 08 §8.1."""
+    """Return the record of a stage; ``fields`` as in 08 §8.1."""
     return made(STAGE, fields)
 
 
 def new_attempt(**fields: Any) -> Attempt:
-    """One of the attempts of a stage; ``fields`` as in 08 §8.1."""
+    """Return the record of one attempt of a stage; ``fields`` as in 08 §8.1."""
     return made(ATTEMPT, fields)
 
 
 def new_transition(world: World, **fields: Any) -> Transition:
-    """A step from one stage to the next, taken now."""
+    """Return a step from one stage to the next, taken now."""
     known = {"id": world.ids.new(), "timestamp": rfc3339(world.clock.now()), **fields}
     return made(TRANSITION, known)
 
 
 def new_checkpoint(world: World, **fields: Any) -> Checkpoint:
-    """Where a run stands now. ``reason`` is one of `START`, `STAGE_COMPLETE`, `FINALIZE`."""
+    """Return the current state of a run. ``reason`` is one of `START`, `STAGE_COMPLETE`, `FINALIZE`."""
     known = {"id": world.ids.new(), "persisted_at": rfc3339(world.clock.now()), **fields}
     known["completed_nodes"] = sorted(known.get("completed_nodes", ()))
     return made(CHECKPOINT, known)
 
 
-# What a dict says.
+# Reading dicts.
 
 
 def no_questions(run_id: str) -> list[Question]:
-    """For records that tell of all their questions themselves."""
+    """Return no questions: for records that list all their questions themselves."""
     return []
 
 
 def normalised(given: Any, world: World, asked: QuestionsOf = no_questions) -> RunRecord:
-    """The record in a dict, with what can be told from the rest filled in. Raises `MisuseError`."""
+    """Return the record in a dict, with derived parts filled in. Raise `MisuseError`."""
     run = read_run(given, world)
     run["_type"] = "run_record"
     run["id"] = run["id"] or f"run_{world.ids.new()}"
@@ -97,7 +97,7 @@ def normalised(given: Any, world: World, asked: QuestionsOf = no_questions) -> R
 
 
 def derive(run: RunRecord, world: World, asked: QuestionsOf = no_questions) -> None:
-    """Bring what other parts tell up to date: questions, child runs, handoffs."""
+    """Bring derived parts up to date: questions, child runs, handoffs."""
     known = {question["request_id"] for question in run["hitl_questions"]}
     run["hitl_questions"] += [each for each in asked(run["id"]) if each["request_id"] not in known]
     run["child_runs"][:] = child_runs.completed(run["child_runs"], run["stages"])
@@ -105,7 +105,7 @@ def derive(run: RunRecord, world: World, asked: QuestionsOf = no_questions) -> N
 
 
 def read_run(given: Any, world: World) -> RunRecord:
-    """The record as the dict has it: every key, nothing made up. Raises `MisuseError`."""
+    """Return the record in a dict: every key, nothing derived. Raise `MisuseError`."""
     with errors_after("run_record parse error at "):
         run = read(RUN, plain(given, world))
         for index, stage in enumerate(run["stages"]):

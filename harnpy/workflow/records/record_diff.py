@@ -1,6 +1,6 @@
-"""What two run records differ in. Spec: 08 §8.5.
+"""The differences between two run records. Spec: 08 §8.5.
 
-Where files lie makes no difference, and neither do ids and times: two runs that did the same are identical.
+Paths, ids and times don't count: two runs that did the same are identical.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _MISSING = {"left": "stage missing from left run", "right": "stage missing from right run"}
 
-#: The lists of observability that are compared: what an entry is known by, and what of it counts.
+#: The lists of observability that are compared: the key that names an entry, and the keys that count.
 _SECTIONS = {
     "worker_lineage": ("worker_name", ("task", "status", "mutation_scope")),
     "planner_rounds": (
@@ -46,12 +46,12 @@ _SECTIONS = {
     "daemon_events": ("node_id", ("daemon_state",)),
     "verification": ("node_id", ("status", "passed", "summary")),
 }  # fmt: skip
-#: Sections that go by another name than their list.
+#: Sections whose list has another name.
 _LISTS = {"verification": "verification_outcomes"}
 
 
 def diff(left: RunRecord, right: RunRecord, world: World) -> Dict:
-    """What changes from ``left`` to ``right``."""
+    """Return what changes from ``left`` to ``right``."""
     stages = list(_stage_diffs(left, right))
     tools = list(_tool_diffs(left, right))
     observed = list(_observability_diffs(_observed(left, world), _observed(right, world)))
@@ -76,7 +76,7 @@ def diff(left: RunRecord, right: RunRecord, world: World) -> Dict:
 
 
 def baseline_failure(path: str, difference: Dict) -> list[str]:
-    """Why a run that ``path`` is the baseline of fails: nothing when they are identical."""
+    """Report that a run differs from its baseline in the file ``path``, if it does."""
     if difference["identical"]:
         return []
     return [f"run differs from baseline {path} with {len(difference['stage_diffs'])} stage changes"]
@@ -106,7 +106,7 @@ def _stage_details(before: StageRecord, after: StageRecord) -> Iterator[str]:
 
 
 def _shown_stage(stage: StageRecord) -> Dict:
-    """What counts of a stage, as details show it."""
+    """Return the compared fields of a stage, as details show them."""
     return {
         "status": stage["status"],
         "outcome": stage["outcome"],
@@ -161,7 +161,7 @@ def _observability_diffs(left: Dict, right: Dict) -> Iterator[Dict]:
 
 
 def _entries(told: Dict, list_name: str, name: str, fields: tuple[str, ...]) -> dict[str, list[Dict]]:
-    """What counts of the entries of a list, by their names; several may share one."""
+    """Return the compared fields of a list's entries, by name; several may share one."""
     entries: dict[str, list[Dict]] = {}
     for entry in as_dicts(told.get(list_name)):
         if entry.get("id") != LLM_TRANSCRIPT:
@@ -186,5 +186,5 @@ def _shape(told: Dict) -> str:
 
 
 def _shown(value: Any) -> str:
-    """A value on one line, as JSON has it."""
+    """Return a value on one line, as JSON."""
     return value if isinstance(value, str) else compact_json(value)

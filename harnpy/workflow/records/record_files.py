@@ -28,20 +28,20 @@ _TOO_FAR_IN = "\n" + " " * (2 * 127)
 
 
 def run_directory(world: World) -> str:
-    """Where records lie unless they are told to lie elsewhere: an absolute path."""
+    """Return the default directory of records, an absolute path."""
     named = (world.environment.get(VARIABLE) or "").strip()
     return os.path.join(world.files.cwd(), named or _DIRECTORY)
 
 
 def default_path(id: str, world: World) -> str:
-    """The file of the record with that id, unless it is told to lie elsewhere."""
+    """Return the default file of the record with that id."""
     return os.path.join(run_directory(world), f"{id}.json")
 
 
 def save(given: Any, world: World, path: str | None = None, asked: QuestionsOf = no_questions) -> RunRecord:
-    """Write a record to its file; the record as it stands there, `persisted_path` included.
+    """Write a record to its file and return it as written, with `persisted_path`.
 
-    Raises `MisuseError`.
+    Raise `MisuseError`.
     """
     run = normalised(given, world, asked)
     path = path or default_path(run["id"], world)
@@ -54,7 +54,7 @@ def save(given: Any, world: World, path: str | None = None, asked: QuestionsOf =
 
 @names_its_file
 def load(path: str, world: World) -> RunRecord:
-    """The record in a file. Raises `MisuseError`."""
+    """Return the record in a file. Raise `MisuseError`."""
     given = read_document(path, "run record", world)
     with errors_after("failed to parse run record: "):
         run = read_run(given, world)
@@ -65,10 +65,10 @@ def load(path: str, world: World) -> RunRecord:
 
 
 def write(path: str, text: str, world: World, durable: bool = True) -> None:
-    """Put a record's text in its file: whoever reads it finds the former text or this one, nothing between.
+    """Write a record's text to its file atomically: a reader finds the former text or the new one.
 
-    What isn't ``durable`` outlasts the end of the process, but perhaps not that of the machine. Raises
-    `MisuseError`, also for values that are nested too deep to be read again.
+    Unless ``durable``, it survives the end of the process, but maybe not a power failure. Raise
+    `MisuseError`, also for values nested too deeply to be read again.
     """
     whole = os.path.join(world.files.cwd(), path)
     temporary = f"{os.path.splitext(whole)[0]}.json.tmp"

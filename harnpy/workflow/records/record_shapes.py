@@ -1,6 +1,6 @@
-"""The shapes of a run record and its parts: every key, its type, what stands there by default. Spec: 08 §8.1.
+"""The shapes of a run record and its parts: keys, types and defaults. Spec: 08 §8.1.
 
-Texts that a record always has default to the empty text, all else to nil or to an empty value.
+Texts that every record has default to the empty text, everything else to nil or an empty value.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class UsageRecord(TypedDict):
-    """What model calls took together."""
+    """The total use of model calls."""
 
     input_tokens: int
     output_tokens: int
@@ -36,7 +36,7 @@ class ExecutionRecord(TypedDict):
 
 
 class Audit(TypedDict):
-    """The mutation session that a caller asks for, as far as it says. Spec: 08 §8.1."""
+    """The mutation session that a caller requests, as far as it is set. Spec: 08 §8.1."""
 
     session_id: str | None
     parent_session_id: str | None
@@ -150,7 +150,7 @@ class StageAssertion(TypedDict):
 
 
 class ReplayFixture(TypedDict):
-    """What a run is expected to come to."""
+    """The expected outcome of a run."""
 
     _type: str
     id: str

@@ -1,11 +1,11 @@
-"""A run's record in its file, written after every stage at a cost that doesn't grow. Spec: 08 §8.1–8.2.
+"""Writing a run's record after every stage, at a cost that doesn't grow. Spec: 08 §8.1–8.2.
 
-The text of every part is made once and kept as long as the part is the same object; a save joins them. So
-parts of the record's lists, and its transcript, must not be changed in place: what is different is a new
-dict. All else in the record may change at any time.
+The text of each part is made once and kept while the part is the same object; a save joins the texts. So
+parts of the record's lists, and its transcript, must not be changed in place: a change needs a new dict.
+Everything else in the record may change at any time.
 
-To write a file of some megabytes still takes milliseconds. Where stages come faster than that, a checkpoint
-of a large record waits until the program has nothing else to do, or the next one that is due.
+Writing a file of some megabytes still takes milliseconds. Where stages end faster than that, a checkpoint of
+a large record waits until the program is idle, or until the next checkpoint that is due.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
     WhenIdle = Callable[[Callable[[], None]], None]
 
 
-#: Characters up to which a record is written at every checkpoint …
+#: Records up to this many characters are written at every checkpoint …
 _SMALL = 1_000_000
-#: … and how many times as long as a save of a larger one takes at least passes until the next.
+#: … a larger one only after this many times the duration of its last save.
 _REST = 4
 
-#: How many items at the end of a list may change places from one save to the next.
+#: How many items at the end of a list may be reordered from one save to the next.
 _UNSETTLED = 2
 
 
 class RunWriter:
-    """``run`` is a record with every key (`new_run`); the executor adds to it and calls `checkpoint`, and at
-    the end `save`. ``when_idle(act)`` acts when the program waits for something, or at once."""
+    """``run`` is a record with every key (`new_run`). The executor adds to it and calls `checkpoint`, and
+    `save` at the end. ``when_idle(act)`` calls ``act`` when the program waits for something, or at once."""
 
     def __init__(self, run: RunRecord, path: str, world: World, when_idle: WhenIdle = at_once) -> None:
         self.run = run
@@ -55,7 +55,7 @@ class RunWriter:
         self._behind = False
 
     def checkpoint(self) -> None:
-        """Write the record, now or soon. Raises `MisuseError`."""
+        """Write the record, now or soon. Raise `MisuseError`."""
         if self._size <= _SMALL or self._world.clock.now() >= self._due:
             self._write(durable=False)
         elif not self._behind:
@@ -63,16 +63,16 @@ class RunWriter:
             self._when_idle(self._try_to_catch_up)
 
     def catch_up(self) -> None:
-        """Write what a checkpoint has put off. Raises `MisuseError`."""
+        """Write a postponed checkpoint. Raise `MisuseError`."""
         if self._behind:
             self._write(durable=False)
 
     def _try_to_catch_up(self) -> None:
-        with suppress(MisuseError):  # the next checkpoint will meet the same, in the run that it belongs to
+        with suppress(MisuseError):  # the next checkpoint fails the same way, in its own run
             self.catch_up()
 
     def save(self) -> None:
-        """Write the record so that it outlasts a loss of power. Raises `MisuseError`."""
+        """Write the record so that it survives a power failure. Raise `MisuseError`."""
         self._write(durable=True)
 
     def _write(self, durable: bool) -> None:
@@ -84,8 +84,8 @@ class RunWriter:
         self._due = ended + _REST * (ended - begun)
 
     def _text(self) -> str:
-        """The record's text. What can be told from its parts (`observability`, `child_runs`, handoffs) is
-        brought up to date in it, and what JSON can't hold is taken out."""
+        """Return the record's text. This updates derived parts (`observability`, `child_runs`, handoffs) and
+        removes what JSON can't hold."""
         run: Any = self.run
         run["persisted_path"] = self.path
         for key, value in run.items():
@@ -99,12 +99,12 @@ class RunWriter:
         return self._texts.of_record(run)
 
     def _plain(self, value: Any) -> Any:
-        """The value as JSON has it; what has a text already has been looked at."""
+        """Return the value as plain JSON; a value that has a text already is plain."""
         return value if self._texts.has(value) else plain(value, self._world)
 
 
 class _Texts:
-    """Texts by the identity of what they say. That is kept too, so that nothing else gets its id."""
+    """Texts by the identity of their values. It keeps the values, so that no other object gets their ids."""
 
     def __init__(self) -> None:
         self._known: dict[int, Any] = {}
@@ -115,7 +115,7 @@ class _Texts:
         return id(value) in self._known
 
     def settled(self, key: str, items: list[Dict]) -> int:
-        """How many items at the beginning of a list of the record are in its text already."""
+        """Return how many items at the start of a list of the record have been written already."""
         return self._list(key, 1).settled(items)
 
     def of_record(self, run: Mapping[str, Any]) -> str:
@@ -159,8 +159,8 @@ class _Texts:
 
 
 class _ListText:
-    """The text of a list that grows at its end: all but its last items, which may still change places, is
-    looked at once."""
+    """The text of a list that grows at its end: all but its last items, which may still be reordered, are
+    examined once."""
 
     def __init__(self, level: int) -> None:
         self._margin = "\n" + "  " * level
@@ -168,12 +168,12 @@ class _ListText:
         self._pieces: list[str] = []
 
     def settled(self, items: list[Dict]) -> int:
-        """How many items at the beginning are written already."""
+        """Return how many items at the start have been written already."""
         count = len(self._settled)
         return count if count < len(items) and items[:count] == self._settled else 0
 
     def write(self, items: list[Dict], part: Callable[[Dict], str], pieces: list[str]) -> None:
-        """Add the text of a list that isn't empty, of its parts' texts."""
+        """Add the text of a list that isn't empty, made of its items' texts."""
         known = self.settled(items)
         if not known:
             self._settled, self._pieces = [], []

@@ -1,4 +1,4 @@
-"""Replay fixtures: what a run is expected to come to, and whether it does. Spec: 08 §8.3."""
+"""Replay fixtures: the expected outcome of a run, and whether a run has it. Spec: 08 §8.3."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SNIPPET = 80
 
 
 def fixture_of(run: RunRecord, world: World) -> ReplayFixture:
-    """The fixture that this run passes: an assertion for the last stage of every node."""
+    """Return the fixture that this run passes: one assertion for the last stage of each node."""
     return made(
         FIXTURE,
         {
@@ -39,13 +39,13 @@ def fixture_of(run: RunRecord, world: World) -> ReplayFixture:
 
 
 def read_fixture(given: Any, caller: str) -> ReplayFixture:
-    """A fixture with every key. Raises `MisuseError` in the name of ``caller``."""
+    """Return a fixture with every key. Raise `MisuseError`, which names ``caller``."""
     with errors_after(f"{caller} parse error at "):
         return read(FIXTURE, given, "fixture")
 
 
 def evaluate(run: RunRecord, fixture: ReplayFixture) -> Dict:
-    """`{pass, failures, stage_count}`. What a fixture leaves empty is not expected of the run."""
+    """Return `{pass, failures, stage_count}`. Empty fields of a fixture expect nothing."""
     failures = list(_failures(run, fixture))
     return {"pass": not failures, "failures": failures, "stage_count": len(run["stages"])}
 
@@ -103,5 +103,5 @@ def _mismatch(what: str, expected: str, actual: str) -> Iterator[str]:
 
 
 def option(value: str | None) -> str:
-    """A text that may be missing, as messages show it."""
+    """Return an optional text, as messages show it."""
     return "None" if value is None else f'Some("{value}")'

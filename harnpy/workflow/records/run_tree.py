@@ -1,4 +1,4 @@
-"""A run with the runs of its workers, and theirs. Spec: 08 §8.2."""
+"""A run with its workers' runs, recursively. Spec: 08 §8.2."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 def load_tree(path: str, world: World, above: tuple[str, ...] = ()) -> Dict:
-    """`{run, children}`; a child without a file, or one that would be its own ancestor, is
-    `{worker, run: nil, children: []}`. Raises `MisuseError`."""
+    """Return `{run, children}`. A child without a file, or that would be its own ancestor, is `{worker, run:
+    nil, children: []}`. Raise `MisuseError`."""
     run = load(path, world)
     lineage = (*above, _whole(path, world))
     return {"run": run, "children": [_subtree(child, world, lineage) for child in run["child_runs"]]}

@@ -1,11 +1,11 @@
-"""Reports: what a run did, what two differ in, how an evaluation went, as one HTML file for people.
+"""Reports for people, each one HTML file: on a run, on two runs compared, on an evaluation.
 
     html_report(run) -> text                a run record (08 §8.1)
-    html_diff(left, right, diff) -> text    two run records and what `run_record_diff` says (08 §8.5)
+    html_diff(left, right, diff) -> text    two run records and the result of `run_record_diff` (08 §8.5)
     html_evaluation(report) -> text         a report of `run_record_eval`, a suite or a pack (08 §8.3, §8.7)
 
-A file needs nothing but itself: no scripts, no fonts, no network. Secrets are masked before anything is
-written, as in a session bundle; whatever a program or a model has said is text and stays text.
+A file is self-contained: no scripts, no fonts, no network. Secrets are masked before anything is written, as
+in a session bundle; output of programs and models is always escaped.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A transcript as the conversation it was: who said what, which tools were called, what happened beside."""
+"""A transcript as a conversation: who said what, the tool calls, and other events."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CALLS = ("tool_call", "tool_use", "function_call")
 
 
 def conversation(transcript: Any, title: str = "Conversation") -> Markup:
-    """Folded away; nothing for a transcript without messages and events."""
+    """Show a transcript, collapsed; nothing if it has no messages and events."""
     if not isinstance(transcript, dict):
         return Markup()
     events, said = dicts_at(transcript, "events"), as_dicts(transcript.get("messages"))
@@ -75,7 +75,7 @@ def _side(role: str) -> str:
 
 
 def _blocks(blocks: list[Any], show: Callable[[str], Markup]) -> Iterator[Markup]:
-    """``show`` is for texts: what a tool says reads as code."""
+    """Show the blocks of a message. ``show`` is for texts: a tool's output is shown as code."""
     for block in blocks:
         if isinstance(block, str):
             if block:

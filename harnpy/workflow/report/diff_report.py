@@ -1,4 +1,4 @@
-"""The report of two runs and what changes from the one to the other."""
+"""The report on the differences between two runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def html_diff(left: Mapping[str, Any], right: Mapping[str, Any], diff: Mapping[str, Any]) -> str:
-    """One HTML document that shows what `run_record_diff(left, right)` found, secrets masked."""
+    """Return one HTML document that shows the result of `run_record_diff(left, right)`, secrets masked."""
     before, after, found = known(left), known(right), without_secrets(diff)
     name = name_of(after)
     verdict = "identical" if found["identical"] else "different"
@@ -51,7 +51,7 @@ def _sections(left: RunRecord, right: RunRecord, diff: Dict) -> Iterator[tuple[s
 
 
 def _changes(title: str, cards: Sequence[Markup]) -> tuple[str, Markup]:
-    """A section with a card for each change, and its name; nothing where nothing has changed."""
+    """Return a section with a card for each change, and its name; an empty one without changes."""
     note = plural(len(cards), "change")
     return title, parts.section(title, cards, id=title.lower(), note=note) if cards else Markup()
 
@@ -104,7 +104,7 @@ def _stage(change: Dict, left: RunRecord, right: RunRecord) -> Markup:
 
 
 def _said(run: RunRecord, node_id: str) -> str | None:
-    """The visible text of the last stage of a node; None if it was never entered."""
+    """Return the visible text of a node's last stage; None if it never ran."""
     texts = [stage["visible_text"] or "" for stage in run["stages"] if stage["node_id"] == node_id]
     return texts[-1] if texts else None
 

@@ -1,4 +1,4 @@
-"""The report of an evaluation: of one run, of a suite, or of a pack. Spec: 08 §8.3, §8.7."""
+"""The report on an evaluation: of one run, a suite or a pack. Spec: 08 §8.3, §8.7."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _FOUND = (
 
 
 def html_evaluation(report: Dict) -> str:
-    """One HTML document that shows the report of an evaluation, secrets masked.
+    """Return one HTML document that shows the report of an evaluation, secrets masked.
 
     Of what `harnpy eval` adds it shows ``path``, ``run_id`` and ``comparison``, and of a paired experiment
     ``spec``, ``baseline``, ``experiment``, ``metrics`` and ``output_diff``.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def experiment(report: Dict) -> Markup:
-    """The section of a paired report, nothing for any other."""
+    """Return the section of a paired report, an empty one for any other."""
     before, after = report.get("baseline"), report.get("experiment")
     if not isinstance(before, dict) or not isinstance(after, dict):
         return Markup()

@@ -1,4 +1,4 @@
-"""Figures as people read them: durations, money, counts, times."""
+"""Formatting figures for people: durations, money, counts, times."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NONE = "–"
 
 
 def duration(ms: float | None) -> str:
-    """``84 ms``, ``1.2 s``, ``3 min 5 s``, ``2 h 4 min``."""
+    """Format a duration: ``84 ms``, ``1.2 s``, ``3 min 5 s``, ``2 h 4 min``."""
     if ms is None:
         return NONE
     if ms < 1000:
@@ -40,7 +40,7 @@ def plural(number: int, what: str) -> str:
 
 
 def moment(stamp: Any) -> float | None:
-    """An RFC 3339 time as ms since 1970; None for anything else."""
+    """Return an RFC 3339 time as ms since 1970; None for anything else."""
     try:
         read = datetime.fromisoformat(stamp)
     except (TypeError, ValueError):
@@ -49,13 +49,13 @@ def moment(stamp: Any) -> float | None:
 
 
 def elapsed(part: Mapping[str, Any]) -> float | None:
-    """How long something took that has a beginning and an end."""
+    """Return how long something with a start and an end took."""
     started, finished = moment(part.get("started_at")), moment(part.get("finished_at"))
     return None if started is None or finished is None else max(0.0, finished - started)
 
 
 def clock(stamp: Any) -> str:
-    """A time by date and second; what is none as it stands."""
+    """Format a time to the second; anything else is returned unchanged."""
     at = moment(stamp)
     if at is None:
         return str(stamp) if stamp else NONE

@@ -1,4 +1,4 @@
-"""Making HTML: elements of text and other elements. What isn't `Markup` is text and is escaped."""
+"""Building HTML from nested elements. Anything but `Markup` is text and is escaped."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     Child = str | None | Iterable["Child"]
 
 _VOID = frozenset(("br", "img", "meta", "col", "link"))
-#: What HTML has no character for: controls but tab and line ends, and halves of pairs.
+#: Characters that HTML can't contain: controls except tab and line ends, and lone surrogates.
 _UNWRITABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 
@@ -23,7 +23,7 @@ class Markup(str):
 
 
 def element(name: str, /, *children: Child, **attributes: str | int | bool | None) -> Markup:
-    """An element; ``class_`` is its class, None and False leave an attribute out, True gives it no value."""
+    """Return an element. ``class_`` is its class; None and False omit attributes, True sets no value."""
     written = "".join(
         f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{text(str(value))}"')
         for key, value in attributes.items()
@@ -34,7 +34,7 @@ def element(name: str, /, *children: Child, **attributes: str | int | bool | Non
 
 
 def joined(*children: Child) -> Markup:
-    """Children one after the other."""
+    """Return the children one after the other."""
     return Markup("".join(_written(child) for child in children))
 
 

@@ -1,4 +1,4 @@
-"""The shell of every report: one HTML document with its style inside, that loads nothing."""
+"""The frame of every report: one HTML document with its style inside, which loads nothing."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
     from harnpy.workflow.report.markup import Child
 
-#: Even if something hostile got into the page, it could neither run nor call home.
+#: Hostile content could neither run nor load anything, even if it got into the page.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
 def page(title: str, kind: str, header: Child, sections: Iterable[tuple[str, Markup]]) -> str:
-    """The document; ``sections`` come with the name that the way to them has at the top, empty for none."""
+    """Return the document; each section comes with its name in the navigation, empty for none."""
     style = files(__package__).joinpath("style.css").read_text(encoding="utf-8")
     head = element(
         "head",

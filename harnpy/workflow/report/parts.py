@@ -1,4 +1,4 @@
-"""The pieces that all reports are made of: pills, facts, tables, texts, what opens on a click."""
+"""Building blocks of all reports: pills, facts, tables, texts, collapsible parts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def tone(status: str | None) -> str:
 
 
 def pill(status: str | None, mood: str | None = None) -> Markup:
-    """A status as a word with a sign: nobody needs to tell the colours apart."""
+    """Show a status as a word with a sign, so that it doesn't depend on colour."""
     mood = mood or tone(status)
     shown = _SIGNS_OF_WORDS.get(status or "", _SIGNS[mood])
     sign = element("span", shown, class_="sign", aria_hidden="true")
@@ -44,7 +44,7 @@ def tag(word: str) -> Markup:
 
 
 def facts(pairs: Iterable[tuple[str, Child]]) -> Markup:
-    """Names with their values; those without a value are left out."""
+    """Show names with their values, without empty ones."""
     shown = [
         element("div", element("dt", name), element("dd", value))
         for name, value in pairs
@@ -59,13 +59,13 @@ def section(title: str, *content: Child, id: str, note: str | None = None) -> Ma
 
 
 def folded(title: str, *content: Child, note: str | None = None, opened: bool = False) -> Markup:
-    """What is there for whoever asks."""
+    """Show content that is collapsed until the reader opens it."""
     summary = element("summary", title, element("span", note, class_="note") if note else None)
     return element("details", summary, element("div", *content, class_="inside"), open=opened)
 
 
 def prose(said: str) -> Markup:
-    """A text as somebody wrote it; a long one scrolls."""
+    """Show a text as it was written; a long one scrolls."""
     return element("div", said, class_="prose", tabindex="0" if _is_long(said) else None)
 
 
@@ -74,7 +74,7 @@ def code(said: str) -> Markup:
 
 
 def value(given: Any) -> Markup:
-    """Any JSON value: a text as it is, anything else as JSON."""
+    """Show any JSON value: a text as it is, anything else as JSON."""
     if isinstance(given, str):
         return code(given)
     return code(json.dumps(given, indent=2, ensure_ascii=False, default=str))
@@ -86,7 +86,7 @@ def table(
     numbers: Sequence[str] = (),
     foot: Sequence[Child] = (),
 ) -> Markup:
-    """A table that scrolls by itself where it is too wide; the columns ``numbers`` are set to the right."""
+    """Show a table that scrolls if it is too wide; the columns in ``numbers`` are right-aligned."""
     kinds = ["number" if head in numbers else None for head in heads]
     head = [element("th", title, class_=kind, scope="col") for title, kind in zip(heads, kinds, strict=True)]
     shown = element(
@@ -108,7 +108,7 @@ def callout(mood: str, *content: Child) -> Markup:
 
 
 def listed(items: Iterable[Child], bare: bool = False) -> Markup:
-    """A list; ``bare``, one without bullets."""
+    """Show a list, without bullets if ``bare``."""
     return element("ul", [element("li", item) for item in items], class_="bare" if bare else None)
 
 
@@ -117,7 +117,7 @@ def mono(word: str) -> Markup:
 
 
 def apart(*parts: Child) -> Markup:
-    """Parts in one line with dots between them; None is left out."""
+    """Show parts on one line, separated by dots, without None."""
     shown = [part for part in parts if part is not None and part != ""]
     dotted = [joined(" · " if at else None, part) for at, part in enumerate(shown)]
     return joined(dotted)

@@ -1,4 +1,4 @@
-"""The report of one run: what it was for, how it went, and everything it left."""
+"""The report on one run: its task, its course and its results."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 
 def html_report(run: Mapping[str, Any]) -> str:
-    """One HTML document that shows a run record, secrets masked.
+    """Return one HTML document that shows a run record, secrets masked.
 
-    Raises `MisuseError` for a field of the record that has a wrong type.
+    Raise `MisuseError` for a field of the record that has a wrong type.
     """
     record = known(run)
     name = name_of(record)
@@ -40,7 +40,7 @@ def html_report(run: Mapping[str, Any]) -> str:
 
 
 def known(run: Mapping[str, Any]) -> RunRecord:
-    """The record with every key and no secrets."""
+    """Return the record with every key and without secrets."""
     masked: RunRecord = without_secrets(read(RUN, plain(run, World())))
     return masked
 
@@ -50,7 +50,7 @@ def name_of(run: RunRecord) -> str:
 
 
 def figures_of(run: RunRecord) -> list[tuple[str, Any]]:
-    """What a run took: time, money, tokens."""
+    """Return what a run took: time, money, tokens."""
     usage = run["usage"]
     tokens = (usage["input_tokens"], usage["output_tokens"]) if usage else (0, 0)
     return [
@@ -83,7 +83,7 @@ def _header(run: RunRecord, name: str) -> Markup:
 
 
 def _trouble(run: RunRecord) -> Markup | None:
-    """What went wrong, before anything else: most readers have come for it."""
+    """Show what went wrong before anything else: most readers come for it."""
     stages = list(enumerate(run["stages"], 1))
     failed = [(at, stage) for at, stage in stages if stage["status"] == "failed"]
     if not failed:
@@ -107,7 +107,7 @@ def _trouble(run: RunRecord) -> Markup | None:
 def _mended(
     at: int, stage: StageRecord, stages: list[tuple[int, StageRecord]]
 ) -> tuple[int, StageRecord] | None:
-    """The last time that the same node was entered afterwards, if it went well then."""
+    """Return the node's last later stage, if that one didn't fail."""
     later = [(place, other) for place, other in stages[at:] if other["node_id"] == stage["node_id"]]
     return later[-1] if later and later[-1][1]["status"] != "failed" else None
 
@@ -144,7 +144,7 @@ def _sections(run: RunRecord) -> Iterator[tuple[str, Markup]]:
 
 
 def _path(run: RunRecord) -> Markup:
-    """The chart as a picture of its own, so that its style and this page's leave each other alone."""
+    """Show the chart as a separate image, so that its style and the page's don't mix."""
     drawn = svg(run_chart(run), f"The path of {name_of(run)}")
     source = b64encode(drawn.encode("utf-8", "replace")).decode()
     picture = element("img", src=f"data:image/svg+xml;base64,{source}", alt="The path as a chart")

@@ -1,4 +1,4 @@
-"""What a run leaves beside its stages: artifacts, child runs, questions, usage, checkpoints, trace spans."""
+"""The sections of a run besides its stages: artifacts, child runs, questions, usage, checkpoints, spans."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from harnpy.workflow.records.record_types import ChildRun, RunRecord, TraceSpan, UsageRecord
 
 
-#: What of an agent's result stands with its stage already.
+#: Keys of an agent's result that its stage's card shows.
 _ELSEWHERE = frozenset(
     "transcript prompt system_prompt rendered_context rendered_verification_context text visible_text "
     "verification_contracts".split()
@@ -104,7 +104,7 @@ def questions(asked: Sequence[Question]) -> Markup:
 
 
 def usage(run: RunRecord) -> Markup:
-    """Per stage and in total."""
+    """Show the usage of each stage and in total."""
     heads = ("Stage", "Input tokens", "Output tokens", "Calls", "Model time", "Cost", "Models")
     used = [(stage["node_id"], stage["usage"]) for stage in run["stages"] if stage["usage"]]
     if not used and not run["usage"]:
@@ -147,7 +147,7 @@ def spans(traced: Sequence[TraceSpan]) -> Markup:
 
 
 def _section(title: str, content: Sequence[Markup], note: str) -> Markup:
-    """A section, or nothing when there is nothing to show."""
+    """Return a section, or an empty one if there is nothing to show."""
     return (
         parts.section(title, content, id=title.lower().replace(" ", "-"), note=note) if content else Markup()
     )

@@ -1,4 +1,4 @@
-"""A card for each stage: how it ended, what it said, how that was verified, and all that led to it."""
+"""A card for each stage: how it ended, what it said, how that was verified, and its inputs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from harnpy.workflow.records.record_types import StageRecord
 
 
-#: What of a stage's metadata has a place of its own on the card.
+#: Keys of a stage's metadata with a place of their own on the card.
 _PROMPTS = {
     "system_prompt": "System prompt",
     "prompt": "Prompt",
@@ -45,13 +45,14 @@ def stage_card(number: int, stage: StageRecord, calls: Sequence[Dict]) -> Markup
 
 
 def why_failed(stage: StageRecord) -> str:
-    """The records of all stages with the branch `failed` give the same error; their outcomes tell more."""
+    """Return the reason of a failure. All stages with the branch `failed` record the same error, so their
+    outcome says more."""
     outcome = (stage["outcome"] or "failed").replace("_", " ")
     return outcome if stage["branch"] == "failed" else str(stage["metadata"].get("error") or outcome)
 
 
 def found_wanting(stage: StageRecord) -> bool:
-    """Whether a stage failed by its verification, which says more than the error does."""
+    """Return whether a stage failed its verification, which says more than the error does."""
     return stage["branch"] == "failed" and verification(stage) is not None
 
 
@@ -86,7 +87,7 @@ def _head(number: int, stage: StageRecord) -> Markup:
 
 
 def verification(stage: StageRecord) -> Markup | None:
-    """The checks of a stage and their outcome; nothing where nothing was checked."""
+    """Show the checks of a stage and their results, or nothing without checks."""
     found = stage["verification"]
     if not isinstance(found, dict) or found.get("kind") == "none":
         return None
@@ -116,7 +117,7 @@ def _short(given: Any) -> str:
 
 
 def _command(stage: StageRecord) -> Markup | None:
-    """The command that verified, with its status."""
+    """Show the command that verified, with its exit status."""
     for artifact in as_dicts(stage["artifacts"]):
         data = as_dict(artifact.get("data"))
         if data.get("command"):

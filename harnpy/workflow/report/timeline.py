@@ -1,4 +1,4 @@
-"""When stages ran and how long: a bar for each, on the run's own scale."""
+"""A timeline: when each stage ran and for how long, as bars."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LEAST_PERCENT = 0.6
 
 
 def timeline(run: RunRecord) -> Markup:
-    """The bars of all stages of a record; a stage without times has none."""
+    """Show the bars of all stages; a stage without times has none."""
     stages = run["stages"]
     starts = [moment(stage["started_at"]) for stage in stages]
     known = [at for at in (*starts, *(moment(stage["finished_at"]) for stage in stages)) if at is not None]
@@ -53,7 +53,7 @@ def _row(number: int, stage: StageRecord, start: float | None, first: float, spa
 
 
 def kind_of(stage: StageRecord) -> str:
-    """How a bar is drawn: a failure, a verification, or any other work."""
+    """Return the style of a bar: a failure, a verification, or other work."""
     if stage["status"] == "failed":
         return "failed"
     return "verify" if stage["kind"] == "verify" else "work"

@@ -1,4 +1,4 @@
-"""Tool calls with what went in and what came out."""
+"""Tool calls with their arguments and results."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Stages: what each kind of node does when its turn comes. Spec: 08 §7.3–7.7."""
+"""Stages: what each kind of node does when it runs. Spec: 08 §7.3–7.7."""

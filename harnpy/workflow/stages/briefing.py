@@ -1,4 +1,4 @@
-"""What a stage goes by: its prompt, and what went into that. Spec: 08 §7.3 steps 1–3, 6 and 7."""
+"""The briefing of a stage: its prompt and everything that went into it. Spec: 08 §7.3 steps 1–3, 6 and 7."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Briefing(NamedTuple):
     selected: Sequence[Artifact]
 
     def as_dict(self) -> Dict:
-        """What the stage's result says of it."""
+        """Return the briefing's part of the stage's result."""
         return {
             "prompt": self.prompt,
             "system_prompt": self.system,
@@ -51,7 +51,7 @@ def brief(
     artifacts: Sequence[Artifact],
     contracts: Sequence[Dict],
 ) -> Briefing:
-    """What a node goes by. Raises `MisuseError` for one that can't begin with what there is."""
+    """Return the briefing of a node. Raise `MisuseError` for a node that lacks inputs."""
     selected = inputs.adapted(node, artifacts)
     context = _context(node, selected, runtime.sessions.world)
     inputs.check_inputs(node, len(selected), runtime.sessions.exists(session_id))
@@ -61,7 +61,7 @@ def brief(
 
 
 def _context(node: Node, selected: list[Artifact], world: World) -> str:
-    """The artifacts as the prompt shows them: whole, or what the node's assembler chooses of them."""
+    """Return the artifacts as the prompt shows them: whole, or assembled as the node asks."""
     assembler = node.get("context_assembler")
     if assembler is None or not selected:
         return render(selected, inputs.policy_of(node)["render"], to_json)
@@ -69,7 +69,7 @@ def _context(node: Node, selected: list[Artifact], world: World) -> str:
 
 
 def result_artifact(runtime: Runtime, node: Node, result: Dict, briefing: Briefing) -> Artifact:
-    """What a stage leaves behind: its result."""
+    """Return the artifact with a stage's result."""
     lineage = inputs.ids(briefing.selected)
     metadata: Dict = {"input_artifact_ids": lineage, "node_kind": node["kind"]}
     policy = read_approval_policy(given_policy(node["approval_policy"]), runtime.models.show)

@@ -1,7 +1,7 @@
-"""What a node gets to see of the artifacts made so far, and what it makes of them. Spec: 08 §7.3.
+"""The artifacts that a node takes, and those that it produces. Spec: 08 §7.3.
 
-A stage's prompt shows the artifacts as `select_artifacts_adaptive` leaves them; every other kind works with
-what `select` lets through, each artifact as it is.
+A stage's prompt shows the artifacts that `select_artifacts_adaptive` returns; every other kind of node works
+with those that `select` returns, unchanged.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
 
 
 def policy_of(node: Node) -> ContextPolicy:
-    """The node's context policy; what its input contract takes are the kinds, unless it names some."""
+    """Return the node's context policy, by default for the kinds that its input contract takes."""
     policy = node["context_policy"]
     return {**policy, "include_kinds": policy["include_kinds"] or node["input_contract"]["input_kinds"]}
 
 
 def selected(node: Node, artifacts: Sequence[Artifact]) -> list[Artifact]:
-    """The artifacts that a node works with, each as it is."""
+    """Return the artifacts that a node works with, unchanged."""
     return select(artifacts, policy_of(node))
 
 
 def adapted(node: Node, artifacts: Sequence[Artifact]) -> list[Artifact]:
-    """The artifacts that a prompt shows."""
+    """Return the artifacts that a prompt shows."""
     return select_adaptive(artifacts, policy_of(node))
 
 
 def check_inputs(node: Node, count: int, has_session: bool) -> None:
-    """Raise `MisuseError` for a node that can't begin with what there is."""
+    """Raise `MisuseError` for a node that lacks inputs."""
     contract, stage = node["input_contract"], f"workflow stage {node['id']}"
     least, most = contract["min_inputs"], contract["max_inputs"]
     if contract["require_transcript"] and not has_session:
@@ -53,19 +53,19 @@ def check_inputs(node: Node, count: int, has_session: bool) -> None:
 
 
 def output_kind(node: Node) -> str:
-    """The kind of the artifacts that a node makes: the first of its output contract."""
+    """Return the kind of artifacts that a node produces: the first of its output contract."""
     return (node["output_contract"]["output_kinds"] or [KIND])[0]
 
 
 def produced(node: Node, world: World, **fields: Any) -> Artifact:
-    """An artifact that the node has made."""
+    """Return an artifact that the node produced."""
     id = node["id"]
     made = {"kind": output_kind(node), "source": id, "stage": id, "freshness": "fresh"}
     return normalised({**made, **fields}, world)
 
 
 def marked(artifact: Artifact, marks: Dict) -> Artifact:
-    """The artifact with more metadata."""
+    """Return the artifact with more metadata."""
     return {**artifact, "metadata": {**artifact["metadata"], **marks}}
 
 

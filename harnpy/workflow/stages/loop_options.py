@@ -42,13 +42,13 @@ _CALL = ("provider", "model", "model_tier", "temperature", "max_tokens")
 
 
 def call_options(node: Node) -> Dict:
-    """The options of a single call, from the node's model policy."""
+    """Return the options of a single call, from the node's model policy."""
     policy: Any = node["model_policy"]
     return {key: policy[key] for key in _CALL if policy[key] is not None}
 
 
 def tool_format(runtime: Runtime, node: Node) -> str:
-    """The node's, else the environment's, else the model's."""
+    """Return the node's tool format, else the environment's, else the model's."""
     given = node["model_policy"]["tool_format"] or runtime.sessions.world.environment.get(FORMAT_VARIABLE)
     if given:
         return given
@@ -58,9 +58,9 @@ def tool_format(runtime: Runtime, node: Node) -> str:
 
 
 def loop_settings(runtime: Runtime, node: Node, session_id: str, prompt: str) -> LoopSettings:
-    """What a loop in a session is made of, from all that the node says.
+    """Return the settings of the node's agent loop in a session.
 
-    Raises `OptionError`, `MisuseError`, `PolicyError` and `ResizeError`.
+    Raise `OptionError`, `MisuseError`, `PolicyError` and `ResizeError`.
     """
     models, policy, system = runtime.models, node["model_policy"], node["system"]
     format = tool_format(runtime, node)
@@ -124,7 +124,7 @@ def _loop_options(node: Node, session_id: str, format: str) -> LoopOptions:
 
 
 def _command_policy(policy: ModelPolicy) -> Any:
-    """The command policy, which may also stand in the model policy's own `policy`."""
+    """Return the command policy, which may also stand in the model policy's own `policy`."""
     own, inner = policy.get("command_policy"), policy.get("policy")
     return inner.get("command_policy") if own is None and isinstance(inner, dict) else own
 
@@ -135,7 +135,7 @@ def _tool_output_limit(node: Node) -> int:
 
 
 def _compaction(runtime: Runtime, node: Node, model: str) -> LoopCompaction | None:
-    """How the loop compacts its conversation, None for not at all."""
+    """Return how the loop compacts its conversation, None for not at all."""
     given = node["auto_compact"]
     if not given["enabled"]:
         return None

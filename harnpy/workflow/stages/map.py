@@ -1,7 +1,7 @@
-"""The map node: the same for every item, several at a time. Spec: 08 §7.6.
+"""The map node: the same work for every item, several at a time. Spec: 08 §7.6.
 
-A node that says how to work on an item has each item done as a stage of its own; else the items themselves
-become artifacts.
+A node that describes work runs a stage of its own for each item; otherwise the items themselves become
+artifacts.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ COMPLETED, PARTIAL, FAILED = "completed", "partial", "failed"
 
 
 class _Item(NamedTuple):
-    """What a branch works on. ``value`` is the item itself, ``artifact`` the one that it is, if it is one;
-    ``number`` counts from 1."""
+    """The input of a branch. ``value`` is the item itself, ``artifact`` the artifact it came from, if any;
+    ``number`` starts at 1."""
 
     number: int
     value: Any
@@ -61,14 +61,14 @@ class _Branch(NamedTuple):
 
 
 class _Branches(NamedTuple):
-    """What each does, and how they are carried out: what waits for nothing needs no tasks."""
+    """What each branch does, and how they are run: work that never waits needs no tasks."""
 
     do: Callable[[Work, _Item, int], _Branch]
     start: Callable[[Sequence[Callable[[], Any]], int], Generator[Attempt, None, None]]
 
 
 def run_map(work: Work) -> Ended:
-    """Do what the node says for as many items as its join strategy asks for."""
+    """Run the node for as many items as its join strategy needs."""
     items = _items(work)
     strategy = work.node["join_policy"]["strategy"] or ALL
     if _is_executable(work.node):
@@ -102,7 +102,7 @@ def _items(work: Work) -> list[_Item]:
     most = None if limit is None else max(0, limit)
     given = policy["items"]
     if given:
-        world = work.runtime.sessions.world  # an artifact is data, which a function is not
+        world = work.runtime.sessions.world  # artifacts are data, so functions are left out
         return [_Item(number, plain(value, world), None) for number, value in enumerate(given[:most], 1)]
     kind = policy["item_artifact_kind"]
     artifacts = inputs.selected(work.node, work.artifacts)
@@ -124,7 +124,7 @@ def _policy(work: Work) -> MapPolicy:
 def _collect(
     work: Work, strategy: str, items: list[_Item], branches: _Branches
 ) -> tuple[list[Dict], list[Dict], list[Artifact]]:
-    """What branches came to: those that completed, those that failed, and the artifacts they made."""
+    """Run the branches: return those that completed, those that failed, and the artifacts produced."""
     total = len(items)
     wanted = _wanted(work, strategy, total)
     calls = [partial(branches.do, work, item, total) for item in items]
@@ -160,7 +160,7 @@ def _failure(work: Work, attempt: Attempt) -> Dict:
 
 
 def _wanted(work: Work, strategy: str, total: int) -> int:
-    """How many branches must complete before the others don't matter."""
+    """Return how many branches must complete before the others don't matter."""
     if strategy == FIRST:
         return min(1, total)
     if strategy == QUORUM:
@@ -174,7 +174,7 @@ def _limit(work: Work, total: int) -> int:
     return max(1, total if most is None or most < 1 else most)
 
 
-# One of them.
+# One branch.
 
 
 def _is_executable(node: Node) -> bool:
@@ -213,7 +213,7 @@ def _done_as_stage(work: Work, item: _Item, total: int) -> _Branch:
 
 
 def _part_of(node: Node, number: int, output_kind: str | None) -> Node:
-    """The stage that does one item: it gets that item, whatever the node selects among artifacts."""
+    """Return the node of one branch: it takes its item, whatever artifacts the map node selects."""
     return {
         **node,
         "id": f"{node['id']}_map_{number}",

@@ -1,4 +1,4 @@
-"""Whether what came of a stage is what its node wants. Spec: 08 §7.5."""
+"""Checking the result of a stage against its node's `verify`. Spec: 08 §7.5."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def verified(node: Node, result: Dict) -> Dict:
-    """The checks that the node's `verify` asks for, made on a result."""
+    """Return the outcome of the checks that the node's `verify` asks for."""
     verify = node["verify"] or {}
     checks = []
     text, status = verify.get("assert_text"), verify.get("expect_status")

@@ -1,7 +1,7 @@
-"""A stage: one node of a workflow, at work on a task. Spec: 08 §7.3, §6.1.
+"""A stage: one node of a workflow, working on a task. Spec: 08 §7.3, §6.1.
 
-With tools, or in the mode `agent`, it is an agent loop, else a single call. A loop's session holds the
-conversation, so a stage that is entered again goes on from there.
+A stage with tools, or in the mode `agent`, runs an agent loop, any other a single call. The loop's session
+holds the conversation, so a stage that runs again continues it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _SUCCEEDED = ("done", "completed")
 
 
 def run_stage(work: Work) -> Ended:
-    """The turn of a node whose kind is `stage`, or none that does something else."""
+    """Run a node of the kind `stage`, or of a kind without a module of its own."""
     stage = Stage(work.runtime, work.node, work.session, work.contracts)
     made = stage.run(work.task, work.artifacts)
     outcome, branch = (SUCCESS, SUCCESS) if made.succeeded else (made.result["status"], FAILED)
@@ -52,7 +52,7 @@ def run_stage(work: Work) -> Ended:
 
 
 class StageResult(NamedTuple):
-    """``result`` is the loop's or call's with what the stage was shown, ``transcript`` as others see it."""
+    """``result`` is the loop's or call's, with the briefing; ``transcript`` is what others may see of it."""
 
     result: Dict
     artifact: Artifact
@@ -65,7 +65,7 @@ class StageResult(NamedTuple):
 
 @dataclass(slots=True)
 class Stage:
-    """``node`` has callables for functions; ``contracts`` are those that the prompt shows."""
+    """``node`` holds Python callables for functions; ``contracts`` are those that the prompt shows."""
 
     runtime: Runtime
     node: Node
@@ -73,7 +73,7 @@ class Stage:
     contracts: Sequence[Dict] = ()
 
     def run(self, task: str, artifacts: Sequence[Artifact]) -> StageResult:
-        """Work on ``task``. Raises `MisuseError` and `OptionError` for a node that can't, `CallError`."""
+        """Work on ``task``. Raise `MisuseError` and `OptionError` for an unsuitable node, `CallError`."""
         runtime, node = self.runtime, self.node
         briefing = brief(runtime, node, self.session.id, task, artifacts, self.contracts)
         answer = self._loop(briefing.prompt) if self._is_agent() else self._call(briefing.prompt)
@@ -85,7 +85,7 @@ class Stage:
         return self.node["mode"] == "agent" or bool(tool_entries(self.node["tools"]))
 
     def _loop(self, prompt: str) -> Dict:
-        """A loop; its trace tells of this stage alone, whatever the program did before."""
+        """Run a loop. Its trace covers this stage alone, whatever the program did before."""
         loop = loop_of(self.runtime, loop_settings(self.runtime, self.node, self.session.id, prompt))
         trace = self.runtime.models.trace
         before = trace.summary()
@@ -93,7 +93,7 @@ class Stage:
         return {**result, "trace": trace.summary_since(before)}
 
     def _call(self, prompt: str) -> Dict:
-        """One call, with the session's messages before it if it is the session's."""
+        """Make one call, after the messages of the session if that was given."""
         models = self.runtime.models
         options = models.options(call_options(self.node))
         request = models.request(prompt, self.node["system"], options)
@@ -133,6 +133,6 @@ class Stage:
 
 
 def read_stage_node(given: Any, id: str) -> Node:
-    """The node with every key; its id is ``id`` unless it has one. Raises `MisuseError`."""
+    """Return the node with every key; its id is ``id`` unless it has one. Raise `MisuseError`."""
     named = given.get("id") if isinstance(given, dict) else None
     return normalise_node(given, named if isinstance(named, str) and named else id)

@@ -35,7 +35,7 @@ _REASON = "manual review required"
 
 
 def run(work: Work) -> Ended:
-    """Do what the node is for. Raises whatever makes the stage fail."""
+    """Run a node by its kind. Raise whatever makes the stage fail."""
     return _KINDS.get(work.node["kind"], run_stage)(work)
 
 
@@ -81,7 +81,7 @@ def _escalation(work: Work) -> Ended:
 
 
 def _passed_on(work: Work, text: str, outcome: str, branch: str, *artifacts: Artifact) -> Ended:
-    """The end of a node that nobody talked to: the transcript goes on as it was."""
+    """Return the end of a node that used no model: the transcript continues unchanged."""
     result = {"status": "completed", "text": text, "visible_text": text}
     return Ended(result, outcome, branch, list(artifacts), work.transcript)
 

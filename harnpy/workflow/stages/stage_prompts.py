@@ -1,4 +1,4 @@
-"""What a stage is asked. Spec: 08 §7.3 step 3."""
+"""The prompt of a stage. Spec: 08 §7.3 step 3."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _RESPONSE_CONTRACT = (
 
 
 def stage(task: str, label: str | None, context: str, contracts: str = "") -> str:
-    """The prompt of a stage. ``context`` is what it works with, ``contracts`` what will be verified."""
+    """Return the prompt of a stage: ``context`` is its input, ``contracts`` what will be verified."""
     label = escaped((label or "").strip() or "Task")
     named = f"<label>{label}</label>\n{tagged('instructions', task.strip())}"
     sections = [

@@ -1,4 +1,4 @@
-"""The subagent node: a stage that a worker does. Spec: 08 §13.3."""
+"""The subagent node: a stage that is delegated to a worker. Spec: 08 §13.3."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 KIND = "worker_result"
 _PRIORITY = 95
-#: What of a worker's result the `worker_result` artifact leaves out, at any depth: others have it. With the
-#: prompts in it, each visit of a node would show the next one all that the former ones were shown, and more.
+#: Keys of a worker's result that the `worker_result` artifact leaves out, at any depth: they are stored
+#: elsewhere. With prompts in it, each visit of a node would show the next one all former prompts.
 _ELSEWHERE = ("transcript", "artifacts", "prompt", "rendered_context")
 
 
 def run_subagent(work: Work) -> Ended:
-    """Let a worker do the stage, and wait for it. Raises what made its run fail."""
+    """Delegate the stage to a worker and wait for it. Raise whatever made its run fail."""
     worker = _employed(work)
     payload = _waited(work, worker)
     marks = {"worker_id": worker.id, "worker_name": worker.name, "delegated": True}
@@ -66,7 +66,7 @@ def _employed(work: Work) -> Worker:
 
 
 def _waited(work: Work, worker: Worker) -> Dict:
-    """What the worker came to; it doesn't outlive a stage that is given up."""
+    """Return the worker's result. The worker is closed if the stage is abandoned."""
     workers = work.runtime.workers()
     try:
         workers.wait(worker, cycle=True)
@@ -80,7 +80,7 @@ def _waited(work: Work, worker: Worker) -> Dict:
 
 
 def _receipt(work: Work, worker: Worker, payload: Dict, marks: Dict) -> Artifact:
-    """The artifact that says who did it, and what came of it."""
+    """Return the artifact that says which worker did it, with its result."""
     produced = inputs.ids(payload["artifacts"])
     data = {
         "worker_id": worker.id,

@@ -1,7 +1,7 @@
-"""What a workflow will verify, for its stages to know beforehand. Spec: 08 §7.5.
+"""Verification contracts: what a workflow will verify, so that its stages know beforehand. Spec: 08 §7.5.
 
-A contract is put together from the file that a node's `verify` names, from `verify.contract` and from
-`verify` itself: the first value counts, lists are united.
+A contract combines the file that a node's `verify` names, `verify.contract` and `verify` itself: the first
+value counts, lists are merged.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _FIELDS = {
 }
 _CHECK = {"kind": "string", "value": "any", "note": "string"}
 
-#: The checks that follow from the other fields: their kinds by the field.
+#: The checks that follow from other fields: their kind, by field.
 _DERIVED = {
     "assert_text": "visible_text_contains",
     "expect_text": "combined_output_contains",
@@ -61,13 +61,13 @@ _SECTIONS = ("required_identifiers", "required_paths", "required_text", "checks"
 def read_contracts(
     nodes: Mapping[str, Node], files: Files | None, parse: Callable[[str], Any] = parse_json
 ) -> list[Dict]:
-    """The contracts of all nodes that verify something, by the nodes' ids. Raises `MisuseError`."""
+    """Return the contracts of all nodes that verify something, sorted by node id. Raise `MisuseError`."""
     verifying = {id: node["verify"] for id, node in sorted(nodes.items())}
     return [_contract(id, verify, files, parse) for id, verify in verifying.items() if verify is not None]
 
 
 def contracts_for(node: Node, contracts: Sequence[Dict]) -> list[Dict]:
-    """Those that the node's prompt shows."""
+    """Return the contracts that the node's prompt shows."""
     if node["metadata"].get("workflow_verification_scope") != LOCAL_ONLY:
         return list(contracts)
     return [contract for contract in contracts if contract["source_node"] == node["id"]]
@@ -141,7 +141,7 @@ def _derived(contract: Dict) -> Iterator[Dict]:
 
 
 def _without_repeats(checks: list[Dict]) -> Iterator[Dict]:
-    """The checks, each kind with each value once."""
+    """Yield the checks, each kind with each value once."""
     seen = []
     for check in checks:
         named = (check["kind"], check["value"])
@@ -158,7 +158,7 @@ def _united(items: Iterator[str]) -> list[str]:
 
 
 def render(contracts: Sequence[Dict]) -> str:
-    """The contracts as a prompt shows them."""
+    """Render the contracts for a prompt."""
     return "\n".join([_INTRODUCTION, *map(_rendered, contracts)]) if contracts else ""
 
 

@@ -62,7 +62,7 @@ def _run(work: Work, command: str) -> Finished:
 
 
 def _transcript(work: Work) -> Dict | None:
-    """What others see of the stage's session, if there is one."""
+    """Return what others may see of the stage's session, if it exists."""
     sessions = work.runtime.sessions
     snapshot = sessions.snapshot_value(work.session.id)
     return snapshot and visible(snapshot, work.node["output_visibility"], display)

@@ -1,4 +1,4 @@
-"""What of a transcript others get to see. Spec: 08 §7.3 step 5."""
+"""The part of a transcript that others may see. Spec: 08 §7.3 step 5."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def visible(transcript: Dict, visibility: str | None, show: Callable[[Any], str]) -> Dict:
-    """The transcript with only the messages and events of a visibility; all of it without one."""
+    """Return the transcript with only the messages and events of a visibility; all of it without one."""
     if not visibility:
         return transcript
 

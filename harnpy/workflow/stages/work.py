@@ -1,4 +1,4 @@
-"""The seam between the executor and the kinds of stages: what a node is given, and what came of it."""
+"""The interface between the executor and the kinds of stages: what a node gets, and how it ended."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Work:
 
 
 class Ended(NamedTuple):
-    """``result`` is the stage's own, with at least `status`, `text` and `visible_text`; ``transcript`` is
-    None where the run's last one goes on. ``worker`` is the handle of the worker that did it."""
+    """``result`` has at least `status`, `text` and `visible_text`; ``transcript`` is None if the run's last
+    one continues. ``worker`` is the handle of the worker that ran it."""
 
     result: Dict
     outcome: str

@@ -1,4 +1,4 @@
-"""A chart: boxes with labels, arrows between them. What draws one needs to know nothing of what it shows."""
+"""A chart: boxes with labels, and arrows between them, independent of what it shows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Tone(Enum):
 
 
 class Box(NamedTuple):
-    """The first line of the label is the name, the others say more about it."""
+    """The first line of the label is the name; the others add details."""
 
     label: tuple[str, ...]
     shape: Shape = Shape.BOX
@@ -39,7 +39,7 @@ class Box(NamedTuple):
 
 
 class Arrow(NamedTuple):
-    """From one box to another, by their places."""
+    """An arrow between two boxes, given by their indexes."""
 
     source: int
     target: int
@@ -52,7 +52,7 @@ class Chart:
     arrows: list[Arrow] = field(default_factory=list)
 
     def add(self, *label: str, shape: Shape = Shape.BOX, tone: Tone = Tone.PLAIN) -> int:
-        """Add a box; its place."""
+        """Add a box and return its index."""
         self.boxes.append(Box(label, shape, tone))
         return len(self.boxes) - 1
 

@@ -1,7 +1,7 @@
-"""Where the boxes and arrows of a chart go: in layers, downward. Pure.
+"""The layout of a chart: where boxes and arrows go, in layers from top to bottom. Pure.
 
-Arrows that close a loop take no part in the layers: they run beside them, on the right, and up again. An
-arrow that passes layers by gets an empty place in each, so that nothing is drawn across a box.
+Arrows that close a loop are left out of the layers: they run up again on the right of them. An arrow that
+skips layers gets an empty place in each, so that it crosses no box.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Route(NamedTuple):
-    """The points that an arrow passes; one that goes ``back`` up has corners at the inner ones."""
+    """The points of an arrow; one that goes ``back`` up has corners at the inner ones."""
 
     points: list[Point]
     back: bool
@@ -27,7 +27,7 @@ class Route(NamedTuple):
 
 @dataclass(slots=True)
 class Layout:
-    """``centres`` are those of the boxes, by place."""
+    """``centres`` are those of the boxes, by index."""
 
     centres: list[Point] = field(default_factory=list)
     routes: list[Route] = field(default_factory=list)
@@ -36,9 +36,9 @@ class Layout:
 
 
 def lay_out(sizes: Sequence[Size], arrows: Iterable[Arrow], room: Callable[[str], float]) -> Layout:
-    """The layout of boxes of these sizes; arrows between the same two boxes become one.
+    """Return the layout of boxes of these sizes; arrows between the same two boxes are merged.
 
-    ``room`` says how wide a label is.
+    ``room`` returns the width of a label.
     """
     labels = _merged(arrows)
     back = _closing_loops(len(sizes), list(labels))
@@ -69,7 +69,7 @@ def _merged(arrows: Iterable[Arrow]) -> dict[tuple[int, int], str | None]:
 
 
 def _closing_loops(count: int, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The arrows that lead to a box on the way that is being followed, by depth-first search."""
+    """Return the arrows that lead back to a box on the current path of a depth-first search."""
     targets: dict[int, list[int]] = {}
     for source, target in pairs:
         targets.setdefault(source, []).append(target)

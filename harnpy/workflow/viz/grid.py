@@ -1,4 +1,4 @@
-"""Boxes in layers, and side by side in a layer, so that arrows are short and few of them cross. Pure."""
+"""Placing boxes in layers and side by side, so that arrows are short and few of them cross. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Point = tuple[float, float]
 
 
 class Size(NamedTuple):
-    """``side`` is how far right of its middle a box reaches at half its height."""
+    """``side`` is the distance from a box's centre to its right edge at half its height."""
 
     width: float
     height: float
@@ -25,9 +25,9 @@ class Size(NamedTuple):
 
 
 class Grid:
-    """Boxes and empty places in layers. Empty places have numbers after the boxes'.
+    """Boxes and empty places in layers. Empty places are numbered after the boxes.
 
-    ``own_loops`` says how much room, on each side, a box needs that leads to itself.
+    ``own_loops`` is the extra width, on each side, of a box that leads to itself.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Grid:
         self.sizes = sizes
 
     def _chain(self, source: int, target: int) -> list[int]:
-        """The places from one box to another, with a new empty one in each layer between."""
+        """Return the places from one box to another, with a new empty one in each layer between."""
         chain = [source]
         for layer in range(self.layer_of[source] + 1, self.layer_of[target]):
             self.widths.append(_EMPTY)
@@ -65,7 +65,7 @@ class Grid:
         return [*chain, target]
 
     def _order(self) -> None:
-        """Sort each layer by where its neighbours stand, down and up again, so that few arrows cross."""
+        """Sort each layer by the positions of its neighbours, down and up, so that few arrows cross."""
         at = [0] * len(self.widths)
         for layer in self.layers:
             _number(layer, at)
@@ -77,7 +77,7 @@ class Grid:
                 _number(layer, at)
 
     def _columns(self) -> list[float]:
-        """The middle of each place: below or above its neighbours as far as the others leave room."""
+        """Return the centre of each place: close to its neighbours, as far as there is room."""
         x = [0.0] * len(self.widths)
         for layer in self.layers:
             self._spread(layer, dict.fromkeys(layer, 0.0), x)
@@ -91,13 +91,14 @@ class Grid:
         return [middle - left for middle in x]
 
     def _spread(self, layer: Sequence[int], wanted: dict[int, float], x: list[float]) -> None:
-        """Put the places of a layer as near to where they want to be as keeps them apart.
+        """Move the places of a layer as close to their wanted positions as their distances allow.
 
-        Less its distance from the first one, each place has a shift, and shifts may only grow from left to
-        right: where they don't, places share the mean of what they want (isotonic regression).
+        Relative to the least distance from the first place, each place has a shift, and shifts may only grow
+        from left to right. Where they would shrink, places share the mean of their wanted shifts (isotonic
+        regression).
         """
         distances: list[float] = []
-        blocks: list[tuple[float, int]] = []  # the sum of the shifts that places want, and how many they are
+        blocks: list[tuple[float, int]] = []  # the sum of the places' wanted shifts, and their number
         for place in layer:
             distance = distances[-1] + self._apart(layer[len(distances) - 1], place) if distances else 0.0
             total, count = wanted[place] - distance, 1
@@ -111,7 +112,7 @@ class Grid:
             x[place] = shift + distance
 
     def _apart(self, left: int, right: int) -> float:
-        """How far the middles of two neighbours are from each other at least."""
+        """Return the least distance between the centres of two neighbours."""
         return (self.widths[left] + self.widths[right]) / 2 + GAP_X
 
     def centre(self, place: int) -> Point:
@@ -119,7 +120,7 @@ class Grid:
         return self.x[place], self.tops[layer] + self.heights[layer] / 2
 
     def extent(self) -> tuple[float, float]:
-        """Width and height of all layers."""
+        """Return the width and height of all layers."""
         right = max(
             (middle + width / 2 for middle, width in zip(self.x, self.widths, strict=True)), default=0.0
         )
@@ -134,17 +135,17 @@ class Grid:
             points += [(self.x[place], top), (self.x[place], top + height)]
         return [*points, (x2, y2 - self.sizes[target].height / 2)]
 
-    # Arrows that go up again.
+    # Arrows that run up again.
 
     def rise(self, pair: tuple[int, int]) -> int:
-        """How many layers an arrow climbs."""
+        """Return how many layers an arrow climbs."""
         return self.layer_of[pair[0]] - self.layer_of[pair[1]]
 
     def lane(
         self, pair: tuple[int, int], taken: list[tuple[int, int, float]], label: float
     ) -> tuple[float, float]:
-        """Where an arrow runs up, right of its layers and of the lanes ``taken`` there, and where its own
-        room ends: it is taken then."""
+        """Return where an arrow runs up, right of its layers and of the lanes ``taken`` there, and its right
+        edge. That lane is taken then."""
         source, target = pair
         if source == target:
             lane = self.x[source] + self.sizes[source].width / 2 + LANE
@@ -157,7 +158,8 @@ class Grid:
         return edge + LANE, edge + LANE + label
 
     def loop(self, pair: tuple[int, int], lane: float) -> list[Point]:
-        """From the side of a box, or from below it where another is in the way, to one above."""
+        """Return the points from a box up to another one: from its side, or from below if another box is in
+        the way."""
         (source, target), points = pair, []
         (x, y), size = self.centre(source), self.sizes[source]
         if source == target or self._is_last(source):
@@ -176,7 +178,7 @@ class Grid:
 
 
 def _layers(count: int, pairs: Sequence[tuple[int, int]]) -> list[int]:
-    """Each box as high as the boxes that lead to it allow; the pairs have no loops."""
+    """Put each box as high as its predecessors allow; the pairs contain no loops."""
     incoming = [0] * count
     targets: list[list[int]] = [[] for _ in range(count)]
     for source, target in pairs:

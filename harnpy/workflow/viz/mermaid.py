@@ -1,6 +1,6 @@
 """A chart as Mermaid text. Spec: 09 §6.4.
 
-Boxes are `n0`, `n1`, …, whatever they show, and labels are quoted: no label can be read as syntax.
+Boxes are named `n0`, `n1`, …, and labels are quoted, so no label can be read as syntax.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ _ENTITIES = {
     ord(char): f"#{name};"
     for char, name in {"#": "35", "&": "amp", '"': "quot", "<": "lt", ">": "gt", "`": "96"}.items()
 }
-#: Edge labels that need no quotes. Mermaid reads `end` as a word of its own.
+#: Edge labels that need no quotes. `end` is a keyword of Mermaid.
 _BARE = re.compile(r"(?!end$)[A-Za-z_][A-Za-z_ ]*")
 
 
 def mermaid(chart: Chart) -> str:
-    """The text; ends with a line feed."""
+    """Return the text, which ends with a line feed."""
     return "".join(f"{line}\n" for line in _lines(chart))
 
 
@@ -73,6 +73,6 @@ def _arrow(arrow: Arrow) -> str:
 
 
 def _escaped(text: str) -> str:
-    """One line of text that Mermaid shows as it is."""
+    """Return one line of text, escaped for Mermaid."""
     line = " ".join(text.split())
     return "".join(char if char.isprintable() else "\ufffd" for char in line).translate(_ENTITIES)

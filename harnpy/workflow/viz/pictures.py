@@ -1,4 +1,4 @@
-"""What the chart of a workflow shows: of a graph its nodes and branches, of a run the way it took."""
+"""Charts of workflows: the nodes and branches of a graph, or the path of a run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SHAPES = {
 
 
 def graph_chart(graph: Mapping[str, Any]) -> Chart:
-    """The chart of a normalised graph. A node that an edge names and nobody defines is there, as missing."""
+    """Return the chart of a normalised graph. An undefined node that an edge names is shown as missing."""
     nodes = graph["nodes"]
     named = [graph["entry"], *(edge[end] for edge in graph["edges"] for end in ("from", "to"))]
     chart = Chart()
@@ -46,7 +46,7 @@ def graph_chart(graph: Mapping[str, Any]) -> Chart:
 
 
 def run_chart(run: Mapping[str, Any]) -> Chart:
-    """The chart of a run record, as far as it says: the nodes visited, how often, and what is left to do."""
+    """Return the chart of a run record, as far as it goes: visited nodes, how often, and what is pending."""
     chart = Chart()
     start = chart.add(shape=Shape.START)
     visits: dict[str, list[Dict]] = {}
@@ -81,7 +81,7 @@ def _text(owner: Mapping[str, Any], key: str) -> str:
 
 
 def shortened(text: str) -> str:
-    """At most so much of a text as fits into a box, in one line."""
+    """Return as much of a text as fits into a box, on one line."""
     line = " ".join(text.split())
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1].rstrip() + "…"
 

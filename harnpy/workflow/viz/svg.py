@@ -1,4 +1,4 @@
-"""A chart as an SVG picture that needs nothing but itself. Spec: 09 §6.4."""
+"""A chart as a self-contained SVG image. Spec: 09 §6.4."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _HEAD = (
 
 
 def svg(chart: Chart, title: str) -> str:
-    """The picture as text; ends with a line feed."""
+    """Return the image as text, which ends with a line feed."""
     sizes = [_size(box) for box in chart.boxes]
     layout = lay_out(sizes, chart.arrows, _label_width)
     width = layout.width + 2 * _MARGIN
@@ -89,7 +89,7 @@ def _label_width(label: str) -> float:
 
 
 def _width(text: str, character: float) -> float:
-    """About how wide a text is; East Asian letters take the room of two."""
+    """Estimate the width of a text; East Asian letters count twice."""
     return sum(character * (2 if unicodedata.east_asian_width(char) in "WF" else 1) for char in text)
 
 
@@ -149,7 +149,7 @@ def _path(route: Route) -> str:
 
 
 def _curve(points: list[Point]) -> str:
-    """From point to point, upright at each of them."""
+    """Draw a curve through the points, vertical at each of them."""
     x, y = points[0]
     pieces = [f"M{x:.1f},{y:.1f}"]
     for nx, ny in points[1:]:
@@ -160,7 +160,7 @@ def _curve(points: list[Point]) -> str:
 
 
 def _round_corners(points: list[Point]) -> str:
-    """Straight from point to point, each corner a quarter of a small circle."""
+    """Draw straight lines between the points, with rounded corners."""
     pieces = [f"M{points[0][0]:.1f},{points[0][1]:.1f}"]
     for before, corner, after in zip(points, points[1:], points[2:], strict=False):
         (ax, ay), (bx, by) = _towards(corner, before), _towards(corner, after)
@@ -169,7 +169,7 @@ def _round_corners(points: list[Point]) -> str:
 
 
 def _towards(corner: Point, other: Point) -> Point:
-    """Where the bend at a corner begins: not past the middle of the line."""
+    """Return where the bend at a corner begins, at most halfway along the line."""
     (x, y), (ox, oy) = corner, other
     length = abs(ox - x) + abs(oy - y)
     part = min(_CORNER, length / 2) / length if length else 0.0
@@ -192,5 +192,5 @@ def _named(route: Route) -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    """Text for XML, which has no word for control characters and halves of pairs."""
+    """Escape text for XML, replacing control characters and lone surrogates."""
     return escape("".join(char if char.isprintable() else "\ufffd" for char in text))

@@ -1,4 +1,4 @@
-"""What a worker of ours goes on from when it is given another task. Spec: 07 §11.2."""
+"""What a workflow worker carries over to its next task. Spec: 07 §11.2."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def carried_artifacts(worker: Worker) -> list[Artifact]:
-    """The artifacts to work with: the last run's, unless they aren't carried over, else the config's."""
+    """Return the artifacts to work with: the last run's if they are carried over, else the config's."""
     configured: list[Artifact] = worker.config["artifacts"]
     if worker.carry.artifact_mode != INHERIT:
         return configured
@@ -27,7 +27,7 @@ def carried_artifacts(worker: Worker) -> list[Artifact]:
 
 
 def carried_transcript(worker: Worker, world: World) -> Dict | None:
-    """The transcript to go on from, as the worker's mode has it."""
+    """Return the transcript to continue, according to the worker's mode."""
     if not worker.restarted:
         configured: Dict | None = worker.config.get("transcript")
         return configured

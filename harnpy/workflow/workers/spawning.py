@@ -1,4 +1,4 @@
-"""From a config to a worker that has begun. Spec: 07 §11.2."""
+"""Starting a worker from a config. Spec: 07 §11.2."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NODE = "stage"
 
 
 def spawn_agent(runtime: Runtime, workers: Workers, config: Any) -> Worker:
-    """The worker that a config describes. Raises `MisuseError` and `OptionError`."""
+    """Start the worker that a config describes. Raise `MisuseError` and `OptionError`."""
     if not isinstance(config, dict):
         raise MisuseError(f"{CALLER}: config must be a dict")
     options = runtime.models.options(config)
@@ -56,7 +56,7 @@ def spawn_agent(runtime: Runtime, workers: Workers, config: Any) -> Worker:
 
 
 def _work(runtime: Runtime, config: Dict) -> tuple[str, Dict, str | None, Dict]:
-    """The worker's mode and what it works on, then the system prompt and the metadata of its request."""
+    """Return the worker's mode and its work, then the system prompt and the metadata of its request."""
     permissions = config.get("permissions")
     if config.get("graph") is not None:
         graph = normalise_graph(config["graph"], runtime.sessions.world)
@@ -73,7 +73,7 @@ def _work(runtime: Runtime, config: Dict) -> tuple[str, Dict, str | None, Dict]:
 
 
 def _permitted(node: Node, permissions: Any) -> Node:
-    """The node with the config's permissions among its own."""
+    """Return the node with the config's permissions added to its own."""
     if permissions is None:
         return node
     policy = node["model_policy"]

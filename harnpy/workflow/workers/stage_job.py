@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 class StageJob:
-    """A turn of the node, in a session of the worker's own unless the node names one.
+    """Runs the node, in a session of the worker's own unless the node names one.
 
-    A worker that a stage of a workflow has delegated to has ``session_id``, ``stored``, ``contracts`` and the
-    ids of the run in its config, and does the stage whatever the node's kind.
+    If a stage of a workflow was delegated to the worker, its config also has ``session_id``, ``stored``,
+    ``contracts`` and the ids of the run, and the node runs as a stage whatever its kind.
     """
 
     def __init__(self, runtime: Runtime, worker: Worker) -> None:
@@ -56,7 +56,7 @@ class StageJob:
         return Outcome(result, transcript, ended.artifacts)
 
     def _begin(self, worker: Worker, former: Dict | None) -> None:
-        """Let the session hold what the run goes on from."""
+        """Fill the session with what the run continues from."""
         sessions = self._runtime.sessions
         exists = sessions.exists(self.session_id)
         if worker.restarted and worker.carry.transcript_mode == RESET:
@@ -88,7 +88,7 @@ class StageJob:
 
 
 def _session_of(worker: Worker, node: Node) -> StageSession:
-    """The session of the stage that was delegated to the worker, else the one that its own node has."""
+    """Return the session of the delegated stage, else that of the node."""
     delegated = worker.config.get("session_id")
     if delegated:
         return StageSession(delegated, given=worker.config.get("stored", True))

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 class WorkflowJob:
-    """A run of the graph; the next task resumes it, unless the worker's settings say otherwise.
+    """Runs the graph; the next task resumes that run, unless the worker's settings say otherwise.
 
-    Nodes that name no session of their own talk in one of the worker's.
+    Nodes that name no session use one of the worker's.
     """
 
     session_id = None
@@ -54,7 +54,8 @@ class WorkflowJob:
         return options
 
     def _resumption(self, worker: Worker) -> Dict:
-        """What a later task changes: it resumes the worker's run, or begins one in a file of its own."""
+        """Return the options that a later task changes: it resumes the worker's run, or starts one in a new
+        file."""
         if worker.carry.resume_workflow and worker.child_run_path is not None:
             return {"resume_path": worker.child_run_path, "resume_run": None}
         return {"resume_path": None, "resume_run": None}

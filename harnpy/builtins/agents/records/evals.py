@@ -1,4 +1,4 @@
-"""Whether runs came to what they should. Spec: 08 §8.2–8.3."""
+"""Judging runs by their fixtures. Spec: 08 §8.2–8.3."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class _Metrics:
-    """What a program has measured."""
+    """The values that a program has measured."""
 
     def __init__(self) -> None:
         self.all: list[Dict] = []
@@ -34,7 +34,7 @@ def run_record_fixture(vm: Vm, run: Value = ABSENT) -> ReplayFixture:
 
 @builtin("run_record_eval(run: dict, fixture?: dict) -> dict", family="records", counted=True)
 def run_record_eval(vm: Vm, run: Value = ABSENT, fixture: Value = None) -> Dict:
-    """Whether a run is as a fixture expects: `{pass, failures, stage_count}`; its own one always fits."""
+    """Whether a run is as a fixture expects: `{pass, failures, stage_count}`; its own fixture always fits."""
     record = record_of(vm, run, "run_record_eval: missing payload")
     if fixture is None:
         return evaluate(record, fixture_of(record, sessions_of(vm).world))
@@ -64,7 +64,7 @@ def eval_suite_run(vm: Vm, manifest: Value = ABSENT) -> Dict:
 
 @builtin("eval_metric(name: string, value: any, metadata?: any) -> nil", family="records", counted=True)
 def eval_metric(vm: Vm, name: Value = ABSENT, value: Value = ABSENT, metadata: Value = None) -> None:
-    """Note what was measured, for `eval_metrics` and for whoever runs the program."""
+    """Record a measured value, for `eval_metrics` and for the program's host."""
     if name is ABSENT or name is None:
         raise RuntimeFault("eval_metric: missing name")
     if value is ABSENT or value is None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @builtin("friction_event(payload: dict) -> dict", family="records")
 def friction_event(vm: Vm, payload: Value = None) -> Dict:
-    """The normal form of a friction event: what got in the way, without secrets."""
+    """The normal form of a friction event: an obstacle, described without secrets."""
     return friction.normalised(_given("friction_event", payload), sessions_of(vm).world, top_level_keys=True)
 
 

@@ -1,4 +1,4 @@
-"""Run records: made of dicts, saved, loaded, compared. Spec: 08 §8.2."""
+"""Run records: made from dicts, saved, loaded, compared. Spec: 08 §8.2."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 @builtin("run_record(run: dict) -> dict", family="records", counted=True)
 def run_record(vm: Vm, run: Value = ABSENT) -> RunRecord:
-    """The record of a run with every key: ids and times are made up, what the rest tells is filled in."""
+    """The record of a run with every key: missing ids and times are generated, derived parts filled in."""
     return record_of(vm, run, "run_record: missing payload")
 
 
 @builtin("run_record_save(run: dict, path?: string) -> dict", family="records", counted=True)
 def run_record_save(vm: Vm, run: Value = ABSENT, path: Value = None) -> Dict:
-    """Write a record to `path`, or to `<id>.json` where records lie; `{path, run}`.
+    """Write a record to `path`, or to `<id>.json` in the directory of records; `{path, run}`.
 
     The file is written as a whole or not at all.
     """
@@ -51,7 +51,7 @@ def run_record_load(vm: Vm, path: Value = ABSENT) -> RunRecord:
 
 @builtin("load_run_tree(path: string) -> dict", family="records", counted=True)
 def load_run_tree(vm: Vm, path: Value = ABSENT) -> Dict:
-    """The record in a file with those of its workers' runs: `{run, children}`, and so on downward."""
+    """The record in a file with those of its workers' runs, recursively: `{run, children}`."""
     require("load_run_tree: missing path", path)
     return load_tree(display(path), sessions_of(vm).world)
 
@@ -65,12 +65,12 @@ def run_record_diff(vm: Vm, left: Value = ABSENT, right: Value = ABSENT) -> Dict
 
 
 def record_of(vm: Vm, run: Value, missing: str) -> RunRecord:
-    """The record in a value; ``missing`` is the error when there is none."""
+    """Return the record in a value; ``missing`` is the error without one."""
     return normalised(_given(vm, run, missing), sessions_of(vm).world, lambda id: asked_by(vm, id))
 
 
 def asked_by(vm: Vm, run_id: str) -> list[Question]:
-    """The questions that a run has asked people."""
+    """Return the questions that a run has asked people."""
     events = log_of(vm).read_range(KINDS[QUESTION].topic)
     return questions(((event.kind, event.payload) for _, event in events), run_id)
 

@@ -1,7 +1,7 @@
 """Artifacts of the usual kinds: files, selections, diffs, reviews, results. Spec: 08 §5.2.
 
-The last argument of each is a dict with what the artifact should say instead: `id`, `title`, `text`, `data`,
-`metadata`, `priority`, ….
+The last argument of each is a dict of fields to override: `id`, `title`, `text`, `data`, `metadata`,
+`priority`, ….
 """
 
 from __future__ import annotations
@@ -161,14 +161,14 @@ def _made(
 
 
 def _target(vm: Vm, kind: str, target: Value) -> Artifact:
-    """The artifact that the new one is about."""
+    """Return the artifact that the new one is about."""
     if target is None:
         raise RuntimeFault(f"artifact_{kind}: missing target artifact")
     return normalised(target, sessions_of(vm).world)
 
 
 def _required(kind: str, **arguments: Value) -> Dict:
-    """The arguments by name. Raise for one that is missing, or empty where that makes no sense."""
+    """Return the arguments by name. Raise for one that is missing, or empty unless that makes sense."""
     for name, value in arguments.items():
         if value is None or (value in ("", []) and name not in _MAY_BE_EMPTY):
             raise RuntimeFault(f"artifact_{kind}: missing {name}")
@@ -176,5 +176,5 @@ def _required(kind: str, **arguments: Value) -> Dict:
 
 
 def _text(value: Value) -> str:
-    """A text as it is, any other value as JSON."""
+    """Return a text as it is, any other value as JSON."""
     return value if type(value) is str else to_json(value)

@@ -1,4 +1,4 @@
-"""Artifacts, and which of them a model gets to see. Spec: 08 §5."""
+"""Artifacts, and selecting those that a model sees. Spec: 08 §5."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def artifact_select(vm: Vm, artifacts: Value = None, policy: Value = None) -> li
     "select_artifacts_adaptive(artifacts: list, policy?: dict) -> list", family="workflows", counted=True
 )
 def select_artifacts_adaptive(vm: Vm, artifacts: Value = None, policy: Value = None) -> list[Artifact]:
-    """`artifact_select` without what is outdated or repeated, and with what is too long made shorter."""
+    """`artifact_select` without outdated or repeated artifacts, and with long ones shortened."""
     return selection.select_adaptive(*_read(vm, artifacts, policy))
 
 
@@ -59,7 +59,7 @@ def artifact_context(vm: Vm, artifacts: Value = None, policy: Value = None) -> s
 
 @builtin("assemble_context(options: dict) -> dict", family="workflows", counted=True)
 def assemble_context(vm: Vm, options: Value = None) -> AssembledContext:
-    """The best chunks of `{artifacts, budget_tokens?, query?, strategy?, dedup?, …}` that a budget holds.
+    """The best chunks of `{artifacts, budget_tokens?, query?, strategy?, dedup?, …}` that fit a budget.
 
     `{chunks, included, dropped, reasons, total_tokens, budget_tokens, strategy, dedup}`. Spec: 08 §5.5.
     """
@@ -71,7 +71,7 @@ def _read(vm: Vm, artifacts: Value, policy: Value) -> tuple[list[Artifact], Cont
 
 
 def _announced(vm: Vm, made: Artifact) -> Artifact:
-    """The artifact; the current session hears of a handoff."""
+    """Return the artifact, after notifying the current session of a handoff."""
     sessions = sessions_of(vm)
     id = sessions.current_id()
     if made["kind"] == HANDOFF and id is not None:

@@ -1,4 +1,4 @@
-"""Values that a program finds again when it is run again. Spec: 04 §26, 08 §11."""
+"""Values that a program finds again on its next run. Spec: 04 §26, 08 §11."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _Slot:
 
 @builtin("checkpoint(key: string, value: any) -> nil", family="checkpoints")
 def checkpoint(vm: Vm, key: str, value: Value) -> None:
-    """Keep a value for later runs of this program, as JSON has it."""
+    """Keep a value for later runs of this program, as JSON represents it."""
     _checkpoints(vm).set(key, value)
 
 
@@ -36,7 +36,7 @@ def checkpoint_get(vm: Vm, key: str) -> Value:
 
 @builtin("checkpoint_exists(key: string) -> bool", family="checkpoints")
 def checkpoint_exists(vm: Vm, key: str) -> bool:
-    """Whether a value is kept under a key, even nil."""
+    """Whether a value, even nil, is kept under a key."""
     return _checkpoints(vm).has(key)
 
 
@@ -48,13 +48,13 @@ def checkpoint_list(vm: Vm) -> list[str]:
 
 @builtin("checkpoint_delete(key: string) -> nil", family="checkpoints")
 def checkpoint_delete(vm: Vm, key: str) -> None:
-    """Drop a checkpoint; a missing one is fine."""
+    """Remove a checkpoint; a missing one is fine."""
     _checkpoints(vm).delete(key)
 
 
 @builtin("checkpoint_clear() -> nil", family="checkpoints")
 def checkpoint_clear(vm: Vm) -> None:
-    """Drop all checkpoints of the program, and their file."""
+    """Remove all checkpoints of the program, and their file."""
     _checkpoints(vm).clear()
 
 

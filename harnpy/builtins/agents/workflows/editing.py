@@ -1,4 +1,4 @@
-"""Workflow graphs made from others; the ones given stay as they are. Spec: 08 §6.5."""
+"""Editing workflow graphs; the given graphs don't change. Spec: 08 §6.5."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ builtin = partial(declare, family="workflows", counted=True)
 
 @builtin("workflow_clone(graph: dict) -> dict", counted=False)
 def workflow_clone(vm: Vm, graph: Value) -> Graph:
-    """The same graph with `_clone` after its id, a version later."""
+    """The same graph with `_clone` after its id, and the next version."""
     return editing.clone(graph, sessions_of(vm).world)
 
 
 @builtin("workflow_insert_node(graph: dict, node: dict, edge?: dict) -> dict")
 def workflow_insert_node(vm: Vm, graph: Value = None, node: Value = None, edge: Value = None) -> Graph:
-    """The graph with a node more, and an edge if one is given; a node of the same id is replaced."""
+    """The graph with one more node, and one more edge if given; a node of the same id is replaced."""
     _require("workflow_insert_node", workflow=graph, node=node)
     return editing.insert_node(graph, node, edge, sessions_of(vm).world)
 
@@ -47,26 +47,26 @@ def workflow_replace_node(vm: Vm, graph: Value = None, id: Value = None, node: V
 def workflow_rewire(
     vm: Vm, graph: Value = None, from_id: Value = None, to_id: Value = None, branch: Value = None
 ) -> Graph:
-    """The graph with one edge instead of all that leave `from_id` on that branch; nil is no branch."""
+    """The graph with one edge in place of all that leave `from_id` on that branch; nil is no branch."""
     _require("workflow_rewire", workflow=graph, **{"from": from_id, "to": to_id})
     return editing.rewire(graph, display(from_id), display(to_id), _text(branch), sessions_of(vm).world)
 
 
 @builtin("workflow_set_model_policy(graph: dict, id: string, policy: dict) -> dict")
 def workflow_set_model_policy(vm: Vm, graph: Value = None, id: Value = None, policy: Value = None) -> Graph:
-    """The graph with another `model_policy` of a node: nothing of the former one stays."""
+    """The graph with another `model_policy` of a node, which replaces the former one."""
     return _set_policy(vm, "model_policy", graph, id, policy)
 
 
 @builtin("workflow_set_context_policy(graph: dict, id: string, policy: dict) -> dict")
 def workflow_set_context_policy(vm: Vm, graph: Value = None, id: Value = None, policy: Value = None) -> Graph:
-    """The graph with another `context_policy` of a node: nothing of the former one stays."""
+    """The graph with another `context_policy` of a node, which replaces the former one."""
     return _set_policy(vm, "context_policy", graph, id, policy)
 
 
 @builtin("workflow_set_auto_compact(graph: dict, id: string, policy: dict) -> dict")
 def workflow_set_auto_compact(vm: Vm, graph: Value = None, id: Value = None, policy: Value = None) -> Graph:
-    """The graph with another `auto_compact` of a node: nothing of the former one stays."""
+    """The graph with another `auto_compact` of a node, which replaces the former one."""
     return _set_policy(vm, "auto_compact", graph, id, policy)
 
 
@@ -74,7 +74,7 @@ def workflow_set_auto_compact(vm: Vm, graph: Value = None, id: Value = None, pol
 def workflow_set_output_visibility(
     vm: Vm, graph: Value = None, id: Value = None, value: Value = None
 ) -> Graph:
-    """The graph with a node that shows only messages of a visibility in its transcript; nil shows all."""
+    """The graph with a node whose transcript shows only messages of a visibility; nil shows all."""
     _require(_POLICY_UPDATE, workflow=graph, node_id=id)
     if value is not None and type(value) is not str:
         raise RuntimeFault("workflow_set_output_visibility: value must be a string or nil")
@@ -93,7 +93,7 @@ def _set_policy(vm: Vm, field: str, graph: Value, id: Value, policy: Value) -> G
 
 
 def _require(caller: str, **arguments: Value) -> None:
-    """Raise when one of the arguments is nil or was not written."""
+    """Raise `RuntimeFault` if one of the arguments is nil or missing."""
     for name, value in arguments.items():
         if value is None:
             raise RuntimeFault(f"{caller}: missing {name.replace('_', ' ')}")

@@ -26,8 +26,8 @@ def workflow_execute(
 ) -> Dict:
     """Run a graph's nodes, from its entry along its edges: `{status, run, artifacts, transcript, path}`.
 
-    The status is `completed`, or `paused` when `max_steps` were not enough; `resume_path` goes on then. A
-    stage that fails takes the edges of its branch and ends nothing.
+    The status is `completed`, or `paused` if `max_steps` were not enough; `resume_path` continues such a run.
+    A stage that fails follows the edges of its branch; it doesn't end the run.
     """
     runtime = runtime_of(vm)
     given = runtime.models.options(callables_within(vm, options))

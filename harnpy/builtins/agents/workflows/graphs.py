@@ -1,4 +1,4 @@
-"""Workflow graphs: making and looking at them. Spec: 08 §6."""
+"""Workflow graphs: building and inspecting them. Spec: 08 §6."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def workflow_validate(vm: Vm, graph: Value, ceiling: Value) -> Dict:
 
 @builtin("workflow_inspect(graph: dict, ceiling?: dict) -> dict", family="workflows")
 def workflow_inspect(vm: Vm, graph: Value, ceiling: Value) -> Dict:
-    """A graph with what is to be said of it: `{graph, validation, node_count, edge_count}`."""
+    """A graph with its validation and counts: `{graph, validation, node_count, edge_count}`."""
     from harnpy.workflow.graph.inspection import inspect
 
     return inspect(_normal(vm, graph), ceiling)

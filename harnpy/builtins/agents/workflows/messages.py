@@ -1,4 +1,4 @@
-"""The ``workflow`` namespace: messages to workflows, and from them. Spec: 08 §10."""
+"""The ``workflow`` namespace: messages to and from workflows. Spec: 08 §10."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def signal(vm: Vm, target: Value = None, name: Value = None, payload: Value = No
 
 @builtin("workflow.query(target: any, name: string) -> any")
 def query(vm: Vm, target: Value = None, name: Value = None) -> Value:
-    """What a workflow published last under a name; nil without it."""
+    """The value that a workflow last published under a name; nil without one."""
     return _mailbox(vm, "query", target).query(_name("query", name))
 
 
 @builtin("workflow.publish_query(target: any, name: string, value?: any) -> dict")
 def publish_query(vm: Vm, target: Value = None, name: Value = None, value: Value = None) -> Dict:
-    """Let `workflow.query` answer `value` for a name; the mailbox's status."""
+    """Publish a value for `workflow.query` under a name; the mailbox's status."""
     return _mailbox(vm, "publish_query", target).publish_query(_name("publish_query", name), _data(value))
 
 
@@ -60,7 +60,7 @@ def update(
 
 @builtin("workflow.receive(target: any) -> dict | nil")
 def receive(vm: Vm, target: Value = None) -> Dict | None:
-    """Take the oldest message out of a mailbox: `{workflow_id, seq, kind, name, request_id, payload, …}`."""
+    """Remove the oldest message from a mailbox: `{workflow_id, seq, kind, name, request_id, payload, …}`."""
     return _mailbox(vm, "receive", target).receive()
 
 
@@ -68,7 +68,7 @@ def receive(vm: Vm, target: Value = None) -> Dict | None:
 def respond_update(
     vm: Vm, target: Value = None, request_id: Value = None, value: Value = None, name: Value = None
 ) -> Dict:
-    """Answer the request of a `workflow.update`; the mailbox's status."""
+    """Respond to the request of a `workflow.update`; the mailbox's status."""
     mailbox = _mailbox(vm, "respond_update", target)
     if request_id is None or request_id == "":
         raise RuntimeFault("workflow.respond_update: missing request id")
@@ -77,26 +77,26 @@ def respond_update(
 
 @builtin("workflow.pause(target: any) -> dict")
 def pause(vm: Vm, target: Value = None) -> Dict:
-    """Tell a workflow to pause, which it does when it looks; the mailbox's status."""
+    """Ask a workflow to pause; the mailbox's status."""
     return _mailbox(vm, "pause", target).pause(True)
 
 
 @builtin("workflow.resume(target: any) -> dict")
 def resume(vm: Vm, target: Value = None) -> Dict:
-    """Tell a workflow to go on; the mailbox's status."""
+    """Ask a workflow to resume; the mailbox's status."""
     return _mailbox(vm, "resume", target).pause(False)
 
 
 @builtin("workflow.status(target: any) -> dict")
 def status(vm: Vm, target: Value = None) -> Dict:
-    """How a mailbox stands: `{generation, paused, pending_count, query_count, response_count, …}`."""
+    """The status of a mailbox: `{generation, paused, pending_count, query_count, response_count, …}`."""
     return _mailbox(vm, "status", target).status()
 
 
 @builtin("workflow.continue_as_new(target: any) -> dict")
 @builtin("continue_as_new(target: any) -> dict", family="workflows", counted=True)
 def continue_as_new(vm: Vm, target: Value = None) -> Dict:
-    """Begin a workflow's next generation: responses are dropped, messages and queries stay; the status."""
+    """Start a workflow's next generation: responses are dropped, messages and queries stay; the status."""
     return _mailbox(vm, "continue_as_new", target).continue_as_new()
 
 
@@ -109,7 +109,7 @@ def _mailbox(vm: Vm, verb: str, given: Value) -> Mailbox:
 
 
 def _data(value: Value) -> Any:
-    """The value as it will be read from the file."""
+    """Return the value as it will be read from the file."""
     return parse_json(stored_json(value))
 
 
