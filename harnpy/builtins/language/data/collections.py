@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 @builtin("keys(d: dict) -> list", family="collections")
 def keys(vm: Vm, d: Value) -> list[str]:
-    """The keys in ascending order; `[]` for what is no dict."""
+    """The keys in ascending order; `[]` unless given a dict."""
     return sorted(d) if type(d) is dict else []
 
 
 @builtin("values(d: dict) -> list", family="collections")
 def values(vm: Vm, d: Value) -> list[Value]:
-    """The values in key order; `[]` for what is no dict."""
+    """The values in key order; `[]` unless given a dict."""
     return [d[key] for key in keys(vm, d)]
 
 
 @builtin("entries(d: dict) -> list", family="collections")
 def entries(vm: Vm, d: Value) -> list[Value]:
-    """A dict `{key, value}` for each entry, in key order; `[]` for what is no dict."""
+    """A dict `{key, value}` for each entry, in key order; `[]` unless given a dict."""
     return [{"key": key, "value": d[key]} for key in keys(vm, d)]
 
 

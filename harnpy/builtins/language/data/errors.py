@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @builtin('throw_error(message: string, category: string = "generic") -> any', family="types")
 def throw_error(vm: Vm, message: str, category: str) -> NoReturn:
-    """Throw `{category, message}`; a category that is none is `generic`."""
+    """Throw `{category, message}`; an unknown category becomes `generic`."""
     raise Thrown({"category": category if category in CATEGORIES else GENERIC, "message": message})
 
 

@@ -30,7 +30,7 @@ def is_number(value: Value) -> bool:
 
 @builtin("abs(n: any) -> any", family="math")
 def absolute(vm: Vm, n: Value) -> Value:
-    """The distance from zero, of the number's own type; of the least int, which has none, a float."""
+    """The distance from zero, of the number's own type; a float for the least int."""
     if not is_number(n):
         return None
     return float(-n) if n == _MIN_INT else abs(n)

@@ -1,4 +1,4 @@
-"""Random numbers, from the host's source or from a seeded one. Spec: 04 §10 "Random".
+"""Random numbers, from the world's source or from a seeded one. Spec: 04 §10 "Random".
 
 The seeded handle may stand before the other arguments, so these count what they were given.
 """
@@ -40,7 +40,7 @@ def random_float(vm: Vm, rng: Value) -> float:
 
 @builtin("random_int(rng?: rng, min: int, max: int) -> int", family="math", counted=True)
 def random_int(vm: Vm, rng: Value = ABSENT, min: Value = ABSENT, max: Value = ABSENT) -> int | None:
-    """An int from `min` to `max`, both included; nil if there is none between them."""
+    """An int from `min` to `max`, both included; nil if `max` is below `min`."""
     source, (low, high, *_) = _source(vm, rng, min, max)
     if low is ABSENT or high is ABSENT:
         return None
@@ -52,13 +52,13 @@ def random_int(vm: Vm, rng: Value = ABSENT, min: Value = ABSENT, max: Value = AB
 
 @builtin("random_choice(rng?: rng, items: list) -> any", family="math", counted=True)
 def random_choice(vm: Vm, rng: Value = ABSENT, items: Value = ABSENT) -> Value:
-    """One of the items; nil of an empty list or of what is none."""
+    """One of the items; nil unless given a non-empty list."""
     source, (choices, *_) = _source(vm, rng, items)
     return source.choice(choices) if type(choices) is list and choices else None
 
 
 @builtin("random_shuffle(rng?: rng, items: list) -> list", family="math", counted=True)
 def random_shuffle(vm: Vm, rng: Value = ABSENT, items: Value = ABSENT) -> list[Value] | None:
-    """The items in a random order, as a new list; nil of what is no list."""
+    """The items in a random order, as a new list; nil unless given a list."""
     source, (ordered, *_) = _source(vm, rng, items)
     return source.sample(ordered, len(ordered)) if type(ordered) is list else None

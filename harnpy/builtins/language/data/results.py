@@ -46,7 +46,7 @@ def is_err(vm: Vm, result: Value) -> bool:
 
 @builtin("unwrap(result: any) -> any", family="types")
 def unwrap(vm: Vm, result: Value) -> Value:
-    """The payload of an Ok; an Err fails. What is no Result is returned as it is."""
+    """The payload of an Ok; an Err fails. Any other value is returned as it is."""
     if _is("Err", result):
         raise RuntimeFault(f"unwrap called on Err: {display(_payload(result))}")
     return _payload(result) if _is("Ok", result) else result
@@ -54,7 +54,7 @@ def unwrap(vm: Vm, result: Value) -> Value:
 
 @builtin("unwrap_or(result: any, default?: any) -> any", family="types")
 def unwrap_or(vm: Vm, result: Value, default: Value) -> Value:
-    """The payload of an Ok, `default` for an Err; what is no Result is returned as it is."""
+    """The payload of an Ok, `default` for an Err; any other value is returned as it is."""
     if _is("Err", result):
         return default
     return _payload(result) if _is("Ok", result) else result

@@ -35,7 +35,7 @@ def make_set(vm: Vm, *items: Value) -> Set:
 
 @builtin("set_contains(s: set, item: any) -> bool", family="collections")
 def set_contains(vm: Vm, s: Value, item: Value) -> bool:
-    """Whether `item` is a member; false when `s` is no set."""
+    """Whether `item` is a member; false unless `s` is a set."""
     return type(s) is Set and structural_key(item) in _keys(s)
 
 

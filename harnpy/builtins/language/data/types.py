@@ -112,7 +112,7 @@ def is_same(vm: Vm, a: Value, b: Value) -> bool:
 
 @builtin("addr_of(value: any) -> string", family="types")
 def addr_of(vm: Vm, value: Value) -> str:
-    """What tells a value from others of its type: `list@<address>`, `int@42`, `builtin@len`."""
+    """A text that identifies a value among others of its type: `list@<address>`, `int@42`, `builtin@len`."""
     if type(value) in _HAVE_ADDRESS:
         return f"{type_name(value)}@{id(value):#x}"
     return f"{type_name(value)}@{value.name if type(value) is Builtin else display(value)}"
@@ -120,7 +120,7 @@ def addr_of(vm: Vm, value: Value) -> str:
 
 @builtin("hash_value(value: any) -> int", family="crypto")
 def hash_value(vm: Vm, value: Value) -> int:
-    """A number that values share when they are equal and of the same types, in every run."""
+    """A number that is the same in every run for values that are equal and of the same types."""
     code = _FNV_OFFSET
     for byte in _key_text(structural_key(value)).encode():
         code = (code ^ byte) * _FNV_PRIME % 2**64
@@ -136,6 +136,6 @@ def _key_text(key: Value) -> str:
 
 @builtin("unreachable(value?: any) -> never", family="types", counted=True)
 def unreachable(vm: Vm, value: Value = ABSENT) -> NoReturn:
-    """Fail: the program came where it never should."""
+    """Fail: marks code that must never be reached."""
     detail = "" if value is ABSENT else f": {display(value)}"
     raise RuntimeFault(f"unreachable code was reached{detail}")

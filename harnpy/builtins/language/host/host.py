@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @builtin("host_call(name: string, params?: dict) -> any", family="host")
 def host_call(vm: Vm, name: str, params: Value) -> Value:
-    """Ask for `"capability.operation"`: the latest mock that matches answers, else the host."""
+    """Call `"capability.operation"`: handled by the latest matching mock, else by the host."""
     capability, dot, operation = name.partition(".")
     if not (capability and dot and operation):
         raise Thrown(f"host_call: unsupported operation name '{name}'")
@@ -42,9 +42,9 @@ def host_call(vm: Vm, name: str, params: Value) -> Value:
     "host_mock(capability: string, operation: string, result?: any, params?: dict) -> nil", family="host"
 )
 def host_mock(vm: Vm, capability: str, operation: str, result: Value, params: Value) -> None:
-    """Let `host_call` answer `result`, or as `{result?, error?, params?}` says.
+    """Make `host_call` return `result`, or do as `{result?, error?, params?}` says.
 
-    With `params` only calls that have these entries are answered.
+    With `params` only calls that have these entries match.
     """
     if not capability or not operation:
         raise Thrown("host_mock: capability and operation are required")
@@ -53,7 +53,7 @@ def host_mock(vm: Vm, capability: str, operation: str, result: Value, params: Va
 
 @builtin("host_mock_calls() -> list", family="host")
 def host_mock_calls(vm: Vm) -> list[dict[str, Any]]:
-    """The calls that mocks answered, as `{capability, operation, params}`."""
+    """The calls that mocks handled, as `{capability, operation, params}`."""
     return vm.state(HostMocks).calls
 
 
@@ -65,19 +65,19 @@ def host_mock_clear(vm: Vm) -> None:
 
 @builtin("host_mock_push_scope() -> nil", family="host")
 def host_mock_push_scope(vm: Vm) -> None:
-    """Set mocks and calls aside, and start without any."""
+    """Save mocks and calls, and start without any."""
     vm.state(HostMocks).push_scope()
 
 
 @builtin("host_mock_pop_scope() -> nil", family="host")
 def host_mock_pop_scope(vm: Vm) -> None:
-    """Bring back what `host_mock_push_scope` set aside."""
+    """Restore what `host_mock_push_scope` saved."""
     vm.state(HostMocks).pop_scope()
 
 
 @builtin("host_capabilities() -> dict", family="host")
 def host_capabilities(vm: Vm) -> dict[str, Any]:
-    """What can be asked for: `{capability: {description, ops, operations}}`, mocks included."""
+    """The available operations: `{capability: {description, ops, operations}}`, mocks included."""
     return _manifest(vm)
 
 
@@ -90,13 +90,13 @@ def host_has(vm: Vm, capability: str, operation: str | None) -> bool:
 
 @builtin("host_tool_list() -> list", family="host")
 def host_tool_list(vm: Vm) -> list[dict[str, Any]]:
-    """The tools that the host runs; none without a host."""
+    """The host's tools; none without a host."""
     return vm.world.host.bridge.list() if vm.world.host.bridge else []
 
 
 @builtin("host_tool_call(name: string, args?: dict) -> any", family="host", guarded=True)
 def host_tool_call(vm: Vm, name: str, args: Value) -> Value:
-    """Let the host run one of its tools."""
+    """Run one of the host's tools."""
     if not name:
         raise Thrown("host_tool_call: tool name is required")
     if vm.world.host.bridge is None:

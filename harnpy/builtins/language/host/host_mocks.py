@@ -1,4 +1,4 @@
-"""Answers that stand in for the host, and the calls that got them. Spec: 04 §24, 02 §27."""
+"""Mocks of host operations, and the calls that they handled. Spec: 04 §24, 02 §27."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `host_call` can be asked for when nobody embeds us: processes, templates, a question, the workspace.
+"""The built-in operations of `host_call`: processes, templates, a question, the workspace.
 
 Spec: 02 §27, 04 §24. An operation is a function ``(vm, params) -> value``, or a coroutine function.
 """

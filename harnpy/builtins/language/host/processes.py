@@ -39,7 +39,7 @@ def exec_at(vm: Vm, dir: Value = ABSENT, cmd: Value = ABSENT, *args: Value) -> V
 
 @builtin("shell(cmd: string) -> dict", family="process", counted=True, guarded=True)
 def shell(vm: Vm, cmd: Value = ABSENT) -> Value:
-    """Let the default shell run a command: `{stdout, stderr, status, success}`."""
+    """Run a command in the default shell: `{stdout, stderr, status, success}`."""
     if cmd is ABSENT or not display(cmd):
         raise Thrown("shell: command string is required")
     return _run(vm, execution_root(vm), _in_shell(vm, cmd), "shell")
@@ -47,7 +47,7 @@ def shell(vm: Vm, cmd: Value = ABSENT) -> Value:
 
 @builtin("shell_at(dir: string, cmd: string) -> dict", family="process", counted=True, guarded=True)
 def shell_at(vm: Vm, dir: Value = ABSENT, cmd: Value = ABSENT) -> Value:
-    """Let the default shell run a command in a directory, as `exec_at` a program."""
+    """Run a command in the default shell in a directory, as `exec_at` runs a program."""
     if dir is ABSENT or cmd is ABSENT:
         raise Thrown("shell_at: directory and command string are required")
     if not display(cmd):

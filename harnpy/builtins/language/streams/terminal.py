@@ -97,7 +97,7 @@ def is_stderr_tty(vm: Vm) -> bool:
 
 @builtin("mock_tty(stream: string, is_tty: bool) -> nil", family="io")
 def mock_tty(vm: Vm, stream: str, is_tty: Value) -> None:
-    """Pretend that `stream` is a terminal (`true`) or is none (anything else)."""
+    """Pretend that `stream` is a terminal (`true`) or is not one (anything else)."""
     if stream not in _STREAMS:
         raise Thrown(f"mock_tty: invalid stream '{stream}'. Expected 'stdin', 'stdout', or 'stderr'.")
     vm.state(Terminal).mocked[stream] = is_tty is True

@@ -38,14 +38,14 @@ def receive(vm: Vm, ch: Value = ABSENT) -> Value:
 
 @builtin("try_receive(ch: channel) -> any", family="concurrency", counted=True)
 def try_receive(vm: Vm, ch: Value = ABSENT) -> Value:
-    """The next message of a channel, or nil when there is none for the taking; never waits."""
+    """The next message of a channel, or nil when none is ready; never waits."""
     source = _channel("try_receive", ch)
     return source.take() if source.items and not source.receivers else None
 
 
 @builtin("close_channel(ch: channel) -> nil", family="concurrency", counted=True)
 def close_channel(vm: Vm, ch: Value = ABSENT) -> None:
-    """Let no more messages into a channel; those that are in it stay readable."""
+    """Close a channel for new messages; those already in it can still be received."""
     _channel("close_channel", ch).close()
 
 

@@ -44,9 +44,9 @@ class Breakers(dict[str, Breaker]):
     family="concurrency",
 )
 def circuit_breaker(vm: Vm, name: str, threshold: int, reset_ms: int) -> str:
-    """Make a closed breaker, in place of one of that name; answers the name.
+    """Make a closed breaker, replacing one of that name; returns the name.
 
-    It opens at `threshold` failures, and may be tried again `reset_ms` later.
+    It opens at `threshold` failures, and is half open `reset_ms` later.
     """
     vm.state(Breakers)[name] = Breaker(threshold, reset_ms / 1000)
     return name

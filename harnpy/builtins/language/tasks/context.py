@@ -35,7 +35,7 @@ def task_current(vm: Vm) -> dict[str, Value]:
 
 @builtin("runtime_context_values() -> dict", family="concurrency")
 def runtime_context_values(vm: Vm) -> dict[str, Value]:
-    """The values that the running task carries; its children begin with a copy of them."""
+    """The context values of the running task; its children begin with a copy of them."""
     return vm.tasks.current.runtime_context
 
 
@@ -47,7 +47,7 @@ def runtime_context_get(vm: Vm, key: Value = None, default: Value = None) -> Val
 
 @builtin("runtime_context_set(key: string, value: any) -> any", family="concurrency", counted=True)
 def runtime_context_set(vm: Vm, key: Value = None, value: Value = None) -> Value:
-    """Let the running task carry `value` under `key`; answers what was there, else nil."""
+    """Set the running task's value under `key`; returns the former value, else nil."""
     task, name = vm.tasks.current, _key("runtime_context_set", key)
     # A new dict: children share the old one, and programs may hold it.
     before, task.runtime_context = task.runtime_context, {**task.runtime_context, name: value}
@@ -56,7 +56,7 @@ def runtime_context_set(vm: Vm, key: Value = None, value: Value = None) -> Value
 
 @builtin("runtime_context_clear(key: string) -> any", family="concurrency", counted=True)
 def runtime_context_clear(vm: Vm, key: Value = None) -> Value:
-    """Carry nothing under `key` any more; answers what was there, else nil."""
+    """Remove the running task's value under `key`; returns the former value, else nil."""
     task, name = vm.tasks.current, _key("runtime_context_clear", key)
     before = task.runtime_context
     task.runtime_context = {other: value for other, value in before.items() if other != name}

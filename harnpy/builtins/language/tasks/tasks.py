@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @builtin("await(handle: any) -> any", family="concurrency")
 def await_(vm: Vm, handle: Value) -> Value:
-    """Wait for a task: its value or its error. Anything else is answered as it is. Spec: 05 §2."""
+    """Wait for a task: its value or its error. Anything else is returned as it is. Spec: 05 §2."""
     return await_task(vm.tasks, handle)
 
 
@@ -38,7 +38,7 @@ def cancel(vm: Vm, handle: Value) -> None:
 
 @builtin("cancel_graceful(handle: task_handle, timeout: any = 5000) -> Result", family="concurrency")
 def cancel_graceful(vm: Vm, handle: Value, timeout: Value) -> Value:
-    """Ask a task to end, and abort it when it has not within `timeout` (ms or duration). Spec: 05 §2."""
+    """Ask a task to end, and abort it if it has not ended within `timeout` (ms or duration). Spec: 05 §2."""
     return cancel_gracefully(vm.tasks, handle, timeout)
 
 

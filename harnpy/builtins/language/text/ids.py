@@ -56,7 +56,7 @@ def uuid_v5(vm: Vm, namespace: Value = ABSENT, name: Value = ABSENT) -> str:
 
 @builtin("uuid_parse(s: string) -> string | nil", family="io")
 def uuid_parse(vm: Vm, s: str) -> str | None:
-    """The canonical spelling of a UUID (braced, `urn:uuid:`, without hyphens …); nil of what is none."""
+    """The canonical spelling of a UUID (braced, `urn:uuid:`, without hyphens …); nil for anything else."""
     parsed = _parsed(s)
     return str(parsed) if parsed else None
 

@@ -88,7 +88,7 @@ def regex_replace(vm: Vm, pattern: str | None, replacement: str | None, text: st
 
 @builtin("regex_split(text?: string, pattern?: string, flags?: string) -> list", family="strings")
 def regex_split(vm: Vm, text: str | None, pattern: str | None, flags: str | None) -> list[str] | None:
-    """The pieces of `text` between the matches, empty ones too. Mind that the text comes first."""
+    """The pieces of `text` between the matches, empty ones too. The text is the first argument."""
     if text is None or pattern is None:
         return None
     return split(pattern_of(vm, pattern, flags or ""), text)

@@ -42,7 +42,7 @@ def split(vm: Vm, s: str, sep: str) -> list[str]:
 
 @builtin('join(items: list, sep: string = "") -> string', family="strings")
 def join(vm: Vm, items: Value, sep: str) -> str:
-    """The texts of the items with `sep` between them; `""` for what is no list."""
+    """The texts of the items with `sep` between them; `""` unless given a list."""
     return sep.join([display(item) for item in items]) if type(items) is list else ""
 
 

@@ -64,7 +64,7 @@ class Prompts:
 @builtin("render(path: string, bindings?: dict) -> string", family="strings")
 @builtin("render_prompt(path: string, bindings?: dict) -> string", family="strings")
 def render(vm: Vm, path: str, bindings: Value) -> str:
-    """The text of a template file with `bindings` in its holes.
+    """The text of a template file, filled in with `bindings`.
 
     The path is absolute, relative to the executing module, or `@/…` from the project root.
     """
@@ -79,7 +79,7 @@ def render_string(vm: Vm, template: str, bindings: Value) -> str:
 
 @builtin("render_with_provenance(path: string, bindings?: dict) -> dict", family="strings")
 def render_with_provenance(vm: Vm, path: str, bindings: Value) -> dict[str, Value]:
-    """`{text, template_uri, prompt_id, spans}`: a rendered file, and which directive gave which bytes."""
+    """`{text, template_uri, prompt_id, spans}`: a rendered file, and which directive produced which bytes."""
     target, run = _rendered_file(vm, path, bindings, records=True)
     prompts = vm.state(Prompts)
     prompts.count += 1
@@ -93,7 +93,7 @@ def render_with_provenance(vm: Vm, path: str, bindings: Value) -> dict[str, Valu
 
 @builtin("prompt_mark_rendered(prompt_id: any) -> int", family="strings")
 def prompt_mark_rendered(vm: Vm, prompt_id: Value) -> int:
-    """Count a use of the prompt; how many there were so far."""
+    """Count a use of the prompt; returns how many there were so far."""
     if type(prompt_id) is not str:
         raise TypeFault("prompt_mark_rendered: prompt_id must be a string")
     marked = vm.state(Prompts).marked
