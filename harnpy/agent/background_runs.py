@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+from harnpy.faults import MisuseError
+
 if TYPE_CHECKING:
     from harnpy.agent.context import AgentContext
 
@@ -37,3 +39,15 @@ class Background(Protocol):
     def start(self, body: Any, context: AgentContext) -> Activity: ...
 
     def bell(self) -> Bell: ...
+
+
+def id_of_handle(handle: Any, handle_kind: str, id_kind: str) -> str:
+    """Return the id in a handle: the id itself, or a dict with it. Raises `MisuseError`."""
+    id = handle
+    if isinstance(handle, dict):
+        id = handle.get("id")
+        if id is None:
+            raise MisuseError(f"{handle_kind} handle dict is missing an id field")
+    if not isinstance(id, str):
+        raise MisuseError(f"expected {handle_kind} handle or {id_kind} id")
+    return id

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os.path
 from typing import TYPE_CHECKING, Any
 
+from harnpy.agent.background_runs import id_of_handle
 from harnpy.agent.daemon.background import META, SHAPE, BackgroundDaemon, meta_path
 from harnpy.agent.daemon.event_queue import CAPACITY, EventQueue
 from harnpy.agent.daemon.snapshot import StateFiles
@@ -136,13 +137,7 @@ class Daemons:
 
     def find(self, handle: Any) -> BackgroundDaemon:
         """Return the daemon of a handle: its id, or a dict with the id."""
-        id = handle
-        if isinstance(handle, dict):
-            if handle.get("id") is None:
-                raise MisuseError("daemon handle dict is missing an id field")
-            id = handle["id"]
-        if not isinstance(id, str):
-            raise MisuseError("expected daemon handle or daemon id")
+        id = id_of_handle(handle, "daemon", "daemon")
         if id not in self._daemons:
             raise MisuseError(f"unknown daemon: {id}")
         return self._daemons[id]

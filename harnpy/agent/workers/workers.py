@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.agent.background_runs import id_of_handle
 from harnpy.agent.context import WorkerName, place_of
 from harnpy.agent.errors import reason
 from harnpy.agent.rules.policy import PolicyError, read_policy
@@ -207,13 +208,7 @@ class Workers:
 
     def find(self, handle: Any) -> Worker:
         """Return the worker of a handle: its id, or a dict with the id."""
-        id = handle
-        if isinstance(handle, dict):
-            if handle.get("id") is None:
-                raise MisuseError("agent handle dict is missing an id field")
-            id = handle["id"]
-        if not isinstance(id, str):
-            raise MisuseError("expected agent handle or worker id")
+        id = id_of_handle(handle, "agent", "worker")
         if id not in self._workers:
             raise MisuseError(f"unknown worker: {id}")
         return self._up_to_date(self._workers[id])

@@ -31,15 +31,15 @@ def store() -> SessionRegistry:
     return store
 
 
-def bound(store: SessionRegistry, id: str = "s") -> SessionConversation:
-    binding = SessionConversation(id, store)
-    binding.begin("sys", "text")
-    return binding
+def following(store: SessionRegistry, id: str = "s") -> SessionConversation:
+    conversation = SessionConversation(id, store)
+    conversation.begin("sys", "text")
+    return conversation
 
 
 def test_a_loop_starts_from_the_sessions_messages(store: SessionRegistry) -> None:
-    binding = bound(store)
-    assert texts(binding.messages) == ["before"]
+    conversation = following(store)
+    assert texts(conversation.messages) == ["before"]
     snapshot = store.snapshot("s") or {}
     assert (snapshot["system_prompt"], snapshot["tool_format"], snapshot["state"]) == (
         "sys",
@@ -49,33 +49,33 @@ def test_a_loop_starts_from_the_sessions_messages(store: SessionRegistry) -> Non
 
 
 def test_what_the_loop_adds_is_in_the_session_once_it_is_stored(store: SessionRegistry) -> None:
-    binding = bound(store)
-    binding.add(said("a"))
+    conversation = following(store)
+    conversation.add(said("a"))
     assert store.length("s") == 1
-    binding.store()
+    conversation.store()
     assert texts(store.messages("s")) == ["before", "a"]
     version = store.session("s").version  # type: ignore[union-attr]
-    binding.store()
+    conversation.store()
     assert store.session("s").version == version  # type: ignore[union-attr]
 
 
 def test_lifecycle_events_follow_the_messages(store: SessionRegistry) -> None:
     store.append_event("s", {"kind": "early"})
-    binding = bound(store)
+    conversation = following(store)
     for text in ("a", "b"):
-        binding.add(said(text))
-        binding.note(lifecycle_event("provider_payload"))
-        binding.store()
-    binding.end("completed")
+        conversation.add(said(text))
+        conversation.note(lifecycle_event("provider_payload"))
+        conversation.store()
+    conversation.end("completed")
     kinds = [event["kind"] for event in (store.snapshot("s") or {})["events"]]
     assert kinds == ["message", "message", "message", "early", "provider_payload", "provider_payload"]
 
 
 def test_the_log_tells_the_turns_story(store: SessionRegistry) -> None:
-    binding = bound(store)
-    binding.add(said("a"))
-    binding.store()
-    binding.end("budget_exhausted", steps=1)
+    conversation = following(store)
+    conversation.add(said("a"))
+    conversation.store()
+    conversation.end("budget_exhausted", steps=1)
     session = store.session("s")
     assert session
     events = session.events(2)
@@ -92,96 +92,96 @@ def test_the_log_tells_the_turns_story(store: SessionRegistry) -> None:
 
 
 def test_a_second_turn_with_the_same_prompt_sets_no_register_again(store: SessionRegistry) -> None:
-    bound(store).end("completed")
+    following(store).end("completed")
     session = store.session("s")
     assert session
     version = session.version
-    bound(store).end("completed")
+    following(store).end("completed")
     assert session.version == version + 2
 
 
 def test_an_injected_message_is_seen_at_once_and_joins_the_loop_at_the_next_boundary(
     store: SessionRegistry,
 ) -> None:
-    binding = bound(store)
-    binding.add(said("prompt"))
-    binding.store()
+    conversation = following(store)
+    conversation.add(said("prompt"))
+    conversation.store()
     store.inject("s", said("injected"))
     assert texts(store.messages("s")) == ["before", "prompt", "injected"]
-    binding.add(said("answer"))
-    binding.store()
+    conversation.add(said("answer"))
+    conversation.store()
     assert texts(store.messages("s")) == ["before", "prompt", "answer", "injected"]
-    assert texts(binding.arrivals()) == ["injected"]
-    assert binding.arrivals() == []
-    binding.add(said("answer 2"))
-    binding.end("completed")
+    assert texts(conversation.arrivals()) == ["injected"]
+    assert conversation.arrivals() == []
+    conversation.add(said("answer 2"))
+    conversation.end("completed")
     assert texts(store.messages("s")) == ["before", "prompt", "answer", "injected", "answer 2"]
 
 
 def test_the_same_message_may_stand_there_twice(store: SessionRegistry) -> None:
-    binding = bound(store)
+    conversation = following(store)
     message = said("twice")
     store.inject_shared("s", message)
-    binding.add(said("a"))
+    conversation.add(said("a"))
     store.inject_shared("s", message)
-    binding.store()
+    conversation.store()
     snapshot = store.snapshot("s") or {}
     assert texts(snapshot["messages"]) == ["before", "a", "twice", "twice"]
     assert len({event["id"] for event in snapshot["events"]}) == 4
 
 
 def test_the_loops_write_wins_over_a_reset_meanwhile(store: SessionRegistry) -> None:
-    binding = bound(store)
-    binding.add(said("a"))
-    binding.store()
+    conversation = following(store)
+    conversation.add(said("a"))
+    conversation.store()
     store.reset("s")
-    binding.add(said("b"))
-    binding.end("completed")
+    conversation.add(said("b"))
+    conversation.end("completed")
     assert texts(store.messages("s")) == ["before", "a", "b"]
 
 
 def test_storing_into_a_closed_session_does_nothing(store: SessionRegistry) -> None:
-    binding = bound(store)
-    binding.add(said("a"))
-    binding.note(lifecycle_event("provider_payload"))
+    conversation = following(store)
+    conversation.add(said("a"))
+    conversation.note(lifecycle_event("provider_payload"))
     store.close("s")
-    binding.end("completed")
+    conversation.end("completed")
     assert not store.exists("s")
-    transcript = binding.transcript("active")
+    transcript = conversation.transcript("active")
     assert texts(transcript["messages"]) == ["before", "a"]
     assert transcript["events"][-1]["kind"] == "provider_payload"
 
 
 def test_a_failed_loop_leaves_what_was_stored(store: SessionRegistry) -> None:
-    binding = bound(store)
-    binding.add(said("a"))
-    binding.store()
-    binding.add(said("lost"))
-    binding.fail("no model")
+    conversation = following(store)
+    conversation.add(said("a"))
+    conversation.store()
+    conversation.add(said("lost"))
+    conversation.fail("no model")
     assert texts(store.messages("s")) == ["before", "a"]
     session = store.session("s")
     assert session
     assert session.events()[-1].data == {"agent_id": "agent_loop", "error": "no model"}
     store.inject("s", said("after"))
-    assert binding.arrivals() == []
+    assert conversation.arrivals() == []
 
 
 def test_a_summary_comes_first_and_stays(store: SessionRegistry) -> None:
     store.store_transcript("s", {"messages": [said("x")], "summary": "sum"})
-    binding = bound(store)
-    assert (texts(binding.messages), binding.summary) == (["sum", "x"], "sum")
-    binding.end("completed")
+    conversation = following(store)
+    assert (texts(conversation.messages), conversation.summary) == (["sum", "x"], "sum")
+    conversation.end("completed")
     assert texts(store.messages("s")) == ["sum", "x"]
     assert (store.snapshot("s") or {})["summary"] == "sum"
 
 
 def test_the_result_shows_this_runs_lifecycle_events_only(store: SessionRegistry) -> None:
     for run in ("one", "two"):
-        binding = bound(store)
-        binding.add(said(run))
-        binding.note(lifecycle_event("provider_payload", run))
-        binding.end("completed")
-    transcript = binding.transcript("active")
+        conversation = following(store)
+        conversation.add(said(run))
+        conversation.note(lifecycle_event("provider_payload", run))
+        conversation.end("completed")
+    transcript = conversation.transcript("active")
     assert [event["text"] for event in transcript["events"]] == ["before", "one", "two", "two"]
     assert "metadata" not in transcript
 
@@ -206,34 +206,34 @@ STEPS = st.lists(
 @given(st.lists(STEPS, max_size=30))
 def test_the_session_ends_as_the_loops_messages_and_then_what_came_too_late(steps: list[str]) -> None:
     store = SessionRegistry()
-    binding = bound(store)
+    conversation = following(store)
     wanted: list[str] = []
     waiting: list[str] = []
     for number, step in enumerate(steps):
         text = f"m{number}"
         if step == "add":
-            binding.add(said(text))
+            conversation.add(said(text))
             wanted.append(text)
         elif step == "inject":
             store.inject("s", said(text))
             waiting.append(text)
         elif step == "boundary":
-            assert texts(binding.arrivals()) == waiting
+            assert texts(conversation.arrivals()) == waiting
             wanted += waiting
             waiting = []
         elif step == "store":
-            binding.store()
+            conversation.store()
             assert texts(store.messages("s")) == wanted + waiting
         elif step == "note":
-            binding.note(lifecycle_event("note", text))
+            conversation.note(lifecycle_event("note", text))
         elif step == "trim":
             store.trim("s", 1)
         else:
             store.append_event("s", {"kind": "outside", "text": text})
-    binding.end("completed")
+    conversation.end("completed")
     session = store.session("s")
     assert session
-    assert texts(session.messages()) == texts(binding.messages) + waiting == wanted + waiting
+    assert texts(session.messages()) == texts(conversation.messages) + waiting == wanted + waiting
     assert replay(session.events()).transcript("s") == session.view.transcript("s")
     kinds = [event["kind"] for event in session.view.window.events()]
     assert kinds == sorted(kinds, key=lambda kind: kind != "message")
@@ -242,15 +242,15 @@ def test_the_session_ends_as_the_loops_messages_and_then_what_came_too_late(step
 def test_a_loop_that_puts_its_messages_in_order_meanwhile_does_not_spoil_a_compaction(
     store: SessionRegistry,
 ) -> None:
-    binding = bound(store)
+    conversation = following(store)
     for text in ("a", "b", "c"):
-        binding.add(said(text))
-    binding.store()
+        conversation.add(said(text))
+    conversation.store()
 
     def compactor(archived: list[dict[str, Any]]) -> str:
         store.inject("s", said("late"))
-        binding.add(said("answer"))
-        binding.store()
+        conversation.add(said("answer"))
+        conversation.store()
         return "gist"
 
     assert store.compact("s", {"keep_last": 2, "custom_compactor": compactor}) == 5
