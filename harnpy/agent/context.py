@@ -16,7 +16,7 @@ from harnpy.agent.rules.policy import read_policy
 from harnpy.session.stack import SessionStack
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from harnpy.agent.rules.approval import ApprovalPolicy
     from harnpy.agent.rules.permissions import PermissionPolicy
@@ -63,15 +63,13 @@ class Rules:
         Raises `MisuseError`, in the name of ``label`` where permissions can't be read.
         """
         policy, approval = options.value("policy"), options.value("approval_policy")
-        return self.for_policies(policy, approval, options.value("permissions"), label, options.show)
+        return self.for_policies(policy, approval, options.value("permissions"), label)
 
-    def for_policies(
-        self, policy: Any, approval: Any, permissions: Any, label: str, show: Callable[[Any], str]
-    ) -> Rules:
+    def for_policies(self, policy: Any, approval: Any, permissions: Any, label: str) -> Rules:
         """The rules of a loop with these policies, each nil or a dict; raises as `for_options` does."""
         return self.below(
             None if policy is None else read_policy(policy),
-            read_approval_policy(approval, show),
+            read_approval_policy(approval),
             read_permissions(permissions, label),
         )
 

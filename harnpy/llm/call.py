@@ -48,7 +48,7 @@ def warn(topic: str, message: str) -> None:
 class Models:
     """The providers of one program, and what its calls add up to.
 
-    What it needs of the world is handed in: ``show`` (the display of a value), ``env``, the clocks
+    What it needs of the world is handed in: ``env``, the clocks
     ``now`` and ``monotonic`` in seconds, ``sleep``, which may suspend the caller, ``append(path, text)`` to a
     file, ``read`` and ``directory`` as `Configured` has them, ``warn(topic, message)``, what is known of the
     ``values`` that come from JSON, and ``wait`` as `Connections` has it; ``tracing`` as `Account` has it.
@@ -57,7 +57,6 @@ class Models:
 
     def __init__(
         self,
-        show: Callable[[Any], str] = str,
         env: Callable[[str], str | None] = os.environ.get,
         now: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
@@ -71,7 +70,6 @@ class Models:
         tracing: bool = False,
         provided: Mapping[str, Provider] | None = None,
     ) -> None:
-        self.show = show
         self.env = env
         self.now = now
         self.monotonic = monotonic
@@ -82,7 +80,7 @@ class Models:
         self.config = Configured(env, read, directory)
         self.connections = Connections(wait)
         self.provided = provided or {}
-        self.mock = MockProvider(show)
+        self.mock = MockProvider()
         #: Where replies are recorded, if they are.
         self.recording: Recording | None = None
         self.account = Account(tracing)
@@ -90,7 +88,7 @@ class Models:
         self.rates = RateLimits(env, monotonic, sleep, lambda name: self.config.known_providers.rpm(name))
 
     def options(self, given: Any) -> Options:
-        return Options(given, self.show)
+        return Options(given)
 
     def request(
         self, prompt: str, system: str | None, options: Options, *, once: bool = True, **defaults: Any
@@ -104,7 +102,7 @@ class Models:
         request = read_request(prompt, system, options, route, config.known_models, **defaults)
         request.transport = read_transport(options, self.env)
         given = options.value("structural_experiment")
-        request.experiment = read_experiment(given, self.env(EXPERIMENT), options.show)
+        request.experiment = read_experiment(given, self.env(EXPERIMENT))
         self._defer_tools(request, options)
         if not self.mock.queued and request.provider not in self.provided:
             config.known_providers.require_known(request.provider)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.faults import OptionError
 from harnpy.llm.request_messages import request_messages
-from harnpy.reading.type_words import type_word
+from harnpy.text.display import display, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,13 +66,13 @@ def apply(
         answer = {"messages": answer}
     elif not isinstance(answer, dict):
         raise OptionError(
-            f"structural_experiment: transform must return nil, a list, or a dict; got {type_word(answer)}"
+            f"structural_experiment: transform must return nil, a list, or a dict; got {type_name(answer)}"
         )
     if isinstance(answer.get("messages"), list):
         messages = request_messages(answer["messages"])
     system = answer.get("system", system)
     if system is not None and not isinstance(system, str):
-        raise OptionError(f"structural_experiment: system must be a string or nil; got {type_word(system)}")
+        raise OptionError(f"structural_experiment: system must be a string or nil; got {type_name(system)}")
     metadata = answer.get("metadata")
     return Applied(messages, system, note if metadata is None else {**note, "metadata": metadata})
 
@@ -80,13 +80,8 @@ def apply(
 # What an option means.
 
 
-def read_experiment(
-    given: Any, default: str | None = None, show: Callable[[Any], str] = str
-) -> Experiment | None:
-    """The experiment that the option ``given`` asks for; when it is None, the spec ``default`` does.
-
-    ``show`` displays any value: it makes names and labels of whatever is given.
-    """
+def read_experiment(given: Any, default: str | None = None) -> Experiment | None:
+    """The experiment that the option ``given`` asks for; when it is None, the spec ``default`` does."""
     if given is None and default and default.strip():
         given = default
     if given is None or given is False:
@@ -94,20 +89,20 @@ def read_experiment(
     if isinstance(given, str):
         return _named(given, label=given)
     if isinstance(given, dict):
-        return _from_dict(given, show)
+        return _from_dict(given)
     if callable(given):
         return Experiment(CUSTOM, CUSTOM, {}, given)
     raise OptionError(
-        f"structural_experiment: expected string, dict, closure, nil, or false; got {type_word(given)}"
+        f"structural_experiment: expected string, dict, closure, nil, or false; got {type_name(given)}"
     )
 
 
-def _from_dict(given: Dict, show: Callable[[Any], str]) -> Experiment:
+def _from_dict(given: Dict) -> Experiment:
     def first(*keys: str) -> Any:
         return next((given[key] for key in keys if given.get(key) is not None), None)
 
     def shown(value: Any) -> str | None:
-        return None if value is None else show(value)
+        return None if value is None else display(value)
 
     label, name = shown(first("label")), shown(first("name", "experiment"))
     args = given.get("args")
@@ -116,7 +111,7 @@ def _from_dict(given: Dict, show: Callable[[Any], str]) -> Experiment:
     if transform is None:
         return _named(name or "", label, args)
     if not callable(transform):
-        raise OptionError(f"structural_experiment: transform must be a closure; got {type_word(transform)}")
+        raise OptionError(f"structural_experiment: transform must be a closure; got {type_name(transform)}")
     name = name or CUSTOM
     return Experiment(label or name, name, args, transform)
 

@@ -45,7 +45,7 @@ class Fixture(Mock):
     """A line of the file: a reply of the mock provider, which may stand for another provider."""
 
     def __init__(self, given: Dict) -> None:
-        super().__init__(given, str)
+        super().__init__(given)
         self.provider = given.get("provider") or self.provider
         self.blocks = given.get("blocks")
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from harnpy.faults import OptionError
 from harnpy.llm.configuration.known_models import TIERS
 from harnpy.llm.configuration.known_providers import MOCK
+from harnpy.text.display import display
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,7 +53,7 @@ class Choice:
     alternatives: tuple[dict[str, Any], ...] = ()
 
 
-def read_policy(given: Any, show: Callable[[Any], str]) -> Policy:
+def read_policy(given: Any) -> Policy:
     """Raises `OptionError`."""
     if given is None:
         return Policy()
@@ -60,9 +61,9 @@ def read_policy(given: Any, show: Callable[[Any], str]) -> Policy:
         call = _CALL.fullmatch(given)
         mode, argument = (call[1], call[2] or "") if call else (given, "")
     elif isinstance(given, dict):
-        mode = show(given.get("mode", MANUAL))
+        mode = display(given.get("mode", MANUAL))
         found = (given.get(key) for key in ("target", "quality", "id"))
-        argument = next((show(value) for value in found if value is not None), "")
+        argument = next((display(value) for value in found if value is not None), "")
     else:
         raise OptionError("route_policy: expected string or dict")
     if mode not in _MODES:

@@ -68,7 +68,7 @@ class Router:
 
     def route(self, options: Options) -> Route:
         """The route that the options ask for. Raises `OptionError`."""
-        policy = read_policy(options.value("route_policy"), options.show)
+        policy = read_policy(options.value("route_policy"))
         first = self._manual(options)
         choice = Choice()
         if policy.mode != MANUAL:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import OptionError
+from harnpy.text.display import display
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from harnpy.reading.lenient import Options
 
-    Show = Callable[[Any], str]
 
 DISABLED = {"mode": "disabled"}
 
@@ -23,18 +21,18 @@ _LEVEL_NAMES = '"low" | "medium" | "high"'
 
 def read_thinking(options: Options) -> dict[str, Any]:
     """The two options as ``{mode, budget_tokens? | level?}``."""
-    show, effort = options.show, options.value("reasoning_effort")
-    mode = _read(options.value("thinking"), show)
+    effort = options.value("reasoning_effort")
+    mode = _read(options.value("thinking"))
     if effort is None:
         return mode
     if mode != DISABLED:
         raise OptionError("reasoning_effort cannot be combined with a non-disabled thinking option")
     if effort not in _LEVELS:
-        raise OptionError(f'reasoning_effort: expected {_LEVEL_NAMES}, got "{show(effort)}"')
+        raise OptionError(f'reasoning_effort: expected {_LEVEL_NAMES}, got "{display(effort)}"')
     return _effort(effort)
 
 
-def _read(given: Any, show: Show) -> dict[str, Any]:
+def _read(given: Any) -> dict[str, Any]:
     if given is None or given is False or given in _OFF:
         return DISABLED
     if given is True or given in _ON:
@@ -44,14 +42,14 @@ def _read(given: Any, show: Show) -> dict[str, Any]:
     if isinstance(given, str) and given in _LEVELS:
         return _effort(given)
     if isinstance(given, dict):
-        return _read_dict(given, show)
+        return _read_dict(given)
     raise OptionError(
         'thinking: expected bool, dict, or one of "enabled" | "adaptive" | "low" | "medium" | "high", '
-        f'got "{show(given)}"'
+        f'got "{display(given)}"'
     )
 
 
-def _read_dict(given: dict[str, Any], show: Show) -> dict[str, Any]:
+def _read_dict(given: dict[str, Any]) -> dict[str, Any]:
     if given.get("enabled") is False:
         return DISABLED
     mode = given.get("mode", "enabled")
@@ -63,13 +61,13 @@ def _read_dict(given: dict[str, Any], show: Show) -> dict[str, Any]:
         return _enabled(given.get("budget_tokens"))
     if mode != "effort":
         raise OptionError(
-            f'thinking.mode: expected "disabled" | "enabled" | "adaptive" | "effort", got "{show(mode)}"'
+            f'thinking.mode: expected "disabled" | "enabled" | "adaptive" | "effort", got "{display(mode)}"'
         )
     level = given.get("level")
     if level is None:
         raise OptionError('thinking.level is required when thinking.mode is "effort"')
     if level not in _LEVELS:
-        raise OptionError(f'thinking.level: expected {_LEVEL_NAMES}, got "{show(level)}"')
+        raise OptionError(f'thinking.level: expected {_LEVEL_NAMES}, got "{display(level)}"')
     return _effort(level)
 
 

@@ -5,19 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import MisuseError
+from harnpy.text.display import display
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from harnpy.reading.dicts import Dict
 
 
 class Options:
-    """The options of a call. ``show`` turns any value into text, for options that are strings."""
+    """The options of a call."""
 
-    def __init__(self, given: Any, show: Callable[[Any], str] = str) -> None:
+    def __init__(self, given: Any) -> None:
         self.given: dict[str, Any] = given if isinstance(given, dict) else {}
-        self.show = show
 
     def __contains__(self, key: str) -> bool:
         return key in self.given
@@ -27,7 +25,7 @@ class Options:
 
     def string(self, key: str, default: str | None = None) -> str | None:
         value = self.given.get(key)
-        return default if value is None else self.show(value)
+        return default if value is None else display(value)
 
     def integer(self, key: str) -> int | None:
         value = self.given.get(key)
@@ -57,7 +55,7 @@ class Options:
     def strings(self, key: str) -> list[str] | None:
         """A list with its items displayed; an empty one is absent."""
         value = self.given.get(key)
-        return [self.show(item) for item in value] if isinstance(value, list) and value else None
+        return [display(item) for item in value] if isinstance(value, list) and value else None
 
 
 def not_negative(value: int | None, key: str, caller: str) -> int | None:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import MisuseError
-from harnpy.reading.type_words import type_word
+from harnpy.text.display import type_name
 from harnpy.text.json.compact import compact_json
 
 if TYPE_CHECKING:
@@ -68,13 +68,13 @@ def read_fields(
     ``what`` is being read, and the field by its ``path``.
     """
     if not isinstance(given, dict):
-        raise _parse_error(what, path, f"expected dict, got {type_word(given)}", given)
+        raise _parse_error(what, path, f"expected dict, got {type_name(given)}", given)
     read = {}
     for key, kind in types.items():
         value = given.get(key)
         if not _fits(value, kind) and (value is not None or key in required):
             place = f"{path}.{key}" if path else key
-            raise _parse_error(what, place, f"expected {kind}, got {type_word(value)}", given)
+            raise _parse_error(what, place, f"expected {kind}, got {type_name(value)}", given)
         read[key] = value
     return read
 

@@ -15,7 +15,6 @@ from harnpy.session.resize.engine import merged_summary
 from harnpy.session.transcript import message_event, plain_message, transcript
 from harnpy.session.verbs.loop_access import follow, followed, notify_overtaken, unfollow
 from harnpy.session.window import lifecycle_value
-from harnpy.text.display import display
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -111,8 +110,8 @@ class Conversation:
     def transcript(self, state: str) -> Dict:
         """Return the loop's result: these messages, their events, and this run's lifecycle events."""
         messages = [plain for plain in map(plain_message, self.messages) if plain is not None]
-        new_id, show = self.world.ids.new, display
-        events = [message_event(message, new_id(), show) for message in messages]
+        new_id = self.world.ids.new
+        events = [message_event(message, new_id()) for message in messages]
         return self._transcript(messages, events, state)
 
     def _transcript(self, messages: list[Dict], events: list[Dict], state: str) -> Dict:

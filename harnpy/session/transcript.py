@@ -1,18 +1,16 @@
 """The transcript value: messages, the events derived from them, and how they read. Spec: 08 §2.1–2.3.
 
-Pure functions over plain dicts. ``show`` is the display of any value.
+Pure functions over plain dicts.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.text.display import display
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from harnpy.reading.dicts import Dict
-
-    Show = Callable[[Any], str]
 
 
 #: Roles of messages that answer a tool call.
@@ -34,18 +32,18 @@ def transcript(id: str, messages: list[Dict], events: list[Dict], assets: list[D
     }
 
 
-def message_event(message: Dict, id: str, show: Show) -> Dict:
+def message_event(message: Dict, id: str) -> Dict:
     """Return the event of a message: ``{id, kind, role, visibility, text, blocks, metadata?}``."""
     role = message.get("role")
     if role is None:
         role = "user"
-    blocks = content_blocks(message.get("content"), role, show)
+    blocks = content_blocks(message.get("content"), role)
     event = {
         "id": id,
         "kind": "tool_result" if role == "tool_result" else "message",
         "role": role,
         "visibility": _visibility(blocks, role),
-        "text": " ".join(filter(None, (_rendering(block, show) for block in blocks))),
+        "text": " ".join(filter(None, (_rendering(block) for block in blocks))),
         "blocks": blocks,
     }
     metadata = message.get("metadata")
@@ -65,14 +63,14 @@ def lifecycle_event(
     return event if metadata is None else {**event, "metadata": metadata}
 
 
-def content_blocks(content: Any, role: str, show: Show) -> list[Dict]:
+def content_blocks(content: Any, role: str) -> list[Dict]:
     """Return a message's content as blocks, each with a type and a visibility."""
     default = _default_visibility(role)
     if content is None:
         return []
     if isinstance(content, list):
-        return [_block(item, default, show) for item in content]
-    return [_block(content, default, show)]
+        return [_block(item, default) for item in content]
+    return [_block(content, default)]
 
 
 def plain_message(message: Dict) -> Dict | None:
@@ -92,8 +90,8 @@ def plain_message(message: Dict) -> Dict | None:
     return message if len(message) == 2 and "content" in message else {"role": role, "content": content}
 
 
-def _block(item: Any, visibility: str, show: Show) -> Dict:
-    block = item if isinstance(item, dict) else {"text": show(item)}
+def _block(item: Any, visibility: str) -> Dict:
+    block = item if isinstance(item, dict) else {"text": display(item)}
     missing = {"type": "text", "visibility": visibility}
     missing = {key: default for key, default in missing.items() if block.get(key) is None}
     return {**block, **missing} if missing else block
@@ -117,24 +115,24 @@ _NAMED = {"tool_call", "tool_result"}
 _LABELLED = {"image": "image", "input_image": "image"} | {t: t for t in ("file", "document", "attachment")}
 
 
-def _rendering(block: Dict, show: Show) -> str:
+def _rendering(block: Dict) -> str:
     """Return a block as one line of text."""
-    kind = show(block["type"])
+    kind = display(block["type"])
     if kind in ("text", "output_text"):
-        return _text(block, ("text", "content"), "", show)
+        return _text(block, ("text", "content"), "")
     if kind == "reasoning":
         return ""
     if kind in _NAMED:
-        return f"<{kind}:{_text(block, ('name',), 'tool', show)}>"
+        return f"<{kind}:{_text(block, ('name',), 'tool')}>"
     word = _LABELLED.get(kind)
     if word is None:
         return f"<{kind}>"
-    return f"<{word}:{_text(block, ('name', 'title', 'path', 'asset_id'), word, show)}>"
+    return f"<{word}:{_text(block, ('name', 'title', 'path', 'asset_id'), word)}>"
 
 
-def _text(block: Dict, keys: tuple[str, ...], default: str, show: Show) -> str:
+def _text(block: Dict, keys: tuple[str, ...], default: str) -> str:
     """Return the first of ``keys`` that the block has, as text."""
     for key in keys:
         if block.get(key) is not None:
-            return show(block[key])
+            return display(block[key])
     return default

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from harnpy.reading.dicts import Dict
     from harnpy.session.resize.policy import ResizePolicy
-    from harnpy.session.transcript import Show
     from harnpy.world.world import World
 
 
@@ -142,8 +141,8 @@ class Transcripts:
         }
 
     def _message_events(self, messages: Sequence[Any]) -> list[Dict]:
-        new_id, show = self._world.ids.new, display
-        return [message_event(message, new_id(), show) for message in messages if isinstance(message, dict)]
+        new_id = self._world.ids.new
+        return [message_event(message, new_id()) for message in messages if isinstance(message, dict)]
 
 
 _PAST = {
@@ -171,18 +170,16 @@ def events_of(value: Any) -> list[Dict]:
     return [event for event in events if isinstance(event, dict)] if isinstance(events, list) else []
 
 
-def rendered(value: Dict, show: Show) -> str:
+def rendered(value: Dict) -> str:
     """Return ``ROLE: TEXT`` of every public event that has text."""
     shown = (event for event in events_of(value) if event.get("visibility") == "public")
-    lines = ((_shown(event, "role", show), _shown(event, "text", show)) for event in shown)
+    lines = ((_shown(event, "role"), _shown(event, "text")) for event in shown)
     return "\n".join(f"{role}: {text}" for role, text in lines if text)
 
 
-def rendered_in_full(value: Dict, show: Show) -> str:
+def rendered_in_full(value: Dict) -> str:
     """Return ``[VISIBILITY] ROLE: TEXT`` of every event."""
-    fields = (
-        [_shown(event, key, show) for key in ("visibility", "role", "text")] for event in events_of(value)
-    )
+    fields = ([_shown(event, key) for key in ("visibility", "role", "text")] for event in events_of(value))
     return "\n".join(f"[{visibility}] {role}: {text}" for visibility, role, text in fields)
 
 
@@ -223,6 +220,6 @@ def _id_of(asset: Any) -> Any:
     return asset.get("id") if isinstance(asset, dict) else None
 
 
-def _shown(event: Dict, key: str, show: Show) -> str:
+def _shown(event: Dict, key: str) -> str:
     value = event.get(key)
-    return "" if value is None else show(value)
+    return "" if value is None else display(value)

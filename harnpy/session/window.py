@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from harnpy.session.events import Summary
 from harnpy.session.transcript import message_event, plain_message
 from harnpy.storage.spine import Spine
-from harnpy.text.display import display
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -251,7 +250,7 @@ def _message(entry: Event) -> Message:
 
 def _message_event(entry: Event) -> dict[str, Any]:
     first = entry.first
-    return message_event(entry.payload, first.id, display)
+    return message_event(entry.payload, first.id)
 
 
 def _plain_message(entry: Event) -> Message | None:
@@ -264,7 +263,7 @@ def _is_hidden(message: Message) -> bool:
 
 def _plain_event(entry: Event) -> dict[str, Any] | None:
     plain = plain_message(entry.payload)
-    return None if plain is None else message_event(plain, entry.first.id, display)
+    return None if plain is None else message_event(plain, entry.first.id)
 
 
 def lifecycle_value(event: Event) -> dict[str, Any]:

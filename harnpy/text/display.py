@@ -1,9 +1,9 @@
 """The one text form of a value, and the name of its type. Spec: 02 §1, §5.
 
-Plain Python values are shown here; the classes of the language's other values bring `type_name` and
+Plain Python values are known here; the classes of the language's other values bring `type_name` and
 `display()` themselves (see `harnpy.vm.values.objects`, which re-exports both). Any other object is shown as
-Python does. Nested containers recurse through
-Python functions only, never through `repr`: that costs no C stack, whatever the depth.
+Python does. Nested containers recurse through Python functions only, never through `repr`: that costs no C
+stack, whatever the depth.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SHOWN_BYTES = 32
 
 
 def display(value: Value) -> str:
-    """The text of ``value``: what `println`, interpolation, `join` and dict keys use."""
+    """Return the text of ``value``: what `println`, interpolation, `join` and dict keys use."""
     kind = type(value)
     if kind is str:
         return value  # type: ignore[no-any-return]
@@ -35,17 +35,20 @@ def display(value: Value) -> str:
 
 
 def type_name(value: Value) -> str:
-    """The name `type_of` gives the kind of ``value``."""
-    return TYPE_NAMES.get(type(value)) or value.type_name
+    """Return the name that `type_of` gives the type of ``value``."""
+    known = TYPE_NAMES.get(type(value)) or getattr(value, "type_name", None)
+    if isinstance(known, str):
+        return known
+    return "closure" if callable(value) else type(value).__name__
 
 
 def display_fields(fields: dict[str, Value]) -> str:
-    """``{key: value, …}`` in ascending key order, as dicts and structs show it."""
+    """Return ``{key: value, …}`` in ascending key order, as dicts and structs show it."""
     return "{" + ", ".join([f"{key}: {display(fields[key])}" for key in sorted(fields)]) + "}"
 
 
 def display_items(items: list[Value] | tuple[Value, ...]) -> str:
-    """The items separated by ``, ``."""
+    """Return the items separated by ``, ``."""
     return ", ".join([display(item) for item in items])
 
 

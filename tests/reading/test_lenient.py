@@ -28,9 +28,9 @@ def test_a_wrong_type_reads_as_absent() -> None:
 
 
 def test_a_string_is_the_display_of_any_value() -> None:
-    options = Options({"s": 7, "l": [1, 2], "none": None}, lambda value: f"<{value}>")
-    assert options.string("s") == "<7>"
-    assert options.strings("l") == ["<1>", "<2>"]
+    options = Options({"s": True, "l": [1, None], "none": None})
+    assert options.string("s") == "true"
+    assert options.strings("l") == ["1", "nil"]
     assert options.string("none", "default") == "default"
 
 

@@ -29,12 +29,12 @@ from harnpy.session.transcript import content_blocks, lifecycle_event, message_e
     ],
 )
 def test_block_renderings(block: dict[str, Any], text: str) -> None:
-    assert message_event({"role": "user", "content": [block]}, "id", str)["text"] == text
+    assert message_event({"role": "user", "content": [block]}, "id")["text"] == text
 
 
 def test_non_empty_renderings_are_joined_by_one_space() -> None:
     blocks = [{"text": "a"}, {"type": "reasoning", "text": "b"}, {"type": "image"}, "c"]
-    event = message_event({"role": "user", "content": blocks}, "id", str)
+    event = message_event({"role": "user", "content": blocks}, "id")
     assert event["text"] == "a <image:image> c"
 
 
@@ -49,7 +49,7 @@ def test_non_empty_renderings_are_joined_by_one_space() -> None:
     ],
 )
 def test_content_becomes_blocks(content: Any, blocks: list[dict[str, Any]]) -> None:
-    assert content_blocks(content, "user", str) == blocks
+    assert content_blocks(content, "user") == blocks
 
 
 @pytest.mark.parametrize(
@@ -65,21 +65,21 @@ def test_content_becomes_blocks(content: Any, blocks: list[dict[str, Any]]) -> N
 )
 def test_visibility_follows_the_blocks(role: str, visibilities: list[str], expected: str) -> None:
     blocks = [{"type": "text", "text": "x", "visibility": visibility} for visibility in visibilities]
-    assert message_event({"role": role, "content": blocks}, "id", str)["visibility"] == expected
+    assert message_event({"role": role, "content": blocks}, "id")["visibility"] == expected
 
 
 def test_a_message_without_role_reads_as_the_users() -> None:
-    event = message_event({"content": "x"}, "id", str)
+    event = message_event({"content": "x"}, "id")
     assert (event["kind"], event["role"]) == ("message", "user")
 
 
 def test_a_tool_result_is_its_own_kind() -> None:
-    assert message_event({"role": "tool_result", "content": "x"}, "id", str)["kind"] == "tool_result"
+    assert message_event({"role": "tool_result", "content": "x"}, "id")["kind"] == "tool_result"
 
 
 def test_only_dict_metadata_is_carried_over() -> None:
-    assert message_event({"role": "user", "metadata": {"a": 1}}, "id", str)["metadata"] == {"a": 1}
-    assert "metadata" not in message_event({"role": "user", "metadata": "a"}, "id", str)
+    assert message_event({"role": "user", "metadata": {"a": 1}}, "id")["metadata"] == {"a": 1}
+    assert "metadata" not in message_event({"role": "user", "metadata": "a"}, "id")
 
 
 def test_lifecycle_events_show_their_text_as_a_block() -> None:

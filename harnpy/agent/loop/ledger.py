@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from harnpy.reading.lenient import Options
+from harnpy.text.display import display
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
@@ -140,8 +141,8 @@ def read_ledger(given: Options) -> Ledger:
 
 def _deliverable(item: Any, number: int, options: Options) -> Deliverable:
     if not isinstance(item, dict):
-        return Deliverable(f"deliverable-{number}", options.show(item))
-    given = Options(item, options.show)
+        return Deliverable(f"deliverable-{number}", display(item))
+    given = Options(item)
     status = given.string("status", "open") or "open"
     return Deliverable(
         given.string("id") or f"deliverable-{number}",

@@ -9,13 +9,13 @@ from harnpy.agent.loop.options import callable_or_none
 from harnpy.faults import MisuseError
 from harnpy.llm.configuration.context_windows import context_window
 from harnpy.session.resize.policy import KEEP_LAST, TOKEN_THRESHOLD, TOOL_OUTPUT_MAX_CHARS, ResizePolicy
+from harnpy.text.display import display
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from harnpy.reading.lenient import Options
 
-    Show = Callable[[Any], str]
 
 _DEFAULT_LABEL = "hybrid"
 _LOOP_KEEP_LAST = 10
@@ -77,7 +77,6 @@ def read_compaction(options: Options, model: str, pretty: Callable[[Any], str]) 
         mask_callback=callable_or_none(options.value("mask_callback")),
         compress_callback=callable_or_none(options.value("compress_callback")),
         prompt=callable_or_none(options.value("summarize_prompt")),
-        show=options.show,
         pretty=pretty,
     )
     return compaction_of(preset.label, policy, threshold, model)
@@ -97,7 +96,7 @@ def compaction_of(label: str, policy: ResizePolicy, threshold: int | None, model
 def _preset(options: Options) -> tuple[_Preset | None, int]:
     """Return the preset, and how many messages stay in front; (None, …) is off."""
     if "compaction" in options:
-        return _labelled(options.value("compaction"), options.show)
+        return _labelled(options.value("compaction"))
     if "auto_compact" not in options:
         return _PRESETS[_DEFAULT_LABEL], 0
     if not options.value("auto_compact"):
@@ -107,16 +106,16 @@ def _preset(options: Options) -> tuple[_Preset | None, int]:
     return _Preset(strategy, strategy, options.string("hard_limit_strategy", "llm") or "llm", KEEP_LAST), 0
 
 
-def _labelled(given: Any, show: Show) -> tuple[_Preset | None, int]:
+def _labelled(given: Any) -> tuple[_Preset | None, int]:
     if given is None or given is True:
         return _PRESETS[_DEFAULT_LABEL], 0
     if given is False:
         return None, 0
     if isinstance(given, str):
-        return _named(given, show), 0
+        return _named(given), 0
     if not isinstance(given, dict):
         raise MisuseError("agent_loop: compaction must be a string, dict, bool, or nil")
-    preset = _named(_first(given, ("type", "kind", "strategy"), _DEFAULT_LABEL), show)
+    preset = _named(_first(given, ("type", "kind", "strategy"), _DEFAULT_LABEL))
     if preset is None:
         return None, 0
     keep_first = _first(given, ("keep_first_n", "keep_first"), 0)
@@ -127,13 +126,13 @@ def _labelled(given: Any, show: Show) -> tuple[_Preset | None, int]:
     return preset._replace(keep_last=keep_last), keep_first
 
 
-def _named(label: Any, show: Show) -> _Preset | None:
+def _named(label: Any) -> _Preset | None:
     if label == "none":
         return None
     preset = _PRESETS.get(label) if isinstance(label, str) else None
     if preset is None:
         raise MisuseError(
-            f"agent_loop: unknown compaction strategy '{show(label)}' "
+            f"agent_loop: unknown compaction strategy '{display(label)}' "
             "(expected none, truncate, summarize_middle, summarize_all, or hybrid)"
         )
     return preset

@@ -18,7 +18,6 @@ from harnpy.agent.tools.search import DeferredTools, searcher
 from harnpy.agent.tools.toolbox import Toolbox
 from harnpy.llm.native_tools import native_style
 from harnpy.session.loop_conversation import Conversation, SessionConversation
-from harnpy.text.display import display
 
 if TYPE_CHECKING:
     from harnpy.agent.loop.loop_settings import LoopSettings
@@ -87,7 +86,7 @@ def _make_parts(runtime: Runtime, settings: LoopSettings) -> Parts:
         toolbox.internal[deferred.name] = searcher(deferred, note, emit)
     if LOAD_SKILL not in toolbox.entries:
         toolbox.internal[LOAD_SKILL] = lambda call: active.load(call["arguments"])
-    gate = Gate(rules, runtime.hooks, id, display, runtime.ask)
+    gate = Gate(rules, runtime.hooks, id, runtime.ask)
     dispatcher = Dispatcher(runtime, state, options, conversation, emit, toolbox, gate)
     turns = Turns(state, options, model_input, offer, dispatcher, ledger, trace, runtime.hooks, emit)
     return Parts(state, conversation, model_input, active, ledger, offer, toolbox, dispatcher, turns, emit)

@@ -91,7 +91,7 @@ def read_loop_options(
     for key in _LATER:
         refuse_later(key, options.value(key), caller)
     session_id = options.string("session_id") or ""
-    policy = Options(options.mapping("turn_policy"), options.show)
+    policy = Options(options.mapping("turn_policy"))
     mode = options.string("tool_format", default_format) or default_format
     limit = options.limit("tool_output_max_chars", caller)
     return LoopOptions(

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.native_tools import native_style
 from harnpy.session.transcript import lifecycle_event, message_event, transcript
-from harnpy.text.display import display
 from harnpy.text.json.compact import compact_json
 
 if TYPE_CHECKING:
@@ -49,8 +48,8 @@ def call_transcript(request: Request, reply: Reply, world: World, **payload: Any
     """Return the transcript of one call: request and reply; ``payload`` as in `reply_events`."""
     style = native_style(request.provider, request.model)
     messages = [*request.messages, assistant_message(reply, style)]
-    new_id, show = world.ids.new, display
-    events = [message_event(message, new_id(), show) for message in messages]
+    new_id = world.ids.new
+    events = [message_event(message, new_id()) for message in messages]
     events += [{"id": new_id(), **event} for event in reply_events(reply, **payload)]
     return transcript(new_id(), messages, events, [], state="active")
 

@@ -10,7 +10,7 @@ from harnpy.reading.lenient import Options
 from harnpy.text.globs import common, first_match
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from harnpy.agent.rules.annotations import Annotations
 
@@ -61,11 +61,11 @@ class ApprovalPolicy:
         )
 
 
-def read_approval_policy(given: Any, show: Callable[[Any], str] = str) -> ApprovalPolicy | None:
+def read_approval_policy(given: Any) -> ApprovalPolicy | None:
     """Return the policy in a dict; None without one."""
     if not isinstance(given, dict):
         return None
-    options = Options(given, show)
+    options = Options(given)
 
     def patterns(key: str) -> tuple[str, ...]:
         return tuple(options.strings(key) or ())

@@ -7,7 +7,7 @@ The first refusal decides. `Gate.decide` changes nothing but the session grants 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from harnpy.agent.rules.approval import Verdict
 from harnpy.agent.rules.permissions import PermissionDecision, Permissions, permission_events
@@ -54,12 +54,11 @@ class Gate:
         rules: Rules,
         hooks: Hooks | None,
         session_id: str,
-        show: Callable[[Any], str],
         ask: Ask | None = None,
     ) -> None:
         self._rules = rules
         self._hooks = hooks
-        self._permissions = Permissions(rules.permissions, session_id, show)
+        self._permissions = Permissions(rules.permissions, session_id)
         self._ask = ask
 
     def decide(self, name: str, arguments: Dict, call_id: str | None = None) -> Decision:

@@ -10,8 +10,8 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.faults import MisuseError
-from harnpy.reading.type_words import type_word
 from harnpy.session.resize.microcompact import microcompact
+from harnpy.text.display import display, type_name
 from harnpy.text.globs import affix_matches
 from harnpy.text.json.compact import compact_json
 
@@ -53,10 +53,9 @@ class BeforeTool(NamedTuple):
 
 
 class Hooks:
-    """The hooks of one program. ``show`` is the display of any value."""
+    """The hooks of one program."""
 
-    def __init__(self, show: Callable[[Any], str] = str, hooks: Iterable[Hook] = ()) -> None:
-        self._show = show
+    def __init__(self, hooks: Iterable[Hook] = ()) -> None:
         self._hooks = list(hooks)
 
     def add(self, event: str, handler: Handler, pattern: str = "*") -> None:
@@ -94,7 +93,7 @@ class Hooks:
             if not isinstance(answer, dict):
                 raise _wrong_answer(PRE_TOOL_USE, "nil or {deny, args}", answer)
             if answer.get("deny") is not None:
-                return BeforeTool(arguments, self._show(answer["deny"]))
+                return BeforeTool(arguments, display(answer["deny"]))
             changed = answer.get("args")
             if changed is not None and not isinstance(changed, dict):
                 raise _wrong_answer(PRE_TOOL_USE, "nil or {deny, args}", changed)
@@ -113,7 +112,7 @@ class Hooks:
                 answer = answer.get("result")
             elif answer is not None and not isinstance(answer, str):
                 raise _wrong_answer(POST_TOOL_USE, "nil, string, or {result}", answer)
-            text = text if answer is None else self._show(answer)
+            text = text if answer is None else display(answer)
         return text
 
     def run(self, event: str, **payload: Any) -> None:
@@ -195,4 +194,4 @@ def _find(payload: Any, path: str) -> Any:
 
 
 def _wrong_answer(event: str, expected: str, answer: Any) -> MisuseError:
-    return MisuseError(f"{event} hook must return {expected}, got {type_word(answer)}")
+    return MisuseError(f"{event} hook must return {expected}, got {type_name(answer)}")

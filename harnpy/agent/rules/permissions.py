@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.faults import MisuseError
-from harnpy.reading.type_words import type_word
 from harnpy.session.transcript import lifecycle_event
+from harnpy.text.display import display, type_name
 from harnpy.text.globs import affix_matches, first_match
 from harnpy.text.json.compact import compact_json
 
@@ -62,12 +62,9 @@ class PermissionDecision(NamedTuple):
 class Permissions:
     """The policies in force in one loop, outermost first, and what was granted for the session."""
 
-    def __init__(
-        self, policies: Sequence[PermissionPolicy], session_id: str, show: Callable[[Any], str]
-    ) -> None:
+    def __init__(self, policies: Sequence[PermissionPolicy], session_id: str) -> None:
         self._policies = policies
         self._session_id = session_id
-        self._show = show
         self._granted: set[tuple[int, str]] = set()
 
     def decide(self, tool: str, arguments: Dict) -> PermissionDecision | None:
@@ -119,7 +116,7 @@ class Permissions:
         grant = answer["grant"] if answer.get("grant") is not None else answer.get("granted")
         reason = answer.get("reason")
         scope = _scope(grant, "grant must be false, true, 'once', or 'session'")
-        return scope, "" if reason is None else self._show(reason)
+        return scope, "" if reason is None else display(reason)
 
 
 def permission_events(tool: str, arguments: Dict, decision: PermissionDecision) -> list[Dict]:
@@ -164,7 +161,7 @@ def _scope(grant: Any, expected: str) -> str | None:
     if grant == _SESSION:
         return _SESSION
     if not isinstance(grant, str):
-        raise MisuseError(f"{_ESCALATION} {expected}, got {type_word(grant)}")
+        raise MisuseError(f"{_ESCALATION} {expected}, got {type_name(grant)}")
     if grant in _DENIALS:
         raise MisuseError(f"{_ESCALATION} string denial must return false")
     raise MisuseError(f"{_ESCALATION} unsupported grant scope '{grant}'")
@@ -177,7 +174,7 @@ def _rules(given: Any, label: str) -> tuple[Rule, ...]:
         return tuple(Rule(pattern, _anything) for pattern in _patterns(given, label))
     if isinstance(given, dict):
         return tuple(Rule(pattern, _matcher(wanted, label)) for pattern, wanted in given.items())
-    raise MisuseError(f"{label}: expected a list or dict, got {type_word(given)}")
+    raise MisuseError(f"{label}: expected a list or dict, got {type_name(given)}")
 
 
 def _patterns(given: Any, label: str) -> list[str]:
@@ -199,7 +196,7 @@ def _matcher(wanted: Any, label: str) -> Matcher:
         return _argument_matcher(wanted, label)
     if callable(wanted):
         return lambda arguments: bool(wanted(arguments))
-    raise MisuseError(f"{label}: unsupported matcher type {type_word(wanted)}")
+    raise MisuseError(f"{label}: unsupported matcher type {type_name(wanted)}")
 
 
 def _argument_matcher(wanted: Dict, label: str) -> Matcher:

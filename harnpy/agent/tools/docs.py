@@ -5,33 +5,33 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.native_tools import json_type, parameters_of
+from harnpy.text.display import display
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from harnpy.reading.dicts import Dict
 
-    Show = Callable[[Any], str]
 
 SCHEMA_VERSION = "harn-tools/1.0"
 
 _CALL_FORMAT = '<tool_call>{"name": "tool_name", "arguments": {"param": "value"}}</tool_call>'
 
 
-def describe(entries: Iterable[Dict], show: Show) -> str:
+def describe(entries: Iterable[Dict]) -> str:
     """Return a list with a line for each tool, by name."""
     lines = ["Available tools:"]
     for entry in _by_name(entries):
-        lines.append(f"- {entry['name']}({_parameters(entry, show)}): {show(entry.get('description', ''))}")
-        returns = _returns(entry, show)
+        lines.append(f"- {entry['name']}({_parameters(entry)}): {display(entry.get('description', ''))}")
+        returns = _returns(entry)
         if returns:
             lines.append(f"  returns {returns}")
     return "\n".join(lines if len(lines) > 1 else [*lines, "(none)"])
 
 
-def prompt(entries: Iterable[Dict], show: Show) -> str:
+def prompt(entries: Iterable[Dict]) -> str:
     """Return what a model needs to know to call the tools in its text."""
-    tools = [_section(entry, show) for entry in _by_name(entries)]
+    tools = [_section(entry) for entry in _by_name(entries)]
     if not tools:
         return "No tools are available."
     head = (
@@ -58,25 +58,25 @@ def _by_name(entries: Iterable[Dict]) -> list[Dict]:
     return sorted(entries, key=lambda entry: entry["name"])
 
 
-def _section(entry: Dict, show: Show) -> str:
-    labelled = (("Parameters", _parameters(entry, show)), ("Returns", _returns(entry, show)))
-    lines = [f"### {entry['name']}", show(entry.get("description", ""))]
+def _section(entry: Dict) -> str:
+    labelled = (("Parameters", _parameters(entry)), ("Returns", _returns(entry)))
+    lines = [f"### {entry['name']}", display(entry.get("description", ""))]
     return "\n".join(filter(None, [*lines, *(f"{label}: {text}" for label, text in labelled if text)]))
 
 
-def _parameters(entry: Dict, show: Show) -> str:
-    return _pairs(parameters_of(entry), show)
+def _parameters(entry: Dict) -> str:
+    return _pairs(parameters_of(entry))
 
 
-def _returns(entry: Dict, show: Show) -> str:
+def _returns(entry: Dict) -> str:
     output = entry.get("outputSchema")
     if isinstance(output, dict):
-        return f"$ref({show(output['$ref'])})" if "$ref" in output else _pairs(output, show)
-    return "" if output is None else show(output)
+        return f"$ref({display(output['$ref'])})" if "$ref" in output else _pairs(output)
+    return "" if output is None else display(output)
 
 
-def _pairs(fields: Dict, show: Show) -> str:
-    return ", ".join(f"{key}: {show(fields[key])}" for key in sorted(fields))
+def _pairs(fields: Dict) -> str:
+    return ", ".join(f"{key}: {display(fields[key])}" for key in sorted(fields))
 
 
 # As schemas.

@@ -6,11 +6,10 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import OptionError
+from harnpy.text.display import display
 from harnpy.text.json.compact import compact_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from harnpy.reading.dicts import Dict
 
 
@@ -34,9 +33,9 @@ class Synthesis:
     def __init__(self) -> None:
         self._specs: dict[str, Dict] = {}
 
-    def add(self, config: Any, show: Callable[[Any], str]) -> Dict:
+    def add(self, config: Any) -> Dict:
         """Return the spec of the tool that ``config`` describes, with its id. Equal ones are one tool."""
-        spec = read_spec(config, show)
+        spec = read_spec(config)
         return self._specs.setdefault(spec["id"], spec)
 
     def specs(self) -> list[Dict]:
@@ -55,8 +54,8 @@ class Synthesis:
         return self._specs[id]
 
 
-def read_spec(config: Any, show: Callable[[Any], str]) -> Dict:
-    """Return the entry that the cache keeps. ``show`` is the display of any value. Raises `OptionError`."""
+def read_spec(config: Any) -> Dict:
+    """Return the entry that the cache keeps. Raises `OptionError`."""
     if not isinstance(config, dict):
         raise OptionError("tool_synthesize: requires a config dict")
     description = config.get("description")
@@ -67,14 +66,14 @@ def read_spec(config: Any, show: Callable[[Any], str]) -> Dict:
     capabilities = _capabilities(config.get("capabilities"))
     level = config.get("side_effect_level")
     spec = {
-        "name": _name(config.get("name"), description, show),
+        "name": _name(config.get("name"), description),
         "description": description,
         "parameters": _first(config, "parameters", "params") or {},
         "return_type": _first(config, "return_type", "returns"),
         "capabilities": capabilities,
-        "side_effect_level": _strongest(capabilities) if level is None else show(level),
+        "side_effect_level": _strongest(capabilities) if level is None else display(level),
     }
-    spec |= _backend(config, spec["name"], show)
+    spec |= _backend(config, spec["name"])
     return {"id": f"tool_synth_{_hash(spec)}", **spec}
 
 
@@ -103,10 +102,10 @@ def dry_run(spec: Dict, args: Any) -> Dict:
     }
 
 
-def _name(given: Any, description: str, show: Callable[[Any], str]) -> str:
+def _name(given: Any, description: str) -> str:
     if given is None:
         return "synth_" + re.sub(r"[^a-z0-9]+", "_", description.lower()).strip("_")
-    name = show(given)
+    name = display(given)
     if _NAME.fullmatch(name) is None:
         raise OptionError(
             f'tool_synthesize: invalid tool name "{name}"; use ASCII letters, digits, and underscores'
@@ -129,11 +128,11 @@ def _strongest(capabilities: list[str]) -> str:
     return "none"
 
 
-def _backend(config: Dict, name: str, show: Callable[[Any], str]) -> Dict:
+def _backend(config: Dict, name: str) -> Dict:
     """Return the executor, and its name for the tool."""
 
     def text(key: str, default: str | None = None) -> str | None:
-        return default if config.get(key) is None else show(config[key])
+        return default if config.get(key) is None else display(config[key])
 
     executor = text("executor", "dry_run")
     if executor == "dry_run":

@@ -12,7 +12,6 @@ from harnpy.session.resize.engine import merged_summary
 from harnpy.session.resize.pairs import Pairs
 from harnpy.session.resize.policy import ResizePolicy
 from harnpy.session.transcripts import Transcripts
-from harnpy.text.display import display
 from harnpy.text.json.compact import compact_json
 
 if TYPE_CHECKING:
@@ -111,6 +110,6 @@ def compacted(transcript: Dict, world: World) -> Dict:
     split = Pairs(messages).whole_cut(len(messages) - _KEPT, 0)
     if split == 0:
         return transcript
-    text = summaries.write("truncate", messages[:split], split, ResizePolicy(show=display))
+    text = summaries.write("truncate", messages[:split], split, ResizePolicy())
     summary = merged_summary(transcript.get("summary"), text)
     return Transcripts(world).with_messages(transcript, messages[split:], summary=summary)

@@ -6,7 +6,6 @@ from harnpy.agent.rules.hooks import Hooks
 from harnpy.builtins.settings import settings_of
 from harnpy.reading.lenient import Options
 from harnpy.vm.declare.builtin import builtin
-from harnpy.vm.values.objects import display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ def hooks_of(vm: Vm) -> Hooks:
     """Return the program's hooks; the embedder's come first."""
     slot = vm.state(_Slot)
     if slot.hooks is None:
-        slot.hooks = Hooks(display, settings_of(vm).hooks)
+        slot.hooks = Hooks(settings_of(vm).hooks)
     return slot.hooks
 
 
@@ -34,7 +33,7 @@ def register_tool_hook(vm: Vm, config: Value) -> None:
 
     `deny` is the reason why agents may not call the tools that match. Spec: 07 §8.4.
     """
-    options = Options(config, display)
+    options = Options(config)
     hooks_of(vm).add_tool_rule(
         options.string("pattern") or "*", options.string("deny"), options.integer("max_output")
     )

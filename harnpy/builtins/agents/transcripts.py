@@ -94,13 +94,13 @@ def transcript_add_asset(vm: Vm, t: Value, asset: Value) -> Dict:
 @builtin("transcript_render_visible(t: dict) -> string", family="transcripts")
 def transcript_render_visible(vm: Vm, t: Value) -> str:
     """`ROLE: TEXT`, a line for each public event that has text."""
-    return transcripts.rendered(_transcript("transcript_render_visible", t), display)
+    return transcripts.rendered(_transcript("transcript_render_visible", t))
 
 
 @builtin("transcript_render_full(t: dict) -> string", family="transcripts")
 def transcript_render_full(vm: Vm, t: Value) -> str:
     """`[VISIBILITY] ROLE: TEXT`, a line for each event."""
-    return transcripts.rendered_in_full(_transcript("transcript_render_full", t), display)
+    return transcripts.rendered_in_full(_transcript("transcript_render_full", t))
 
 
 @builtin("transcript_export(t: dict) -> string", family="transcripts")
@@ -161,7 +161,7 @@ def transcript_summarize(vm: Vm, t: Value, opts: Value) -> Dict:
     options = opts if type(opts) is dict else {}
     keep_last, prompt = options.get("keep_last"), options.get("prompt")
     question = _SUMMARY_PROMPT if prompt is None else display(prompt)
-    lines = conversation_lines(transcripts.messages_of(former), display)
+    lines = conversation_lines(transcripts.messages_of(former))
     reply = summarizer(vm, options)(f"{question}\n\nConversation:\n{lines}")
     kept = max(0, keep_last) if type(keep_last) is int else _KEEP_LAST
     return _maker(vm).summarised(former, kept, reply)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from harnpy.llm.structured.schema_values import SchemaValues
 from harnpy.text.json.reader import parse_json
 from harnpy.vm.values.equality import equal
-from harnpy.vm.values.objects import Set, Struct, display, type_name
+from harnpy.vm.values.objects import Set, Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,12 +18,6 @@ if TYPE_CHECKING:
 class HarnValues(SchemaValues):
     def __init__(self, vm: Vm) -> None:
         self._vm = vm
-
-    def type_of(self, value: Value) -> str:
-        return type_name(value)
-
-    def show(self, value: Value) -> str:
-        return display(value)
 
     def equal(self, a: Value, b: Value) -> bool:
         return equal(a, b)

@@ -13,11 +13,12 @@ from harnpy.llm.categories import CATEGORIES
 from harnpy.llm.errors import CallError
 from harnpy.llm.reply import Reply
 from harnpy.llm.request_messages import match_text, prompt_text, strings_in
+from harnpy.text.display import display
 from harnpy.text.globs import glob_matches
 from harnpy.text.json.compact import compact_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from harnpy.llm.request import Request
 
@@ -34,9 +35,9 @@ class Mock:
     provider = NAME
     blocks: list[dict[str, Any]] | None = None
 
-    def __init__(self, given: dict[str, Any], show: Callable[[Any], str]) -> None:
+    def __init__(self, given: dict[str, Any]) -> None:
         def string(key: str) -> str | None:
-            return None if given.get(key) is None else show(given[key])
+            return None if given.get(key) is None else display(given[key])
 
         def count(*keys: str) -> int | None:
             found = [given[key] for key in keys if type(given.get(key)) is int]
@@ -54,7 +55,7 @@ class Mock:
         self.thinking_summary = string("thinking_summary")
         self.stop_reason = string("stop_reason")
         self.model = string("model") or NAME
-        self.error = None if given.get("error") is None else _read_error(given["error"], show)
+        self.error = None if given.get("error") is None else _read_error(given["error"])
 
     def matches(self, text: str) -> bool:
         return self.pattern is not None and glob_matches(self.pattern, text)
@@ -90,10 +91,7 @@ class _Meter:
 
 
 class MockProvider:
-    """``show`` displays any value."""
-
-    def __init__(self, show: Callable[[Any], str] = str) -> None:
-        self._show = show
+    def __init__(self) -> None:
         self._scope = _Scope()
         self._saved: list[_Scope] = []
         self._fixtures: list[Mock] | None = None
@@ -109,7 +107,7 @@ class MockProvider:
         """Queue a reply. Raises `MisuseError` for a wrong one."""
         if not isinstance(given, dict):
             raise MisuseError("llm_mock: expected a dict argument")
-        self._scope.queue.append(Mock(given, self._show))
+        self._scope.queue.append(Mock(given))
 
     def calls(self) -> list[dict[str, Any]]:
         """The calls taken so far, as ``{messages, system, tools, thinking}``."""
@@ -224,16 +222,16 @@ def _chosen(mocks: list[Mock], request: Request) -> Mock | None:
     return None
 
 
-def _read_error(given: Any, show: Callable[[Any], str]) -> tuple[str, str]:
+def _read_error(given: Any) -> tuple[str, str]:
     """(category, message) of a reply that is an error."""
     if not isinstance(given, dict):
         raise MisuseError("llm_mock: error must be a dict {category, message, retry_after_ms?}")
     if given.get("category") is None:
         raise MisuseError("llm_mock: error.category is required")
-    category = show(given["category"])
+    category = display(given["category"])
     if category not in CATEGORIES:
         raise MisuseError(f"llm_mock: unknown error category `{category}`")
-    message = f"mock {category} error" if given.get("message") is None else show(given["message"])
+    message = f"mock {category} error" if given.get("message") is None else display(given["message"])
     after = given.get("retry_after_ms")
     if after is None:
         return category, message

@@ -104,7 +104,7 @@ def _format(
         given = {"kind": given}
     if not isinstance(given, dict):
         raise OptionError("output_format: expected string or dict")
-    own = Options(given, options.show)
+    own = Options(given)
     name = own.string("kind", TEXT) or TEXT
     kind = _KINDS.get(name.lower())
     if kind is None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from harnpy.faults import OptionError
 from harnpy.llm.structured.schema_values import SchemaValues
+from harnpy.text.display import display, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -126,7 +127,7 @@ class _Check:
         if value is None and schema.get("nullable") is True:
             return value
         if "const" in schema and not self.values.equal(value, schema["const"]):
-            wanted, actual = self.values.show(schema["const"]), self.values.show(value)
+            wanted, actual = display(schema["const"]), display(value)
             self._fail(path, f"expected constant {wanted}, got {actual}")
             return value
         for branch in schema.get("all_of", ()):
@@ -138,7 +139,7 @@ class _Check:
         return self._contents(path, value, schema)
 
     def _by_reference(self, path: str, value: Any, reference: Any) -> Any:
-        here = (path, self.values.show(reference))
+        here = (path, display(reference))
         target = None if here in self._open else self._referred(reference)
         if target is None:
             self._fail(path, f"unresolved schema reference '{here[1]}'")
@@ -176,10 +177,10 @@ class _Check:
     def _has_type(self, path: str, value: Any, wanted: Any) -> bool:
         if wanted is None or wanted == "any":
             return True
-        actual = "dict" if isinstance(value, dict) else self.values.type_of(value)
+        actual = "dict" if isinstance(value, dict) else type_name(value)
         if actual == wanted:
             return True
-        self._fail(path, f"expected type '{self.values.show(wanted)}', got '{actual}'")
+        self._fail(path, f"expected type '{display(wanted)}', got '{actual}'")
         return False
 
     def _contents(self, path: str, value: Any, schema: Schema) -> Any:
@@ -209,7 +210,7 @@ class _Check:
         required = schema.get("required")
         for key in required if isinstance(required, list) else ():
             if not isinstance(key, str) or key not in found:
-                self._fail(path, f"missing required key '{self.values.show(key)}'")
+                self._fail(path, f"missing required key '{display(key)}'")
         for key in sorted(properties):
             if key in found:
                 found[key] = self._entry(path, key, found[key], properties[key])
@@ -257,10 +258,10 @@ class _Check:
         allowed = schema.get("enum")
         if (
             isinstance(allowed, list)
-            and self.values.type_of(value) in _SCALARS
+            and type_name(value) in _SCALARS
             and not any(self.values.equal(value, item) for item in allowed)
         ):
-            self._fail(path, f"value must be one of [{', '.join(map(self.values.show, allowed))}]")
+            self._fail(path, f"value must be one of [{', '.join(map(display, allowed))}]")
         if not _is_number(value):
             return
         lowest, highest = schema.get("min"), schema.get("max")
@@ -271,7 +272,7 @@ class _Check:
 
     def _plain(self, number: Any) -> str:
         """A number in decimal, with a fraction only if it has one."""
-        return self.values.show(number).removesuffix(".0")
+        return display(number).removesuffix(".0")
 
 
 def _is_number(value: Any) -> TypeGuard[int | float]:

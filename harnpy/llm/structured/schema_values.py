@@ -5,19 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from harnpy.reading.type_words import type_word
-from harnpy.text.json.compact import compact_json
-
 
 class SchemaValues:
     """JSON's values as Python represents them. A language with other types overrides what differs."""
-
-    def type_of(self, value: Any) -> str:
-        return type_word(value)
-
-    def show(self, value: Any) -> str:
-        """Return the display of any value."""
-        return value if isinstance(value, str) else compact_json(value)
 
     def equal(self, a: Any, b: Any) -> bool:
         return type(a) is type(b) and bool(a == b)

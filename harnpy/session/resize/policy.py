@@ -23,8 +23,8 @@ TOOL_OUTPUT_MAX_CHARS = 16000
 class ResizePolicy(NamedTuple):
     """How to compact: 08 §4.2. Limits are estimated tokens, ``tool_output_max_chars`` bytes.
 
-    ``summarize(prompt)`` asks a model; ``prompt(lines, count)`` replaces the default prompt; ``show`` is the
-    display of a value, ``pretty`` its JSON.
+    ``summarize(prompt)`` asks a model; ``prompt(lines, count)`` replaces the default prompt; ``pretty`` is
+    the JSON of a value.
     """
 
     keep_first: int = 0
@@ -38,7 +38,6 @@ class ResizePolicy(NamedTuple):
     compress_callback: Callable[[Dict], Any] | None = None
     summarize: Callable[[str], str] | None = None
     prompt: Callable[[str, int], str] | None = None
-    show: Callable[[Any], str] = str
     pretty: Callable[[Any], str] = repr
 
     def check(self) -> None:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.session.errors import ResizeError
 from harnpy.session.transcript import RESULT_ROLES
+from harnpy.text.display import display
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from harnpy.session.resize.policy import ResizePolicy
 
@@ -40,14 +41,16 @@ def write(
     return _custom(archived, count, policy)
 
 
-def conversation_lines(messages: Sequence[Any], show: Callable[[Any], str] | None = None) -> str:
-    """Return ``ROLE: CONTENT`` of every message, for a model to read. ``show`` displays content that isn't
-    text; without it, such content is left out."""
+def conversation_lines(messages: Sequence[Any], only_text: bool = False) -> str:
+    """Return ``ROLE: CONTENT`` of every message, for a model to read.
+
+    ``only_text``: content that isn't text is left out.
+    """
     lines = []
     for message in messages:
         if isinstance(message, dict):
             content = message.get("content")
-            other = "" if show is None or content is None else show(content)
+            other = "" if only_text or content is None else display(content)
             lines.append(f"{_role(message).upper()}: {content if isinstance(content, str) else other}")
     return "\n".join(lines)
 
@@ -112,7 +115,7 @@ def _preview(content: str) -> str:
 def _asked(archived: list[Message], count: int, policy: ResizePolicy) -> str:
     if policy.summarize is None:
         raise ResizeError("LLM transcript compaction requires active LLM call options")
-    lines = conversation_lines(archived)
+    lines = conversation_lines(archived, only_text=True)
     prompt = policy.prompt(lines, count) if policy.prompt else _default_prompt(lines, count)
     reply = policy.summarize(prompt).strip()
     if reply:
@@ -144,7 +147,7 @@ def _summary_in(value: Any, policy: ResizePolicy) -> str:
         return value
     for key in ("summary", "text"):
         if isinstance(value, dict) and value.get(key) is not None:
-            return policy.show(value[key])
+            return display(value[key])
     return policy.pretty(value)
 
 

@@ -15,7 +15,6 @@ from harnpy.session.resize import engine
 from harnpy.session.resize.notes import compacted_event, note_of
 from harnpy.session.resize.policy import ResizePolicy
 from harnpy.session.verbs.arguments import read_options
-from harnpy.text.display import display
 from harnpy.text.json.writer import pretty_json
 
 if TYPE_CHECKING:
@@ -79,7 +78,6 @@ def _policy_of(
     return ResizePolicy(
         strategy=strategy,
         summarize=summarize,
-        show=display,
         pretty=pretty_json,
         **options,
     )

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.faults import MisuseError
 from harnpy.reading.lenient import Options
-from harnpy.reading.type_words import type_word
-from harnpy.text.display import display
+from harnpy.text.display import type_name
 from harnpy.workflow.artifacts.artifact import read_artifacts
 from harnpy.workflow.artifacts.chunks import CHUNKED, SEMANTIC, chunks_of, dropped, without_repeats
 from harnpy.workflow.artifacts.ranking import CALLER, RELEVANCE, STRATEGIES, in_order, ranked
@@ -54,7 +53,7 @@ def assemble(given: Any, world: World) -> AssembledContext:
     """
     if not isinstance(given, dict) or not isinstance(given.get("artifacts"), list):
         raise MisuseError(f"{CALLER}: first argument must be an options dict with `artifacts`")
-    wanted = _read(Options(given, display))
+    wanted = _read(Options(given))
     artifacts = read_artifacts(given["artifacts"], world)
     textless = [_textless(artifact) for artifact in artifacts if not _has_text(artifact)]
     chunks = [
@@ -97,7 +96,7 @@ def _read(options: Options) -> _Wanted:
         raise MisuseError(f"{CALLER}: semantic_overlap must be in [0.0, 1.0]")
     ranker = options.value("ranker_callback")
     if ranker is not None and not callable(ranker):
-        raise MisuseError(f"{CALLER}: ranker_callback must be a function, got {type_word(ranker)}")
+        raise MisuseError(f"{CALLER}: ranker_callback must be a function, got {type_name(ranker)}")
     return _Wanted(
         budget=_BUDGET if budget is None else budget,
         threshold=_THRESHOLD if threshold is None else threshold,

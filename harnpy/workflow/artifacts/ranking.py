@@ -7,8 +7,8 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import MisuseError
-from harnpy.reading.type_words import type_word
 from harnpy.session.resize.summaries import byte_length
+from harnpy.text.display import type_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -79,7 +79,7 @@ def _score(value: Any) -> float:
     if value is None:
         return 0.0
     if type(value) not in (int, float):
-        raise MisuseError(f"{CALLER}: ranker_callback score must be a number (got {type_word(value)})")
+        raise MisuseError(f"{CALLER}: ranker_callback score must be a number (got {type_name(value)})")
     if value != value:  # NaN can't be sorted
         raise MisuseError(f"{CALLER}: ranker_callback score must be a number (got NaN)")
     return float(value)

@@ -106,7 +106,7 @@ def read_options(given: Options) -> RunOptions:
         skills=skills,
         skill_match=given.mapping("skill_match"),
         audit=_read_audit(given.value("audit"), scope, given.mapping("approval_policy")),
-        approval=read_approval_policy(given.value("approval_policy"), given.show),
+        approval=read_approval_policy(given.value("approval_policy")),
         execution=execution,
         transcript=transcript if is_transcript(transcript) else None,
         lineage={key: text for key in _LINEAGE if (text := _text(given, key)) is not None},

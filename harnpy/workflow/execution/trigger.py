@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import MisuseError
-from harnpy.reading.type_words import type_word
+from harnpy.text.display import type_name
 from harnpy.world.clock import is_rfc3339
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _required(given: Dict, key: str, place: str = "") -> Any:
 
 def _expect(value: Any, kind: type[Any], place: str) -> None:
     if not isinstance(value, kind):
-        raise _problem(place, f"expected {_WORDS[kind]}, got {type_word(value)}")
+        raise _problem(place, f"expected {_WORDS[kind]}, got {type_name(value)}")
 
 
 def _time(text: str, place: str) -> None:

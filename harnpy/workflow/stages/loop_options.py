@@ -70,7 +70,7 @@ def loop_settings(runtime: Runtime, node: Node, session_id: str, prompt: str) ->
     )
     capability, approval = given_policy(node["capability_policy"]), given_policy(node["approval_policy"])
     permissions = policy.get("permissions")
-    rules = runtime.context().rules.for_policies(capability, approval, permissions, _CALLER, models.show)
+    rules = runtime.context().rules.for_policies(capability, approval, permissions, _CALLER)
     surface = {
         "tools": node["tools"], "policy": capability, "approval_policy": approval, "tool_search": None
     }  # fmt: skip
@@ -83,8 +83,8 @@ def loop_settings(runtime: Runtime, node: Node, session_id: str, prompt: str) ->
         rules=rules,
         tools=tools,
         skills=read_skills(skills, _CALLER),
-        matching=read_matching(Options(matching, models.show)),
-        ledger=read_ledger(Options(policy.get("task_ledger"), models.show)),
+        matching=read_matching(Options(matching)),
+        ledger=read_ledger(Options(policy.get("task_ledger"))),
         compaction=_compaction(runtime, node, request.model),
         opening=opening(prompt),
     )
@@ -155,7 +155,6 @@ def _compaction(runtime: Runtime, node: Node, model: str) -> LoopCompaction | No
         mask_callback=callable_or_none(given.get("mask_callback")),
         compress_callback=callable_or_none(given.get("compress_callback")),
         prompt=callable_or_none(given.get("summarize_prompt")),
-        show=runtime.models.show,
         pretty=pretty_json,
     )
     return compaction_of(strategy, policy, threshold, model)

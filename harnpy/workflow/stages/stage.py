@@ -17,7 +17,6 @@ from harnpy.llm.native_tools import native_style, tool_entries
 from harnpy.llm.request_messages import request_message
 from harnpy.session.events import STEP_COMPLETED
 from harnpy.session.loop_conversation import AGENT, Conversation, SessionConversation
-from harnpy.text.display import display
 from harnpy.workflow.graph.normalise import normalise_node
 from harnpy.workflow.stages.briefing import brief, result_artifact
 from harnpy.workflow.stages.loop_options import call_options, loop_settings, tool_format
@@ -78,7 +77,7 @@ class Stage:
         briefing = brief(runtime, node, self.session.id, task, artifacts, self.contracts)
         answer = self._loop(briefing.prompt) if self._is_agent() else self._call(briefing.prompt)
         result = {**answer, **briefing.as_dict()}
-        transcript = visible(result["transcript"], node["output_visibility"], display)
+        transcript = visible(result["transcript"], node["output_visibility"])
         return StageResult(result, result_artifact(runtime, node, result, briefing), transcript)
 
     def _is_agent(self) -> bool:

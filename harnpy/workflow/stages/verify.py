@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import MisuseError
-from harnpy.text.display import display
 from harnpy.workflow.stages.briefing import brief, result_artifact
 from harnpy.workflow.stages.result_checks import verified
 from harnpy.workflow.stages.visible_transcript import visible
@@ -65,4 +64,4 @@ def _transcript(work: Work) -> Dict | None:
     """Return what others may see of the stage's session, if it exists."""
     sessions = work.runtime.sessions
     snapshot = sessions.snapshot_value(work.session.id)
-    return snapshot and visible(snapshot, work.node["output_visibility"], display)
+    return snapshot and visible(snapshot, work.node["output_visibility"])

@@ -28,7 +28,7 @@ def rules(outer: Rules = NO_RULES, **options: Any) -> Rules:
 def decide(
     tool: str, hooks: Hooks | None = None, ask: Any = None, arguments: Any = None, **options: Any
 ) -> Decision:
-    return Gate(rules(**options), hooks, "s1", str, ask).decide(tool, arguments or {"n": 1}, "call_1")
+    return Gate(rules(**options), hooks, "s1", ask).decide(tool, arguments or {"n": 1}, "call_1")
 
 
 def kinds(decision: Decision) -> list[str]:

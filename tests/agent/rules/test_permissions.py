@@ -19,7 +19,7 @@ ALLOWED = PermissionDecision(True, "permission allow rule matched")
 
 def permissions(*given: dict[str, Any]) -> Permissions:
     read = [read_permissions(each, "agent_loop") for each in given]
-    return Permissions([each for each in read if each is not None], "s1", str)
+    return Permissions([each for each in read if each is not None], "s1")
 
 
 def granted(rules: Any, tool: str = "t", **arguments: Any) -> bool:

@@ -15,7 +15,6 @@ from harnpy.llm.errors import CallError
 from harnpy.llm.structured.asking import settle
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import Thrown
-from harnpy.vm.values.objects import display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +41,6 @@ def models_of(vm: Vm) -> Models:
     if slot.models is None:
         world, settings = vm.world, settings_of(vm)
         slot.models = Models(
-            display,
             world.environment.get,
             world.clock.now,
             world.clock.monotonic,

@@ -82,7 +82,6 @@ def transcript_auto_compact(vm: Vm, messages: Value, opts: Value) -> list[Value]
         strategy=display(strategy),
         custom_compactor=callback,
         summarize=summarizer(vm, options),
-        show=display,
         pretty=pretty_json,
     )
     compaction = engine.compact(dicts, policy)

@@ -6,7 +6,7 @@ from harnpy.agent.tools.synthesis import Synthesis, check_arguments, dry_run
 from harnpy.builtins.language.host.host import host_tool_call
 from harnpy.faults import MisuseError
 from harnpy.vm.declare.builtin import builtin
-from harnpy.vm.values.objects import Fn, display
+from harnpy.vm.values.objects import Fn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def tool_synthesize(vm: Vm, spec: Value) -> Fn:
 
     `spec`: `{description, name?, parameters?, return_type?, capabilities?, executor?, …}`. Spec: 07 §4.8.
     """
-    made = vm.state(Synthesis).add(spec, display)
+    made = vm.state(Synthesis).add(spec)
     id = made["id"]
     # The builtin, not the function below: only the builtin reports faults as Harn errors.
     invoke = vm.builtins.bound("tool_synth_invoke").call

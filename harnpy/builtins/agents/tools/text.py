@@ -24,13 +24,13 @@ _OPEN, _CLOSE = "<tool_call>", "</tool_call>"
 @builtin("tool_describe(registry: dict) -> string", family="tools")
 def tool_describe(vm: Vm, registry: Value) -> str:
     """The tools as a list for people, by name, with parameters and what they return."""
-    return tool_docs.describe(entries_of(registry, "tool_describe"), display)
+    return tool_docs.describe(entries_of(registry, "tool_describe"))
 
 
 @builtin("tool_prompt(registry: dict) -> string", family="tools")
 def tool_prompt(vm: Vm, registry: Value) -> str:
     """What a model needs to know to call the tools in its text."""
-    return tool_docs.prompt(entries_of(registry, "tool_prompt"), display)
+    return tool_docs.prompt(entries_of(registry, "tool_prompt"))
 
 
 @builtin("tool_schema(registry: dict, components?: dict) -> dict", family="tools")

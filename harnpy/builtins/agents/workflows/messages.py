@@ -54,7 +54,7 @@ def update(
     vm: Vm, target: Value = None, name: Value = None, payload: Value = None, options: Value = None
 ) -> Value:
     """Put a request into a workflow's mailbox and wait for the response, at most `{timeout_ms = 30000}`."""
-    timeout = Options(options, display).count("timeout_ms", _UPDATE_MS)
+    timeout = Options(options).count("timeout_ms", _UPDATE_MS)
     return _mailbox(vm, "update", target).update(_name("update", name), _data(payload), timeout / 1000)
 
 
