@@ -22,8 +22,3 @@ class RunProgram(Protocol):
 
         ``cwd`` may be relative to the program's; None is where the task works. ``env`` adds to the task's.
         """
-
-
-def no_programs(argv: Sequence[str], cwd: str | None, env: Mapping[str, str]) -> Finished:
-    """Refuse to run anything."""
-    raise OSError("no programs can be run here")

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import os
-import time
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import OptionError
@@ -26,7 +23,9 @@ from harnpy.llm.structured.schema_values import SchemaValues
 from harnpy.llm.tool_search import NativeSearch, read_tool_search, resolve_search
 from harnpy.llm.transcript_log import VARIABLE, Segment, segment_writer
 from harnpy.llm.transport import read_transport
+from harnpy.llm.waiting import Blocking
 from harnpy.reading.lenient import Options
+from harnpy.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -36,56 +35,44 @@ if TYPE_CHECKING:
     from harnpy.llm.reply import Reply
     from harnpy.llm.request import Request
     from harnpy.llm.structured.asking import Answer
+    from harnpy.llm.waiting import Waiting
 
     Complete = Callable[[Request], Reply | Awaitable[Reply]]
-
-
-def warn(topic: str, message: str) -> None:
-    """Log a warning, where the host gives no other place for warnings."""
-    logging.getLogger(topic).warning("%s", message)
 
 
 class Models:
     """The providers of one program, and what its calls add up to.
 
-    What it needs of the world is handed in: ``env``, the clocks
-    ``now`` and ``monotonic`` in seconds, ``sleep``, which may suspend the caller, ``append(path, text)`` to a
-    file, ``read`` and ``directory`` as `Configured` has them, ``warn(topic, message)``, what is known of the
-    ``values`` that come from JSON, and ``wait`` as `Connections` has it; ``tracing`` as `Account` has it.
-    ``provided`` are an embedder's own providers: they need no configuration and pass no gate.
+    ``waiting`` suspends a call; ``values`` is what is known of values that come from JSON; ``directory``
+    returns where the program is; ``tracing`` as `Account` has it. ``provided`` are an embedder's own
+    providers: they need no configuration and pass no gate.
     """
 
     def __init__(
         self,
-        env: Callable[[str], str | None] = os.environ.get,
-        now: Callable[[], float] = time.time,
-        monotonic: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], Any] = time.sleep,
-        append: Callable[[str, str], Any] | None = None,
-        read: Callable[[str], str] | None = None,
-        directory: Callable[[], str] = os.getcwd,
-        warn: Callable[[str, str], None] = warn,
+        world: World | None = None,
+        waiting: Waiting | None = None,
+        *,
         values: SchemaValues | None = None,
-        wait: Callable[[Awaitable[Any]], Any] | None = None,
+        directory: Callable[[], str] | None = None,
         tracing: bool = False,
         provided: Mapping[str, Provider] | None = None,
     ) -> None:
-        self.env = env
-        self.now = now
-        self.monotonic = monotonic
-        self.sleep = sleep
-        self._append = append
-        self.warn = warn
+        self.world = world = world or World()
+        self.waiting = waiting = waiting or Blocking(world.clock)
         self.values = values or SchemaValues()
-        self.config = Configured(env, read, directory)
-        self.connections = Connections(wait)
+        self._env = env = world.environment.get
+        self.config = Configured(env, world.files.read_text, directory or world.files.cwd)
+        self.connections = Connections(world.http, waiting)
         self.provided = provided or {}
         self.mock = MockProvider()
         #: Where replies are recorded, if they are.
         self.recording: Recording | None = None
         self.account = Account(tracing)
         self.trace = self.account.trace
-        self.rates = RateLimits(env, monotonic, sleep, lambda name: self.config.known_providers.rpm(name))
+        self.rates = RateLimits(
+            env, world.clock.monotonic, waiting.sleep, lambda name: self.config.known_providers.rpm(name)
+        )
 
     def options(self, given: Any) -> Options:
         return Options(given)
@@ -100,9 +87,9 @@ class Models:
         config = self.config
         route = self.router.route(options)
         request = read_request(prompt, system, options, route, config.known_models, **defaults)
-        request.transport = read_transport(options, self.env)
+        request.transport = read_transport(options, self._env)
         given = options.value("structural_experiment")
-        request.experiment = read_experiment(given, self.env(EXPERIMENT))
+        request.experiment = read_experiment(given, self._env(EXPERIMENT))
         self._defer_tools(request, options)
         if not self.mock.queued and request.provider not in self.provided:
             config.known_providers.require_known(request.provider)
@@ -125,7 +112,7 @@ class Models:
 
     @property
     def router(self) -> Router:
-        return Router(self.config.known_providers, self.config.known_models, self.env, self._callable_now)
+        return Router(self.config.known_providers, self.config.known_models, self._env, self._callable_now)
 
     def _callable_now(self, provider: str) -> bool:
         """Whether the provider could be called: its key is there, or mocks reply for it."""
@@ -134,7 +121,7 @@ class Models:
 
     def info(self) -> dict[str, Any]:
         """The provider and model that the environment sets for calls that name neither (07 §1.12)."""
-        model = self.env("HARN_LLM_MODEL")
+        model = self._env("HARN_LLM_MODEL")
         provider = self.router.provider(None, None)
         return {
             "provider": provider,
@@ -160,10 +147,10 @@ class Models:
 
         None when no sidecar is kept. ``scope``: session_id, depth, tool_format.
         """
-        write = None if self._append is None else segment_writer(self.env(VARIABLE), self._append)
+        write = segment_writer(self._env(VARIABLE), self.world.files)
         if write is None:
             return None
-        return Segment(write, self.now, loop_id=new_loop_id() if new_loop_id else None, **scope)
+        return Segment(write, self.world.clock.now, loop_id=new_loop_id() if new_loop_id else None, **scope)
 
     def ask(self, request: Request, iteration: int | None = None, answer: Complete | None = None) -> Reply:
         """Make a call, with the fallbacks when its provider fails. Raises the first `CallError`.
@@ -224,7 +211,7 @@ class Models:
         self.rates.acquire(request.provider)
 
     def _attempt(self, request: Request, iteration: int | None, answer: Complete | None) -> Reply:
-        begin = self.monotonic()
+        begin = self.world.clock.monotonic()
         segment = request.segment or self.segment()
         call_id = self.trace.new_call_id()
         if segment is not None:
@@ -232,7 +219,7 @@ class Models:
         complete = answer or self._complete(request)
         reply = self.connections.reply(complete(request))
         reply.price = request.price
-        ms = int((self.monotonic() - begin) * 1000)
+        ms = int((self.world.clock.monotonic() - begin) * 1000)
         if segment is not None:
             segment.response(reply, ms)
         self.account.charge(reply, call_id, ms, iteration)
@@ -245,7 +232,7 @@ class Models:
             )
 
     def _back_off(self, request: Request, error: CallError, attempt: int) -> None:
-        wait = retry_after_ms(error.message, self.now())
+        wait = retry_after_ms(error.message, self.world.clock.now())
         if wait is None:
             wait = request.backoff_ms * 2 ** min(attempt, 4)
-        self.sleep(wait / 1000)
+        self.waiting.sleep(wait / 1000)

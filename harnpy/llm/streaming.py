@@ -46,17 +46,18 @@ def stream_into(send: Callable[[str], bool], models: Models, request: Request) -
 def _stream_remote(
     send: Callable[[str], bool], models: Models, request: Request, pieces: AsyncGenerator[str]
 ) -> None:
-    """Send the pieces, and charge the program by an estimate: the provider sends only text."""
-    begin = models.monotonic()
+    """Send the pieces, and charge them to the program by an estimate: the provider tells only texts."""
+    clock = models.world.clock
+    begin = clock.monotonic()
     receive = partial(_receive, send, models, request, pieces)
     reply = receive() if models.recording is None else models.recording.record(request, receive)
-    models.account.charge(reply, models.trace.new_call_id(), int((models.monotonic() - begin) * 1000))
+    models.account.charge(reply, models.trace.new_call_id(), int((clock.monotonic() - begin) * 1000))
 
 
 def _receive(
     send: Callable[[str], bool], models: Models, request: Request, pieces: AsyncGenerator[str]
 ) -> Reply:
-    wait, text = models.connections.wait, ""
+    wait, text = models.waiting.wait, ""
     while (piece := wait(_following(pieces))) is not None:
         text += piece
         if not send(piece):

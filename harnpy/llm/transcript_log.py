@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from harnpy.llm.reply import Reply
     from harnpy.llm.request import Request
+    from harnpy.world.files import Files
 
     Message = dict[str, Any]
 
@@ -122,7 +123,7 @@ class Segment:
         self._write(compact_json(row) + "\n")
 
 
-def segment_writer(directory: str | None, append: Callable[[str, str], Any]) -> Callable[[str], None] | None:
+def segment_writer(directory: str | None, files: Files) -> Callable[[str], None] | None:
     """A function that adds a line to the sidecar in ``directory``; None when there is none."""
     if not directory:
         return None
@@ -130,7 +131,7 @@ def segment_writer(directory: str | None, append: Callable[[str, str], Any]) -> 
 
     def write(line: str) -> None:
         try:
-            append(path, line)
+            files.write_text(path, line, append=True)
         except OSError:
             return  # the run matters more than its record
 

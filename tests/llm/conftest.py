@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from harnpy.llm.call import Models
+from tests.worlds import models_with
 
 #: `world(HARN_LLM_PROVIDER="x", files={"/p/harn.toml": "…"})`; the program is in /p/sub.
 World = Callable[..., Models]
@@ -20,6 +21,6 @@ def world() -> World:
                 raise FileNotFoundError(2, "No such file or directory", path)
             return files[path]
 
-        return Models(env=env.get, read=read, directory=lambda: "/p/sub")
+        return models_with(env, read_text=read, directory=lambda: "/p/sub")
 
     return make

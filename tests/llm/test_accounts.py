@@ -19,6 +19,7 @@ from harnpy.llm.streaming import stream_into
 from harnpy.llm.trace import Trace
 from harnpy.world import World
 from harnpy.world.streams import RealStreams
+from tests.worlds import models_with, world_with
 
 _CALLS = """
 llm_mock({text: "a", input_tokens: 3, output_tokens: 4})
@@ -87,12 +88,12 @@ def request(models: Models, **options: Any) -> Any:
 
 
 def test_the_environment_has_a_default_experiment() -> None:
-    models = Models(env={"HARN_STRUCTURAL_EXPERIMENT": "doubled_prompt"}.get)
+    models = models_with({"HARN_STRUCTURAL_EXPERIMENT": "doubled_prompt"})
     assert len(request(models).messages) == 3
     assert len(request(models, structural_experiment=None).messages) == 3
     assert len(request(models, structural_experiment=False).messages) == 1
     assert request(models, structural_experiment="chain_of_draft").experiment_note["name"] == "chain_of_draft"
-    assert request(Models(env={"HARN_STRUCTURAL_EXPERIMENT": " "}.get)).experiment_note is None
+    assert request(models_with({"HARN_STRUCTURAL_EXPERIMENT": " "})).experiment_note is None
 
 
 def test_the_arguments_of_a_spec_are_values() -> None:
@@ -123,7 +124,7 @@ def test_a_permutation_loses_nothing_and_changes_what_can_be_changed(
 def test_the_sidecar_names_the_experiment() -> None:
     rows: list[str] = []
     env = {"HARN_LLM_TRANSCRIPT_DIR": "/logs"}
-    models = Models(env=env.get, append=lambda path, line: rows.append(line))
+    models = models_with(env, write_text=lambda path, line, append: rows.append(line))
     models.ask(request(models, structural_experiment="doubled_prompt"))
     models.ask(request(models))
     found = [
@@ -155,7 +156,7 @@ def streamed(models: Models, request: Any, most: int = 99) -> list[str]:
 
 
 def test_an_intercepted_stream_is_the_queued_reply() -> None:
-    models = Models(env={}.get)
+    models = models_with({})
     models.mock.add({"text": "Hello there"})
     made = models.request("hi", None, models.options({"provider": "openai"}))
     assert streamed(models, made) == ["Hello there"]
@@ -186,7 +187,7 @@ def test_a_providers_pieces_are_passed_on_while_they_are_wanted_and_charged(
         def provider(self, request: Any) -> Any:
             return provider if request.provider == "real" else super().provider(request)
 
-    models = WithStreaming(env={}.get)
+    models = WithStreaming(world_with(get={}.get))
     made = request(models)
     made.provider = "real"
     assert streamed(models, made, most) == want
@@ -194,7 +195,8 @@ def test_a_providers_pieces_are_passed_on_while_they_are_wanted_and_charged(
     (call,) = models.trace.events
     assert (call["input_tokens"], call["output_tokens"]) == (5, tokens)
     assert models.trace.cost > 0
-    models.connections.close()
+    models.waiting.wait(models.connections.aclose())
+    models.waiting.close()
 
 
 def test_a_stream_waits_for_a_permit() -> None:
@@ -207,7 +209,7 @@ def test_a_stream_waits_for_a_permit() -> None:
         slept.append(seconds)
         raise Slept
 
-    models = Models(env={"HARN_RATE_LIMIT_MOCK": "1"}.get, monotonic=lambda: 0.0, sleep=sleep)
+    models = models_with({"HARN_RATE_LIMIT_MOCK": "1"}, monotonic=lambda: 0.0, sleep=sleep)
     made = request(models)
     assert streamed(models, made) == ["hi"]
     with pytest.raises(Slept):
@@ -237,7 +239,7 @@ def test_the_producer_leaves_no_task_behind() -> None:
     ],
 )
 def test_what_the_environment_says_of_a_call(env: dict[str, str], want: dict[str, Any]) -> None:
-    assert Models(env=env.get).info() == want
+    assert models_with(env).info() == want
 
 
 def test_a_configured_limit_holds() -> None:
@@ -246,5 +248,5 @@ def test_a_configured_limit_holds() -> None:
             raise FileNotFoundError(path)
         return "[providers.openai]\nrpm = 4\n"
 
-    models = Models(env={"HARN_PROVIDERS_CONFIG": "/p.toml"}.get, read=read)
+    models = models_with({"HARN_PROVIDERS_CONFIG": "/p.toml"}, read_text=read)
     assert [models.rates.rpm("openai"), models.rates.rpm("anthropic")] == [4, None]

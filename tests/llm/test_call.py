@@ -14,11 +14,12 @@ from harnpy.llm.categories import cause, retry_after_ms, retryable
 from harnpy.llm.errors import BudgetExceeded, CallError
 from harnpy.llm.text_format.blocks import parse_reply
 from harnpy.llm.visible import visible_text
+from tests.worlds import models_with
 
 
 @pytest.fixture
 def models() -> Models:
-    return Models(env={}.get)
+    return models_with({})
 
 
 def request(models: Models, options: dict[str, Any], prompt: str = "hi", system: str | None = None) -> Any:
@@ -38,7 +39,7 @@ def test_wrong_types_read_as_absent_and_unknown_keys_are_ignored(models: Models)
 
 @pytest.mark.parametrize("name", ["auto", "AUTO"])
 def test_the_environment_names_the_provider(name: str) -> None:
-    models = Models(env={"HARN_LLM_PROVIDER": "mock"}.get)
+    models = models_with({"HARN_LLM_PROVIDER": "mock"})
     assert models.request("hi", None, models.options({})).provider == "mock"
     assert models.request("hi", None, models.options({"provider": name})).provider == "mock"
 

@@ -15,10 +15,11 @@ from harnpy.llm.categories import CATEGORIES
 from harnpy.llm.errors import CallError, FixtureError
 from harnpy.llm.fixtures import Recording, read_fixtures
 from harnpy.llm.reply import Reply
+from tests.worlds import models_with
 
 
 def replaying(*lines: dict[str, Any]) -> Models:
-    models = Models(env={}.get)
+    models = models_with({})
     models.mock.replay(read_fixtures("\n".join(map(json.dumps, lines)), "f"))
     return models
 
@@ -181,7 +182,7 @@ def lines(recording: Recording) -> list[dict[str, Any]]:
 
 
 def test_a_recording_has_a_line_a_call() -> None:
-    models = Models(env={}.get)
+    models = models_with({})
     recorded, _ = recording(models)
     calls = [{"name": "f", "arguments": {"x": 1}}]
     models.mock.add({"text": "A", "tool_calls": calls, "thinking": "hm", "stop_reason": "end"})
@@ -209,7 +210,7 @@ def test_a_recording_has_a_line_a_call() -> None:
 
 
 def test_failed_attempts_are_recorded_as_they_were() -> None:
-    models = Models(env={}.get)
+    models = models_with({})
     recorded, _ = recording(models)
     models.mock.add({"error": {"category": "overloaded", "message": "busy"}})
     models.mock.add({"text": "A"})
@@ -221,7 +222,7 @@ def test_failed_attempts_are_recorded_as_they_were() -> None:
 
 
 def test_lines_say_what_was_asked_when_several_asked() -> None:
-    models = Models(env={}.get)
+    models = models_with({})
     recorded, asker = recording(models)
     for name in ("a", "b"):
         asker.name = name
@@ -235,7 +236,7 @@ def test_lines_say_what_was_asked_when_several_asked() -> None:
 
 
 def test_ids_of_tool_calls_are_no_part_of_what_was_asked() -> None:
-    models = Models(env={}.get)
+    models = models_with({})
     recorded, asker = recording(models)
     models.mock.add({"tool_calls": [{"name": "f"}]})
     ask(models)
@@ -245,7 +246,7 @@ def test_ids_of_tool_calls_are_no_part_of_what_was_asked() -> None:
 
 
 def test_clearing_the_mocks_ends_the_recording() -> None:
-    models = Models(env={}.get)
+    models = models_with({})
     recorded, _ = recording(models)
     ask(models)
     models.clear_mocks()
@@ -286,7 +287,7 @@ def test_a_replay_answers_as_the_recording_heard(answers: list[dict[str, Any]], 
                 heard.append((error.category, error.message))
         return heard
 
-    models = Models(env={}.get)
+    models = models_with({})
     recorded, asker = recording(models)
     for answer in answers:
         models.mock.add(answer)

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.llm.call import Models
 from harnpy.llm.errors import CallError
 from harnpy.llm.providers.mock import MockProvider
 from harnpy.llm.rate_limits import WINDOW, RateLimits
 from tests.clock import SimulatedClock
+from tests.worlds import models_with
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ class Flaky:
 
 
 def backoffs(clock: SimulatedClock, failures: list[CallError], **options: Any) -> list[float]:
-    models = Models(env={}.get, now=lambda: 0.0, monotonic=clock.monotonic, sleep=clock.sleep)
+    models = models_with({}, now=lambda: 0.0, monotonic=clock.monotonic, sleep=clock.sleep)
     request = models.request("hi", None, models.options({"provider": "mock", **options}))
     request.provider = "real"
     flaky = Flaky(failures)
@@ -116,7 +116,7 @@ def test_a_providers_hint_comes_before_the_backoff(clock: SimulatedClock) -> Non
 
 
 def test_a_limit_holds_for_tries_again(clock: SimulatedClock) -> None:
-    models = Models(env={"HARN_RATE_LIMIT_REAL": "1"}.get, monotonic=clock.monotonic, sleep=clock.sleep)
+    models = models_with({"HARN_RATE_LIMIT_REAL": "1"}, monotonic=clock.monotonic, sleep=clock.sleep)
     request = models.request("hi", None, models.options({"provider": "mock", "llm_retries": 1}))
     request.provider, request.backoff_ms = "real", 0
     models.ask(request, answer=Flaky([CallError("overloaded", "busy")]).complete)

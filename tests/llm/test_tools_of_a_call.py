@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 from harnpy import Vm
-from harnpy.llm.call import Models
 from harnpy.llm.native_tools import native_name, native_tools
 from harnpy.world import World
 from harnpy.world.streams import RealStreams
+from tests.worlds import models_with
 
 TOOLS = [{"name": "look", "description": "Looks.", "parameters": {"at": "string"}, "handler": len}]
 
 
 def request(**options: Any) -> Any:
-    models = Models()
+    models = models_with()
     return models.request("hi", None, models.options({"provider": "mock", **options}))
 
 
@@ -35,11 +35,11 @@ def test_native_tools_are_plain_json_with_their_names() -> None:
 
 
 def test_the_sidecar_has_schemas_count_and_choice(tmp_path: Path) -> None:
-    def append(path: str, text: str) -> None:
+    def write(path: str, text: str, append: bool) -> None:
         with open(tmp_path / "rows", "a", encoding="utf-8") as file:
             file.write(text)
 
-    models = Models(env={"HARN_LLM_TRANSCRIPT_DIR": str(tmp_path)}.get, append=append)
+    models = models_with({"HARN_LLM_TRANSCRIPT_DIR": str(tmp_path)}, write_text=write)
     options = {"provider": "mock", "tools": TOOLS, "tool_choice": "required"}
     models.ask(models.request("hi", None, models.options(options)))
     rows = {row["type"]: row for row in map(json.loads, (tmp_path / "rows").read_text().splitlines())}

@@ -8,11 +8,10 @@ from harnpy.agent.runtime import Runtime
 from harnpy.agent.workers.worker import DELEGATED_STAGE
 from harnpy.agent.workers.workers import Workers
 from harnpy.agent.workers.worktrees import Worktrees
-from harnpy.llm.call import Models
 from harnpy.session import SessionStore
 from harnpy.workflow.execution.execute import execute
 from harnpy.workflow.workers.stage_job import StageJob
-from tests.worlds import world_with
+from tests.worlds import models_with, world_with
 
 Dict = dict[str, Any]
 
@@ -52,11 +51,11 @@ class Bench:
             make_directory=lambda path: None,
             rename=lambda path, new: self.files.__setitem__(new, self.files.pop(path)),
         )
-        self.models = Models(env={"HARN_LLM_PROVIDER": "mock"}.get)
+        self.models = models_with({"HARN_LLM_PROVIDER": "mock"})
         self.runtime = Runtime(self.models, SessionStore(world=world))
         jobs = {DELEGATED_STAGE: lambda worker: StageJob(self.runtime, worker)}
         runtime = self.runtime
-        trees = Worktrees(runtime.sessions.world, runtime.run_program)
+        trees = Worktrees(runtime.sessions.world, runtime.workplace.run)
         workers = Workers(runtime.sessions, runtime.hooks, runtime.context, trees, AtOnce(), jobs)
         self.runtime.workers = lambda: workers
 

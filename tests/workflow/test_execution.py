@@ -15,12 +15,11 @@ import pytest
 
 from harnpy.agent.runtime import Runtime
 from harnpy.faults import Interruption, MisuseError
-from harnpy.llm.call import Models
 from harnpy.session import SessionStore
 from harnpy.workflow.execution.execute import execute
 from tests.support import ROOT, wait_until
 from tests.workflow.bench import Bench
-from tests.worlds import world_with
+from tests.worlds import models_with, world_with
 
 Dict = dict[str, Any]
 REDUCE = {"nodes": {"r": {"kind": "reduce"}}}
@@ -94,7 +93,7 @@ def test_a_record_that_can_not_be_written_ends_the_run() -> None:
     world = world_with(
         cwd=lambda: "/", get=lambda name: None, write_text=refuse, make_directory=lambda path: None
     )
-    runtime = Runtime(Models(env=lambda name: None), SessionStore(world=world))
+    runtime = Runtime(models_with(), SessionStore(world=world))
     with pytest.raises(MisuseError, match="failed to persist run record: No space left on device"):
         execute(runtime, "t", REDUCE, None, runtime.models.options({}))
     assert runtime.context().workflow is None

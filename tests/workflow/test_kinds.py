@@ -6,10 +6,8 @@ from typing import Any
 
 import pytest
 
-from harnpy.agent.programs import Finished
 from harnpy.agent.runtime import Runtime
 from harnpy.faults import MisuseError
-from harnpy.llm.call import Models
 from harnpy.session import SessionStore
 from harnpy.workflow.artifacts.artifact import normalised
 from harnpy.workflow.graph.normalise import normalise_node
@@ -17,15 +15,16 @@ from harnpy.workflow.stages.loop_options import loop_settings
 from harnpy.workflow.stages.stage_kinds import run
 from harnpy.workflow.stages.stage_session import StageSession
 from harnpy.workflow.stages.work import Ended, Work
+from harnpy.world.processes import Ended as Process
 from harnpy.world.world import World
-from tests.worlds import world_with
+from tests.worlds import models_with, world_with
 
 Dict = dict[str, Any]
-ENV = {"HARN_LLM_PROVIDER": "mock"}.get
+ENV = {"HARN_LLM_PROVIDER": "mock"}
 
 
-def a_runtime(**parts: Any) -> Runtime:
-    return Runtime(Models(env=ENV), SessionStore(world=world_with(get=ENV)), **parts)
+def a_runtime(**methods: Any) -> Runtime:
+    return Runtime(models_with(ENV), SessionStore(world=world_with(get=ENV.get, **methods)))
 
 
 def do(runtime: Runtime, node: Dict, texts: tuple[str, ...] = (), **work: Any) -> Ended:
@@ -68,21 +67,28 @@ def test_mistakes_of_ours_are_no_failures_of_branches() -> None:
 def test_commands_are_run_where_the_execution_says() -> None:
     calls = []
 
-    def run_program(argv: Any, cwd: str | None, env: Any) -> Finished:
+    async def run_program(argv: Any, cwd: str, env: Any) -> Process:
         calls.append((tuple(argv), cwd, dict(env)))
-        return Finished("out", "", -1)
+        return Process(1, -9, b"out", b"")
 
-    runtime, verify = a_runtime(run_program=run_program), {"kind": "verify", "verify": {"command": "make"}}
+    runtime = a_runtime(run=run_program, cwd=lambda: "/w", all=dict)
+    verify = {"kind": "verify", "verify": {"command": "make"}}
     ended = do(runtime, verify, execution={"cwd": "here", "env": {"A": "1"}})
     do(runtime, verify, execution={"cwd": None, "env": None})
+    runtime.tasks.close()
     make = ("/bin/sh", "-lc", "make")
-    assert calls == [(make, "here", {"A": "1"}), (make, None, {})]
+    assert calls == [(make, "/w/here", {"A": "1"}), (make, "/w", {})]
     assert (ended.result["exit_status"], ended.result["success"], ended.outcome) == (-1, False, "verified")
 
 
 def test_what_a_world_lacks_is_said() -> None:
+    async def no_programs(*given: Any) -> Process:
+        raise OSError("no programs can be run here")
+
+    runtime = a_runtime(run=no_programs)
     with pytest.raises(MisuseError, match="no programs can be run here"):
-        do(a_runtime(), {"kind": "verify", "verify": {"command": "make"}})
+        do(runtime, {"kind": "verify", "verify": {"command": "make"}})
+    runtime.tasks.close()
     with pytest.raises(MisuseError, match="no workers can be employed here"):
         do(a_runtime(), {"kind": "subagent"})
 

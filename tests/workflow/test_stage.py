@@ -8,11 +8,10 @@ import pytest
 
 from harnpy.agent.runtime import Runtime
 from harnpy.faults import MisuseError
-from harnpy.llm.call import Models
 from harnpy.session import SessionStore
 from harnpy.workflow.stages.stage import Stage, StageResult, read_stage_node
 from harnpy.workflow.stages.stage_session import StageSession
-from tests.worlds import world_with
+from tests.worlds import models_with, world_with
 
 Dict = dict[str, Any]
 DONE = "<done>##DONE##</done>"
@@ -20,7 +19,7 @@ DONE = "<done>##DONE##</done>"
 
 class Bench:
     def __init__(self, **env: str) -> None:
-        self.models = Models(env={"HARN_LLM_PROVIDER": "mock", **env}.get)
+        self.models = models_with({"HARN_LLM_PROVIDER": "mock", **env})
         self.sessions = SessionStore(world=world_with(get=env.get))
         self.runtime = Runtime(self.models, self.sessions)
 

@@ -68,7 +68,7 @@ class Daemons:
             directory=directory,
             options={key: value for key, value in config.items() if key not in _OWN},
             events=EventQueue(CAPACITY if capacity is None else capacity),
-            files=StateFiles(self._runtime.files, self._world, SPAWN),
+            files=StateFiles(self._world.files, self._runtime.workplace, SPAWN),
             bell=self._background.bell(),
             as_text=self._as_text,
         )
@@ -112,7 +112,7 @@ class Daemons:
 
     def resume(self, directory: str) -> BackgroundDaemon:
         """Start the daemon of a directory again. Raises `MisuseError` when there is none."""
-        files = StateFiles(self._runtime.files, self._world, RESUME)
+        files = StateFiles(self._world.files, self._runtime.workplace, RESUME)
         self._refuse_second(directory, RESUME)
         meta = files.load(meta_path(directory), META, SHAPE)
         former = self._daemons.get(meta["id"])
@@ -188,7 +188,7 @@ class Daemons:
 
     def _await_rest(self, daemon: BackgroundDaemon, saves: int) -> None:
         """Wait until the daemon's state is saved again or it has ended, for a limited time."""
-        clock = self._runtime.models.monotonic
+        clock = self._world.clock.monotonic
         until = clock() + _PATIENCE
         while daemon.saves == saves and daemon.running and (left := until - clock()) > 0:
             daemon.bell.wait(seconds=left)
@@ -207,8 +207,7 @@ class Daemons:
                 raise MisuseError(f"{caller}: a daemon is already running for '{directory}'")
 
     def _place(self, directory: str) -> str:
-        assert self._runtime.files is not None
-        return os.path.normpath(self._runtime.files.absolute(directory))
+        return os.path.normpath(self._runtime.workplace.path(directory))
 
     def _as_text(self, event: Any) -> str:
         return event if isinstance(event, str) else to_json(event)

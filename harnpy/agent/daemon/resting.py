@@ -57,14 +57,14 @@ class Daemon:
         emit: Callable[..., None],
     ) -> None:
         self.options = options
-        self.owner: Owner = NoOwner(runtime.models.sleep)
+        self.owner: Owner = NoOwner(runtime.tasks.sleep)
         self._sessions = runtime.sessions
-        self._clock = runtime.models.monotonic
+        self._clock = runtime.world.clock.monotonic
         self._state = state
         self._model_input = model_input
         self._conversation = model_input.conversation
         self._emit = emit
-        self._files = StateFiles(runtime.files, self._conversation.world, caller)
+        self._files = StateFiles(runtime.world.files, runtime.workplace, caller)
         self._watch = Watch(options.watch_paths, self._files.modified)
         self._backoff_ms = _BACKOFF[0]
         self._resumed = False

@@ -12,9 +12,9 @@ from harnpy.text.json.writer import pretty_json
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from harnpy.agent.runtime import Files
+    from harnpy.agent.workplace import Workplace
     from harnpy.reading.dicts import Dict
-    from harnpy.world.world import World
+    from harnpy.world.files import Files
 
     #: What the value under each key must be.
     Shape = Mapping[str, Callable[[Any], bool]]
@@ -85,23 +85,21 @@ _SHAPE: dict[str, Callable[[Any], bool]] = {
 class StateFiles:
     """JSON files that hold a daemon's state. Errors name ``caller``, a builtin."""
 
-    def __init__(self, files: Files | None, world: World, caller: str) -> None:
-        if files is None:
-            raise MisuseError(f"{caller}: daemons need files, and this runtime has none")
+    def __init__(self, files: Files, workplace: Workplace, caller: str) -> None:
         self._files = files
-        self._world = world
+        self._workplace = workplace
         self._caller = caller
 
     def save(self, path: str, value: Dict) -> None:
         """Write ``value``. A crash leaves the former contents."""
         try:
-            self._files.replace_text(path, pretty_json(value) + "\n")
+            self._files.replace_text(self._workplace.path(path), pretty_json(value) + "\n")
         except OSError as error:
             why = error.strerror or error
             raise MisuseError(f"{self._caller}: failed to write '{path}': {why}") from error
 
     def modified(self, path: str) -> int | None:
-        return self._files.modified(path)
+        return self._files.modified(self._workplace.path(path))
 
     def snapshot(self, path: str) -> DaemonSnapshot:
         read = self.load(path, TYPE, _SHAPE)
@@ -110,7 +108,7 @@ class StateFiles:
     def load(self, path: str, type: str, shape: Shape) -> Dict:
         """Return the value in a file of that ``type``."""
         try:
-            read = parse_json(self._files.read_text(path))
+            read = parse_json(self._files.read_text(self._workplace.path(path)))
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or error
             raise MisuseError(f"{self._caller}: failed to read '{path}': {why}") from error

@@ -95,7 +95,7 @@ class Dispatcher:
     def _check_and_run(self, calls: list[Call]) -> dict[int, CheckedCall]:
         checked = [self._checker.check(call) for call in calls]
         allowed = [item for item in checked if item.rejection is None]
-        outcomes = self._runtime.together([partial(self._runner.run, item) for item in allowed])
+        outcomes = self._runtime.tasks.together([partial(self._runner.run, item) for item in allowed])
         for item, outcome in zip(allowed, outcomes, strict=True):
             item.outcome = outcome
         return dict(enumerate(checked))

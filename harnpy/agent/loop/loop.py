@@ -107,7 +107,7 @@ class Loop:
 
     def run(self) -> Dict:
         conversation = self.conversation
-        begin = self.models.monotonic()
+        begin = self.models.world.clock.monotonic()
         context = self.runtime.context()
         with self.runtime.sessions.enter(conversation.id), context.govern(self.rules), self._running():
             try:
@@ -121,7 +121,7 @@ class Loop:
             except BaseException as error:
                 conversation.fail(str(error))
                 raise
-            ms = int((self.models.monotonic() - begin) * 1000)
+            ms = int((self.models.world.clock.monotonic() - begin) * 1000)
             state = self.state
             self.models.trace.record_loop(status, state.iterations, ms, state.calls, list(state.successful))
             conversation.store()

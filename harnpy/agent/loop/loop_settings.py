@@ -108,5 +108,5 @@ def checked_tools(
     if entries:
         refuse_unbacked(entries, caller)
         shown = {**surface, "tools": entries, "system": system, "prompt": message}
-        validate_surface(shown, rules, caller, runtime.models.warn)
+        validate_surface(shown, rules, caller, runtime.world.warn)
     return entries

@@ -107,4 +107,4 @@ def _deferred(
     search = request.search
     if search is None or search.in_format(options.tool_format).native:
         return None
-    return DeferredTools(entries, search.option, runtime.pattern)
+    return DeferredTools(entries, search.option)

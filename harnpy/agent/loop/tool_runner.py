@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from harnpy.agent.runtime import Runtime
     from harnpy.agent.tools.toolbox import Toolbox
     from harnpy.reading.dicts import Dict
+    from harnpy.world.host import ToolBridge
     from harnpy.world.world import World
 
 _RETRY_STEPS = 5
@@ -48,7 +49,7 @@ class ToolRunner:
 
     def run(self, checked: CheckedCall) -> Outcome:
         """Run the tool. Whatever goes wrong becomes a text."""
-        clock = self._runtime.models.monotonic
+        clock = self._world.clock.monotonic
         begin = clock()
         try:
             outcome = self._attempts(checked)
@@ -70,7 +71,7 @@ class ToolRunner:
                 if attempt >= self._options.tool_retries:
                     raise ToolFailure(str(error), "transient_network") from error
                 pause_ms = self._options.tool_backoff_ms * 2 ** min(attempt, _RETRY_STEPS)
-                self._runtime.models.sleep(pause_ms / 1000)
+                self._runtime.tasks.sleep(pause_ms / 1000)
                 attempt += 1
 
     def _call(self, checked: CheckedCall) -> Outcome:
@@ -81,26 +82,32 @@ class ToolRunner:
         executor = entry.get("executor") or "harn"
         if executor != "harn":
             return self._call_elsewhere(name, executor, entry, arguments)
-        if name in FILE_TOOLS and self._runtime.files is not None:
-            return Outcome(file_tool(self._runtime.files, name, arguments))
+        if name in FILE_TOOLS:
+            return Outcome(file_tool(self._world.files, self._runtime.workplace, name, arguments))
         if name in PLAN_TOOLS:
             return self._plan(checked)
         handler = entry.get("handler")
         if callable(handler):
             return Outcome(display(handler(arguments)))
-        if self._runtime.host_tool is not None:
-            return Outcome(display(self._runtime.host_tool(entry, arguments)))
+        if self._world.host.bridge is not None:
+            return self._call_host(self._world.host.bridge, entry, arguments)
         return _unavailable(name)
 
     def _call_elsewhere(self, name: str, executor: str, entry: Dict, arguments: Dict) -> Outcome:
-        if executor == "host_bridge" and self._runtime.host_tool is not None:
-            return Outcome(display(self._runtime.host_tool(entry, arguments)))
+        if executor == "host_bridge" and self._world.host.bridge is not None:
+            return self._call_host(self._world.host.bridge, entry, arguments)
         where = {
             "host_bridge": 'executor: "host_bridge", but no host bridge is connected',
             "mcp_server": 'executor: "mcp_server", but no MCP server is connected',
             "provider_native": 'executor: "provider_native": only the model\'s provider runs it',
         }
         return Outcome("", denial=f"Tool '{name}' is declared with {where[executor]}.")
+
+    def _call_host(self, bridge: ToolBridge, entry: Dict, arguments: Dict) -> Outcome:
+        result = bridge.call(entry["name"], arguments)
+        if hasattr(result, "__await__"):
+            result = self._runtime.tasks.wait(result)
+        return Outcome(display(result))
 
     def _plan(self, checked: CheckedCall) -> Outcome:
         text, event = plan_result(checked.name, checked.arguments, checked.call.get("id"))

@@ -14,7 +14,6 @@ from harnpy.text.json.compact import compact_json
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from harnpy.agent.tools.search_index import Compile
     from harnpy.llm.tool_search import ToolSearch
 
     Entry = dict[str, Any]
@@ -35,14 +34,10 @@ class Answer(NamedTuple):
 
 
 class DeferredTools:
-    """The tools of one loop, some of them deferred; `visible` are those in view.
+    """The tools of one loop, some of them deferred; `visible` are those in view."""
 
-    ``compile`` compiles a pattern, or raises ValueError.
-    """
-
-    def __init__(self, entries: Sequence[Entry], search: ToolSearch, compile: Compile) -> None:
+    def __init__(self, entries: Sequence[Entry], search: ToolSearch) -> None:
         self.search = search
-        self._compile = compile
         self._searcher = search_entry(search)
         self._loaded = [loaded(entry) for entry in entries if not search.defers(entry)]
         self._deferred = {entry["name"]: entry for entry in entries if search.defers(entry)}
@@ -87,7 +82,7 @@ class DeferredTools:
         if not self._texts:
             return Hits([], _NOTHING_DEFERRED)
         if strategy == "regex":
-            return search_pattern(self._texts, query, self._compile)
+            return search_pattern(self._texts, query)
         return search_words(self._texts, query)
 
     def _promote(self, names: list[str]) -> list[str]:

@@ -7,11 +7,10 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+from harnpy.text.regex.dialect import PatternError, compiled
 
-    #: Compiles a pattern of the `regex` library, whose searches can time out; or raises ValueError.
-    Compile = Callable[[str], Any]
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 K1 = 1.5
 B = 0.75
@@ -33,11 +32,6 @@ class Hits(NamedTuple):
     diagnostic: str | None = None
 
 
-def no_patterns(text: str) -> Any:
-    """For callers that can't compile patterns."""
-    raise ValueError("there is no engine for regular expressions here")
-
-
 def search_words(texts: Mapping[str, str], query: str) -> Hits:
     """Return the texts that have words of the query, by BM25; ties by name."""
     terms = dict.fromkeys(_tokens(query))
@@ -57,16 +51,16 @@ def search_words(texts: Mapping[str, str], query: str) -> Hits:
     return _ranked(scores) or Hits([], _NO_TOOL)
 
 
-def search_pattern(texts: Mapping[str, str], pattern: str, compile: Compile) -> Hits:
+def search_pattern(texts: Mapping[str, str], pattern: str) -> Hits:
     """Return the texts that match, ignoring case, those with the most matches first; ties by name."""
     try:
-        compiled = compile(f"(?i){pattern}")
-    except ValueError as error:
+        found: Any = compiled(f"(?i){pattern}")
+    except PatternError as error:
         return Hits([], f"regex compile error: {error}")
     scores = {}
     for name, text in texts.items():
         try:
-            scores[name] = float(sum(1 for _ in compiled.finditer(text, timeout=_TIMEOUT)))
+            scores[name] = float(sum(1 for _ in found.finditer(text, timeout=_TIMEOUT)))
         except TimeoutError:
             return Hits([], "regex compile error: the pattern takes too long; simplify its repetitions")
     return _ranked(scores) or Hits([], _NO_MATCH)

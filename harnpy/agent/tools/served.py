@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from harnpy.agent.runtime import Files
+    from harnpy.agent.workplace import Workplace
     from harnpy.reading.dicts import Dict
+    from harnpy.world.files import Files
 
 
 FILE_TOOLS = ("read_file", "list_directory")
@@ -15,29 +16,31 @@ PLAN_TOOLS = ("emit_plan", "update_plan")
 _MOST_LINES = 2000
 
 
-def file_tool(files: Files, name: str, arguments: Dict) -> str:
+def file_tool(files: Files, workplace: Workplace, name: str, arguments: Dict) -> str:
     """Return the result of `read_file` or `list_directory`; a failure is a text that starts ``Error:``."""
-    return _read_file(files, arguments) if name == "read_file" else _list_directory(files, arguments)
+    run = _read_file if name == "read_file" else _list_directory
+    return run(files, workplace, arguments)
 
 
-def _read_file(files: Files, arguments: Dict) -> str:
+def _read_file(files: Files, workplace: Workplace, arguments: Dict) -> str:
     path = arguments.get("path") or arguments.get("name")
     if not isinstance(path, str) or not path:
         return "Error: missing path parameter"
     try:
-        if files.is_dir(path):
-            return "\n".join(files.list_dir(path))
-        text = files.read_text(path)
+        place = workplace.path(path)
+        if files.is_dir(place):
+            return "\n".join(files.list_dir(place))
+        text = files.read_text(place)
     except (OSError, UnicodeDecodeError) as error:
         return f"Error: cannot read file '{path}': {_reason(error)}"
     return _numbered(text, arguments.get("offset"), arguments.get("limit"))
 
 
-def _list_directory(files: Files, arguments: Dict) -> str:
+def _list_directory(files: Files, workplace: Workplace, arguments: Dict) -> str:
     path = arguments.get("path")
     path = path if isinstance(path, str) and path else "."
     try:
-        return "\n".join(files.list_dir(path))
+        return "\n".join(files.list_dir(workplace.path(path)))
     except OSError as error:
         return f"Error: cannot list directory '{path}': {_reason(error)}"
 

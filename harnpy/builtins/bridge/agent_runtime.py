@@ -1,4 +1,4 @@
-"""What agents get of a Vm: its models, sessions, files, tasks, hooks and people."""
+"""What agents get of a Vm: its models, sessions, tasks, hooks and people."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from harnpy.agent.runtime import Runtime, failed_by_itself
 from harnpy.builtins.agents.hooks import hooks_of
 from harnpy.builtins.agents.models.llm_calls import models_of
 from harnpy.builtins.agents.tools.binding import bind, bound_registry
-from harnpy.builtins.bridge.agent_tasks import as_they_end, together
-from harnpy.builtins.bridge.agent_world import AgentFiles, run_program
+from harnpy.builtins.bridge.agent_tasks import AgentTasks
 from harnpy.builtins.bridge.contexts import context_of
 from harnpy.builtins.bridge.live_sessions import sessions_of
 from harnpy.builtins.settings import settings_of
@@ -18,8 +17,7 @@ from harnpy.vm.errors import Interrupted, VmError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any
+    from collections.abc import Iterator
 
     from harnpy.agent.rules.gate import Ask
     from harnpy.agent.workers.workers import Workers
@@ -39,22 +37,17 @@ def runtime_of(vm: Vm) -> Runtime:
     slot = vm.state(_Slot)
     if slot.runtime is None:
         slot.runtime = Runtime(
-            models=models_of(vm),
-            sessions=sessions_of(vm),
-            files=AgentFiles(vm),
-            together=lambda calls: together(vm, calls),
-            as_they_end=lambda calls, limit: as_they_end(vm, calls, limit),
+            models_of(vm),
+            sessions_of(vm),
+            AgentTasks(vm),
             hooks=hooks_of(vm),
-            host_tool=_host_tool(vm),
             context=lambda: context_of(vm),
+            home=lambda: vm.source_dir,
             ask=_asker(vm),
-            pattern=lambda text: _pattern(vm, text),
-            run_program=lambda argv, cwd, env: run_program(vm, argv, cwd, env),
-            workers=lambda: _workers(vm),
             found_skills=settings_of(vm).found_skills or (),
             tools_bound=lambda options: tools_bound(vm, options),
             is_failure=_is_failure,
-            when_idle=lambda act: vm.tasks.chores.append(act),
+            workers=lambda: _workers(vm),
         )
     return slot.runtime
 
@@ -68,14 +61,6 @@ def _workers(vm: Vm) -> Workers:
     from harnpy.builtins.bridge.worker_runtime import workers_of
 
     return workers_of(vm)
-
-
-def _host_tool(vm: Vm) -> Callable[[Dict, Dict], Value] | None:
-    """Tools that the host runs; None without a host that does."""
-    bridge = vm.world.host.bridge
-    if bridge is None:
-        return None
-    return lambda entry, arguments: vm.tasks.awaited(bridge.call(entry["name"], arguments))
 
 
 def _asker(vm: Vm) -> Ask | None:
@@ -94,13 +79,6 @@ def _asker(vm: Vm) -> Ask | None:
         return None
 
     return approve
-
-
-def _pattern(vm: Vm, text: str) -> Any:
-    """A compiled regular expression; raises ValueError."""
-    from harnpy.builtins.language.text.regexes import compiled_pattern
-
-    return compiled_pattern(vm, text)
 
 
 @contextmanager

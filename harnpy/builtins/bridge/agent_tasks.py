@@ -1,34 +1,48 @@
-"""Calls of agents as tasks of the program, at the same time."""
+"""The tasks of a Vm, as agents and model calls use them."""
 
 from __future__ import annotations
 
-from harnpy.agent.runtime import attempt
+from harnpy.agent.tasks import attempt
 from harnpy.vm.run.tasks.parallel import Batch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Awaitable, Callable, Generator, Sequence
+    from typing import Any
 
-    from harnpy.agent.runtime import Attempt
-    from harnpy.vm.values.objects import Value
+    from harnpy.agent.tasks import Attempt
     from harnpy.vm.vm import Vm
 
-
-def together(vm: Vm, calls: Sequence[Callable[[], Value]]) -> list[Value]:
-    """The results of the calls, which run as tasks at the same time."""
-    if len(calls) < 2:
-        return [call() for call in calls]
-    bodies = [lambda depth, call=call: call() for call in calls]
-    return Batch(vm.tasks, "tools", bodies, len(bodies)).gathered()
+    Calls = Sequence[Callable[[], Any]]
 
 
-def as_they_end(vm: Vm, calls: Sequence[Callable[[], Value]], limit: int) -> Generator[Attempt, None, None]:
-    """What came of the calls, which run as tasks."""
-    bodies = [lambda depth, at=index, call=call: attempt(at, call) for index, call in enumerate(calls)]
-    batch = Batch(vm.tasks, "branches", bodies, limit)
-    try:
-        for task in batch:
-            vm.tasks.take_output(task)
-            yield task.result
-    finally:
-        batch.stop()
+class AgentTasks:
+    """An `harnpy.agent.tasks.Tasks` over the scheduler of a Vm."""
+
+    def __init__(self, vm: Vm) -> None:
+        self._vm = vm
+
+    def sleep(self, seconds: float) -> None:
+        self._vm.tasks.sleep(seconds)
+
+    def wait(self, awaitable: Awaitable[Any]) -> Any:
+        return self._vm.tasks.await_coroutine(awaitable)
+
+    def together(self, calls: Calls) -> list[Any]:
+        if len(calls) < 2:
+            return [call() for call in calls]
+        bodies = [lambda depth, call=call: call() for call in calls]
+        return Batch(self._vm.tasks, "tools", bodies, len(bodies)).gathered()
+
+    def as_they_end(self, calls: Calls, limit: int) -> Generator[Attempt, None, None]:
+        bodies = [lambda depth, at=index, call=call: attempt(at, call) for index, call in enumerate(calls)]
+        batch = Batch(self._vm.tasks, "branches", bodies, limit)
+        try:
+            for task in batch:
+                self._vm.tasks.take_output(task)
+                yield task.result
+        finally:
+            batch.stop()
+
+    def when_idle(self, act: Callable[[], None]) -> None:
+        self._vm.tasks.chores.append(act)

@@ -51,7 +51,7 @@ def workers_of(vm: Vm) -> Workers:
             runtime.sessions,
             runtime.hooks,
             runtime.context,
-            Worktrees(runtime.sessions.world, runtime.run_program),
+            Worktrees(runtime.sessions.world, runtime.workplace.run),
             BackgroundTasks(vm.tasks, "worker"),
             jobs,
         )

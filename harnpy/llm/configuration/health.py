@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import OptionError
 from harnpy.llm.configuration.known_providers import MOCK, public_url, unknown_provider
+from harnpy.world.http import Unreachable
 
 if TYPE_CHECKING:
     from harnpy.llm.configuration.known_providers import KnownProviders, ProviderConfig
     from harnpy.reading.lenient import Options
+    from harnpy.world.http import Http
 
     Report = dict[str, Any]
 
@@ -17,7 +19,7 @@ _OLLAMA = "ollama"
 _PROBE_SECONDS = 10.0
 
 
-async def healthcheck(providers: KnownProviders, provider: str, options: Options) -> Report:
+async def healthcheck(http: Http, providers: KnownProviders, provider: str, options: Options) -> Report:
     """A report on the provider; ``options``: api_key, model, warm, timeout (in seconds)."""
     wrong = _wrong(providers, provider, options)
     if wrong is not None:
@@ -28,10 +30,10 @@ async def healthcheck(providers: KnownProviders, provider: str, options: Options
     timeout = options.number("timeout") or min(config.timeout, _PROBE_SECONDS)
     if provider == _OLLAMA and options.flag("warm"):
         body = {"model": options.string("model"), "stream": False, "keep_alive": "10m"}
-        return await _probe(config, "POST", "/api/generate", timeout, body)
+        return await _probe(http, config, "POST", "/api/generate", timeout, body)
     entry = providers.find(provider)
     path = "/models" if entry is None else entry.health_endpoint
-    return await _probe(config, "GET", path, timeout)
+    return await _probe(http, config, "GET", path, timeout)
 
 
 def _wrong(providers: KnownProviders, provider: str, options: Options) -> Report | None:
@@ -53,24 +55,22 @@ def _wrong(providers: KnownProviders, provider: str, options: Options) -> Report
     return None if refusal is None else _report(provider, False, "calls_disabled", refusal)
 
 
-async def _probe(config: ProviderConfig, method: str, path: str, timeout: float, body: Any = None) -> Report:
+async def _probe(
+    http: Http, config: ProviderConfig, method: str, path: str, timeout: float, body: Any = None
+) -> Report:
     """Report on the provider's response to a small request. The key is sent, and never shown."""
-    import httpx
-
     url = config.base_url + path
     place: Report = {"url": public_url(url)}
     try:
-        async with httpx.AsyncClient(timeout=timeout, headers=config.headers()) as client:
-            response = await client.request(method, url, json=body)
-    except httpx.TimeoutException:
+        status = await http.status(method, url, config.headers(), timeout, body)
+    except TimeoutError:
         message = f"{config.name} did not answer within {timeout:g}s"
         return _report(config.name, False, "timeout", message, **place)
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-        message = f"{config.name} can't be reached: {type(error).__name__}"
+    except Unreachable as error:
+        message = f"{config.name} can't be reached: {error.kind}"
         return _report(config.name, False, "unreachable", message, **place)
-    status = response.status_code
     place["http_status"] = status
-    if response.is_success:
+    if 200 <= status < 300:
         return _report(config.name, True, "ok", f"{config.name} is reachable", **place)
     if status in (401, 403):
         message = f"{config.name} rejected the API key (HTTP {status})"

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harnpy.llm.providers import make_provider
 from harnpy.llm.reply import Reply
 
 if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable
 
     from harnpy.llm.configuration.known_providers import ProviderConfig
     from harnpy.llm.providers import RemoteProvider
+    from harnpy.llm.waiting import Waiting
+    from harnpy.world.http import Http
 
 
 class Connections:
-    """One provider for each name, made anew when its configuration has changed.
+    """One provider for each name, made anew when its configuration has changed. `aclose` closes all."""
 
-    A caller that gives ``wait(awaitable)`` must await `aclose` in the end. Without ``wait``, calls are
-    awaited in a loop of our own, which `close` ends.
-    """
-
-    def __init__(self, wait: Callable[[Awaitable[Any]], Any] | None = None) -> None:
-        self.wait = wait or self._run
+    def __init__(self, http: Http, waiting: Waiting) -> None:
+        self._http = http
+        self._waiting = waiting
         self._open: dict[str, RemoteProvider] = {}
         self._left: list[RemoteProvider] = []
-        self._runner: asyncio.Runner | None = None
 
     def provider(self, config: ProviderConfig) -> RemoteProvider:
         """The provider of that configuration. Raises `OptionError` when its protocol is not supported."""
@@ -34,14 +31,14 @@ class Connections:
         if found is None or found.config != config:
             if found is not None:
                 self._left.append(found)
-            found = self._open[config.name] = make_provider(config)
+            found = self._open[config.name] = make_provider(config, self._http)
         return found
 
     def reply(self, answer: Reply | Awaitable[Reply]) -> Reply:
         """A provider's reply, awaited if need be. Raises `CallError`."""
         if isinstance(answer, Reply):
             return answer
-        reply: Reply = self.wait(answer)
+        reply: Reply = self._waiting.wait(answer)
         return reply
 
     async def aclose(self) -> None:
@@ -49,21 +46,3 @@ class Connections:
         for provider in (*self._open.values(), *self._left):
             await provider.aclose()
         self._left.clear()
-
-    def close(self) -> None:
-        """Close everything, where no ``wait`` was given."""
-        if self._runner is not None:
-            self._runner.run(self.aclose())
-            self._runner.close()
-            self._runner = None
-
-    def _run(self, awaitable: Awaitable[Any]) -> Any:
-        if self._runner is None:
-            from asyncio import Runner
-
-            self._runner = Runner()
-
-        async def waiting() -> Any:
-            return await awaitable
-
-        return self._runner.run(waiting())

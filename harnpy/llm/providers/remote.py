@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from harnpy.llm.configuration.known_providers import ProviderConfig
     from harnpy.llm.errors import CallError
     from harnpy.llm.request import Request
+    from harnpy.world.http import Http
 
 #: Seconds that making a connection may take.
 _CONNECT = 10.0
@@ -69,8 +70,9 @@ class Answer(ABC):
 class Remote(ABC):
     """One service. The client is made by the first call and lives until `aclose`."""
 
-    def __init__(self, config: ProviderConfig) -> None:
+    def __init__(self, config: ProviderConfig, http: Http) -> None:
         self.config = config
+        self.http = http
         self._client: Any = None
 
     @property

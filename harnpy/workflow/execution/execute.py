@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from harnpy.agent.context import place_of
 from harnpy.agent.workflow_scope import WorkflowScope
 from harnpy.faults import MisuseError
-from harnpy.text.json.reader import parse_json
 from harnpy.workflow.artifacts.artifact import read_artifacts
 from harnpy.workflow.artifacts.selection import read_context_policy, select
 from harnpy.workflow.execution.begin_run import begin_run, mutation_session, replay_of, run_metadata
@@ -87,7 +86,7 @@ class Execution:
         ready = Ready(graph, options.steps(graph, self._replay), run["pending_nodes"], run["completed_nodes"])
         path = options.persist_path or options.resume_path or default_path(run["id"], world)
         self._recorder = RunRecorder(runtime, run)
-        writer = RunWriter(run, path, world, runtime.when_idle)
+        writer = RunWriter(run, path, world, runtime.tasks.when_idle)
         self._progress = Progress(ready, writer, self._recorder, world)
         self._scope = WorkflowScope(
             workflow_id=graph["id"],
@@ -184,8 +183,7 @@ class Execution:
     def _work(self, node: Node, stage_id: str) -> Work:
         run = self._run
         if self._contracts is None:
-            parse = parse_json
-            self._contracts = read_contracts(self._graph["nodes"], self._runtime.files, parse)
+            self._contracts = read_contracts(self._graph["nodes"], self._runtime.read_text)
         return Work(
             runtime=self._runtime,
             node=node,

@@ -13,7 +13,6 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from harnpy.agent.runtime import at_once
 from harnpy.faults import MisuseError
 from harnpy.workflow.records.observability import Observer
 from harnpy.workflow.records.plain_json import indented, plain, pretty
@@ -43,7 +42,9 @@ class RunWriter:
     """``run`` is a record with every key (`new_run`). The executor adds to it and calls `checkpoint`, and
     `save` at the end. ``when_idle(act)`` calls ``act`` when the program waits for something, or at once."""
 
-    def __init__(self, run: RunRecord, path: str, world: World, when_idle: WhenIdle = at_once) -> None:
+    def __init__(
+        self, run: RunRecord, path: str, world: World, when_idle: WhenIdle = lambda act: act()
+    ) -> None:
         self.run = run
         self.path = path
         self._world = world

@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.agent.errors import reason
-from harnpy.agent.runtime import one_by_one
+from harnpy.agent.tasks import in_turn
 from harnpy.llm.native_tools import tool_entries
 from harnpy.workflow.artifacts.artifact import KIND, normalised
 from harnpy.workflow.graph.graph_shapes import CONTEXT_POLICY, CONTRACT
@@ -27,7 +27,7 @@ from harnpy.workflow.stages.work import Ended
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
-    from harnpy.agent.runtime import Attempt
+    from harnpy.agent.tasks import Attempt
     from harnpy.reading.dicts import Dict
     from harnpy.workflow.artifacts.artifact_types import Artifact
     from harnpy.workflow.graph.graph_types import MapPolicy, Node
@@ -72,9 +72,9 @@ def run_map(work: Work) -> Ended:
     items = _items(work)
     strategy = work.node["join_policy"]["strategy"] or ALL
     if _is_executable(work.node):
-        branches = _Branches(_done_as_stage, work.runtime.as_they_end)
+        branches = _Branches(_done_as_stage, work.runtime.tasks.as_they_end)
     else:
-        branches = _Branches(_turned_to_artifact, one_by_one)
+        branches = _Branches(_turned_to_artifact, in_turn)
     completed, failures, artifacts = _collect(work, strategy, items, branches)
     artifacts.sort(key=lambda artifact: artifact["metadata"]["index"])
     status, text = COMPLETED, f"mapped {len(artifacts)} of {len(items)} items"

@@ -17,7 +17,6 @@ from harnpy.world.files import system_reason
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from harnpy.agent.runtime import Files
     from harnpy.reading.dicts import Dict
     from harnpy.workflow.graph.graph_types import Node
 
@@ -58,12 +57,10 @@ _INTRODUCTION = (
 _SECTIONS = ("required_identifiers", "required_paths", "required_text", "checks", "notes")
 
 
-def read_contracts(
-    nodes: Mapping[str, Node], files: Files | None, parse: Callable[[str], Any] = parse_json
-) -> list[Dict]:
+def read_contracts(nodes: Mapping[str, Node], read_text: Callable[[str], str]) -> list[Dict]:
     """Return the contracts of all nodes that verify something, sorted by node id. Raise `MisuseError`."""
     verifying = {id: node["verify"] for id, node in sorted(nodes.items())}
-    return [_contract(id, verify, files, parse) for id, verify in verifying.items() if verify is not None]
+    return [_contract(id, verify, read_text) for id, verify in verifying.items() if verify is not None]
 
 
 def contracts_for(node: Node, contracts: Sequence[Dict]) -> list[Dict]:
@@ -76,8 +73,8 @@ def contracts_for(node: Node, contracts: Sequence[Dict]) -> list[Dict]:
 # Reading.
 
 
-def _contract(id: str, verify: Dict, files: Files | None, parse: Callable[[str], Any]) -> Dict:
-    sources = list(_sources(id, verify, files, parse))
+def _contract(id: str, verify: Dict, read_text: Callable[[str], str]) -> Dict:
+    sources = list(_sources(id, verify, read_text))
     contract: Dict = {"source_node": id}
     for key in _SCALARS:
         values = (source[key] for source in sources)
@@ -90,10 +87,10 @@ def _contract(id: str, verify: Dict, files: Files | None, parse: Callable[[str],
     return contract
 
 
-def _sources(id: str, verify: Dict, files: Files | None, parse: Callable[[str], Any]) -> Iterator[Dict]:
+def _sources(id: str, verify: Dict, read_text: Callable[[str], str]) -> Iterator[Dict]:
     path = verify.get("contract_path") or verify.get("verification_contract_path")
     if path:
-        read = _read(str(path), files, parse)
+        read = _read(str(path), read_text)
         with errors_after(f"workflow verification contract parse failed for {path}: "):
             fields = _fields(read, "")
         yield fields
@@ -105,17 +102,15 @@ def _sources(id: str, verify: Dict, files: Files | None, parse: Callable[[str], 
     yield _fields(verify, f"nodes.{id}.verify")
 
 
-def _read(path: str, files: Files | None, parse: Callable[[str], Any]) -> Dict:
+def _read(path: str, read_text: Callable[[str], str]) -> Dict:
     try:
-        if files is None:
-            raise OSError("there are no files")
-        text = files.read_text(path)
+        text = read_text(path)
     except (OSError, ValueError) as error:
         raise MisuseError(
             f"workflow verification contract read failed for {path}: {system_reason(error)}"
         ) from error
     try:
-        read = parse(text)
+        read = parse_json(text)
     except ValueError as error:
         raise MisuseError(f"workflow verification contract parse failed for {path}: {error}") from error
     if not isinstance(read, dict):

@@ -52,7 +52,7 @@ def _run(work: Work, command: str) -> Finished:
     execution: Mapping[str, Any] = work.execution or {}
     node = work.node
     try:
-        return work.runtime.run_program(
+        return work.runtime.workplace.run(
             ("/bin/sh", "-lc", command), execution.get("cwd"), execution.get("env") or {}
         )
     except (OSError, ValueError) as error:

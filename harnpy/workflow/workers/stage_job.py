@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from harnpy.agent.workers.carry import FORK, RESET
 from harnpy.agent.workers.worker import DELEGATED_STAGE, STAGE, Outcome
-from harnpy.text.json.reader import parse_json
 from harnpy.workflow.stages.stage import run_stage
 from harnpy.workflow.stages.stage_kinds import run
 from harnpy.workflow.stages.stage_session import StageSession, worker_session
@@ -84,7 +83,7 @@ class StageJob:
         return run_stage(work) if delegated else run(work)
 
     def _contracts(self) -> list[Dict]:
-        return read_contracts({self._node["id"]: self._node}, self._runtime.files, parse_json)
+        return read_contracts({self._node["id"]: self._node}, self._runtime.read_text)
 
 
 def _session_of(worker: Worker, node: Node) -> StageSession:

@@ -9,9 +9,9 @@ import pytest
 from harnpy.agent.loop.make_loop import run_loop
 from harnpy.agent.runtime import Runtime
 from harnpy.faults import Fault, MisuseError, OptionError
-from harnpy.llm.call import Models
 from harnpy.llm.errors import CallError
 from harnpy.session import SessionRegistry
+from tests.worlds import models_with
 
 NUDGE = '<runtime_feedback kind="nudge">\nContinue — make progress in your reply.\n</runtime_feedback>'
 
@@ -20,7 +20,7 @@ class Program:
     """The models and sessions of one program."""
 
     def __init__(self, *replies: Any) -> None:
-        self.models = Models(env={}.get)
+        self.models = models_with({})
         self.sessions = SessionRegistry()
         for reply in replies:
             self.models.mock.add({"text": reply} if isinstance(reply, str) else reply)
@@ -271,7 +271,6 @@ def test_tools_that_had_to_succeed_didnt() -> None:
             MisuseError,
             "agent_loop: option `mcp_servers` is not supported yet: MCP servers will come with a later",
         ),
-        ({"daemon": True}, MisuseError, "agent_loop: daemons need files, and this runtime has none"),
         ({"transcript": 1}, OptionError, "llm_call / agent_loop: the `transcript` option was removed. Open"),
     ],
 )

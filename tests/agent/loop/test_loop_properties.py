@@ -13,10 +13,10 @@ from harnpy.agent.errors import ToolFailure
 from harnpy.agent.loop.make_loop import run_loop
 from harnpy.agent.runtime import Runtime
 from harnpy.faults import Interruption
-from harnpy.llm.call import Models
 from harnpy.llm.errors import CallError
 from harnpy.session import SessionRegistry
 from harnpy.session.transcript import plain_message
+from tests.worlds import models_with
 
 Dict = dict[str, Any]
 
@@ -140,7 +140,7 @@ class Run:
     """One loop on the session `s`, and all that can be seen of it."""
 
     def __init__(self, mocks: list[Dict], options: Dict, tools: list[Dict] = TOOLS) -> None:
-        self.models = Models(env={}.get, warn=lambda topic, message: None)
+        self.models = models_with({}, warn=lambda topic, message: None)
         self.sessions = SessionRegistry()
         self.runtime = Runtime(self.models, self.sessions)
         self.events: list[Dict] = []

@@ -9,11 +9,13 @@ import pytest
 from harnpy.agent.errors import ToolFailure
 from harnpy.agent.loop.make_loop import run_loop
 from harnpy.agent.runtime import Runtime
-from harnpy.llm.call import Models
 from harnpy.llm.errors import CallError
 from harnpy.llm.reply import Reply
 from harnpy.llm.request import Request
 from harnpy.session import SessionRegistry
+from harnpy.world import World
+from harnpy.world.host import Host as Bridge
+from tests.worlds import Waits, models_with
 
 
 class Host:
@@ -25,7 +27,7 @@ class Host:
         self.calls = 0
         self.slept: list[float] = []
 
-    def call(self, entry: dict[str, Any], arguments: dict[str, Any]) -> str:
+    def call(self, name: str, arguments: dict[str, Any]) -> str:
         self.calls += 1
         if self.calls <= self.failures:
             raise self.error
@@ -33,10 +35,11 @@ class Host:
 
     def loop(self, **options: Any) -> str:
         """What the model reads of one call."""
-        models = Models(env={}.get, sleep=self.slept.append)
+        models = models_with({}, sleep=self.slept.append)
         models.mock.add({"tool_calls": [{"name": "ask"}]})
         tools = [{"name": "ask", "executor": "host_bridge", "host_capability": "interaction.ask"}]
-        runtime = Runtime(models, SessionRegistry(), host_tool=self.call)
+        sessions = SessionRegistry(world=World(host=Bridge(bridge=self)))
+        runtime = Runtime(models, sessions, Waits(self.slept.append))
         given = {"provider": "mock", "tools": tools, "tool_format": "native", "max_iterations": 1, **options}
         return str(run_loop(runtime, "go", None, given)["transcript"]["messages"][2]["content"])
 
@@ -84,7 +87,7 @@ class Silent:
 )
 def test_a_model_is_waited_for_longer_and_longer(options: dict[str, Any], waits: list[float]) -> None:
     slept: list[float] = []
-    models = Models(env={}.get, sleep=slept.append, provided={"silent": Silent()})
+    models = models_with({}, sleep=slept.append, provided={"silent": Silent()})
     with pytest.raises(CallError, match="busy"):
         run_loop(Runtime(models, SessionRegistry()), "go", None, {"provider": "silent", **options})
     assert slept == [pytest.approx(wait) for wait in waits]

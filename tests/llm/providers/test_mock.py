@@ -13,6 +13,7 @@ from harnpy.llm.call import Models
 from harnpy.llm.errors import CallError
 from harnpy.llm.reply import Reply
 from harnpy.text.globs import glob_matches
+from tests.worlds import models_with
 
 
 def ask(models: Models, prompt: str = "hi", system: str | None = None, **options: Any) -> Reply:
@@ -22,7 +23,7 @@ def ask(models: Models, prompt: str = "hi", system: str | None = None, **options
 
 @pytest.fixture
 def models() -> Models:
-    return Models(env={}.get)
+    return models_with({})
 
 
 @pytest.mark.parametrize(

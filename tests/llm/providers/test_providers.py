@@ -20,7 +20,10 @@ from harnpy.llm.reply import Reply
 from harnpy.llm.request import Request
 from harnpy.llm.structured.output_format import Output, read_output
 from harnpy.llm.transport import Transport
+from harnpy.llm.waiting import Blocking
 from harnpy.reading.lenient import Options
+from harnpy.world.clock import RealClock
+from harnpy.world.http import RealHttp
 from tests.llm.wire import ANTHROPIC, KEY, OPENAI, Call, Fail, Raw, Say, Silence, Wire
 
 BOTH = pytest.mark.parametrize("protocol", [OPENAI, ANTHROPIC])
@@ -45,12 +48,14 @@ def request(*messages: dict[str, Any], **fields: Any) -> Request:
 
 
 def ask(wire: Wire, asked: Request | None = None, **changes: Any) -> Reply:
-    connections = Connections()
+    waiting = Blocking(RealClock())
+    connections = Connections(RealHttp(), waiting)
     try:
         provider = connections.provider(config(wire, **changes))
         return connections.reply(provider.complete(asked or request()))
     finally:
-        connections.close()
+        waiting.wait(connections.aclose())
+        waiting.close()
 
 
 def sent(protocol: str, asked: Request, **changes: Any) -> dict[str, Any]:
@@ -651,7 +656,7 @@ def test_idle_timeout_is_for_silence(protocol: str) -> None:
 def test_nobody_listens(protocol: str) -> None:
     with Wire(protocol, Say("ok")) as wire:
         gone = config(wire)
-    provider = make_provider(gone)
+    provider = make_provider(gone, RealHttp())
     with pytest.raises(CallError) as caught:
         asyncio.run(_complete(provider))
     error = caught.value
@@ -670,7 +675,7 @@ async def _complete(provider: Any) -> Reply:
 def test_a_name_that_nobody_knows() -> None:
     unknown = ProviderConfig("acme", "http://nowhere.invalid/v1", "bearer", KEY)
     with pytest.raises(CallError) as caught:
-        asyncio.run(_complete(make_provider(unknown)))
+        asyncio.run(_complete(make_provider(unknown, RealHttp())))
     assert (caught.value.category, caught.value.reason) == ("transient_network", "network_error")
 
 
@@ -698,7 +703,8 @@ def test_nothing_of_the_sdk_hangs_on_the_error() -> None:
 
 def test_calls_share_a_connection_until_the_end() -> None:
     with Wire(OPENAI, Say("ok")) as wire:
-        connections = Connections()
+        waiting = Blocking(RealClock())
+        connections = Connections(RealHttp(), waiting)
         provider = connections.provider(config(wire))
         for _ in range(3):
             assert connections.reply(provider.complete(request())).text == "ok"
@@ -706,7 +712,8 @@ def test_calls_share_a_connection_until_the_end() -> None:
         assert connections.provider(replace(config(wire), api_key="other")) is not provider
         client: Any = provider
         assert client._client is not None
-        connections.close()
+        waiting.wait(connections.aclose())
+        waiting.close()
         assert client._client is None
 
 
@@ -720,9 +727,9 @@ def test_a_stream_in_pieces(protocol: str) -> None:
             await provider.aclose()
 
     with Wire(protocol, Say("abcdefghij", thinking="hm"), Fail(500)) as wire:
-        assert asyncio.run(collect(make_provider(config(wire)))) == ["abcd", "efgh", "ij"]
+        assert asyncio.run(collect(make_provider(config(wire), RealHttp()))) == ["abcd", "efgh", "ij"]
         with pytest.raises(CallError):
-            asyncio.run(collect(make_provider(config(wire))))
+            asyncio.run(collect(make_provider(config(wire), RealHttp())))
 
 
 @BOTH
@@ -735,13 +742,13 @@ def test_who_stops_listening_ends_the_call(protocol: str) -> None:
         return piece
 
     with Wire(protocol, Say("abcd" * 1000, pause=0.02)) as wire:
-        assert asyncio.run(first(make_provider(config(wire)))) == "abcd"
+        assert asyncio.run(first(make_provider(config(wire), RealHttp()))) == "abcd"
         assert wire.hung_up.wait(10)
 
 
 def test_a_protocol_that_nobody_speaks() -> None:
     with pytest.raises(OptionError, match="provider 'x' can't be called yet: its protocol \\(bedrock\\)"):
-        make_provider(ProviderConfig("x", "http://x", "aws_sigv4", protocol="bedrock"))
+        make_provider(ProviderConfig("x", "http://x", "aws_sigv4", protocol="bedrock"), RealHttp())
 
 
 @BOTH
@@ -751,7 +758,7 @@ def test_a_missing_package_is_named(
     monkeypatch.setitem(sys.modules, protocol, None)
     forget(f"harnpy.llm.providers.{'anthropic' if protocol == ANTHROPIC else 'openai_compatible'}")
     with pytest.raises(OptionError) as caught:
-        make_provider(ProviderConfig("acme", "http://x", "bearer", KEY, protocol=protocol))
+        make_provider(ProviderConfig("acme", "http://x", "bearer", KEY, protocol=protocol), RealHttp())
     text = f"provider 'acme' needs the '{protocol}' package: pip install 'harnpy[{protocol}]'"
     assert caught.value.message == text
 

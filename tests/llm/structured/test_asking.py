@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from harnpy.llm.call import Models
 from harnpy.llm.structured.asking import read_answer, settle
 from harnpy.llm.structured.nudge import nudge_text
 from harnpy.llm.structured.output_format import Output
+from tests.worlds import models_with
 
 SCHEMA = {"type": "object", "required": ["a"]}
 
@@ -19,7 +19,7 @@ class Asked:
 
     def __init__(self) -> None:
         self.warnings: list[tuple[str, str]] = []
-        self.models = Models(env={}.get, warn=lambda *warning: self.warnings.append(warning))
+        self.models = models_with({}, warn=lambda *warning: self.warnings.append(warning))
 
     def request(self, **options: Any) -> Any:
         return self.models.request("q", None, self.models.options({"provider": "mock", **options}))
@@ -27,7 +27,7 @@ class Asked:
     def answer(self, text: str, **options: Any) -> Any:
         self.models.mock.add({"text": text})
         answer = self.models.answer(self.request(schema_retries=0, **options))
-        return settle(answer, self.models.warn)
+        return settle(answer, self.models.world.warn)
 
 
 @pytest.fixture

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from harnpy.agent.loop.transcript_entries import call_transcript
+from harnpy.builtins.bridge.agent_tasks import AgentTasks
 from harnpy.builtins.bridge.callables import with_callables
 from harnpy.builtins.bridge.domain_values import HarnValues
 from harnpy.builtins.bridge.live_sessions import sessions_of
@@ -41,16 +40,10 @@ def models_of(vm: Vm) -> Models:
     if slot.models is None:
         world, settings = vm.world, settings_of(vm)
         slot.models = Models(
-            world.environment.get,
-            world.clock.now,
-            world.clock.monotonic,
-            vm.tasks.sleep,
-            partial(world.files.write_text, append=True),
-            world.files.read_text,
-            lambda: vm.source_dir or world.files.cwd(),
-            warn=lambda topic, message: sessions_of(vm).world.warn(topic, message),
+            world,
+            AgentTasks(vm),
             values=HarnValues(vm),
-            wait=vm.tasks.await_coroutine,
+            directory=lambda: vm.source_dir or world.files.cwd(),
             tracing=settings.trace_llm,
             provided=settings.providers,
         )
@@ -78,7 +71,7 @@ def answer_to(vm: Vm, prompt: str, system: str | None, options: Value) -> Answer
     models = models_of(vm)
     request = models.request(prompt, system, options_of(vm, options))
     with CallErrors(vm, request):
-        return settle(models.answer(request), models.warn)
+        return settle(models.answer(request), models.world.warn)
 
 
 def call_result(vm: Vm, answer: Answer) -> Dict:

@@ -110,7 +110,7 @@ def _try(vm: Vm, prompt: str, system: str | None, options: Value, settled: bool 
     try:
         request = models.request(prompt, system, options_of(vm, options))
         answer = models.answer(request)
-        return _Tried(request, settle(answer, models.warn) if settled else answer, None)
+        return _Tried(request, settle(answer, models.world.warn) if settled else answer, None)
     except Fault as error:
         return _Tried(request, None, error)
 

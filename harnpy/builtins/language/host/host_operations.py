@@ -5,7 +5,7 @@ Spec: 02 §27, 04 §24. An operation is a function ``(vm, params) -> value``, or
 
 from __future__ import annotations
 
-from harnpy.builtins.bridge.places import execution_environment, execution_root
+from harnpy.builtins.bridge.places import workplace_of
 from harnpy.builtins.language.host import shells
 from harnpy.builtins.language.host.shells import required
 from harnpy.text.case import WHITESPACE
@@ -86,20 +86,24 @@ def _directory(vm: Vm, params: Dict) -> str:
     import os
 
     given = params.get("cwd")
-    return execution_root(vm) if given is None else os.path.join(execution_root(vm), display(given))
+    return (
+        workplace_of(vm).directory()
+        if given is None
+        else os.path.join(workplace_of(vm).directory(), display(given))
+    )
 
 
 def _environment(vm: Vm, params: Dict) -> Mapping[str, str] | None:
     given = params.get("env")
     if given is None:
-        return execution_environment(vm)
+        return workplace_of(vm).environment()
     if type(given) is not dict:
         raise RuntimeFault(f"{_EXEC} env must be a dict")
     for name, value in given.items():
         if type(value) is not str:
             raise RuntimeFault(f'{_EXEC} env value for "{name}" must be a string')
     replaces = params.get("env_mode", "replace") == "replace"
-    return given if replaces else {**(execution_environment(vm) or vm.world.environment.all()), **given}
+    return given if replaces else {**(workplace_of(vm).environment() or vm.world.environment.all()), **given}
 
 
 def _seconds(params: Dict) -> float | None:
@@ -151,7 +155,7 @@ def _project_root(vm: Vm, params: Dict) -> str:
 
 
 def _cwd(vm: Vm, params: Dict) -> str:
-    return execution_root(vm)
+    return workplace_of(vm).directory()
 
 
 OPERATIONS: Mapping[str, Callable[[Vm, Dict], Any]] = {

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-
-from harnpy.builtins.bridge.places import execution_environment, execution_root, own_directory
+from harnpy.builtins.bridge.places import workplace_of
 from harnpy.builtins.language.host import shells
 from harnpy.vm.declare.builtin import ABSENT, builtin
 from harnpy.vm.errors import Thrown
@@ -24,7 +22,7 @@ def exec_(vm: Vm, cmd: Value = ABSENT, *args: Value) -> Value:
     """Run a program, without a shell: `{stdout, stderr, status, success}`. Failure is no error."""
     if cmd is ABSENT or not display(cmd):
         raise Thrown("exec: command is required")
-    return _run(vm, execution_root(vm), [cmd, *args], "exec")
+    return _run(vm, workplace_of(vm).directory(), [cmd, *args], "exec")
 
 
 @builtin(
@@ -42,7 +40,7 @@ def shell(vm: Vm, cmd: Value = ABSENT) -> Value:
     """Run a command in the default shell: `{stdout, stderr, status, success}`."""
     if cmd is ABSENT or not display(cmd):
         raise Thrown("shell: command string is required")
-    return _run(vm, execution_root(vm), _in_shell(vm, cmd), "shell")
+    return _run(vm, workplace_of(vm).directory(), _in_shell(vm, cmd), "shell")
 
 
 @builtin("shell_at(dir: string, cmd: string) -> dict", family="process", counted=True, guarded=True)
@@ -56,7 +54,7 @@ def shell_at(vm: Vm, dir: Value = ABSENT, cmd: Value = ABSENT) -> Value:
 
 
 def _directory(vm: Vm, given: Value) -> str:
-    return os.path.join(own_directory(vm) or vm.source_dir or vm.world.files.cwd(), display(given))
+    return workplace_of(vm).path(display(given))
 
 
 def _in_shell(vm: Vm, command: Value) -> list[Value]:
@@ -68,7 +66,7 @@ def _in_shell(vm: Vm, command: Value) -> list[Value]:
 
 def _run(vm: Vm, directory: str, argv: Sequence[Value], caller: str) -> Value:
     words = [display(word) for word in argv]
-    return vm.tasks.awaited(_ended(vm, directory, words, execution_environment(vm), caller))
+    return vm.tasks.awaited(_ended(vm, directory, words, workplace_of(vm).environment(), caller))
 
 
 async def _ended(

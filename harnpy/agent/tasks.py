@@ -1,0 +1,62 @@
+"""Doing several things at the same time, and waiting, wherever agents run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from harnpy.faults import Interruption
+from harnpy.llm.waiting import Blocking, Waiting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Sequence
+
+    Calls = Sequence[Callable[[], Any]]
+
+
+class Attempt(NamedTuple):
+    """What came of one of several calls: its result, or the error that it raised."""
+
+    position: int
+    result: Any
+    error: BaseException | None
+
+
+class Tasks(Waiting, Protocol):
+    """Tasks of a program. Where there are none, calls are made one after the other."""
+
+    def together(self, calls: Calls) -> list[Any]:
+        """Make the calls at the same time and return their results in order."""
+
+    def as_they_end(self, calls: Calls, limit: int) -> Generator[Attempt, None, None]:
+        """Make at most ``limit`` calls at a time and yield each attempt as it ends.
+
+        Closing the iterator ends the calls that still run, and begins no others.
+        """
+
+    def when_idle(self, act: Callable[[], None]) -> None:
+        """Act once the program has nothing to do but to wait."""
+
+
+class OneTask(Blocking):
+    """For users without tasks."""
+
+    def together(self, calls: Calls) -> list[Any]:
+        return [call() for call in calls]
+
+    def as_they_end(self, calls: Calls, limit: int) -> Generator[Attempt, None, None]:
+        return in_turn(calls, limit)
+
+    def when_idle(self, act: Callable[[], None]) -> None:
+        act()
+
+
+def in_turn(calls: Calls, limit: int) -> Generator[Attempt, None, None]:
+    """Make one call after the other, as `Tasks.as_they_end` does where nothing waits."""
+    return (attempt(position, call) for position, call in enumerate(calls))
+
+
+def attempt(position: int, call: Callable[[], Any]) -> Attempt:
+    try:
+        return Attempt(position, call(), None)
+    except (Exception, Interruption) as error:
+        return Attempt(position, None, error)
