@@ -119,6 +119,13 @@ def test_what_is_denied_to_the_program_is_denied_to_their_modules(harnpy: Comman
 # What it says when it can't.
 
 
+def refused(harnpy: Command, program: str) -> str:
+    """What a program that does not start says."""
+    done = harnpy("run", program)
+    assert (done.stdout, done.returncode) == ("", 1)
+    return str(done.stderr)
+
+
 def refusal(tmp_path: Path, message: str, help: str) -> str:
     return (
         f"error: failed to install manifest hooks: {message}\n  --> {tmp_path}/harn.toml\n  = help: {help}\n"
@@ -128,9 +135,7 @@ def refusal(tmp_path: Path, message: str, help: str) -> str:
 def test_a_refusal_says_where_and_what_to_do(harnpy: Command, tmp_path: Path, write: Write) -> None:
     write("harn.toml", HOOK)
     write("rules.harn", "pub fn other(call) { return nil }\n")
-    done = harnpy("run", write("deep/main.harn", "println(1)"))
-    assert (done.stdout, done.returncode) == ("", 1)
-    assert done.stderr == refusal(
+    assert refused(harnpy, write("deep/main.harn", "println(1)")) == refusal(
         tmp_path,
         "hook handler 'refuse' is not exported by module 'rules'",
         f"declare `pub fn refuse(payload)` in {tmp_path}/rules.harn",
@@ -140,9 +145,7 @@ def test_a_refusal_says_where_and_what_to_do(harnpy: Command, tmp_path: Path, wr
 def test_a_module_that_fails_is_named_with_the_place(harnpy: Command, tmp_path: Path, write: Write) -> None:
     write("harn.toml", HOOK)
     write("rules.harn", f"let a = 1\nlet sum = [a] + 2\n{RULES}")
-    done = harnpy("run", write("main.harn", "println(1)"))
-    assert (done.stdout, done.returncode) == ("", 1)
-    assert done.stderr == refusal(
+    assert refused(harnpy, write("main.harn", "println(1)")) == refusal(
         tmp_path,
         "Type error: Cannot add list and int (line 2)",
         f"the handler 'rules::refuse' needs rules to load; it fails at {tmp_path}/rules.harn:2:11",

@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from harnpy import Vm, VmError
+from harnpy.cli.show.error_text import render
+from tests.clock import SimulatedClock
 from tests.support import PATIENCE, ROOT, Command
 
 
@@ -131,12 +134,14 @@ def test_an_uncaught_error_is_rendered(harnpy: Command, script) -> None:
     assert done.returncode == 1
 
 
-def test_the_way_out_of_deadlines_is_told_once(harnpy: Command, script) -> None:
+def test_the_way_out_of_deadlines_is_told_once(clock: SimulatedClock) -> None:
     program = (
         "fn wait() {\n  deadline 60s {\n    while true { }\n  }\n}\n"
         "pipeline main(task) {\n  deadline 5ms {\n    wait()\n  }\n}\n"
     )
-    assert harnpy("run", script(program)).stderr == (
+    with pytest.raises(VmError) as caught:
+        Vm().run_source(program, file="demo.harn")
+    assert render(caught.value) == (
         "error: Thrown: Deadline exceeded\n"
         "  --> demo.harn:3:5\n"
         "   |\n"

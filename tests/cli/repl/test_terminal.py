@@ -53,6 +53,11 @@ class Terminal:
         self.type(line + "\r")
         self.expect(line + "\n")
 
+    def enter(self, line: str) -> None:
+        """Submit a line at the next prompt."""
+        self.expect("harn〉")
+        self.submit(line)
+
     def expect(self, text: str, seconds: float = PATIENCE) -> None:
         """Wait until `text` shows after what was expected before; colours and movements don't count."""
         deadline = time.monotonic() + seconds
@@ -107,27 +112,20 @@ def terminal(tmp_path: Path) -> Iterator[type]:
 def test_a_conversation(terminal) -> None:
     repl = terminal("repl")
     repl.expect("Type expressions or statements. Ctrl+C or Ctrl+D to exit.")
-    repl.expect("harn〉")
-    repl.submit("fn twice(n) {")
+    repl.enter("fn twice(n) {")
     repl.expect(":::")
     repl.submit("return n * 2 }")
-    repl.expect("harn〉")
-    repl.submit("twice(21)")
+    repl.enter("twice(21)")
     repl.expect("42\n")
-    repl.expect("harn〉")
-    repl.submit('let s = agent_session_open("talk")')
-    repl.expect("harn〉")
-    repl.submit('agent_session_inject(s, {role: "user", content: "hi"})')
+    repl.enter('let s = agent_session_open("talk")')
+    repl.enter('agent_session_inject(s, {role: "user", content: "hi"})')
     repl.expect("nil\n")
-    repl.expect("harn〉")
-    repl.submit("let b = agent_session_fork(s)")
-    repl.expect("harn〉")
-    repl.submit("throw agent_session_length(b)")
+    repl.enter("let b = agent_session_fork(s)")
+    repl.enter("throw agent_session_length(b)")
     repl.expect("Error: Thrown: 1\n")
     repl.expect("| throw agent_session_length(b)\n")
     repl.expect("| ^^^^^\n")
-    repl.expect("harn〉")
-    repl.submit("agent_session_length(b) + 1")
+    repl.enter("agent_session_length(b) + 1")
     repl.expect("2\n")
     repl.expect("harn〉")
     repl.type("\x04")
@@ -138,8 +136,7 @@ def test_a_conversation(terminal) -> None:
 
 def test_completion_knows_builtins_and_live_names(terminal) -> None:
     repl = terminal("repl")
-    repl.expect("harn〉")
-    repl.submit("let my_long_name = 7")
+    repl.enter("let my_long_name = 7")
     repl.expect("harn〉")
     repl.type("my_lo\t")
     repl.expect("my_long_name")
@@ -154,8 +151,7 @@ def test_completion_knows_builtins_and_live_names(terminal) -> None:
 
 def test_history_is_kept_for_the_next_session(terminal, tmp_path: Path) -> None:
     first = terminal("repl")
-    first.expect("harn〉")
-    first.submit("40 + 2")
+    first.enter("40 + 2")
     first.expect("42\n")
     first.expect("harn〉")
     first.type("\x03")
@@ -170,13 +166,11 @@ def test_history_is_kept_for_the_next_session(terminal, tmp_path: Path) -> None:
 
 def test_an_interrupted_input_costs_only_itself(terminal) -> None:
     repl = terminal("repl")
-    repl.expect("harn〉")
-    repl.submit('if true { println("going"); while true { } }')
+    repl.enter('if true { println("going"); while true { } }')
     repl.expect("going\n")
     repl.type("\x03")
     repl.expect("Error: interrupted\n")
-    repl.expect("harn〉")
-    repl.submit("1 + 1")
+    repl.enter("1 + 1")
     repl.expect("2\n")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import string
-import time
 from collections import Counter
 from random import Random
 from typing import Any
@@ -16,6 +15,7 @@ from hypothesis import strategies as st
 
 from harnpy.llm.text_format.blocks import RUNTIME_TOOLS, Parsed, parse_reply, render_call
 from tests.llm.text_format.spellings import PREFIXES, Speller, written_calls
+from tests.support import assert_linear, ends, processor_time
 
 TRAPS = (
     "</tool_call>",
@@ -256,22 +256,16 @@ HOSTILE = {
 def test_hostile_replies_take_a_time_in_proportion(kind: str) -> None:
     def seconds(n: int) -> float:
         text = HOSTILE[kind](n)
-        best = float("inf")
-        for _ in range(3):
-            begin = time.process_time()
-            parse_reply(text, TOOLS)
-            best = min(best, time.process_time() - begin)
-        return best
+        return processor_time(lambda: parse_reply(text, TOOLS))
 
     parse_reply(HOSTILE[kind](100), TOOLS)
-    assert seconds(16_000) < max(24 * seconds(2_000), 0.05)  # square would be 64 times
+    assert_linear(seconds, 2_000)
 
 
 def test_a_megabyte_of_angles_and_100k_brackets_are_soon_read() -> None:
-    begin = time.process_time()
-    parse_reply("<" * 1_000_000, TOOLS)
-    nested = parse_reply("<tool_call>x({ a: " + "[" * 100_000 + "]" * 100_000 + " })</tool_call>", TOOLS)
-    assert time.process_time() - begin < 5
+    with ends(20):
+        parse_reply("<" * 1_000_000, TOOLS)
+        nested = parse_reply("<tool_call>x({ a: " + "[" * 100_000 + "]" * 100_000 + " })</tool_call>", TOOLS)
     assert [re.sub(r"levels.*", "levels", error) for error in nested.errors] == [
         "TOOL CALL PARSE ERROR: `x(...)` — the value is nested more than 128 levels"
     ]
