@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from harnpy.vm.run.python_stack import RECURSION_LIMIT
+from harnpy.vm.vm import RECURSION_LIMIT
 from tests.clock import SimulatedClock, simulated_time
 from tests.support import PATIENCE, ROOT, Command
 

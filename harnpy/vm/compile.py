@@ -1,19 +1,88 @@
-"""From source to a unit that runs: parse, check, resolve, emit, compile; with the cache in front."""
+"""From source to a unit that runs: parse, check, resolve, emit, compile; with the cache in front.
+
+A `Unit` is a compiled program: plain data that `marshal` can keep, so that a warm start parses nothing.
+"""
 
 from __future__ import annotations
 
-from harnpy.vm.unit import Unit, cached_unit
+from harnpy.syntax import cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import CodeType
 
     from harnpy.syntax import ast
+    from harnpy.syntax.span import Lines
     from harnpy.vm.declare.table import BuiltinTable
     from harnpy.vm.emit.program import Text
     from harnpy.vm.emit.unit import UnitDraft
     from harnpy.vm.modules.offers import Imports
     from harnpy.vm.resolve.scopes import Declared, Resolution
+
+#: The parts of a unit that are kept, in the order of its parameters.
+_KEPT = ("code", "offsets", "shown", "called", "valued", "globals", "methods", "helpers")
+
+
+class Unit:
+    """Generated code and what belongs to it.
+
+    ``offsets``: the source offset of each line of the generated text. ``shown``: the names of generated
+    functions in backtraces. ``called`` and ``valued`` (builtins), ``globals``, ``methods``, ``helpers``: what
+    the code refers to outside itself, each with the Python name that it has there. ``directory`` is where
+    the source file lies, None when there is none; ``module`` names the unit when it was imported.
+    """
+
+    __slots__ = (
+        "_lines",
+        "called",
+        "code",
+        "directory",
+        "file",
+        "globals",
+        "helpers",
+        "methods",
+        "module",
+        "offsets",
+        "shown",
+        "source",
+        "valued",
+    )
+
+    def __init__(
+        self,
+        file: str,
+        source: str,
+        code: CodeType,
+        offsets: list[int],
+        shown: dict[str, str],
+        called: list[tuple[str, str]],
+        valued: list[tuple[str, str]],
+        globals: list[tuple[str, str]],
+        methods: list[tuple[str, str, int]],
+        helpers: list[tuple[str, str]],
+    ) -> None:
+        self.file = file
+        self.source = source
+        self.code = code
+        self.offsets = offsets
+        self.shown = shown
+        self.called = called
+        self.valued = valued
+        self.globals = globals
+        self.methods = methods
+        self.helpers = helpers
+        self.directory: str | None = None
+        self.module: str | None = None
+        self._lines: Lines | None = None
+
+    @property
+    def lines(self) -> Lines:
+        if self._lines is None:
+            from harnpy.syntax.span import Lines
+
+            self._lines = Lines(self.source)
+        return self._lines
 
 
 def program_unit(
@@ -32,7 +101,7 @@ def program_unit(
     """
     key = f"{entry or ''}\0{checked}\0{_fingerprint(table, imports)}\0{source}"
     try:
-        return cached_unit(
+        return _cached(
             "unit", key, source, file, lambda: compile_program(source, file, entry, table, checked, imports)
         )
     except RecursionError:
@@ -43,9 +112,19 @@ def module_unit(source: str, file: str, table: BuiltinTable, imports: Imports) -
     """The unit for an imported file, likewise. Raises SourceFault (syntax or structure)."""
     key = f"{_fingerprint(table, imports)}\0{source}"
     try:
-        return cached_unit("module", key, source, file, lambda: compile_module(source, file, table, imports))
+        return _cached("module", key, source, file, lambda: compile_module(source, file, table, imports))
     except RecursionError:
         raise _too_deep(0, source, file) from None
+
+
+def _cached(kind: str, key: str, source: str, file: str, make: Callable[[], Unit]) -> Unit:
+    """The unit kept under ``kind`` and ``key``, else what ``make`` returns."""
+    kept = cache.load(kind, key)
+    if isinstance(kept, tuple) and len(kept) == len(_KEPT):
+        return Unit(file, source, *kept)
+    unit = make()
+    cache.store(kind, key, tuple(getattr(unit, field) for field in _KEPT))
+    return unit
 
 
 def _fingerprint(table: BuiltinTable, imports: Imports | None) -> str:
@@ -64,7 +143,6 @@ def compile_program(
     """What `program_unit` keeps, made anew."""
     from harnpy.vm.emit.program import program_text
     from harnpy.vm.resolve.names import Resolver
-    from harnpy.vm.resolve.static_faults import refuse_faults
     from harnpy.vm.resolve.tree import entry_pipeline
 
     program = parsed(source, file)
@@ -72,7 +150,9 @@ def compile_program(
     if entry is not None and pipeline is None:
         raise KeyError(entry)
     resolution = Resolver(table.is_builtin, table.is_global).program(program, pipeline, imports)
-    if checked:
+    if checked and resolution.has_faults:
+        from harnpy.vm.resolve.static_faults import refuse_faults
+
         refuse_faults(resolution, source, file, table)
     return _unit(program, resolution, table, lambda draft: program_text(draft, pipeline), source, file)
 

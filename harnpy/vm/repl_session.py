@@ -5,7 +5,6 @@ from __future__ import annotations
 from harnpy.vm.compile import compile_input
 from harnpy.vm.resolve.scopes import Declared, Variable
 from harnpy.vm.run.namespace import namespace
-from harnpy.vm.run.python_stack import allow_deep_recursion
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +31,6 @@ class ReplSession:
 
     def run(self, source: str, file: str | None = None) -> Value:
         """Run one input; the value of its last expression, else nil. A failed input binds nothing new."""
-        allow_deep_recursion()
         self.inputs += 1
         known = self.known.copy()
         imports = self.vm.imports_of(source, None)

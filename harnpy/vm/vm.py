@@ -7,12 +7,12 @@ first use. Two Vms share nothing. `harnpy.Vm` is this class with harnpy's own bu
 from __future__ import annotations
 
 import os
+import sys
 
 from harnpy.vm.compile import program_unit
 from harnpy.vm.declare.table import BuiltinTable
 from harnpy.vm.run.calls import FAILURES, Calls
 from harnpy.vm.run.namespace import namespace
-from harnpy.vm.run.python_stack import allow_deep_recursion, big_frame
 from harnpy.vm.values.objects import Builtin, Fn
 from harnpy.world.world import World
 
@@ -21,17 +21,43 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
     from typing import Any, TypeVar
 
+    from harnpy.vm.compile import Unit
     from harnpy.vm.declare.table import Catalog
     from harnpy.vm.modules.linker import Linker
     from harnpy.vm.modules.offers import Imports
     from harnpy.vm.repl_session import ReplSession
     from harnpy.vm.run.tasks.scheduler import Bridge, Scheduler
     from harnpy.vm.run.tasks.task import TaskContext
-    from harnpy.vm.unit import Unit
 
     Value = Any
     State = TypeVar("State")
     Service = TypeVar("Service")
+
+
+#: Python frames are cheap in CPython 3.11 (no C stack), and 512 Harn frames with callbacks need many. Some
+#: calls do take C stack: this many frames are as deep as the usual 8 MiB surely hold.
+RECURSION_LIMIT = 60_000
+
+
+def allow_deep_recursion() -> None:
+    if sys.getrecursionlimit() < RECURSION_LIMIT:
+        sys.setrecursionlimit(RECURSION_LIMIT)
+
+
+def _big_frame(size: int) -> Callable[..., Any]:
+    """Return ``lambda body: body()``, whose frame claims ``size`` stack slots.
+
+    CPython 3.11 keeps Python frames in chunks of 16 KiB and returns a chunk as soon as its first frame
+    returns. A loop whose callee sits on that edge maps and unmaps memory at every call, 200 times slower.
+    Below a huge frame everything shares one chunk.
+    """
+
+    def enter(body: Callable[[], Any]) -> Any:
+        return body()
+
+    new: Any = type(enter)
+    big: Callable[..., Any] = new(enter.__code__.replace(co_stacksize=size), {})
+    return big
 
 
 class Signal:
@@ -65,8 +91,8 @@ class Vm:
         #: Called when a program or a REPL session starts, as the first thing that its root task does.
         self.on_start: list[Callable[[], object]] = []
         self.calls = Calls(self)
-        self.enter = big_frame(66_000)
-        self.enter_worker = big_frame(17_000)
+        self.enter = _big_frame(66_000)
+        self.enter_worker = _big_frame(17_000)
         self.source_dir: str | None = None
         #: What messages call the file of the program.
         self.file: str | None = None

@@ -1,6 +1,6 @@
 """Every name that generated text may use, and where the value behind it comes from.
 
-Besides the `HELPERS` these are the names of builtins, methods and host values, made by the functions below,
+Besides the helpers these are the names of builtins, methods and host values, made by the functions below,
 and what each unit gets in any case: ``vm``, its ``UNIT``, ``getrefcount``, ``implement`` and ``call_method``,
 ``m`` (the table of variables that functions share), and what its imports need.
 """
@@ -40,18 +40,18 @@ _PLACES = {
 }
 #: Each helper by where it is: a module of `harnpy.vm`, the Vm (``vm``) or an attribute of the Vm. Those of
 #: `run.tasks` are bound to the scheduler, which is their first parameter.
-HELPERS = {name: place for place, names in _PLACES.items() for name in names.split()}
+_HELPERS = {name: place for place, names in _PLACES.items() for name in names.split()}
 
 
-def helpers_used(code: CodeType) -> list[str]:
-    """The helpers that ``code``, or a function in it, refers to."""
+def helpers_used(code: CodeType) -> list[tuple[str, str]]:
+    """The helpers that ``code``, or a function in it, refers to, each with its place."""
     found: set[str] = set()
     codes = [code]
     while codes:
         top = codes.pop()
         found.update(top.co_names)
         codes += [constant for constant in top.co_consts if type(constant) is type(code)]
-    return sorted(found & HELPERS.keys())
+    return [(name, _HELPERS[name]) for name in sorted(found & _HELPERS.keys())]
 
 
 def builtin_function(name: str) -> str:

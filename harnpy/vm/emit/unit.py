@@ -62,10 +62,10 @@ class UnitDraft:
         self.makers: list[Line] = []
         self.shown: dict[str, str] = {}
         """The names of generated functions in backtraces."""
-        self.called: set[str] = set()
-        self.valued: set[str] = set()
-        self.globals: set[str] = set()
-        self.methods: set[tuple[str, int]] = set()
+        self.called: set[tuple[str, str]] = set()
+        self.valued: set[tuple[str, str]] = set()
+        self.globals: set[tuple[str, str]] = set()
+        self.methods: set[tuple[str, str, int]] = set()
         self._functions = 0
         self._calling: dict[int, bool] = {}
         self._assigning: dict[int, bool] = {}
@@ -73,20 +73,24 @@ class UnitDraft:
     # --- what the text refers to ------------------------------------------------------------------
 
     def builtin_function(self, name: str) -> str:
-        self.called.add(name)
-        return protocol.builtin_function(name)
+        python = protocol.builtin_function(name)
+        self.called.add((python, name))
+        return python
 
     def builtin_value(self, name: str) -> Slot:
-        self.valued.add(name)
-        return Slot(protocol.builtin_value(name))
+        python = protocol.builtin_value(name)
+        self.valued.add((python, name))
+        return Slot(python)
 
     def global_value(self, name: str) -> Slot:
-        self.globals.add(name)
-        return Slot(protocol.global_value(name))
+        python = protocol.global_value(name)
+        self.globals.add((python, name))
+        return Slot(python)
 
     def method_table(self, name: str, count: int) -> str:
-        self.methods.add((name, count))
-        return protocol.method_table(name, count)
+        python = protocol.method_table(name, count)
+        self.methods.add((python, name, count))
+        return python
 
     # --- functions --------------------------------------------------------------------------------
 

@@ -204,3 +204,8 @@ class Resolution:
         self.aliases = declared.aliases
         declared.enums.update(self.enums)
         self.enums = declared.enums
+
+    @property
+    def has_faults(self) -> bool:
+        """Whether there may be errors to report before the program runs."""
+        return bool(self.misplaced or self.undefined_calls)

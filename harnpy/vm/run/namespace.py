@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import sys
 
-from harnpy.vm.emit import protocol
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from harnpy.vm.compile import Unit
     from harnpy.vm.modules.linker import Linker
-    from harnpy.vm.unit import Unit
     from harnpy.vm.values.objects import Fn
     from harnpy.vm.vm import Vm
 
@@ -26,14 +24,14 @@ def namespace(
 ) -> dict[str, Any]:
     """The globals for one unit; ``impls`` collects its `impl` methods, ``linker`` does its imports."""
     space: dict[str, Any] = {"vm": vm, "UNIT": unit, "getrefcount": sys.getrefcount}
-    for name in unit.helpers:
-        space[name] = _helper(vm, name)
-    for name in unit.called:
-        _bind_when_called(vm, space, name)
-    for name in unit.valued:
-        space[protocol.builtin_value(name)] = vm.builtins.bound(name)
-    for name in unit.globals:
-        space[protocol.global_value(name)] = vm.global_value(name)
+    for python, place in unit.helpers:
+        space[python] = _helper(vm, python, place)
+    for python, name in unit.called:
+        _bind_when_called(vm, space, python, name)
+    for python, name in unit.valued:
+        space[python] = vm.builtins.bound(name)
+    for python, name in unit.globals:
+        space[python] = vm.global_value(name)
     if unit.methods:
         space.update(_method_tables(unit, impls))
     if linker:
@@ -43,19 +41,18 @@ def namespace(
     return space
 
 
-def _bind_when_called(vm: Vm, space: dict[str, Any], name: str) -> None:
-    """Let the first call of a builtin load its module: a library names more of them than a run needs."""
-    variable = protocol.builtin_function(name)
+def _bind_when_called(vm: Vm, space: dict[str, Any], python: str, name: str) -> None:
+    """Load a builtin's module at its first call: a library names more builtins than a run needs."""
 
     def first(vm: Vm, *args: Any) -> Any:
-        function = space[variable] = vm.builtins.direct(name)
+        function = space[python] = vm.builtins.direct(name)
         return function(vm, *args)
 
-    space[variable] = first
+    space[python] = first
 
 
-def _helper(vm: Vm, name: str) -> Any:
-    place = protocol.HELPERS[name]
+def _helper(vm: Vm, name: str, place: str) -> Any:
+    """The helper ``name``; `harnpy.vm.emit.protocol` says what places there are."""
     if place == "vm" or place.startswith("vm."):
         owner: Any = vm
         for part in place.split(".")[1:]:
@@ -70,9 +67,7 @@ def _helper(vm: Vm, name: str) -> Any:
 def _method_tables(unit: Unit, impls: dict[str, dict[str, Fn]]) -> dict[str, Any]:
     from harnpy.vm.run.methods.dispatch import MethodTable
 
-    return {
-        protocol.method_table(name, count): MethodTable(name, count, impls) for name, count in unit.methods
-    }
+    return {python: MethodTable(name, count, impls) for python, name, count in unit.methods}
 
 
 def _spread_method_call(vm: Vm, impls: dict[str, dict[str, Fn]]) -> Callable[..., Any]:
