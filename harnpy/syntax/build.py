@@ -1,6 +1,6 @@
 """The grammar to the parse table that ships. Spec: 01 §8.
 
-Lark reads ``grammar/harn.lark`` and computes the LALR(1) automaton; what is kept of it is one
+Lark reads ``grammar/harn.lark`` and computes the LALR(1) automaton; the result is one
 marshalled tuple, ready for `harnpy.syntax.tables`. Runs when the package is built (``hatch_build.py``),
 and in a source checkout when the grammar has changed. Needs lark; nothing at run time does.
 """
@@ -103,7 +103,7 @@ def _ordered(states: dict[Any, dict[str, tuple[Any, Any]]], starts: list[Any]) -
 
 
 def save(table: bytes, path: str | os.PathLike[str]) -> None:
-    """Write the file in one step: somebody may be reading it."""
+    """Write the file in one step: another process may be reading it."""
     partial = f"{os.fspath(path)}.{os.getpid()}"
     with open(partial, "wb") as file:
         file.write(table)
@@ -153,7 +153,7 @@ def _described(rule: Rule) -> tuple[str, int, str, tuple[int, ...] | None]:
     builder = "" if rule.alias in (None, "same") else rule.alias
     if not builder and len(picks) > 1:
         raise ValueError(f"{rule}: needs a builder")
-    # Where the one value is not wanted, nobody minds that it is handed on.
+    # Where the one value is not used, handing it on does no harm.
     all_in_order = picks == list(range(size)) or (size == 1 and not builder)
     return rule.origin.name, size, builder, None if all_in_order else tuple(picks)
 
@@ -165,7 +165,7 @@ def _has_value(symbol: Symbol, keep: bool) -> bool:
 
 
 def _roles(state: Any) -> tuple[str, ...]:
-    """The rules in which an identifier may stand next; what it is called there is `explain`'s to say."""
+    """The rules in which an identifier may stand next; `explain` names it for each of them."""
     return tuple(
         sorted(
             {

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 OPEN_BRACES = frozenset(["LB", "LB_ARROW", "LB_ARROW1", "LB_STRUCT"])
 MEMBER_WORDS = RESERVED - {"eval_pack", "finally", "require", "select", "skill"}
-#: A line break before one of these is none: the expression, list or statement goes on.
+#: A line break before one of these does not count: the expression, list or statement goes on.
 _CONTINUES = frozenset(
     "|> || && == != < > <= >= ?? + * / % ** . ?. , : ) ] } else catch finally NL $END".split()
 )
@@ -86,7 +86,7 @@ class _Layout:
         return word in (self.before(name), self.before(self.previous(name)))
 
     def after(self, i: int) -> int:
-        """The next token after ``i`` that is no line break."""
+        """The next token after ``i`` that is not a line break."""
         i += 1
         while self.kinds[i] == "NL":
             i += 1
@@ -146,7 +146,7 @@ class _Layout:
         return "LB"
 
     def may_name_struct(self, i: int) -> bool:
-        # The name of a skill's field is no operand: its value begins with the brace.
+        # The name of a skill's field is not an operand: its value begins with the brace.
         return self.values[i][0].isupper() and not (self.starts_line(i) and self.declares("skill"))
 
     def arrow(self, i: int) -> None:

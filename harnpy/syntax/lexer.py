@@ -84,7 +84,7 @@ class Tokens:
 
 
 def lex(source: str, start: int, end: int) -> Tokens:
-    """The tokens of ``source[start:end]``; raises `LexError` at the first that is none."""
+    """The tokens of ``source[start:end]``; raises `LexError` at the first character that begins none."""
     tokens = Tokens(source)
     add_kind, add_value = tokens.kinds.append, tokens.values.append
     add_start, add_end = tokens.starts.append, tokens.ends.append

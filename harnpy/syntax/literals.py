@@ -14,7 +14,7 @@ MAX_NESTING = 200
 
 Piece = str | tuple[int, int]
 
-# A `$` without brace stands in an atomic group: before 3.11.5, CPython's possessive quantifiers go on from
+# A `$` without brace is in an atomic group: before 3.11.5, CPython's possessive quantifiers go on from
 # the wrong place when the last repetition fails in a lookahead (gh-106052).
 _PLAIN = r'(?:[^"\\$\n]|\\[\s\S])*+'
 #: What a string has up to its end or an interpolation.

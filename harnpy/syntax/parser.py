@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MAX_STACK = 10 * MAX_NESTING
 #: Interpolations inside interpolations.
 MAX_STRINGS = 16
-#: A text that is no program at all yields an error a line; nobody reads more than these.
+#: A text that is not a program at all yields an error a line; more than these help no reader.
 MAX_ERRORS = 100
 
 

@@ -228,7 +228,7 @@ class Expressions:
         entries = [self.expression(entry) for entry in node.entries]
         first = node.entries[0] if node.entries else None
         if isinstance(first, ast.DictEntry) and isinstance(first.key, ast.Str):
-            # The first key tells a struct literal from a block: a plain name or a string, nothing else.
+            # A struct literal begins with a key that is a plain name or a string; anything else is a block.
             key = first.key.value
             shown = key if is_identifier(key) and key not in RESERVED else quoted(key)
             entries[0] = f"{shown}: {self.expression(first.value)}"

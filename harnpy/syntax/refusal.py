@@ -1,4 +1,4 @@
-"""What stops a parser: no program says why, `harnpy.syntax.explain` does. Spec: 01 §8, §9.2."""
+"""What stops a parser; `harnpy.syntax.explain` finds the reason. Spec: 01 §8, §9.2."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class Lines:
     def excerpt(self, line: int, column: int) -> tuple[str, int] | None:
         """The line to show for a position, and the column in what is shown.
 
-        All of it, unless it is so long that nobody would find the place: then what is around it.
+        All of it, unless it is too long to find the place in: then what is around it.
         """
         text = self.text(line)
         if text is None or len(text) <= _LONGEST_LINE:

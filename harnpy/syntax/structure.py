@@ -1,4 +1,4 @@
-"""Rules of structure that the grammar cannot say, checked on the tree before a run. Spec: 01 §10.
+"""Rules of structure that the grammar cannot express, checked on the tree before a run. Spec: 01 §10.
 
 What the parser itself can tell (parameter order, assignable targets, `select` cases, …) is refused there,
 at the token where the specification reports it.
@@ -19,7 +19,7 @@ _DETACHED = ast.Spawn | ast.Parallel | ast.Defer | ast.EvalPack
 _SPREADABLE = ast.List | ast.Dict | ast.StructLit | ast.Call | ast.MethodCall
 _FUNCTION_ATTRIBUTES = ("acp_tool", "acp_skill")
 
-#: A node, whether a loop and a function enclose it, and the node it stands in.
+#: A node, whether a loop and a function enclose it, and its parent.
 _Place = tuple[ast.Node, bool, bool, ast.Node | None]
 
 

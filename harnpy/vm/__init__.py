@@ -1,5 +1,7 @@
-"""Trees to closures to effects; owns all state of a running program.
+"""Trees to results; owns all state of a running program.
 
-A `Vm` (`vm`) is handed what lies above it, the builtin catalog and services such as the session store.
-May use `syntax`; knows nothing of sessions, models or agents.
+The rooms in the order of the pipeline: `resolve` (what names mean), `modules` (imports), `emit` (the
+compiler), `values`, `declare` (builtins), `run` (calls, methods, tasks, backtraces). A `Vm` is handed what
+lies above it: the builtin catalog and services such as the live sessions. May use `syntax` and the world;
+knows nothing of sessions, models or agents.
 """

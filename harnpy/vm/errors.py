@@ -68,7 +68,7 @@ class Thrown(VmError):
 
 
 class Interrupted(Thrown):
-    """A deadline has passed, or the task was cancelled: what only listens must let it through.
+    """A deadline has passed, or the task was cancelled. Observers must not swallow it.
 
     ``deadline`` is that of the outermost `deadline` block whose time is over.
     """
@@ -78,7 +78,7 @@ class Interrupted(Thrown):
         self.deadline = deadline
 
     def outside(self, deadline: float) -> Thrown:
-        """What it is outside the block of a deadline: of its own, a throw like any other (05 §9)."""
+        """What it becomes outside a `deadline` block: outside its own, a throw like any other (05 §9)."""
         return Thrown(self.value).with_traceback(self.__traceback__) if self.deadline == deadline else self
 
 

@@ -1,6 +1,6 @@
 """The Vm: one interpreter, and everything that belongs to it.
 
-It is handed what lies above it: the builtin catalog, and *services* such as the session store, made on
+It is handed what lies above it: the builtin catalog, and *services* such as the live sessions, made on
 first use. Two Vms share nothing. `harnpy.Vm` is this class with harnpy's own builtins and services.
 """
 
@@ -61,7 +61,7 @@ def _big_frame(size: int) -> Callable[..., Any]:
 
 
 class Signal:
-    """``pending`` is what loops look at: true while the running task must look at its clock or flag."""
+    """``pending`` is what loops check: true while the running task has a deadline or was asked to end."""
 
     __slots__ = ("pending",)
 
@@ -114,7 +114,7 @@ class Vm:
         entry: str | None = None,
         checked: bool = True,
     ) -> Value:
-        """Run a program and answer its value (02 §10.5).
+        """Run a program and return its value (02 §10.5).
 
         ``file`` names it in messages; imports and templates are looked for in ``directory``, else where
         that file is, else in the working directory. ``args`` become `argv`, ``entry`` is the pipeline to
@@ -141,7 +141,7 @@ class Vm:
         return self.run_source(source, file=path, args=args, entry=entry, checked=checked)
 
     def _directory_of(self, file: str) -> str | None:
-        """The directory of a file, None for what is none, such as ``<stdin>``."""
+        """The directory of a file, None for a name like ``<stdin>``."""
         if file.startswith("<"):
             return None
         return os.path.dirname(os.path.normpath(os.path.join(self.world.files.cwd(), file)))
@@ -155,7 +155,7 @@ class Vm:
         return self.state(Modules).imports_of(self, source, directory or self.world.files.cwd())
 
     def linker(self, unit: Unit, bound: set[str]) -> Linker:
-        """What does the imports of ``unit``, a program or an input."""
+        """A linker for ``unit``, a program or an input."""
         from harnpy.vm.modules.linker import Linker
 
         return Linker(self, unit, bound)
@@ -165,7 +165,7 @@ class Vm:
         return self._run(_main(unit, space))
 
     def start(self, body: Callable[[], Value]) -> Value:
-        """Run ``body`` as a program, after what is to be done before any."""
+        """Run ``body`` as a program, after what `on_start` holds."""
 
         def started() -> Value:
             for prepare in self.on_start:

@@ -55,7 +55,7 @@ class Node:
 
 
 class Block(Node):
-    """``{ statements }``; an expression used as a statement stands in it as itself."""
+    """``{ statements }``; an expression used as a statement is one of them."""
 
     __slots__ = ("statements",)
     statements: tuple[Node, ...]

@@ -2,7 +2,7 @@
 
 A builder gets the offsets of its production and the values of its parts, in the order of the grammar.
 Productions whose parts are just the fields of a node have none: `builder` finds the class. Rules of
-syntax that a grammar cannot say are checked here, at the token where the specification reports them.
+syntax that a grammar cannot express are checked here, at the token where the specification reports them.
 """
 
 from __future__ import annotations

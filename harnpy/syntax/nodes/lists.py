@@ -18,7 +18,7 @@ def first(start: int, end: int, item: Any) -> list[Any]:
 
 
 def more(start: int, end: int, items: list[Any], item: Any) -> list[Any]:
-    # In place: nobody else holds the list yet, and a copy a time would make long lists quadratic.
+    # In place: there is no other holder yet, and a copy each time would make long lists quadratic.
     items.append(item)
     return items
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from harnpy.vm.emit.function import Emitter
     from harnpy.vm.resolve.scopes import Reference
 
-#: What the types of signatures are to `infer`.
+#: The kinds of the types in signatures.
 _KINDS = {"string": "str", "int": "int", "bool": "bool", "list": "list"}
 
 _TASK_HELPERS = {
@@ -98,7 +98,7 @@ def value_call(e: Emitter, ref: Reference, args: list[str]) -> str:
 
 
 def fallback(e: Emitter, ref: Reference) -> str:
-    """What else a call may mean when the nearest variable holds no callable, outwards: a tuple's text."""
+    """What a call falls back on when the nearest variable holds no callable, from the inside out: a tuple."""
     others: list[str] = []
     outer = ref.outer
     while outer is not None:
@@ -147,7 +147,7 @@ def builtin_call(e: Emitter, node: ast.Node, name: str, args: Sequence[ast.Node]
 
 
 def converted(e: Emitter, name: str, texts: list[str], kinds: list[str]) -> list[str]:
-    """The arguments as the builtin's Python function wants them (04 §0.1); a known kind needs nothing."""
+    """The arguments as the builtin's Python function takes them (04 §0.1); known kinds stay as they are."""
     declaration = e.unit.table.declaration(name)
     most = most_arguments(declaration)
     if most is not None and len(texts) > most:
@@ -161,7 +161,7 @@ def converted(e: Emitter, name: str, texts: list[str], kinds: list[str]) -> list
         for p, kind in zip(plain, kinds, strict=False)
     ]
     if any(unsure):
-        # All arguments are evaluated before the first is looked at.
+        # All arguments are evaluated before the first is converted.
         texts = [e.held(text) for text in texts]
     given = [
         conversion(declaration, p, text) if look else text

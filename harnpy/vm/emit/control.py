@@ -50,13 +50,13 @@ def try_(e: Emitter, node: ast.Try, dest: Destination) -> None:
     e.suite("try", lambda: guarded(e, node, dest) if node.catch else protected(e, node.body, dest))
     e.line("finally:")
     e.indent += 1
-    # A task that is aborted, or a generator that nobody pulls again, runs nothing more.
+    # An aborted task, or a generator that is not pulled again, runs nothing more.
     e.suite("if alive()", lambda: e.block(finally_, DISCARD))
     e.indent -= 1
 
 
 def protected(e: Emitter, body: ast.Block, dest: Destination) -> None:
-    """A block whose calls are no tail calls: something is still to be done after them."""
+    """A block without tail calls: something is still to be done after its calls."""
     e.protected += 1
     e.block(body, dest)
     e.protected -= 1
@@ -77,7 +77,7 @@ def guarded(e: Emitter, node: ast.Try, dest: Destination) -> None:
         e.open_scope(catch)
         if variable:
             e.assign_new(variable, value)
-        # The handler's own errors go outwards, but what it leaves to do counts as pending too.
+        # The handler's own errors go outwards, but a `finally` is still to run after it.
         protected(e, catch.body, dest) if node.finally_ else e.block(catch.body, dest)
 
     e.suite(f"except FAILURES as {error}", handler)
@@ -143,7 +143,7 @@ def retry(e: Emitter, node: ast.Retry, dest: Destination) -> None:
 
 
 def relay(e: Emitter, signal: str) -> None:
-    """After a loop of ours: go on with a `break` or `continue` that was meant for a Harn loop."""
+    """After a loop of ours: pass on a `break` or `continue` that was meant for a Harn loop."""
     if e.loops:
         outer = e.loops[-1]
         if outer is None:

@@ -29,7 +29,7 @@ def logic_value(e: Emitter, node: ast.Binary) -> str:
 
 
 def decides(e: Emitter, node: ast.Node) -> bool:
-    """Whether `condition` answers a bool for ``node``, and not just something truthy or falsy."""
+    """Whether `condition` gives a bool for ``node``, and not just something truthy or falsy."""
     if isinstance(node, ast.Binary) and node.op in ("&&", "||"):
         return decides(e, node.left) and decides(e, node.right)
     return e.kind(node) == "bool"

@@ -1,7 +1,7 @@
 """`for`, `while`, `break`, `continue`. Spec: 02 §11.2.
 
-Every turn of a loop looks at one flag: that is how deadlines and cancellation reach code that never
-waits (05 §9, §11).
+Every turn of a loop checks one flag: that is how deadlines and cancellation reach code that never waits
+(05 §9, §11).
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def continue_(e: Emitter, node: ast.Continue) -> None:
 
 
 def leave(e: Emitter, code: int, word: str) -> None:
-    """Inside a loop of ours (`retry`), leave that first, saying what was meant."""
+    """Inside a loop of ours (`retry`): note what was meant and leave that loop first."""
     signal = e.loops[-1]
     if signal is None:
         e.line(word)

@@ -1,7 +1,7 @@
 """`match`: arms in order, the first that fits runs. Spec: 02 §12.
 
 A pattern is walked once, left to right: each part is compared, or bound for the parts after it, only while
-all before it fitted. So an expression in a pattern sees the names to its left, and is not evaluated in vain.
+all before it fitted. So an expression in a pattern sees the names to its left, and runs only when needed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def match(e: Emitter, node: ast.Match, dest: Destination) -> None:
             one_arm(e, arm, value, done, dest)
     e.offset = node.start
     e.line(f"if not {done}: raise Thrown('No match arm matched the value')")
-    # Let go of the value, so that its slot is its only holder again.
+    # Let go of the value, so that the program's variable is its only holder again.
     e.line(f"{value} = None")
 
 
@@ -94,8 +94,10 @@ def one_pattern(e: Emitter, arm: ast.Arm, value: str) -> str:
 
 
 def shape(e: Emitter, pattern: ast.Node, value: str) -> tuple[str | None, Iterator[tuple[ast.Node, str]]]:
-    """What kind of value a container pattern wants (None: it is no container), and its parts with the text
-    of what each stands against."""
+    """The test for the kind of value that a container pattern matches, and its parts with what each faces.
+
+    The test is None for a pattern that is not a container.
+    """
     if isinstance(pattern, ast.Dict):
         entries = [entry for entry in pattern.entries if isinstance(entry, ast.DictEntry)]
         parts = ((entry.value, f"{value}.get({key_text(entry)!a})") for entry in entries)

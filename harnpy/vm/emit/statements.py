@@ -31,7 +31,7 @@ def yield_(e: Emitter, node: ast.Yield | ast.Emit) -> None:
     """Hand an item to the consumer; outside a generator it does nothing (02 §18)."""
     text = e.expr(node.value) if node.value else NIL
     if e.generator and e.deadlines:
-        # The consumer is another task (05 §1.1): this one's clock is not its own.
+        # The consumer is another task (05 §1.1): its clock is another one.
         paused = e.temp()
         text = e.settle(text)
         e.line(f"{paused} = pause_deadlines({e.deadlines[0]})")

@@ -53,7 +53,7 @@ def tail_call(e: Emitter, node: ast.Node) -> bool:
 
 
 def called_by_calls(e: Emitter) -> bool:
-    """Whether the function being written is called in a way that goes on with a tail call."""
+    """Whether the callers of the function being written make the tail call that it returns."""
     return e.function.parent is not None and not isinstance(e.function.node, ast.Spawn | ast.Parallel)
 
 
@@ -68,7 +68,7 @@ def known_tail(e: Emitter, fn: ast.FnDecl, target: str, args: list[str]) -> None
 
 
 def is_self(e: Emitter, ref: Reference) -> bool:
-    """Whether a name means the very function being written."""
+    """Whether a name means the function being written."""
     own = e.function.own_variable
     return own is not None and ref.variable is not None and ref.variable.captured_from is own
 

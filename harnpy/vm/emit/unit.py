@@ -104,7 +104,7 @@ class UnitDraft:
     def calls_out(self, fn: ast.FnDecl) -> bool:
         """Whether running ``fn`` may call user code: if not, calling it in tail position is no risk.
 
-        Nothing is known of what an empty body stands for: it may be a function of another file.
+        An empty body may stand for a function of another file, of which nothing is known.
         """
         if id(fn) not in self._calling:
             body = fn.body.statements

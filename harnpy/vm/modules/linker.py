@@ -65,7 +65,7 @@ class Linker:
         return module, self._given(module, names) if load(self.vm, module) else {}
 
     def _in_order(self, given: dict[str, Fn], wanted: Wanted) -> list[Fn]:
-        """What was brought, and what fails when it is called for what a circle left out."""
+        """The functions ``wanted``; one that an import circle left out fails when it is called."""
         shell = self.vm.calls.shell
         return [given.get(name) or shell(name, *params) for name, params in wanted.items()]
 
@@ -83,7 +83,7 @@ class Linker:
         return given
 
     def publish(self, functions: dict[str, Fn]) -> None:
-        """Note the functions of the module that runs."""
+        """Set the functions and exports of the module that runs."""
         assert self.module
         surface = self.module.surface
         self.module.functions = functions
@@ -147,7 +147,7 @@ def _compiled(vm: Vm, module: Module, brought: Imports) -> Unit:
 
 
 def _stage(fault: SourceFault) -> str:
-    """What of compiling a module failed, in the words of 06 §6."""
+    """Which stage of compiling a module failed, in the words of 06 §6."""
     if not isinstance(fault, CompileFault):
         return "lex" if isinstance(fault, LexFault) else "parse"
     return "init compile" if _in_initialiser(fault) else "compile"

@@ -25,7 +25,7 @@ class Offer:
         self.interfaces: dict[str, None] = {}
 
     def add(self, other: Offer, names: Iterable[str] | None = None) -> None:
-        """Take over what another has: all of it, or what is listed."""
+        """Add what another offers: all of it, or the listed names."""
         for field in self.__slots__:
             theirs = getattr(other, field)
             chosen = theirs if names is None else {name: theirs[name] for name in names if name in theirs}
@@ -48,7 +48,7 @@ class Imports:
 
     @property
     def names(self) -> set[str]:
-        """All that is no function."""
+        """All names that are not functions."""
         return {name for offer in self.offers.values() for name in offer.names}
 
     def fingerprint(self) -> str:
@@ -66,7 +66,7 @@ class Imports:
 
 
 def stub(name: str, params: Params) -> ast.FnDecl:
-    """What a caller must know of a function elsewhere: how it takes its arguments."""
+    """A declaration that shows callers how a function of another file takes its arguments."""
     from harnpy.syntax import ast
 
     nil = ast.Nil(0, 0)

@@ -1,7 +1,7 @@
 """Where an import path leads: bundled modules, files, installed packages. Spec: 06 §3.
 
-Nothing is read here but package manifests; what exists is asked of the world. Bundled modules are part of
-the interpreter, as the grammar is, and no world can hide them.
+Only package manifests are read here; the world knows what exists. Bundled modules are part of the
+interpreter, like the grammar, and no world can hide them.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _bundled(path: str) -> Place | None:
 
 
 def _installed(files: Files, path: str, directory: str) -> Place | None:
-    """What the packages of this directory or one above offer; a repository's root is the last to be asked."""
+    """What the packages of this directory or one above offer; the search ends at a repository's root."""
     parts = [part for part in path.split("/") if part not in ("", ".")]
     if not parts or os.path.isabs(path) or "\\" in path or ".." in parts:
         return None

@@ -52,7 +52,7 @@ class Surface:
 
     @property
     def is_open(self) -> bool:
-        """Whether it exports all its functions, for want of a `pub` one."""
+        """Whether it exports all its functions, because none is `pub`."""
         return not self.public and not any(pub for _, _, pub, _ in self.requests)
 
 

@@ -1,4 +1,4 @@
-"""Blocks with scopes of their own, and the declarations that are no functions."""
+"""Blocks with scopes of their own, and declarations other than functions."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def struct_decl(r: Visitor, node: ast.StructDecl) -> None:
 
 
 def import_(r: Visitor, node: ast.Import) -> None:
-    """Imported functions are variables like the file's own; the first of a name is the one (06 §5)."""
+    """Imported functions are variables like the file's own; the first of a name wins (06 §5)."""
     scope = r.function.scopes[-1]
     bound = r.out.imported[id(node)] = []
     if r.imports is None:

@@ -1,4 +1,4 @@
-"""Functions: what is declared by them, and in them. Spec: 02 §9."""
+"""Functions: the names that they declare, outside and inside. Spec: 02 §9."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ _BUILTINS = {"len": "int", "to_string": "str", "type_of": "str"}
 
 
 class Kinds:
-    """Answers `kind(node)` for the nodes of one resolved program."""
+    """The kinds of the nodes of one resolved program."""
 
     def __init__(self, resolution: Resolution) -> None:
         self.refs = resolution.refs
@@ -68,7 +68,7 @@ class Kinds:
         return kind
 
     def kind(self, node: ast.Node) -> str:
-        """The kind of ``node``, once the variables are settled; remembered, for chains are asked often."""
+        """The kind of ``node``, once the variables are settled; kept, because chains look it up often."""
         kind = self.known.get(id(node))
         if kind is None:
             kind = self.known[id(node)] = self.kind_or_none(node) or "any"

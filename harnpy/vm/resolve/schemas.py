@@ -1,4 +1,4 @@
-"""Type expressions to schemas: to those that a `tool` declares, and to those that a type's name stands for.
+"""Type expressions to schemas: those that a `tool` declares, and those that a type's name stands for.
 
 Spec: 07 §4.3, 03 §12.
 """
@@ -28,7 +28,7 @@ _LITERALS: dict[type, str] = {str: "string", int: "integer"}
 _LITERAL_TYPES: dict[type, str] = {str: "string", int: "int"}
 
 
-#: Types whose name `type_of` answers.
+#: Types whose name `type_of` returns.
 _NAMED = frozenset("string int float bool nil list dict set bytes closure duration any".split())
 
 

@@ -22,8 +22,8 @@ class Variable:
     """One declared name. ``box`` is the variable that holds a late one's one-element list.
 
     ``python`` is the expression that reads it in generated code. ``values`` are the expressions ever
-    assigned to it, for inference; ``opaque`` when some value comes from elsewhere. ``late`` names are
-    used by a closure made before they have a value: the closure holds the box, not the value, and
+    assigned to it, to infer its kind from; ``opaque`` when some value comes from elsewhere. ``late`` names
+    are used by a closure made before they have a value: the closure holds the box, not the value, and
     only callables are found through it (02 §7.4). ``shell`` marks a `fn` used before its declaration.
     A ``shared`` one is a module's `var`: its functions use the one variable, not copies (02 §7.5).
     """
@@ -124,7 +124,7 @@ class Reference:
     """What a use of a name means.
 
     ``kind``: ``"local"`` (``variable``), ``"builtin"``, ``"global"`` (a value the host supplies),
-    ``"dynamic"`` (found at run time among the session's names: REPL), ``"schema"`` (a type, by the dict
+    ``"dynamic"`` (found at run time among the names of a REPL), ``"schema"`` (a type, by the dict
     ``schema``) or ``"undefined"`` (``visible``: candidates for a suggestion). ``outer`` is what a call
     falls back on when the variable turns out not to be callable (02 §7.4).
     """
@@ -194,7 +194,7 @@ class Resolution:
         self.complete = True
         """Whether every import was found."""
         self.bound_only: set[int] = set()
-        """Declarations of a file that is no script: an eval pack is a name there, and isn't run (08 §8.7)."""
+        """Declarations outside scripts: an eval pack among them is a name, and isn't run (08 §8.7)."""
         self.keep: list[object] = []
         """Nodes made during resolution: kept alive, since the tables go by identity."""
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def refuse_faults(resolution: Resolution, source: str, file: str, table: BuiltinTable) -> None:
     """Raise SourceFault for calls of undefined names and for a misplaced `yield` or `emit`.
 
-    When an imported module was not found, any name may be its.
+    When an imported module was not found, any undefined name may come from it.
     """
     found = [(node, text) for node, text in resolution.misplaced]
     undefined = resolution.undefined_calls if resolution.complete else []

@@ -1,9 +1,9 @@
-"""From a Python traceback to Harn: which line failed, who called whom, what `catch` is told.
+"""From a Python traceback to Harn: which line failed, who called whom, what `catch` receives.
 
 Generated functions carry their `Unit` as the global ``UNIT``; a frame's Python line number leads to the
 source offset. Frames of the VM's own call helpers are looked through; any other Python frame between
 two Harn frames is a builtin that called back, which is where an error takes a `` (line N)`` suffix
-(02 §19.2). All of it happens when an error is looked at, none while programs run.
+(02 §19.2). All of this happens when an error is looked at, never while programs run.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def render(error: VmError, colour: bool = False) -> str:
 
 
 def _shortened(items: list[str], first: int, last: int, between: Callable[[int], str]) -> list[str]:
-    """A long list with its middle said in one item: runaway recursion has hundreds of frames."""
+    """A long list with its middle summed up in one item: runaway recursion has hundreds of frames."""
     left_out = len(items) - first - last
     return items if left_out < 4 else [*items[:first], between(left_out), *items[-last:]]
 

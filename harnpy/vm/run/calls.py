@@ -1,6 +1,6 @@
 """What generated code calls by name: calling, tail calls, names found late, results, errors.
 
-Everything here is looked through by backtraces. `Calls` belongs to one Vm; the module functions are pure.
+Backtraces look through the frames of this module. `Calls` belongs to one Vm; the module functions are pure.
 Spec: 02 §7.4, §9, §19.
 """
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 #: What a program's `catch` catches: its own errors, and what is too deep or too large for the host.
 FAILURES = (VmError, RecursionError, MemoryError)
 
-#: Where a `Late` binding has no value yet, and where an argument was not passed.
+#: Stand for the value of a variable that has none yet, and for an argument that was not passed.
 UNSET = Builtin("unset", lambda vm: None, 0)
 MISSING = Builtin("missing", lambda vm: None, 0)
 
@@ -34,7 +34,7 @@ class TaskAborted(Leaving):
 
 
 class Tail:
-    """A function's answer "now call this instead": a tail call in the making."""
+    """What a function returns to have another one called instead: a tail call in the making."""
 
     __slots__ = ("args", "body")
     body: Callable[..., Value]
@@ -76,7 +76,7 @@ class Calls:
         return self.call_named(names.get(name), name, depth, args)
 
     def call_from_frames(self, name: str, depth: int, args: Sequence[Value]) -> Value:
-        """Call a function that is no lexical neighbour, but bound in a calling frame (02 §7.4)."""
+        """Call a function that is bound in a calling frame, not in an enclosing scope (02 §7.4)."""
         return self.call_named(in_calling_frames(name), name, depth, args)
 
     def pipe(self, value: Value, target: Value, depth: int) -> Value:
@@ -87,7 +87,7 @@ class Calls:
     # --- tail calls -------------------------------------------------------------------------------
 
     def tail(self, fn: Fn, args: Sequence[Value]) -> Tail:
-        """Answer a tail call; the nearest `bouncing` function makes it."""
+        """Return a tail call; the nearest `bouncing` function makes it."""
         self.TAIL.body = fn.body
         self.TAIL.args = args if fn.arity == len(args) else fit(fn, args)
         return self.TAIL
@@ -105,7 +105,7 @@ class Calls:
     def bouncing(
         self, name: str | None, params: tuple[str, ...], body: Callable[..., Value], rest: bool
     ) -> Fn:
-        """A function that may answer a tail call: calling it makes that one too, and so on."""
+        """A function that may return a tail call: calling it makes that one too, and so on."""
         return Fn(name, params, body, rest, self.trampoline(body))
 
     def trampoline(self, body: Callable[..., Value]) -> Callable[..., Value]:
@@ -132,7 +132,7 @@ class Calls:
         self.vm.tasks.sleep(0.001)
 
     def fill(self, shell: Fn, body: Callable[..., Value], bouncing: bool) -> None:
-        """Give a function that was named before its declaration what it does."""
+        """Complete a function that was named before its declaration."""
         shell.body = body
         shell.call = self.trampoline(body) if bouncing else body
 
@@ -168,7 +168,7 @@ class Calls:
 
 
 def fit(fn: Fn, args: Sequence[Value]) -> Sequence[Value]:
-    """Arguments as ``fn``'s Python function wants them: no surplus, the rest as a list."""
+    """Arguments as ``fn``'s Python function takes them: no surplus, the rest as a list."""
     if not fn.rest:
         return args[: fn.arity]
     plain = len(fn.params) - 1

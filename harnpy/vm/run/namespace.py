@@ -52,7 +52,7 @@ def _bind_when_called(vm: Vm, space: dict[str, Any], python: str, name: str) -> 
 
 
 def _helper(vm: Vm, name: str, place: str) -> Any:
-    """The helper ``name``; `harnpy.vm.emit.protocol` says what places there are."""
+    """The helper ``name``; `harnpy.vm.emit.protocol` lists the places."""
     if place == "vm" or place.startswith("vm."):
         owner: Any = vm
         for part in place.split(".")[1:]:

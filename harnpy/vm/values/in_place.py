@@ -1,8 +1,8 @@
-"""Copy-on-write that copies only when somebody else can see. Spec: 02 §8.
+"""Copy-on-write that copies only when another holder could see the change. Spec: 02 §8.
 
 Harn's lists and dicts are values: assigning to a part of one rebinds the variable to an updated copy.
 When the variable is the only holder the copy would be garbage at once, so the object itself is
-updated. CPython's reference count tells: every alias (another variable, a container, a captured value,
+updated. CPython's reference count shows this: every alias (another variable, a container, a captured value,
 a running loop, an argument) is a counted reference. How many references a sole holder shows depends on
 the interpreter, so the two constants are measured here, through the code shapes that use them.
 """
@@ -41,9 +41,9 @@ def _element() -> int:
     return getrefcount(fresh)
 
 
-#: What `getrefcount(x)` answers when the local variable ``x`` is the only holder …
+#: What `getrefcount(x)` returns when the local variable ``x`` is the only holder …
 SOLE = _held()
-#: … when that variable was also passed on to the function that asks …
+#: … when that variable was also passed on to the function that calls it …
 _SOLE_PASSED = _passed()
 #: … and when a container holds the object and a variable was set to it.
 _SOLE_ELEMENT = _element()

@@ -46,7 +46,7 @@ def stepping(step: Pull) -> Iter:
 
 
 def visit(pull: Pull, f: Callable[[Value], Any]) -> bool:
-    """Call ``f`` with each item until it answers something truthy; says whether it did."""
+    """Call ``f`` with each item until it returns something truthy; return whether it did."""
     try:
         while True:
             if f(pull()):

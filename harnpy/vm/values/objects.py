@@ -250,7 +250,7 @@ class Generator(Iter):
 
     __slots__ = ("wait",)
     type_name = "generator"
-    #: Lets other tasks run: somebody else is pulling at this moment, and waits in the body.
+    #: Gives way to other tasks: one of them is pulling at this moment, and waits in the body.
     wait: Callable[[], object]
 
     def __next__(self) -> Value:
@@ -284,7 +284,7 @@ class Stream(Generator):
 class Fn:
     """A Harn function or closure.
 
-    ``body(depth, *args)`` runs it and may answer ``TAIL`` (a tail call to make next); ``call`` has the
+    ``body(depth, *args)`` runs it and may return ``TAIL`` (a tail call to make next); ``call`` has the
     same parameters and never does. Both take exactly ``arity`` arguments or fewer (missing ones read
     nil or their default). With ``rest`` the last parameter takes a list and ``arity`` is -1, so that
     no caller takes the short way.

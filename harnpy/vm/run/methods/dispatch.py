@@ -1,7 +1,7 @@
 """Methods: from a receiver's type and a method's name to the function to run. Spec: 02 §14.4.
 
 Generated code indexes a `MethodTable`, one for each method name and number of arguments in a program, by
-the receiver's Python type. What a type has no such method for is filled in as it is met.
+the receiver's Python type. Entries are filled in as types are met, also for types without the method.
 """
 
 from __future__ import annotations

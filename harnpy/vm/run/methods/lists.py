@@ -1,6 +1,6 @@
 """Methods of lists; each returns a new value. Spec: 04 §5.
 
-A callback-taking method given no callable answers its neutral result (02 §14.4).
+A method that takes a callback returns its neutral result when given no callable (02 §14.4).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a range answers without being run through; all else goes to an iterator. Spec: 02 §16, 04 §8."""
+"""Methods of ranges that need no iteration; all others go to an iterator. Spec: 02 §16, 04 §8."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class Bridge:
         return self.resting
 
     def close(self) -> None:
-        """The program has ended; the loop is somebody else's, and `run_inside` closes what is open."""
+        """The program has ended. The loop belongs to the caller, and `run_inside` closes what is open."""
 
     async def close_all(self) -> None:
         """Close what the program left open in the loop."""
@@ -83,7 +83,7 @@ class OwnLoop(Bridge):
         self.scheduler.idle, self.scheduler.bridge = self.blocking, None
 
     async def finish(self) -> None:
-        """Cancel what nobody waits for any more."""
+        """Cancel the coroutines that no task waits for any more."""
         left = asyncio.all_tasks() - {asyncio.current_task()}
         for task in left:
             task.cancel()
@@ -93,7 +93,7 @@ class OwnLoop(Bridge):
 
 
 def open_loop(scheduler: Scheduler, awaitable: Awaitable[Any]) -> OwnLoop:
-    """A loop to wait for ``awaitable`` in; where one is running already, `run` may not block it."""
+    """A loop to wait for ``awaitable`` in. Raises RuntimeError inside a running loop."""
     if asyncio._get_running_loop():
         if asyncio.iscoroutine(awaitable):
             awaitable.close()
@@ -110,10 +110,10 @@ async def run_inside(scheduler: Scheduler, run: Callable[[], Any]) -> Any:
     scheduler.new_hub()
     runner = greenlet(lambda: _outcome(run))
     try:
-        answer = runner.switch()
+        given = runner.switch()
         while not runner.dead:
-            await bridge.rest(answer)
-            answer = runner.switch()
+            await bridge.rest(given)
+            given = runner.switch()
     finally:
         if not runner.dead:
             # The coroutine was cancelled: the program ends where it waits.
@@ -121,7 +121,7 @@ async def run_inside(scheduler: Scheduler, run: Callable[[], Any]) -> Any:
         scheduler.idle, scheduler.bridge = before
         scheduler.new_hub()
         await bridge.close_all()
-    value, error = answer
+    value, error = given
     if error:
         raise error
     return value

@@ -1,8 +1,8 @@
 """Channels: bounded queues between tasks, first come first served, and waiting for several. Spec: 05 §4, §5.
 
-Each item goes to exactly one receiver. A task that has to wait stands in line, and the item at position n is
-the n-th receiver's: who comes later, or wakes earlier, can't snatch it. Wake-ups are hints: whoever wakes
-looks again.
+Each item goes to exactly one receiver. A channel delivers items to receivers in the order they began waiting:
+the item at position n belongs to the n-th, even if another one wakes earlier. Wake-ups are hints: a task
+that wakes checks again.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _DEFAULT_MS = 5000
 
 
 class Channel:
-    """``receivers`` and ``senders`` stand in line; ``watchers`` are in a `select` that names the channel.
+    """``receivers`` and ``senders`` wait in line; ``watchers`` are in a `select` that names the channel.
 
-    Who was ``early`` woke before those ahead of him, and waits for them.
+    The ``early`` ones woke before those ahead of them, and wait for them.
     """
 
     __slots__ = ("capacity", "closed", "early", "items", "name", "receivers", "senders", "tasks", "watchers")
@@ -52,7 +52,7 @@ class Channel:
 
     @property
     def readable(self) -> bool:
-        """Whether an item waits that isn't for somebody in line."""
+        """Whether there is an item for a receiver that isn't in line."""
         return len(self.items) > len(self.receivers)
 
     @property
@@ -75,7 +75,7 @@ class Channel:
     def send(self, item: Value) -> bool:
         """Add an item, waiting while there is no room; False when the channel is closed."""
         if not self.closed and self.room() <= len(self.senders):
-            self._stand_in(self.senders, self.room, lambda: self.closed)
+            self._wait_in(self.senders, self.room, lambda: self.closed)
         if self.closed:
             return False
         self.items.append(item)
@@ -94,7 +94,7 @@ class Channel:
         if self.ready():
             at = len(self.receivers)
         else:
-            self._stand_in(self.receivers, self.count, lambda: self.over)
+            self._wait_in(self.receivers, self.count, lambda: self.over)
             at = 0
         if self.over:
             raise StopIteration
@@ -103,7 +103,7 @@ class Channel:
         return item
 
     def take(self) -> Value:
-        """The next item of a `readable` channel; those before it are for who stands in line."""
+        """The next item of a `readable` channel; those before it are for the receivers in line."""
         return self._take(len(self.receivers))
 
     def _take(self, at: int) -> Value:
@@ -122,7 +122,7 @@ class Channel:
 
     # --- waiting ----------------------------------------------------------------------------------
 
-    def _stand_in(self, line: deque[Task], places: Callable[[], int], hopeless: Callable[[], bool]) -> None:
+    def _wait_in(self, line: deque[Task], places: Callable[[], int], hopeless: Callable[[], bool]) -> None:
         """Wait until there is a place and the current task is first in ``line``, or that is hopeless."""
         task = self.tasks.current
         line.append(task)
@@ -133,7 +133,7 @@ class Channel:
                 self.tasks.suspend()
         except BaseException:
             self._leave(line, task)
-            self._wake_all()  # what would have been this task's is somebody else's
+            self._wake_all()  # another task gets what this one waited for
             raise
         self._leave(line, task)
 
@@ -142,7 +142,7 @@ class Channel:
         self.early.discard(task)
 
     def _let_next(self, line: deque[Task]) -> None:
-        """Wake the first in line, if he has been awake and had to wait for others."""
+        """Wake the first in line if it woke early."""
         if self.early and line and line[0] in self.early:
             self.tasks.resume(line[0])
 

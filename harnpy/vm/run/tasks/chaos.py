@@ -1,7 +1,7 @@
-"""Ready tasks in an order of chance, the same for the same seed: for tests of what runs at the same time.
+"""Ready tasks in a random order, the same for the same seed: for tests of concurrent programs.
 
-Sleepers still wake in the order of their times, and who stands in line at a channel keeps his place: lines,
-and output, have orders of their own. What goes is "first ready, first run" (05 §1.2).
+Sleepers still wake in the order of their times, receivers keep their place in the line of a channel, and
+output keeps its order. What is given up is "first ready, first run" (05 §1.2).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ VARIABLE = "HARNPY_CHAOS_SCHED"
 
 
 class Shuffled(deque["Task"]):
-    """A queue whose left end is anywhere."""
+    """A queue whose left end is at a random place."""
 
     def __init__(self, seed: int) -> None:
         from harnpy.world.random import seeded
@@ -46,7 +46,7 @@ class Shuffled(deque["Task"]):
 
 
 def seed_of(setting: str | None) -> int | None:
-    """The seed that the environment variable gives; None when it is unset, empty or 0."""
+    """The seed that the environment variable sets; None when it is unset, empty or 0."""
     if not setting or setting == "0":
         return None
     try:

@@ -1,4 +1,4 @@
-"""Running tasks: greenlets on one thread that give way only where the language says so. Spec: 05 §1, §9.
+"""Running tasks: greenlets on one thread that give way only where the language allows it. Spec: 05 §1, §9.
 
 The root task runs where `Vm.run` was called and is also the hub: while it waits, it runs the others. A
 child runs in a pooled greenlet and switches back to the hub to wait. So a program without tasks never
@@ -133,7 +133,7 @@ class Scheduler:
             if following.done:
                 continue
             if not following.started and not self.pool:
-                # A greenlet's stack lies where it was made: made by one another, they would pile up.
+                # A greenlet's stack lies where it was made: if one made another, they would pile up.
                 self.ready.appendleft(following)
                 break
             self.switch_to(following)
@@ -141,10 +141,10 @@ class Scheduler:
         self.hub.switch()
 
     def rest(self) -> None:
-        """Nothing is ready: wait for the first timer, or for news from asyncio.
+        """Nothing is ready: wait for the first timer, or for a result from asyncio.
 
-        Tasks that wait for one another alone do so until a signal comes (05 §4); somebody outside who isn't
-        there is waited for in vain, so the run fails.
+        Tasks that only wait for one another do so until a signal comes (05 §4). When tasks wait for something
+        from outside that cannot come, the run fails.
         """
         if not self.abroad and not any(self.is_awaited(timer) for timer in self.timers):
             self.refuse_to_wait_in_vain()
@@ -154,12 +154,12 @@ class Scheduler:
         self.idle(max(self.timers[0][0] - now, 0) if self.timers else None)
 
     def is_awaited(self, timer: tuple[float, int, Task, int]) -> bool:
-        """Whether a task is going to act at that time, rather than give up on somebody outside."""
+        """Whether a task is going to act at that time, rather than stop waiting for the outside."""
         _, _, task, turn = timer
         return turn == task.turn and not task.done and (task.outside is None or task.is_limited())
 
     def refuse_to_wait_in_vain(self) -> None:
-        """Nothing can go on: raise RuntimeFault if tasks wait for somebody outside."""
+        """Nothing can go on: raise RuntimeFault if tasks wait for something from outside."""
         tasks = (*self.root.family(), *self.detached.family())
         waits = [task.outside for task in tasks if task.outside]
         if waits:
@@ -170,8 +170,8 @@ class Scheduler:
     def wait_outside(self, what: str, remedy: str, until: float | None = None) -> None:
         """Suspend the current task until it is resumed, or the time ``until`` has come; may return early.
 
-        What it waits for comes from outside the program. When no task can go on by itself, the run fails and
-        says ``what`` was waited for, and the ``remedy``.
+        What it waits for comes from outside the program. When no task can go on by itself, the run fails
+        and reports ``what`` was waited for, and the ``remedy``.
         """
         if self.current.cancel_requested:
             raise Interrupted(CANCELLED)
@@ -318,7 +318,7 @@ class Scheduler:
         return task
 
     def detach(self, body: Callable[[int], Value]) -> None:
-        """Run ``body`` as a task that nobody awaits; it ends with the program at the latest."""
+        """Run ``body`` as a task that is never awaited; it ends with the program at the latest."""
 
         def run(depth: int) -> None:
             try:
@@ -356,7 +356,7 @@ class Scheduler:
     def run_task(self, task: Task) -> None:
         assert task.body
         try:
-            # Said here and not by `start`: a signal may come between the two.
+            # Set here and not in `start`: a signal may come between the two.
             task.started = True
             task.result = task.body(1)
         except TaskAborted:
@@ -407,7 +407,7 @@ class Scheduler:
             self.suspend()
 
     def release(self, task: Task) -> None:
-        """The task's result is taken: its parent need not think of it any more."""
+        """The task's result is taken: its parent forgets it."""
         task.consumed = True
         if task.parent and task.parent.children:
             task.parent.children.pop(task, None)

@@ -1,4 +1,4 @@
-"""`spawn` and `await`, and tasks that nobody awaits. Spec: 05 §2."""
+"""`spawn` and `await`, and tasks that are never awaited. Spec: 05 §2."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def spawn(tasks: Scheduler, body: Callable[[int], Value]) -> TaskHandle:
 
 
 def start_beside(tasks: Scheduler, body: Callable[[int], Value], kind: str) -> Task:
-    """Start a task that belongs to the run: it goes on when the current one ends, and nobody awaits it."""
+    """Start a task that belongs to the run: it goes on when the current one ends, and is never awaited."""
     tasks.detached.handles += 1
     task = tasks.create(body, tasks.detached)
     task.index, task.kind = tasks.detached.handles, kind

@@ -48,7 +48,7 @@ class Task:
     #: How many tasks and how many batches it has started.
     handles = 0
     groups = 0
-    #: What started it, when that is no batch.
+    #: What started it, unless a batch did.
     kind = "spawn"
     #: Its number among the tasks that its parent spawned (from 1), or in its batch (from 0).
     index = 0
@@ -58,13 +58,13 @@ class Task:
     context: TaskContext | None = None
     #: What it carries for its program; replaced, never changed, as children share it.
     runtime_context: dict[str, Value] = {}  # noqa: RUF012
-    #: What it waits for that only somebody outside can bring, and what to do when nobody is there.
+    #: What it waits for that must come from outside the program, and what to do when it cannot come.
     outside: tuple[str, str] | None = None
     #: The greenlet to go back to when the task was aborted from there.
     aborter: Any = None
     #: Counts resumptions, so that timers of an earlier wait are recognised as stale.
     turn = 0
-    #: What it printed and nobody took yet; the root prints at once.
+    #: What it printed and its parent has not taken yet; the root prints at once.
     output = ""
     #: The tasks that wait for it to end.
     waiting: tuple[Task, ...] = ()
