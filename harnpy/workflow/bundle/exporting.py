@@ -67,7 +67,7 @@ def export_run(
     if mode not in MODES:
         raise ValueError(f"unknown session bundle mode: {mode} (expected one of: {', '.join(MODES)})")
     world = world or World()
-    record = _known(run, world)
+    record = _known(run)
     origin = _origin(record)
     manifest = Manifest(origin.get("redactions") or ())
     fixture = record["replay_fixture"] or fixture_of(record, world)
@@ -96,9 +96,9 @@ def _origin(run: RunRecord) -> Dict:
     return origin if all(isinstance(entry.get("path"), str) for entry in origin["redactions"]) else {}
 
 
-def _known(run: Mapping[str, Any], world: World) -> RunRecord:
+def _known(run: Mapping[str, Any]) -> RunRecord:
     """Return the record with every key; of the stages' artifacts only the kinds."""
-    record = read(RUN, plain(run, world))
+    record = read(RUN, plain(run))
     for stage in record["stages"]:
         stage["artifacts"] = list(_kinds(stage["artifacts"]))
     return record

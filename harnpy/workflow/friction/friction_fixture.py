@@ -33,7 +33,7 @@ def evaluate(given: Any, world: World) -> Dict:
     for index, item in enumerate(fixture["expected_suggestions"] or []):
         expectation = read_fields(item, _EXPECTATION, f"expected_suggestions[{index}]", what=_WHAT)
         wanted = {key: value for key, value in expectation.items() if value is not None}
-        failures += _failures(wanted, found, world)
+        failures += _failures(wanted, found)
     return {
         "pass": not failures,
         "failures": failures,
@@ -43,7 +43,7 @@ def evaluate(given: Any, world: World) -> Dict:
     }
 
 
-def _failures(wanted: Dict, found: Sequence[Dict], world: World) -> list[str]:
+def _failures(wanted: Dict, found: Sequence[Dict]) -> list[str]:
     failures = []
     least = wanted.get("min_suggestions", 0)
     if len(found) < least:

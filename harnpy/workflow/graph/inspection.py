@@ -13,7 +13,6 @@ from harnpy.workflow.graph.validate import validate
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
     from harnpy.workflow.graph.graph_types import Graph
-    from harnpy.world.world import World
 
 
 def inspect(graph: Graph, ceiling: Any) -> Dict:
@@ -40,7 +39,7 @@ def policy_report(graph: Graph, ceiling: Any) -> Dict:
     }
 
 
-def diff(left: Graph, right: Graph, world: World) -> Dict:
+def diff(left: Graph, right: Graph) -> Dict:
     """Compare two normalised graphs as data; functions don't count."""
     changed = to_json(left) != to_json(right)
     return {"changed": changed, "left": left, "right": right}

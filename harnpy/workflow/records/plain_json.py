@@ -6,14 +6,10 @@ Functions are left out: they don't outlast a program.
 from __future__ import annotations
 
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harnpy.faults import MisuseError
 from harnpy.text.json.writer import as_data
-
-if TYPE_CHECKING:
-    from harnpy.world.world import World
-
 
 #: The error for a value whose text could not be read again.
 TOO_DEEP = "recursion limit exceeded"
@@ -22,16 +18,16 @@ _LEFT_OUT = object()
 _INDENT = 2
 
 
-def plain(value: Any, world: World) -> Any:
+def plain(value: Any) -> Any:
     """Return ``value`` as it would be read back from its JSON text; itself if nothing changes.
 
     Identity matters: results computed from a value are remembered by its identity.
     """
-    made = _plain(value, world)
+    made = _plain(value)
     return None if made is _LEFT_OUT else made
 
 
-def _plain(value: Any, world: World) -> Any:
+def _plain(value: Any) -> Any:
     kind = type(value)
     if kind is str:
         return value if value.isascii() else _text(value)
@@ -40,18 +36,18 @@ def _plain(value: Any, world: World) -> Any:
     if kind is float:
         return value if isfinite(value) else None
     if isinstance(value, dict):
-        made = {key: _plain(item, world) for key, item in value.items()}
+        made = {key: _plain(item) for key, item in value.items()}
         same = kind is dict and all(made[key] is item for key, item in value.items())
         if same and all(key.isascii() or _text(key) is key for key in value):
             return value
         return {_text(key): item for key, item in made.items() if item is not _LEFT_OUT}
     if kind is list:
-        items = [_plain(item, world) for item in value]
+        items = [_plain(item) for item in value]
         same = all(new is item for new, item in zip(items, value, strict=True))
         return value if same else [item for item in items if item is not _LEFT_OUT]
     if callable(value):
         return _LEFT_OUT
-    return _plain(as_data(value), world)
+    return _plain(as_data(value))
 
 
 def _text(text: str) -> str:

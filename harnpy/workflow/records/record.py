@@ -107,7 +107,7 @@ def derive(run: RunRecord, world: World, asked: QuestionsOf = no_questions) -> N
 def read_run(given: Any, world: World) -> RunRecord:
     """Return the record in a dict: every key, nothing derived. Raise `MisuseError`."""
     with errors_after("run_record parse error at "):
-        run = read(RUN, plain(given, world))
+        run = read(RUN, plain(given))
         for index, stage in enumerate(run["stages"]):
             stage["artifacts"] = _artifacts(stage["artifacts"], f"stages[{index}].artifacts", world)
         run["artifacts"] = _artifacts(run["artifacts"], "artifacts", world)

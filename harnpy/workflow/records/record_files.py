@@ -45,7 +45,7 @@ def save(given: Any, world: World, path: str | None = None, asked: QuestionsOf =
     """
     run = normalised(given, world, asked)
     path = path or default_path(run["id"], world)
-    run["persisted_path"] = plain(path, world)
+    run["persisted_path"] = plain(path)
     derive(run, world, asked)
     run["observability"] = observability(run, world)
     write(path, pretty(run), world)

@@ -101,7 +101,7 @@ class RunWriter:
 
     def _plain(self, value: Any) -> Any:
         """Return the value as plain JSON; a value that has a text already is plain."""
-        return value if self._texts.has(value) else plain(value, self._world)
+        return value if self._texts.has(value) else plain(value)
 
 
 class _Texts:

@@ -21,7 +21,6 @@ from harnpy.workflow.report.tool_call_list import tool_calls
 from harnpy.workflow.shapes import read
 from harnpy.workflow.viz.pictures import run_chart
 from harnpy.workflow.viz.svg import svg
-from harnpy.world.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -41,7 +40,7 @@ def html_report(run: Mapping[str, Any]) -> str:
 
 def known(run: Mapping[str, Any]) -> RunRecord:
     """Return the record with every key and without secrets."""
-    masked: RunRecord = without_secrets(read(RUN, plain(run, World())))
+    masked: RunRecord = without_secrets(read(RUN, plain(run)))
     return masked
 
 

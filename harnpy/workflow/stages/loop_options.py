@@ -85,7 +85,7 @@ def loop_settings(runtime: Runtime, node: Node, session_id: str, prompt: str) ->
         skills=read_skills(skills, _CALLER),
         matching=read_matching(Options(matching)),
         ledger=read_ledger(Options(policy.get("task_ledger"))),
-        compaction=_compaction(runtime, node, request.model),
+        compaction=_compaction(node, request.model),
         opening=opening(prompt),
     )
 
@@ -134,7 +134,7 @@ def _tool_output_limit(node: Node) -> int:
     return TOOL_OUTPUT_MAX_CHARS if limit is None else limit
 
 
-def _compaction(runtime: Runtime, node: Node, model: str) -> LoopCompaction | None:
+def _compaction(node: Node, model: str) -> LoopCompaction | None:
     """Return how the loop compacts its conversation, None for not at all."""
     given = node["auto_compact"]
     if not given["enabled"]:

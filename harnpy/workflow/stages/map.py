@@ -40,9 +40,10 @@ COMPLETED, PARTIAL, FAILED = "completed", "partial", "failed"
 
 class _Item(NamedTuple):
     """The input of a branch. ``value`` is the item itself, ``artifact`` the artifact it came from, if any;
-    ``number`` starts at 1."""
+    ``number`` starts at 1, ``total`` is how many there are."""
 
     number: int
+    total: int
     value: Any
     artifact: Artifact | None
 
@@ -63,7 +64,7 @@ class _Branch(NamedTuple):
 class _Branches(NamedTuple):
     """What each branch does, and how they are run: work that never waits needs no tasks."""
 
-    do: Callable[[Work, _Item, int], _Branch]
+    do: Callable[[Work, _Item], _Branch]
     start: Callable[[Sequence[Callable[[], Any]], int], Generator[Attempt, None, None]]
 
 
@@ -100,14 +101,14 @@ def _items(work: Work) -> list[_Item]:
     policy = _policy(work)
     limit = policy["max_items"]
     most = None if limit is None else max(0, limit)
-    given = policy["items"]
-    if given:
-        world = work.runtime.sessions.world  # artifacts are data, so functions are left out
-        return [_Item(number, plain(value, world), None) for number, value in enumerate(given[:most], 1)]
+    values = policy["items"][:most]
+    if policy["items"]:  # artifacts are data, so functions are left out
+        return [_Item(at, len(values), plain(value), None) for at, value in enumerate(values, 1)]
     kind = policy["item_artifact_kind"]
     artifacts = inputs.selected(work.node, work.artifacts)
-    artifacts = [artifact for artifact in artifacts if kind in (None, "", artifact["kind"])]
-    return [_Item(number, _value(artifact), artifact) for number, artifact in enumerate(artifacts[:most], 1)]
+    artifacts = [artifact for artifact in artifacts if kind in (None, "", artifact["kind"])][:most]
+    total = len(artifacts)
+    return [_Item(at, total, _value(artifact), artifact) for at, artifact in enumerate(artifacts, 1)]
 
 
 def _value(artifact: Artifact) -> Any:
@@ -127,7 +128,7 @@ def _collect(
     """Run the branches: return those that completed, those that failed, and the artifacts produced."""
     total = len(items)
     wanted = _wanted(work, strategy, total)
-    calls = [partial(branches.do, work, item, total) for item in items]
+    calls = [partial(branches.do, work, item) for item in items]
     completed: list[Dict] = []
     failures: list[Dict] = []
     artifacts: list[Artifact] = []
@@ -182,7 +183,7 @@ def _is_executable(node: Node) -> bool:
     return bool(says) or not is_plain_model_policy(node["model_policy"])
 
 
-def _turned_to_artifact(work: Work, item: _Item, total: int) -> _Branch:
+def _turned_to_artifact(work: Work, item: _Item) -> _Branch:
     policy, node = _policy(work), work.node
     artifact = inputs.produced(
         node,
@@ -198,11 +199,11 @@ def _turned_to_artifact(work: Work, item: _Item, total: int) -> _Branch:
     return _Branch({"status": COMPLETED, "text": text, "visible_text": text}, [artifact])
 
 
-def _done_as_stage(work: Work, item: _Item, total: int) -> _Branch:
+def _done_as_stage(work: Work, item: _Item) -> _Branch:
     part = replace(
         work,
         node=_part_of(work.node, item.number, _policy(work)["output_kind"]),
-        task=f"{work.task}\n\nMap item {item.number} of {total}",
+        task=f"{work.task}\n\nMap item {item.number} of {item.total}",
         artifacts=[item.artifact or _as_artifact(work, item)],
         session=work.session.of_branch(item.number),
     )

@@ -62,7 +62,7 @@ def workflow_diff(vm: Vm, left: Value, right: Value) -> Dict:
     for side, graph in (("left", left), ("right", right)):
         if graph is None:
             raise RuntimeFault(f"workflow_diff: missing {side} workflow")
-    return diff(_normal(vm, left), _normal(vm, right), sessions_of(vm).world)
+    return diff(_normal(vm, left), _normal(vm, right))
 
 
 def _normal(vm: Vm, graph: Value) -> Graph:
