@@ -1,10 +1,10 @@
 """All builtins as one table: which module declares which name, and the declarations themselves.
 
-The index is read off the modules' text: importing all of them to learn the names would cost a cold
+The index is read from the modules' text: importing all of them to learn the names would cost a cold
 start more than everything else together. It is cached under the modules' sizes and times. A name is
 bound by importing its one module. On the start-up path: imports nothing heavy.
 
-Nothing here belongs to a program: what is kept is what the source files say, as in `sys.modules`.
+Nothing here belongs to a program: only what the source files say is kept, as in `sys.modules`.
 """
 
 from __future__ import annotations
@@ -33,28 +33,28 @@ _NAMESPACES = ("stream", "event_log", "workflow")
 
 
 class _Table:
-    """What the files say, once it was asked for."""
+    """What the files say, read on first use."""
 
     stamps: str | None = None
     modules: Mapping[str, str] | None = None
 
 
 def names() -> Mapping[str, str]:
-    """The module path that declares each builtin, by the builtin's name."""
+    """Return the path of the module that declares each builtin, by the builtin's name."""
     if _Table.modules is None:
         _Table.modules = _load()
     return _Table.modules
 
 
 def fingerprint() -> str:
-    """A text that changes whenever a module of builtins does."""
+    """Return a text that changes whenever a module of builtins does."""
     from _imp import source_hash
 
     return source_hash(0, _stamps().encode()).hex()
 
 
 def find(name: str) -> Declaration | None:
-    """The declaration of the builtin ``name``; imports its module and no other."""
+    """Return the declaration of the builtin ``name``; imports its module and no other."""
     module = names().get(name)
     if module is None:
         return None
@@ -62,14 +62,14 @@ def find(name: str) -> Declaration | None:
 
 
 def all_declarations() -> list[Declaration]:
-    """Every declaration, by name. Imports every module: for help and checks, not for running."""
+    """Return every declaration, by name. Imports every module: for help and checks, not for running."""
     modules = sorted(set(names().values()))
     declarations = [declaration for module in modules for declaration in _declared(module)]
     return sorted(declarations, key=lambda declaration: declaration.name)
 
 
 def describe(declaration: Declaration) -> dict[str, Any]:
-    """The declaration as plain data, for `harnpy builtins --json`.
+    """Return the declaration as plain data, for `harnpy builtins --json`.
 
     ``{name, family, signature, params: [{name, type, optional, rest, default?}], returns, doc}``
     """
@@ -98,17 +98,17 @@ def describe(declaration: Declaration) -> dict[str, Any]:
 
 
 def global_names() -> tuple[str, ...]:
-    """The names of the globals that are no functions. Spec: 02 §22."""
+    """Return the names of the globals that aren't functions. Spec: 02 §22."""
     return (*CONSTANTS, *_NAMESPACES)
 
 
 def raises_faults(name: str) -> bool:
-    """Whether the builtin ``name`` may raise a `Fault`."""
+    """Return whether the builtin ``name`` may raise a `Fault`."""
     return names().get(name, "").startswith(_OVER_DOMAINS)
 
 
 def global_value(name: str, bound: Callable[[str], Builtin]) -> Value:
-    """The value of one of `global_names`; ``bound`` gives a namespace its functions."""
+    """Return the value of one of `global_names`; ``bound`` makes the functions of a namespace."""
     if name in CONSTANTS:
         return CONSTANTS[name]
     prefix = name + "."
@@ -118,7 +118,7 @@ def global_value(name: str, bound: Callable[[str], Builtin]) -> Value:
 
 
 def _declared(module: str) -> Iterator[Declaration]:
-    """What the module declares itself, not what it imports from another."""
+    """Yield what the module declares itself, not what it imports."""
     __import__(module)
     for value in list(vars(sys.modules[module]).values()):
         if getattr(value, "__module__", None) == module:
@@ -126,7 +126,7 @@ def _declared(module: str) -> Iterator[Declaration]:
 
 
 def _stamps() -> str:
-    """Name, time and size of every module."""
+    """Return name, time and size of every module, as a text."""
     if _Table.stamps is None:
         found = [(module, stat.st_mtime_ns, stat.st_size) for module, _, stat in _files(_DIRECTORY, _PACKAGE)]
         _Table.stamps = repr(sorted(found))
@@ -144,7 +144,7 @@ def _load() -> Mapping[str, str]:
 
 
 def _files(directory: str, package: str) -> Iterator[tuple[str, str, os.stat_result]]:
-    """Module path, file and its state, for every module in the directory and its packages."""
+    """Yield module path, file and its state, for every module in the directory and its packages."""
     for entry in os.scandir(directory):
         if entry.is_dir():
             if not entry.name.startswith("_"):
@@ -167,7 +167,7 @@ def _index(modules: list[tuple[str, str]]) -> dict[str, str]:
 
 
 def _names_in(text: str) -> Iterator[str]:
-    """The names that the decorator lines of a module declare: its text between quote and bracket."""
+    """Yield the names in the decorator lines of a module: the text between quote and bracket."""
     for piece in text.split("\n@")[1:]:
         decorator, _, rest = piece.partition("(")
         if decorator == "builtin":

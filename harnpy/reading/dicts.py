@@ -8,7 +8,7 @@ Dict = dict[str, Any]
 
 
 def detached(value: Any) -> Any:
-    """Return a copy that shares no list and no dict with ``value``: programs never see theirs change."""
+    """Return a copy that shares no list and no dict with ``value``: a program's values must never change."""
     if type(value) is dict:
         return {key: item if type(item) is str else detached(item) for key, item in value.items()}
     if type(value) is list:

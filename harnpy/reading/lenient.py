@@ -32,12 +32,12 @@ class Options:
         return value if type(value) is int else None
 
     def count(self, key: str, default: int) -> int:
-        """An int that can't be negative."""
+        """Return an int; a negative one reads as 0."""
         value = self.integer(key)
         return default if value is None else max(0, value)
 
     def limit(self, key: str, caller: str) -> int | None:
-        """An int that must not be negative. Raises `MisuseError` in the name of ``caller``."""
+        """Return an int. Raises `MisuseError`, naming ``caller``, for a negative one."""
         return not_negative(self.integer(key), key, caller)
 
     def number(self, key: str) -> float | None:
@@ -53,7 +53,7 @@ class Options:
         return value if isinstance(value, dict) else None
 
     def strings(self, key: str) -> list[str] | None:
-        """A list with its items displayed; an empty one is absent."""
+        """Return the texts of a list's items; an empty list reads as absent."""
         value = self.given.get(key)
         return [display(item) for item in value] if isinstance(value, list) and value else None
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _EXCERPT = 600  # bytes
 
-#: The types that a field may have, by what messages call them. Anything may be nil; `any` is anything.
+#: The types that a field may have, by their words in messages. Any field may be nil; `any` accepts all.
 _TYPES: Mapping[str, tuple[type[Any], ...]] = {
     "string": (str,),
     "int": (int,),
@@ -27,7 +27,7 @@ _TYPES: Mapping[str, tuple[type[Any], ...]] = {
     "list": (list,),
 }
 
-#: The same for what is in lists, and under the keys of dicts.
+#: The same for the items of lists and the values of dicts.
 _ITEMS: Mapping[str, tuple[type[Any], str]] = {
     "list of strings": (list, "string"),
     "list of dicts": (list, "dict"),

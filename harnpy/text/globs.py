@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def glob_matches(pattern: str, text: str) -> bool:
-    """Whether the pattern describes the whole text."""
+    """Return whether the pattern matches the whole text."""
     first, *rest = pattern.split("*")
     if not rest:
         return pattern == text

@@ -11,7 +11,7 @@ STATIC_LIMIT = 2
 
 
 def nearest(name: str, candidates: Iterable[str], *, limit: int) -> str | None:
-    """The candidate at the smallest Levenshtein distance, 1 to ``limit``; the first of several."""
+    """Return the candidate at the smallest Levenshtein distance, 1 to ``limit``; the first of several."""
     best, best_distance = None, limit + 1
     for candidate in candidates:
         if abs(len(candidate) - len(name)) >= best_distance or candidate == name:
@@ -23,20 +23,20 @@ def nearest(name: str, candidates: Iterable[str], *, limit: int) -> str | None:
 
 
 def nearest_at_run_time(name: str, candidates: Iterable[str]) -> str | None:
-    """The same with the run-time rules: the limit grows with the name, ties go by length, then alphabet."""
+    """Return it by the run-time rules: the limit grows with the name; ties go by length, then alphabet."""
     shown = (candidate for candidate in candidates if not candidate.startswith("__"))
     order = sorted(shown, key=lambda candidate: (abs(len(candidate) - len(name)), candidate))
     return nearest(name, order, limit=runtime_limit(name))
 
 
 def runtime_limit(name: str) -> int:
-    """How far a name may be off at run time, by its length in bytes."""
+    """Return how far a name may be off at run time, by its length in bytes."""
     size = len(name.encode("utf-8", "surrogatepass"))
     return 1 if size <= 2 else 2 if size <= 5 else 3
 
 
 def distance(left: str, right: str) -> int:
-    """The Levenshtein distance: insertions, deletions and replacements of one character."""
+    """Return the Levenshtein distance: insertions, deletions and replacements of one character."""
     previous = list(range(len(right) + 1))
     for i, a in enumerate(left, 1):
         current = [i]

@@ -21,7 +21,7 @@ from harnpy.llm.providers.service_errors import (
     unusable_key,
 )
 from harnpy.llm.reply import Reply
-from harnpy.text.json.compact import text_of
+from harnpy.text.display import display
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 #: Seconds that making a connection may take.
 _CONNECT = 10.0
 
-_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, default=text_of).encode
+_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, default=display).encode
 
 
 class Answer(ABC):

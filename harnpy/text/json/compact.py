@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from harnpy.text.display import display
+
 
 def compact_json(value: Any) -> str:
     """Return ``value`` as JSON; what JSON can't express becomes its text, NaN and the infinities null."""
@@ -14,14 +16,8 @@ def compact_json(value: Any) -> str:
         return _ENCODER.encode(_finite(value))
 
 
-def text_of(value: Any) -> str:
-    """Return the text of a value that JSON can't express; a language's own values bring their ``display``."""
-    display = getattr(value, "display", None)
-    return str(display() if callable(display) else value)
-
-
 _ENCODER = json.JSONEncoder(
-    separators=(",", ":"), sort_keys=True, ensure_ascii=False, default=text_of, allow_nan=False
+    separators=(",", ":"), sort_keys=True, ensure_ascii=False, default=display, allow_nan=False
 )
 
 

@@ -1,8 +1,8 @@
 """Harn's regular expressions, rewritten for the `regex` library. Spec: 04 §13.
 
-The dialect is that of linear-time engines: no look-around, no back-references, quantifiers nest. The
+The dialect is the one of linear-time engines: no look-around, no back-references, quantifiers nest. The
 rewriting walks the pattern once, knows which inline flags are on where, and writes anchors, dots and
-classes so that they mean the same whatever the library's flags: only ``i`` is left to it.
+classes so that they don't depend on the library's flags; only ``i`` is left to it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _DEPTH_LIMIT = 100
 #: Atoms of a pattern with its counted repetitions written out, as the library does.
 _SIZE_LIMIT = 200_000
 
-#: Letters that stand for a class or an assertion, and ours for them.
+#: Letters that stand for a class or an assertion, and the library's spelling.
 _CLASSES = frozenset("dDsSwWpP")
 _ASSERTIONS = {"A": r"\A", "z": r"\Z", "b": r"\b", "B": r"\B"}
 _CONTROLS = {"a": "\a", "f": "\f", "t": "\t", "n": "\n", "r": "\r", "v": "\v"}
@@ -47,11 +47,11 @@ _POSIX = {
 
 
 class PatternError(ValueError):
-    """The pattern is not one of the dialect."""
+    """A text that is no pattern of the dialect."""
 
 
 def compiled(pattern: str, flags: str = "") -> re.Pattern[str]:
-    """The pattern under the flag letters; raises `PatternError`."""
+    """Return the pattern, compiled with the flag letters. Raises `PatternError`."""
     for flag in flags:
         if flag not in FLAGS:
             raise PatternError(f"unsupported regex flag '{flag}', expected one of i/m/s/x")
@@ -70,7 +70,7 @@ def _literal(character: str) -> str:
 
 
 class _Rewriter:
-    """Reads ``pattern`` from ``at``; ``out`` has one piece an atom, so that a quantifier finds its own."""
+    """Reads ``pattern`` from ``at``; ``out`` has one piece for each atom, which a quantifier may follow."""
 
     def __init__(self, pattern: str, flags: str) -> None:
         self.pattern = pattern
@@ -105,7 +105,7 @@ class _Rewriter:
         return self.pattern[self.at - 1]
 
     def skip_blanks(self) -> None:
-        """White space and comments mean nothing under ``x``."""
+        """Skip white space and comments under ``x``."""
         while "x" in self.on:
             if self.peek().isspace():
                 self.at += 1
@@ -116,7 +116,7 @@ class _Rewriter:
                 return
 
     def alternatives(self) -> str:
-        """Up to the end of the group or pattern; flags set inside end with it."""
+        """Read up to the end of the group or pattern; flags set inside end there."""
         outside = self.on
         out: list[str] = []
         while True:
@@ -132,7 +132,7 @@ class _Rewriter:
                 out.append(self.quantified())
 
     def quantified(self) -> str:
-        """An atom and its quantifiers, of which a second one takes the first as its atom."""
+        """Read an atom and its quantifiers; each applies to all before it."""
         size = self.size
         atom = self.atom()
         self.size += 1
@@ -151,7 +151,7 @@ class _Rewriter:
             is_quantified = True
 
     def quantifier(self) -> tuple[str, int]:
-        """The quantifier that comes next ("" if none does), and how many copies of its atom it makes."""
+        """Return the next quantifier ("" if there is none), and how many copies of its atom it makes."""
         if self.peek() and self.peek() in "*+?":
             sign, copies = self.next(), 1
         elif self.take("{"):
@@ -161,14 +161,14 @@ class _Rewriter:
         return sign + "?" if self.take("?") else sign, copies
 
     def counts(self) -> tuple[str, int]:
-        """Behind a quantifier's ``{``."""
+        """Read what follows a quantifier's ``{``."""
         end = self.pattern.find("}", self.at)
         least, comma, most = self.pattern[self.at : max(end, self.at)].replace(" ", "").partition(",")
         digits = least + most
         if not (digits.isascii() and digits.isdecimal()) or not (least or comma):
             self.fail("repetition quantifier expects a valid decimal")
         self.at = end + 1
-        # Seven digits are over the limit already, and `int` refuses thousands.
+        # Seven digits exceed the limit anyway, and `int` refuses thousands.
         copies = max(int(bound.lstrip("0")[:7] or 0) for bound in (least, most))
         return f"{{{least or 0}{comma}{most}}}", max(copies, 1)
 
@@ -189,13 +189,13 @@ class _Rewriter:
         return _literal(character)
 
     def assertion(self) -> str:
-        """Behind a backslash; "" if what comes is none."""
+        """Read an assertion after a backslash; "" if it isn't one."""
         anchor = _ASSERTIONS.get(self.peek(), "")
         self.at += bool(anchor)
         return anchor
 
     def group(self) -> str:
-        """Behind ``(``. An inline flag group such as ``(?i)`` is no atom: it may be empty here."""
+        """Read what follows ``(``. An inline flag group such as ``(?i)`` is no atom: it gives ""."""
         if not self.take("?"):
             return self.body("(")
         for opener in ("P<", "<"):
@@ -228,7 +228,7 @@ class _Rewriter:
         return name
 
     def flag_group(self) -> str:
-        """Behind ``(?``: ``:…)``, ``flags)`` or ``flags:…)``."""
+        """Read what follows ``(?``: ``:…)``, ``flags)`` or ``flags:…)``."""
         on, switch = set(self.on), True
         while True:
             flag = self.next()
@@ -251,7 +251,7 @@ class _Rewriter:
         return text
 
     def escape(self) -> str:
-        """Behind a backslash, in a class or out of one."""
+        """Read what follows a backslash, in a class or outside one."""
         letter = self.next()
         if letter in _CLASSES:
             return "\\" + letter + (self.property_name() if letter in "pP" else "")
@@ -290,7 +290,7 @@ class _Rewriter:
         return chr(int(digits, 16))
 
     def char_class(self) -> str:
-        """Behind ``[``."""
+        """Read what follows ``[``."""
         self.enter()
         out = "[^" if self.take("^") else "["
         is_first = True

@@ -1,4 +1,4 @@
-"""Where a template path leads, and what is there. Spec: 04 §23.1, 06 §8."""
+"""Finding and reading the file of a template path. Spec: 04 §23.1, 06 §8."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
 
 class AssetError(Exception):
-    """Why a path leads nowhere, or the system's words for why a file can't be read."""
+    """A path that names no file, or a file that can't be read."""
 
 
 def is_anchored(path: str) -> bool:
-    """Whether the path starts at the project root: ``@/rel`` or ``@alias/rel``."""
+    """Return whether the path starts at the project root: ``@/rel`` or ``@alias/rel``."""
     return path.startswith("@") and "/" in path
 
 
 def resolve(files: Files, path: str, directory: str) -> str:
-    """The file that ``path`` names in a module or template of ``directory``. Raises `AssetError`."""
+    """Return the file that ``path`` names in a module or template of ``directory``. Raises `AssetError`."""
     if not is_anchored(path):
         return os.path.normpath(os.path.join(directory, path))
     alias, _, rest = path[1:].partition("/")
@@ -38,7 +38,7 @@ def resolve(files: Files, path: str, directory: str) -> str:
 
 
 def read(files: Files, path: str) -> str:
-    """The text of a file as it is. Raises `AssetError`."""
+    """Return the text of a file. Raises `AssetError`."""
     try:
         return files.read_text(path)
     except OSError as error:
@@ -50,7 +50,7 @@ def read(files: Files, path: str) -> str:
 
 
 def _is_inside(path: str) -> bool:
-    """Whether a path written with slashes stays below where it starts."""
+    """Return whether a path written with slashes stays below its start."""
     return bool(path) and not path.startswith("/") and "\\" not in path and ".." not in path.split("/")
 
 

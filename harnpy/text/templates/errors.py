@@ -4,11 +4,11 @@ from __future__ import annotations
 
 
 class TemplateFault(Exception):
-    """What is wrong; whoever knows the directive adds where."""
+    """What is wrong, raised where the position isn't known."""
 
 
 class TemplateError(Exception):
-    """What is wrong at which directive; ``path`` is set where it is not the outermost template's."""
+    """What is wrong, and at which directive. ``path`` is the included template's, None in the outermost."""
 
     def __init__(self, message: str, at: tuple[int, int], path: str | None = None) -> None:
         super().__init__(message)
@@ -17,7 +17,7 @@ class TemplateError(Exception):
         self.path = path
 
     def text(self, path: str | None) -> str:
-        """The thrown text, for an outermost template from the file ``path`` (None: inline)."""
+        """Return the thrown text; ``path`` is the file of the outermost template (None: inline)."""
         where = self.path or path
         prefix = f"{where} " if where else ""
         line, column = self.at

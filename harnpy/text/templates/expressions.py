@@ -56,7 +56,7 @@ class ExpressionParser:
         return token
 
     def take(self, *texts: str) -> bool:
-        """Step over a sign or word that is one of ``texts``."""
+        """Step over a sign or word that is one of ``texts``, and return whether there was one."""
         kind, text = self.peek()
         found = kind in ("sign", "name") and text in texts
         self.at += found

@@ -1,4 +1,4 @@
-"""What stands behind a `|` in a template. Spec: 04 §23.6. Raises `TemplateFault`."""
+"""The filters of templates: what follows a `|`. Spec: 04 §23.6. Raises `TemplateFault`."""
 
 from __future__ import annotations
 

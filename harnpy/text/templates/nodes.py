@@ -44,7 +44,7 @@ class Text(Node):
 
 
 class Bare(Node):
-    """`{{ name }}`: stays as written when the name is unbound."""
+    """`{{ name }}`, which stays as written when the name is unbound."""
 
     __slots__ = ("name",)
 
@@ -136,7 +136,7 @@ class For(Node):
             render_all(self.otherwise, run, scope)
 
     def _entries(self, source: Any, run: Rendering) -> tuple[int, Iterator[tuple[Any, Any]]]:
-        """Return how many rounds there are, and each round's key and item."""
+        """Return how many iterations there are, and the key and item of each."""
         if source is None:
             return 0, iter(())
         if type(source) is dict:

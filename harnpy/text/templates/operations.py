@@ -1,6 +1,6 @@
-"""What the engine must know of the values in a template's holes; a language says it of its own.
+"""What the engine must know of the values in a template; each language implements it for its own.
 
-Plain `None`, `bool`, `int`, `float`, `str`, `list` and `dict` are what they are in JSON.
+`None`, `bool`, `int`, `float`, `str`, `list` and `dict` stand for what they do in JSON.
 """
 
 from __future__ import annotations
@@ -34,5 +34,5 @@ def shown(operations: Operations, value: Any) -> str:
 
 
 def count(items: list[Any] | range) -> int:
-    """Return how many items there are: also in a range that is longer than `len` can say."""
+    """Return how many items there are, also in a range too long for `len`."""
     return max(0, items.stop - items.start) if isinstance(items, range) else len(items)

@@ -1,4 +1,4 @@
-"""A template's text to its nodes. Spec: 04 §23.2, §23.5."""
+"""From a template's text to its nodes. Spec: 04 §23.2, §23.5."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-#: A word that opens a block or includes a file, unless it goes on as a path or is filtered.
+#: A word that opens a block or includes a file, unless a path or a filter follows.
 _OPENER = re.compile(r"(if|for|include)(?![\w.|\[])")
 _CLOSER = re.compile(r"(elif)(?![\w.|\[])|(?:end|else)\Z")
 _LOOP = re.compile(r"(.*?)\bin\b(.*)", re.DOTALL)
@@ -44,7 +44,7 @@ class _Parser:
         self.operations = operations
 
     def nodes(self) -> tuple[list[Node], Segment | None]:
-        """The nodes up to the directive that closes or divides the block, and that directive."""
+        """Return the nodes up to the directive that closes or divides the block, and that directive."""
         nodes: list[Node] = []
         while self.at < len(self.segments):
             segment = self.segments[self.at]
@@ -97,7 +97,7 @@ class _Parser:
         return For(opener.at, key, variable, source, body, self.rest(closer))
 
     def rest(self, closer: Segment) -> Sequence[Node]:
-        """The body of `else` when that is what ``closer`` is."""
+        """Return the body of `else` if ``closer`` is one."""
         if closer.text == "end":
             return ()
         body, end = self.nodes()

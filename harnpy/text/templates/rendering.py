@@ -21,7 +21,7 @@ _MOST_SHOWN = 80
 class Node:
     """A part of a template, and where it stands.
 
-    A scope is a dict that nobody changes: a body that binds names gets one of its own.
+    Scopes are never changed: a body that binds names gets a scope of its own.
     """
 
     __slots__ = ("at",)

@@ -1,4 +1,4 @@
-"""A template cut into literal text and directives, white space trimmed as asked. Spec: 04 §23.2."""
+"""Cuts a template into literal text and directives; trims white space where `-` says so. Spec: 04 §23.2."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Segment:
 
 
 def segments(source: str) -> Iterator[Segment]:
-    """The template's pieces in order; comments are gone. Raises `TemplateError`."""
+    """Yield the template's pieces in order, without comments. Raises `TemplateError`."""
     locate = _locator(source)
     at, trims_next = 0, False
     while True:
@@ -58,7 +58,7 @@ def segments(source: str) -> Iterator[Segment]:
 
 
 def _locator(source: str) -> Callable[[int], tuple[int, int]]:
-    """Line and column of offsets that never go back, so that every line is counted once."""
+    """Return a function from offset to line and column; offsets must not decrease."""
     line, line_start, at = 1, 0, 0
 
     def locate(offset: int) -> tuple[int, int]:
@@ -78,7 +78,7 @@ def _found(at: int, otherwise: str, here: tuple[int, int]) -> int:
 
 
 def _trimmed(text: str, front: bool, back: bool) -> str:
-    """Without blanks at an end and the newline behind (or before) them, where asked."""
+    """Return the text without the blanks at an end and the newline next to them, where asked."""
     if front:
         text = text.lstrip(" \t")
         text = text.removeprefix("\n") if text.startswith("\n") else text.removeprefix("\r\n")
@@ -90,7 +90,7 @@ def _trimmed(text: str, front: bool, back: bool) -> str:
 
 
 def _end(source: str, at: int) -> int:
-    """Where the first `}}` outside quotes begins, -1 if nowhere."""
+    """Return where the first `}}` outside quotes begins, -1 if there is none."""
     while True:
         plain = _PLAIN.match(source, at)
         at = plain.end() if plain else at

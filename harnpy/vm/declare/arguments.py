@@ -1,11 +1,11 @@
-"""What a builtin makes of the arguments it is given: lenient, and lenient only here. Spec: 04 §0.1.
+"""Converting a builtin's arguments: leniently, and only here. Spec: 04 §0.1.
 
 A missing argument reads as its default or nil, extras are dropped, a `string` parameter takes the display
 form of anything (missing: ""), an `int` one reads as absent when it is given something else. A *strict*
 builtin throws ``<fn>: `x` must be a string`` instead (08 §1.2); ``x?`` also takes nil. Other types are
-documentation: the function looks at what it got.
+documentation: the function itself checks its arguments.
 
-The conversions are Python text. Generated code has them in line, left out where the kind is known; a builtin
+The conversions are Python text. Generated code has them in line, except where the type is known; a builtin
 that is used as a value gets a function made of the same text.
 """
 
@@ -27,7 +27,7 @@ _COROUTINE = 0x80
 _COLLECTS_POSITIONALS = 0x04
 """`inspect.CO_VARARGS`."""
 
-#: Types that are checked or converted: how a message calls them, and their Python type.
+#: Types that are checked or converted: their words in messages, and their Python types.
 _CHECKED = {
     "string": ("a string", "str"),
     "int": ("an int", "int"),
@@ -38,7 +38,7 @@ _CHECKED = {
 
 
 def conversion(declaration: Declaration, p: Parameter, variable: str) -> str:
-    """Python text for what the parameter ``p`` is given when the argument is ``variable``."""
+    """Return the Python text that converts ``variable``, the argument of the parameter ``p``."""
     if declaration.counted:
         return variable
     if declaration.strict and p.type in _CHECKED:
@@ -55,12 +55,12 @@ def conversion(declaration: Declaration, p: Parameter, variable: str) -> str:
 
 
 def needs_value(declaration: Declaration, p: Parameter) -> bool:
-    """Whether a missing argument must be looked at, as nil: a strict builtin refuses it."""
+    """Return whether a missing argument is converted too, as nil: a strict builtin refuses it."""
     return declaration.strict and p.type in _CHECKED and not p.optional
 
 
 def default(p: Parameter) -> Any:
-    """What a missing argument reads as."""
+    """Return the value of a missing argument."""
     return "" if p.type == "string" and not p.optional and not p.has_default else p.default
 
 
@@ -69,14 +69,14 @@ def reject(message: str) -> Never:
 
 
 def direct(declaration: Declaration) -> Callable[..., Any]:
-    """The Python function for callers that convert the arguments themselves; missing ones have defaults."""
+    """Return the Python function for callers that convert the arguments; missing ones have defaults."""
     function = declaration.function
     if declaration.counted:
         return _waiting(function)
     if not _names_parameters(declaration):
         return bind(declaration).call
     defaults = tuple(default(p) for p in declaration.signature().parameters if not p.rest)
-    # `types.FunctionType` by another name: its module is not worth loading at every start.
+    # `types.FunctionType`, without loading `types` at every start.
     new: Any = type(direct)
     plain: Any = function
     bare: Callable[..., Any] = new(
@@ -86,7 +86,7 @@ def direct(declaration: Declaration) -> Callable[..., Any]:
 
 
 def _names_parameters(declaration: Declaration) -> bool:
-    """Whether the Python function has the declared parameters, so that defaults can be put into it."""
+    """Return whether the Python function has just the declared parameters: then it can be given defaults."""
     code = declaration.function.__code__
     named = code.co_argcount - (2 if declaration.receiver else 1)
     declared = sum(not p.rest for p in declaration.signature().parameters)
@@ -94,14 +94,14 @@ def _names_parameters(declaration: Declaration) -> bool:
 
 
 def most_arguments(declaration: Declaration) -> int | None:
-    """How many arguments are passed on; None: all."""
+    """Return how many arguments are passed on; None means all."""
     signature = declaration.signature()
     surplus = declaration.counted and declaration.function.__code__.co_flags & _COLLECTS_POSITIONALS
     return None if signature.rest or surplus else len(signature.parameters)
 
 
 def bind(declaration: Declaration) -> Builtin:
-    """The builtin as a value: a function that converts what it is given."""
+    """Return the builtin as a value: a function that converts its arguments."""
     parameters = declaration.signature().parameters
     passed = [conversion(declaration, p, p.name) for p in parameters if not p.rest]
     unchanged = passed == [p.name for p in parameters if not p.rest]
@@ -121,7 +121,7 @@ def bind(declaration: Declaration) -> Builtin:
 
 
 def _waiting(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A coroutine function as one that suspends the calling task until its result is there."""
+    """Return a coroutine function as one that suspends the calling task until the result is there."""
     if not function.__code__.co_flags & _COROUTINE:
         return function
     return lambda vm, *args: vm.tasks.await_coroutine(function(vm, *args))

@@ -72,7 +72,7 @@ class Declaration:
         return Signature(self.signature_text)
 
     def bind(self) -> Builtin:
-        """The builtin as a value, called with whatever a program passes."""
+        """Return the builtin as a value, which takes any arguments."""
         from harnpy.vm.declare.arguments import bind
 
         return bind(self)
@@ -83,7 +83,7 @@ def builtin(
 ) -> Callable[[F], F]:
     """Declare a builtin function ``(vm, *args)``; an `async def` suspends the calling task while it waits.
 
-    ``strict``: wrong types are refused instead of converted. ``counted``: the function is given just the
+    ``strict``: wrong types are refused instead of converted. ``counted``: the function receives only the
     arguments that were written, unconverted, and its Python defaults stand for the rest (``assert_eq
     requires at least 2 arguments``); it may collect surplus ones in ``*surplus``. ``guarded``: the rules that
     hold in the running task may refuse it (07 §8.1).

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from harnpy.vm.vm import Vm
 
     class Catalog(Protocol):
-        """What a Vm wants of the table of all builtins."""
+        """What a Vm needs of the table of all builtins."""
 
         def names(self) -> Mapping[str, str]: ...
         def find(self, name: str) -> Declaration | None: ...
@@ -40,7 +40,7 @@ class BuiltinTable:
         self._bound: dict[str, Builtin] = {}
 
     def register(self, declaration: Declaration) -> None:
-        """Add a builtin of the embedder's; it hides one of the same name."""
+        """Add a builtin of the embedder; it hides one of the same name."""
         self.registered[declaration.name] = declaration
         self._bound.pop(declaration.name, None)
 
@@ -63,7 +63,7 @@ class BuiltinTable:
         return found
 
     def bound(self, name: str) -> Builtin:
-        """The builtin as a value; denied ones fail when called (09 §2)."""
+        """Return the builtin as a value; denied ones fail when called (09 §2)."""
         found = self._bound.get(name)
         if found is None:
             if self.denies(name):
@@ -78,14 +78,14 @@ class BuiltinTable:
         return found
 
     def direct(self, name: str) -> Callable[..., Any]:
-        """The builtin for code that converts its arguments itself."""
+        """Return the builtin for code that converts the arguments itself."""
         if self.denies(name):
             return _refusal(name)
         declaration = self.declaration(name)
         return self._checked(declaration, direct(declaration))
 
     def global_value(self, name: str) -> Any:
-        """One of the catalog's globals."""
+        """Return the value of one of the catalog's globals."""
         return self.catalog.global_value(name, self.bound)
 
     def _checked(self, declaration: Declaration, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -101,14 +101,14 @@ class BuiltinTable:
         return name in self.deny or (self.allow is not None and name not in self.allow)
 
     def fingerprint(self) -> str:
-        """Changes whenever compiled programs may mean something else."""
+        """Return a text that changes whenever compiled programs may mean something else."""
         declared = (declaration.signature_text for declaration in self.registered.values())
         extra = ",".join(sorted({*declared, *self.vm.global_names()}))
         return f"{self.catalog.fingerprint()};{extra}"
 
 
 def _guarded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function``, unless the rules that hold in the running task refuse it."""
+    """Return ``function``, checked at every call against the rules of the running task."""
 
     def ask_first(vm: Vm, *args: Any) -> Any:
         context = vm.task_context

@@ -1,6 +1,6 @@
-"""Lists and dicts by function, ranges, pairs, and what lifts to an iterator. Spec: 04 §2, §5, §8, §9.
+"""Functions of lists and dicts, ranges, pairs and lazy iterators. Spec: 04 §2, §5, §8, §9.
 
-The list functions do what the methods of the same name do, on a first argument that they insist on.
+The list functions do what the methods of the same name do; their first argument must be a list.
 """
 
 from __future__ import annotations

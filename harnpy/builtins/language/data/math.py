@@ -1,7 +1,7 @@
 """Numbers: rounding, powers, roots, angles, logarithms. Spec: 04 §10.
 
-A non-number answers nil. Nothing raises Python's arithmetic errors: what has no real value is NaN or an
-infinity, as IEEE 754 has it.
+For anything but a number the result is nil. Nothing raises Python's arithmetic errors: what has no real value
+is NaN or an infinity, as IEEE 754 has it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _INT_BITS = 64
 
 
 def is_number(value: Value) -> bool:
-    """Whether it is an int or a float; a bool is neither."""
+    """Whether `n` is an int or a float; a bool is neither."""
     return type(value) is int or type(value) is float
 
 
@@ -61,19 +61,19 @@ def _extreme(a: Value, b: Value, choose: Callable[[Value, Value], Value]) -> Val
 
 @builtin("floor(n: any) -> any", family="math")
 def floor(vm: Vm, n: Value) -> int | None:
-    """The greatest int not above `n`. An infinity, NaN, or what 64 bits don't hold, fails."""
+    """The greatest int not above `n`. Fails for infinities, NaN and what doesn't fit 64 bits."""
     return _to_int(n, math.floor)
 
 
 @builtin("ceil(n: any) -> any", family="math")
 def ceil(vm: Vm, n: Value) -> int | None:
-    """The least int not below `n`. An infinity, NaN, or what 64 bits don't hold, fails."""
+    """The least int not below `n`. Fails for infinities, NaN and what doesn't fit 64 bits."""
     return _to_int(n, math.ceil)
 
 
 @builtin("round(n: any) -> any", family="math")
 def round_away(vm: Vm, n: Value) -> int | None:
-    """The nearest int, of two the one further from zero. An infinity, NaN, or beyond 64 bits, fails."""
+    """The nearest int, halves away from zero. Fails for infinities, NaN and what doesn't fit 64 bits."""
     return _to_int(n, _round)
 
 
@@ -103,7 +103,7 @@ def power(vm: Vm, base: Value, exponent: Value) -> Value:
 
 
 def _int_power(base: int, exponent: int) -> int | None:
-    """The exact power, None where 64 bits don't hold it; not computed where they clearly don't."""
+    """The exact power, None if it doesn't fit 64 bits; not computed when it clearly doesn't."""
     if exponent >= _INT_BITS:
         if base not in (-1, 0, 1):
             return None
@@ -209,11 +209,11 @@ def sign(vm: Vm, n: Value) -> Value:
 
 @builtin("is_nan(n: any) -> bool", family="math")
 def is_nan(vm: Vm, n: Value) -> bool:
-    """Whether it is the float NaN."""
+    """Whether `n` is the float NaN."""
     return type(n) is float and math.isnan(n)
 
 
 @builtin("is_infinite(n: any) -> bool", family="math")
 def is_infinite(vm: Vm, n: Value) -> bool:
-    """Whether it is an infinite float."""
+    """Whether `n` is an infinite float."""
     return type(n) is float and math.isinf(n)

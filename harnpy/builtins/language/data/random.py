@@ -1,6 +1,6 @@
 """Random numbers, from the world's source or from a seeded one. Spec: 04 §10 "Random".
 
-The seeded handle may stand before the other arguments, so these count what they were given.
+A seeded generator may come before the other arguments, so these builtins count their arguments.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def _source(vm: Vm, *args: Value) -> tuple[Random, tuple[Value, ...]]:
-    """The generator to use, and the arguments behind it."""
+    """The generator to use, and the arguments after it."""
     if type(args[0]) is Rng:
         return args[0].random, args[1:]
     return vm.world.random, args
@@ -26,7 +26,7 @@ def _source(vm: Vm, *args: Value) -> tuple[Random, tuple[Value, ...]]:
 
 @builtin("rng_seed(seed: any) -> rng", family="math")
 def rng_seed(vm: Vm, seed: Value) -> Rng:
-    """A generator whose numbers follow from the int `seed`."""
+    """A generator whose numbers depend only on the int `seed`."""
     if type(seed) is not int:
         raise TypeFault("rng_seed(seed): seed must be an integer")
     return Rng(seeded(seed))
@@ -34,7 +34,7 @@ def rng_seed(vm: Vm, seed: Value) -> Rng:
 
 @builtin("random(rng?: rng) -> float", family="math")
 def random_float(vm: Vm, rng: Value) -> float:
-    """A float from 0 to below 1."""
+    """A float from 0 up to but not including 1."""
     return _source(vm, rng)[0].random()
 
 

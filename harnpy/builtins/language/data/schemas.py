@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @builtin("schema_of(x: any) -> dict", family="json_schema")
 def schema_of(vm: Vm, x: Value) -> dict[str, Value]:
-    """The schema of a type that the file declares with `type`; a schema dict is returned as it is."""
+    """The schema of a type that the file declares with `type`; a schema dict is returned unchanged."""
     if type(x) is not dict:
         raise Thrown(f"schema_of: expected a type alias or schema dict, got {type_name(x)}")
     return x

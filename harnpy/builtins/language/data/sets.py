@@ -1,6 +1,6 @@
-"""Sets by function. Spec: 04 §7.
+"""Functions of sets. Spec: 04 §7.
 
-Members are told apart by structural key, so `1` and `1.0` are two; the methods compare with `==`.
+Members differ when their structural keys do, so `1` and `1.0` are two; the methods compare with `==`.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ def set_contains(vm: Vm, s: Value, item: Value) -> bool:
 
 @builtin("set_add(s: set, item: any) -> set", family="collections")
 def set_add(vm: Vm, s: Value, item: Value) -> Set:
-    """With `item`."""
+    """The set with `item`."""
     return Set(unique(vm, [*_set("set_add", s).items, item]))
 
 
 @builtin("set_remove(s: set, item: any) -> set", family="collections")
 def set_remove(vm: Vm, s: Value, item: Value) -> Set:
-    """Without `item`."""
+    """The set without `item`."""
     return _without(_set("set_remove", s), {structural_key(item)})
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @builtin("mean(items: list) -> float", family="math")
 def mean(vm: Vm, items: Value) -> float:
-    """The arithmetic mean; `0.0` of nothing."""
+    """The arithmetic mean; `0.0` for an empty list."""
     numbers = _numbers("mean", items)
     return _mean(numbers) if numbers else 0.0
 

@@ -59,7 +59,7 @@ def _truncated(x: float) -> int:
 
 
 def parsed_int(text: str) -> int | None:
-    """The int that a text spells in decimal digits, and nothing but it."""
+    """The int that the whole text spells in decimal digits."""
     digits = text[1:] if text[:1] in ("+", "-") else text
     if not (digits.isascii() and digits.isdigit()) or len(digits.lstrip("0")) > _MAX_DIGITS:
         return None
@@ -76,8 +76,8 @@ def to_float(vm: Vm, value: Value) -> float | None:
 
 
 def parsed_float(text: str) -> float | None:
-    """The float that a text spells, and nothing but it."""
-    # Python alone also reads digits of other scripts, underscores and surrounding white space.
+    """The float that the whole text spells."""
+    # Python also reads digits of other scripts, underscores and surrounding white space.
     if not text.isascii() or "_" in text or text != text.strip():
         return None
     try:
@@ -128,7 +128,7 @@ def hash_value(vm: Vm, value: Value) -> int:
 
 
 def _key_text(key: Value) -> str:
-    """A structural key as text: only literals and type names, and those say where they end."""
+    """A structural key as text: literals and type names only, which mark their own ends."""
     if type(key) is tuple:
         return " ".join([_key_text(part) for part in key])
     return key.__qualname__ if isinstance(key, type) else repr(key)

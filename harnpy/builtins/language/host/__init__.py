@@ -1,1 +1,1 @@
-"""The machine that a program runs on: processes, shells, paths, and what the embedder offers."""
+"""The machine that a program runs on: processes, shells, paths, and the embedder's own operations."""

@@ -1,4 +1,4 @@
-"""Asking the host: `host_call`, its mocks, its tools. Spec: 04 §24, 02 §27."""
+"""Calling the host: `host_call`, its mocks, the host's tools. Spec: 04 §24, 02 §27."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ _CONFIG_KEYS = ("result", "error", "params")
 
 
 class Mock:
-    """``params`` are entries that a call must have; None: any call will do."""
+    """``params`` are entries that a call must have; None matches any call."""
 
     def __init__(self, capability: str, operation: str, given: Value, params: Value) -> None:
         self.capability = capability
@@ -56,11 +56,11 @@ class HostMocks:
 
     @property
     def calls(self) -> list[dict[str, Any]]:
-        """The calls that were answered, as ``{capability, operation, params}``."""
+        """The calls that a mock took, as ``{capability, operation, params}``."""
         return list(self._scope.calls)
 
     def answer(self, capability: str, operation: str, params: Dict) -> tuple[Value] | None:
-        """The answer of the latest mock that matches, None without one. Throws the mock's error."""
+        """Return the result of the latest mock that matches, None without one. Throws the mock's error."""
         for mock in reversed(self.mocks):
             if mock.matches(capability, operation, params):
                 call = {"capability": capability, "operation": operation, "params": params}

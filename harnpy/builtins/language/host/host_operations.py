@@ -178,7 +178,7 @@ CAPABILITIES = {
     "interaction": "Ask the person at the terminal.",
 }
 
-#: What the manifest names, by capability: the rest is for the runtime itself.
+#: What the manifest lists, by capability; the other operations are for the runtime itself.
 DESCRIPTIONS = {
     "process": {
         "exec": "Run a command and answer its output and status.",

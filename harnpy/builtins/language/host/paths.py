@@ -14,7 +14,7 @@ _SEPARATORS = os.sep + (os.altsep or "")
 
 
 def _cut(path: str) -> tuple[str, str]:
-    """The directory and the last component; a trailing separator or `.` is no component."""
+    """The directory and the last component; a trailing separator or `.` doesn't count."""
     head, tail = os.path.split(path.rstrip(_SEPARATORS))
     while tail == "." and head:
         head, tail = os.path.split(head.rstrip(_SEPARATORS))
@@ -28,7 +28,7 @@ def _name(path: str) -> str:
 
 @builtin("dirname(path: string) -> string", family="strings")
 def dirname(vm: Vm, path: str) -> str:
-    """The path without its last component; `""` if there is none to take away."""
+    """The path without its last component; `""` if that was all."""
     return _cut(path)[0]
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @builtin("exec(cmd: string, ...args: any) -> dict", family="process", counted=True, guarded=True)
 def exec_(vm: Vm, cmd: Value = ABSENT, *args: Value) -> Value:
-    """Run a program, without a shell: `{stdout, stderr, status, success}`. Failure is no error."""
+    """Run a program, without a shell: `{stdout, stderr, status, success}`. A failure is not an error."""
     if cmd is ABSENT or not display(cmd):
         raise Thrown("exec: command is required")
     return _run(vm, workplace_of(vm).directory(), [cmd, *args], "exec")
@@ -29,7 +29,7 @@ def exec_(vm: Vm, cmd: Value = ABSENT, *args: Value) -> Value:
     "exec_at(dir: string, cmd: string, ...args: any) -> dict", family="process", counted=True, guarded=True
 )
 def exec_at(vm: Vm, dir: Value = ABSENT, cmd: Value = ABSENT, *args: Value) -> Value:
-    """Run a program in a directory, relative to that of the worker, else of the program's source."""
+    """Run a program in a directory, relative to the worker's, else to that of the script."""
     if dir is ABSENT or cmd is ABSENT or not display(cmd):
         raise Thrown("exec_at: directory and command are required")
     return _run(vm, _directory(vm, dir), [cmd, *args], "exec")

@@ -1,4 +1,4 @@
-"""The shells of this machine, and how a command is given to one. Spec: 02 §27."""
+"""The shells of this machine, and how each is started for a command. Spec: 02 §27."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FALLBACKS = ("zsh", "bash", "sh")
 
 
 class Chosen:
-    """The id of the shell that the program made its default."""
+    """The id of the shell that the program chose as its default."""
 
     id: str | None = None
 
@@ -64,7 +64,7 @@ def descriptor(vm: Vm, path: str, source: str) -> Dict:
 
 
 def default_shell(vm: Vm) -> Dict | None:
-    """The one that was chosen while it is there, else the first that is."""
+    """The chosen shell if it exists, else the first that does."""
     found = shells(vm)
     chosen = found.get(vm.state(Chosen).id or "")
     if chosen and chosen["available"]:
@@ -122,7 +122,7 @@ def _known(vm: Vm, id: Value, caller: str) -> Dict:
 
 
 def required(params: Dict, key: str) -> Value:
-    """A parameter that must be there and not be empty."""
+    """A parameter that must be present and not empty."""
     value = params.get(key)
     if value is None or value == "":
         raise Thrown(f"host_call: missing required parameter '{key}'")

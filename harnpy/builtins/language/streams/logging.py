@@ -71,7 +71,7 @@ def _log(vm: Vm, level: str, msg: str, fields: Value) -> None:
 
 
 def _write(vm: Vm, head: dict[str, Value], fields: dict[str, Value] | None = None) -> None:
-    """One line: the time, `head` as it stands, then `fields` in key order."""
+    """One line: the time, `head`, then `fields` in key order."""
     entries = [("ts", _now(vm)), *head.items(), *sorted((fields or {}).items())]
     vm.write("{" + ",".join([f"{quote(key)}:{_encode(value)}" for key, value in entries]) + "}\n")
 
@@ -82,7 +82,7 @@ def _now(vm: Vm) -> str:
 
 
 def _encode(value: Value) -> str:
-    """Scalars as JSON, a float that JSON lacks as null, the rest as their text."""
+    """Scalars as JSON, NaN and infinities as null, other values as their text."""
     if type(value) is float:
         return float_text(value) if math.isfinite(value) else "null"
     if value is None:

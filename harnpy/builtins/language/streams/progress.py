@@ -1,4 +1,4 @@
-"""``progress``: one line that says how far a program got. Spec: 04 §1, 07 §14.1."""
+"""``progress``: one line that says how far a program is. Spec: 04 §1, 07 §14.1."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Stdin:
-    """``rest`` is the mocked text not read yet; None: the host's input is read."""
+    """``rest`` is the mocked text not read yet; None when nothing is mocked."""
 
     def __init__(self) -> None:
         self.rest: str | None = None
@@ -33,7 +33,7 @@ def read_line(vm: Vm) -> str | None:
 
 @builtin("read_stdin() -> string | nil", family="io")
 def read_stdin(vm: Vm) -> str:
-    """All of standard input that was not read yet."""
+    """The rest of standard input."""
     stdin = vm.state(Stdin)
     if stdin.rest is None:
         return str(vm.world.streams.read_all())
@@ -53,7 +53,7 @@ def prompt_user(vm: Vm, msg: str) -> str:
 
 @builtin("mock_stdin(text: string) -> nil", family="io")
 def mock_stdin(vm: Vm, text: str) -> None:
-    """Let `read_line` and `read_stdin` read `text`."""
+    """Make `read_line` and `read_stdin` read `text`."""
     vm.state(Stdin).rest = text
 
 

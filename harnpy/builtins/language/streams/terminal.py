@@ -1,4 +1,4 @@
-"""Colours, and what is a terminal. Spec: 04 §1."""
+"""Colours, and which streams are terminals. Spec: 04 §1."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BOLD, _DIM = 1, 2
 
 
 class Terminal:
-    """The colour mode, and what `mock_tty` says of each stream."""
+    """The colour mode, and which streams `mock_tty` has set."""
 
     def __init__(self) -> None:
         self.mode = "auto"
@@ -105,5 +105,5 @@ def mock_tty(vm: Vm, stream: str, is_tty: Value) -> None:
 
 @builtin("unmock_tty() -> nil", family="io")
 def unmock_tty(vm: Vm) -> None:
-    """Forget what `mock_tty` said."""
+    """Undo `mock_tty`."""
     vm.state(Terminal).mocked.clear()

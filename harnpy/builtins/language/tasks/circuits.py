@@ -24,7 +24,7 @@ class Breaker:
         return "half_open" if now - self.opened >= self.reset_seconds else "open"
 
     def fail(self, now: float) -> bool:
-        """Count a failure; whether it opens the circuit. One more while it is open changes nothing."""
+        """Count a failure; return whether it opens the circuit. While it is open, none changes anything."""
         self.failures += 1
         if self.opened is not None or self.failures < self.threshold:
             return False

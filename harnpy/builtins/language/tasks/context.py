@@ -1,4 +1,4 @@
-"""Which task this is, for whom it works, and values it carries along. Spec: 05 §12, 07 §14.7."""
+"""The running task: its ids, what it works for, and the values it carries. Spec: 05 §12, 07 §14.7."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
 
-#: What only triggers and schedulers set.
+#: Set only by triggers and schedulers.
 _UNSET = dict.fromkeys(
     "scope_id trigger_id trigger_event_id binding_key "
     "tenant_id provider trace_id span_id scheduler_key runner capacity_class".split()
@@ -49,7 +49,7 @@ def runtime_context_get(vm: Vm, key: Value = None, default: Value = None) -> Val
 def runtime_context_set(vm: Vm, key: Value = None, value: Value = None) -> Value:
     """Set the running task's value under `key`; returns the former value, else nil."""
     task, name = vm.tasks.current, _key("runtime_context_set", key)
-    # A new dict: children share the old one, and programs may hold it.
+    # A new dict: child tasks share the old one, and programs may keep it.
     before, task.runtime_context = task.runtime_context, {**task.runtime_context, name: value}
     return before.get(name)
 

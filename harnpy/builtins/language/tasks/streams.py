@@ -1,7 +1,7 @@
 """The ``stream`` namespace: lazy work on anything iterable. Spec: 04 §9, 02 §17.5.
 
 Sources are pulled in Python, one item at a time, and survive an error of a callback (see
-`harnpy.vm.values.iterators`). A source that can say whether an item waits has a method ``ready() -> bool``;
+`harnpy.vm.values.iterators`). A source that knows whether an item is ready has a method ``ready() -> bool``;
 all others count as always ready.
 """
 
@@ -100,7 +100,7 @@ def stream_merge(vm: Vm, *sources: Value) -> Iter:
 
 @builtin("stream.interleave(...sources: any) -> iter", family="streams", counted=True)
 def stream_interleave(vm: Vm, *sources: Value) -> Iter:
-    """An item of each source in turn; those at their end drop out."""
+    """An item of each source in turn; exhausted ones drop out."""
     if len(sources) < 2:
         raise TypeFault("stream.interleave: expected at least two streams")
     return _in_turns(vm, [vm.iterate(source) for source in sources], lambda _: True)
@@ -159,7 +159,7 @@ def stream_throttle(vm: Vm, s: Value = ABSENT, per_sec: Value = ABSENT) -> Iter:
 
 @builtin("stream.debounce(s: any, window_ms: int) -> iter", family="streams", counted=True)
 def stream_debounce(vm: Vm, s: Value = ABSENT, window_ms: Value = ABSENT) -> Iter:
-    """Of items that come in a burst only the last, `window_ms` after the first."""
+    """Only the last of the items that arrive within `window_ms` of the first."""
     source = vm.iterate(_given("debounce", s, 1))
     window = _int("debounce", window_ms, "non-negative", 0) / 1000
 
@@ -227,7 +227,7 @@ def _in_turns(vm: Vm, sources: list[Source], is_ready: Callable[[Source], bool])
 def _next_of(
     vm: Vm, sources: list[Source], start: int, is_ready: Callable[[Source], bool]
 ) -> tuple[int, Value]:
-    """The position and item of the first ready source, asked from ``start`` on and round.
+    """The position and item of the first ready source, starting at ``start`` and wrapping around.
 
     Waits while none is ready. Exhausted sources are taken out of the list; StopIteration when all are.
     """

@@ -63,7 +63,7 @@ def exit_(vm: Vm, code: int) -> Never:
 
 @builtin("parallel_race(items: list, f: callable, options?: any) -> any", family="collections")
 def parallel_race(vm: Vm, items: Value, f: Value, options: Value) -> Value:
-    """The first `f(item)` that succeeds decides; the other calls are aborted. Spec: 05 §3.7.
+    """The result of the first `f(item)` that succeeds; the other calls are aborted. Spec: 05 §3.7.
 
     An `Err` counts as a failure, an `Ok` is unwrapped. When all fail, one error lists all of them.
     """

@@ -1,4 +1,4 @@
-"""Regular expressions. Spec: 04 §13. The dialect is `harnpy.text.regex.dialect`'s."""
+"""Regular expressions in the dialect of `harnpy.text.regex.dialect`. Spec: 04 §13."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def substring(vm: Vm, s: str, start: int, length: int | None) -> str:
 def format_text(vm: Vm, template: str, *args: Value) -> str:
     """`template` with each `{}` replaced by the next argument, or each `{key}` by that entry of a dict.
 
-    A `{key}` that the dict lacks and a surplus `{}` stay as they are.
+    A `{key}` missing in the dict and a surplus `{}` stay unchanged.
     """
     if args and type(args[0]) is dict:
         return _fill_named(template, args[0])

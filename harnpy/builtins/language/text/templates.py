@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class HarnOperations:
-    """What Harn's values are to the template engine. Spec: 04 §23.4."""
+    """Harn's values as the template engine sees them. Spec: 04 §23.4."""
 
     def truthy(self, value: Value) -> bool:
         """Harn's truthiness, but blank strings are false, and sets, bytes and durations true."""
