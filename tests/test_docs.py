@@ -152,6 +152,13 @@ def test_code_that_a_page_names_exists(page: Path) -> None:
         assert [path for path in paths if not _exists(path)] == []
 
 
+def test_the_vocabulary_has_each_word_once() -> None:
+    page = (ROOT / "docs/internals/vocabulary.md").read_text(encoding="utf-8")
+    words = [line.split("|")[1].strip() for line in page.splitlines() if line.startswith("| ")]
+    words = [word for word in words if word != "word"]
+    assert sorted(set(words)) == sorted(words)
+
+
 def test_every_bundled_module_is_listed() -> None:
     listed = (ROOT / "docs/modules.md").read_text(encoding="utf-8")
     for module in sorted((ROOT / "stdlib").glob("*.harn")):

@@ -1,6 +1,6 @@
 """The agent loop: ask the model, act on its answer, decide whether to continue. Spec: 07 §6, 08 §1.11.
 
-`ModelInput` holds the conversation, `Offer` decides what the model may call, `Dispatcher` calls it and
+`ModelInput` holds the conversation, `ModelOffer` decides what the model may call, `Dispatcher` calls it and
 `completion` decides whether the work is complete. What is left here is the order of things.
 """
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from harnpy.agent.loop.ledger import Ledger
     from harnpy.agent.loop.loop_state import LoopState
     from harnpy.agent.loop.model_input import ModelInput
-    from harnpy.agent.loop.offer import Offer
+    from harnpy.agent.loop.model_offer import ModelOffer
     from harnpy.agent.loop.options import LoopOptions
     from harnpy.agent.loop.turns import Turns
     from harnpy.agent.runtime import Runtime
@@ -64,7 +64,7 @@ class Parts:
     model_input: ModelInput
     skills: ActiveSkills
     ledger: Ledger
-    offer: Offer
+    offer: ModelOffer
     toolbox: Toolbox
     dispatcher: Dispatcher
     turns: Turns

@@ -9,7 +9,7 @@ from harnpy.agent.loop.loop import Loop, Parts
 from harnpy.agent.loop.loop_settings import read_settings
 from harnpy.agent.loop.loop_state import LoopState
 from harnpy.agent.loop.model_input import ModelInput
-from harnpy.agent.loop.offer import Offer
+from harnpy.agent.loop.model_offer import ModelOffer
 from harnpy.agent.loop.turns import Turns
 from harnpy.agent.rules.gate import Gate
 from harnpy.agent.skills.active import ActiveSkills
@@ -80,7 +80,7 @@ def _make_parts(runtime: Runtime, settings: LoopSettings) -> Parts:
     entries = settings.tools
     deferred = _deferred(request, options, entries, runtime)
     style = native_style(request.provider, request.model)
-    offer = Offer(options, entries, request.system, style, ledger.active, active, deferred)
+    offer = ModelOffer(options, entries, request.system, style, ledger.active, active, deferred)
     toolbox = Toolbox(entries, rules.policy)
     if deferred is not None:
         toolbox.internal[deferred.name] = searcher(deferred, note, emit)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from harnpy.agent.loop.ledger import Ledger
     from harnpy.agent.loop.loop_state import LoopState
     from harnpy.agent.loop.model_input import ModelInput
-    from harnpy.agent.loop.offer import Offer
+    from harnpy.agent.loop.model_offer import ModelOffer
     from harnpy.agent.loop.options import LoopOptions
     from harnpy.agent.rules.hooks import Hooks
     from harnpy.llm.reply import Reply
@@ -66,7 +66,7 @@ class Turns:
         state: LoopState,
         options: LoopOptions,
         model_input: ModelInput,
-        offer: Offer,
+        offer: ModelOffer,
         dispatcher: Dispatcher,
         ledger: Ledger,
         trace: Trace,

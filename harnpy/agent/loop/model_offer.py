@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
 
 
-class Offer:
+class ModelOffer:
     """``entries`` are all tools of the loop, ``allowed`` those that its model may call.
 
     ``style`` is the provider style of native tool JSON; ``ledger`` says whether there is a task ledger.
