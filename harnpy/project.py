@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import os
+import os.path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
+
+    from harnpy.world.files import Files
 
 MANIFEST = "harn.toml"
 
@@ -32,9 +34,9 @@ def upwards(directory: str) -> Iterator[str]:
         yield directory
 
 
-def project_root(directory: str, is_file: Callable[[str], bool] = os.path.isfile) -> str | None:
+def project_root(directory: str, files: Files) -> str | None:
     """The nearest directory upwards that has a manifest, None when none has."""
-    found = (place for place in upwards(directory) if is_file(os.path.join(place, MANIFEST)))
+    found = (place for place in upwards(directory) if files.is_file(os.path.join(place, MANIFEST)))
     return next(found, None)
 
 

@@ -24,7 +24,7 @@ def bind_project(vm: Vm, file: str | None, skill_dirs: Iterable[str] = ()) -> No
     """
     here = vm.world.files.cwd()
     at = None if file is None else os.path.normpath(os.path.join(here, os.path.dirname(file)))
-    project = None if at is None else project_root(at)
+    project = None if at is None else project_root(at, vm.world.files)
     bind_hooks(vm, project)
     places = [
         (layer, directory)

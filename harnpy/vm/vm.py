@@ -6,7 +6,7 @@ first use. Two Vms share nothing. `harnpy.Vm` is this class with harnpy's own bu
 
 from __future__ import annotations
 
-import os
+import os.path
 import sys
 
 from harnpy.vm.compile import program_unit

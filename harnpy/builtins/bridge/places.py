@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def runtime_root(vm: Vm) -> str:
     """The root of the program's project; without one, the directory of the program."""
     directory = vm.source_dir or vm.world.files.cwd()
-    return project_root(directory, vm.world.files.is_file) or directory
+    return project_root(directory, vm.world.files) or directory
 
 
 def state_root(vm: Vm) -> str:

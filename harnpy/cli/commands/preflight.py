@@ -15,6 +15,7 @@ from harnpy.text.templates import assets
 from harnpy.vm.modules.paths import BUNDLED
 from harnpy.vm.modules.program_modules import Module, Modules
 from harnpy.vm.resolve.tree import walk
+from harnpy.world.files import RealFiles
 
 SEVERITIES = ("error", "warning", "off")
 
@@ -47,7 +48,7 @@ def findings(
 
 
 def _manifest_severity(directory: str) -> str:
-    root = project_root(directory)
+    root = project_root(directory, RealFiles())
     try:
         manifest = tomllib.loads(Path(root, MANIFEST).read_text(encoding="utf-8")) if root else {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):

@@ -17,7 +17,7 @@ from harnpy.session.sidecar import SidecarError, read_rows
 from harnpy.text.json.reader import parse_json
 from harnpy.workflow.bundle import BundleError, export_run, import_bundle, validate_bundle
 from harnpy.workflow.records.observability import sidecar_path
-from harnpy.world.files import system_reason
+from harnpy.world.files import RealFiles, system_reason
 from harnpy.world.world import World
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def export(run: str, mode: str, out: str | None) -> int:
             record,
             mode,
             sidecar=_sidecar(run, world),
-            workspaces=[project_root(os.getcwd()) or os.getcwd()],
+            workspaces=[project_root(os.getcwd(), RealFiles()) or os.getcwd()],
             env=os.environ,
         )
     except (MisuseError, SidecarError) as error:

@@ -77,7 +77,7 @@ class Shell:
     def reset(self) -> None:
         """Forget every variable, session and counter."""
         vm = Vm()
-        bind_hooks(vm, project_root(vm.world.files.cwd()))
+        bind_hooks(vm, project_root(vm.world.files.cwd(), vm.world.files))
         self.session = vm.repl()
         self._count = 0
 

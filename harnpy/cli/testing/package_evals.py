@@ -13,6 +13,7 @@ from harnpy.cli.run_records import refused
 from harnpy.faults import MisuseError
 from harnpy.project import MANIFEST, project_root
 from harnpy.reading.dicts import read_toml
+from harnpy.world.files import RealFiles
 
 _USUAL = ["harn.eval.toml"]
 
@@ -20,7 +21,7 @@ _USUAL = ["harn.eval.toml"]
 def run() -> int:
     """Judge them all and return the exit status."""
     here = os.getcwd()
-    root = os.path.relpath(project_root(here) or here)
+    root = os.path.relpath(project_root(here, RealFiles()) or here)
     statuses = [_judge(os.path.normpath(os.path.join(root, path))) for path in _listed(root)]
     return FAILED if FAILED in statuses else OK
 

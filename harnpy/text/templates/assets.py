@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import os.path
 import tomllib
 
 from harnpy.project import MANIFEST, project_root
@@ -26,7 +26,7 @@ def resolve(files: Files, path: str, directory: str) -> str:
     if not is_anchored(path):
         return os.path.normpath(os.path.join(directory, path))
     alias, _, rest = path[1:].partition("/")
-    root = project_root(directory, files.is_file)
+    root = project_root(directory, files)
     if root is None:
         raise AssetError(
             f"package-root prompt path '{path}' has no project root: no {MANIFEST} found above {directory}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import os.path
 
 from harnpy.text.templates import assets
 from harnpy.text.templates.errors import TemplateError, TemplateFault

@@ -6,10 +6,11 @@ interpreter, like the grammar, and no world can hide them.
 
 from __future__ import annotations
 
-import os
+import os.path
 
 from harnpy import shipped
 from harnpy.project import MANIFEST, upwards
+from harnpy.world.files import RealFiles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def _bundled(path: str) -> Place | None:
     if not all(part.isidentifier() for part in parts):
         return None
     file = os.path.join(shipped.directory("stdlib"), *parts) + EXTENSION
-    return Place(f"<stdlib>/{'/'.join(parts)}{EXTENSION}", file, True) if os.path.isfile(file) else None
+    return Place(f"<stdlib>/{'/'.join(parts)}{EXTENSION}", file, True) if RealFiles().is_file(file) else None
 
 
 # --- installed packages -----------------------------------------------------------------------------
@@ -119,4 +120,4 @@ def _exports(files: Files, package: str) -> dict[str, str]:
 
 def _is_below(files: Files, path: str, directory: str) -> bool:
     real, above = files.real_path(path), files.real_path(directory)
-    return real == above or real.startswith(above + os.sep)
+    return real == above or real.startswith(above + os.path.sep)

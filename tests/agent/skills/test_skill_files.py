@@ -193,9 +193,9 @@ def test_a_manifest_that_cannot_be_read_is_a_warning(disk: Disk) -> None:
 def test_the_project_root(tmp_path: Path) -> None:
     below = tmp_path / "a" / "b"
     below.mkdir(parents=True)
-    assert project_root(str(below)) is None
+    assert project_root(str(below), RealFiles()) is None
     (tmp_path / "harn.toml").touch()
-    assert project_root(str(below)) == str(tmp_path)
+    assert project_root(str(below), RealFiles()) == str(tmp_path)
 
 
 # The command line.

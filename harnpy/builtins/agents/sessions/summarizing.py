@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import os.path
 
 from harnpy.builtins.agents.models.llm_calls import ask, models_of
 from harnpy.builtins.language.text.templates import module_directory, rendered

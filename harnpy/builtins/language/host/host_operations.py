@@ -83,7 +83,7 @@ def _argv(vm: Vm, params: Dict) -> list[str]:
 
 
 def _directory(vm: Vm, params: Dict) -> str:
-    import os
+    import os.path
 
     given = params.get("cwd")
     return (

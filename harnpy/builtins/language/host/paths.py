@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import os.path
 
 from harnpy.vm.declare.builtin import builtin
 
@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from harnpy.vm.vm import Vm
 
-_SEPARATORS = os.sep + (os.altsep or "")
+_SEPARATORS = os.path.sep + (os.path.altsep or "")
 
 
 def _cut(path: str) -> tuple[str, str]:

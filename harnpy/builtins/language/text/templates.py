@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import os.path
 import sys
 
 from harnpy.text.case import WHITESPACE

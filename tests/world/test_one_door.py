@@ -1,0 +1,101 @@
+"""Every effect goes through `harnpy.world`: no other module imports what reaches the outside, or opens files.
+
+Of `os.path`, what only looks at text is allowed: an own copy of it would be one more way to do the same.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support import ROOT
+
+DOORS = {
+    "httpx", "io", "os", "pathlib", "random", "select", "shutil", "signal", "socket", "subprocess",
+    "tempfile", "threading", "time", "urllib.request",
+}  # fmt: skip
+
+#: Functions of `os.path` that only look at text.
+TEXT = {
+    "altsep", "basename", "commonpath", "commonprefix", "dirname", "isabs", "join", "normpath", "sep",
+    "split", "splitext",
+}  # fmt: skip
+
+#: Modules that may, each for a reason.
+EXCEPTIONS = {
+    "world/": "the door itself",
+    "cli/": "the command line is the process's own: its arguments, signals, test runs and reports",
+    "syntax/cache.py": "the cache of trees belongs to the interpreter, whatever world its programs see",
+    "syntax/tables.py": "the table of the parser, likewise",
+    "syntax/build.py": "makes that table when the package is built",
+    "shipped.py": "finds the grammar and the library that are shipped with the interpreter",
+    "builtins/catalog.py": "the index of the interpreter's own modules, kept in the same cache",
+}
+
+
+def modules() -> Iterator[tuple[str, ast.Module]]:
+    house = ROOT / "harnpy"
+    for path in sorted(house.rglob("*.py")):
+        name = path.relative_to(house).as_posix()
+        if not any(name.startswith(exception) for exception in EXCEPTIONS):
+            yield name, ast.parse(path.read_text(encoding="utf-8"))
+
+
+def ways_out(tree: ast.Module) -> Iterator[str]:
+    """What a module does that only the world may."""
+    typing = {
+        id(node)
+        for block in ast.walk(tree)
+        if isinstance(block, ast.If) and isinstance(block.test, ast.Name) and block.test.id == "TYPE_CHECKING"
+        for node in ast.walk(block)
+    }
+    for node in ast.walk(tree):
+        if id(node) in typing:
+            continue
+        match node:
+            case ast.Import(names=names):
+                yield from (name.name for name in names if name.name in DOORS)
+            case ast.ImportFrom(module=str(module), names=names, level=0):
+                if module in DOORS:
+                    yield from (f"{module}.{name.name}" for name in names)
+                elif module == "os.path":
+                    yield from (f"os.path.{name.name}" for name in names if name.name not in TEXT)
+            case ast.Attribute(value=ast.Attribute(value=ast.Name(id="os"), attr="path"), attr=name):
+                if name not in TEXT:
+                    yield f"os.path.{name}"
+            case ast.Attribute(value=ast.Name(id="os"), attr=name) if name != "path":
+                yield f"os.{name}"
+            case ast.Call(func=ast.Name(id="open")):
+                yield "open"
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("import os", ["os"]),
+        ("import os.path\nos.path.join('a', 'b')", []),
+        ("import os.path\nos.path.exists('a')", ["os.path.exists"]),
+        ("import os.path\nos.getcwd()", ["os.getcwd"]),
+        ("from time import sleep", ["time.sleep"]),
+        ("def f():\n  import subprocess", ["subprocess"]),
+        ("if TYPE_CHECKING:\n  import random", []),
+        ("with open('a') as file: pass", ["open"]),
+    ],
+)
+def test_ways_out_are_found(source: str, found: list[str]) -> None:
+    assert list(ways_out(ast.parse(source))) == found
+
+
+def test_nothing_else_reaches_the_outside() -> None:
+    found = [f"{name}: {way}" for name, tree in modules() for way in ways_out(tree)]
+    assert found == []
+
+
+@pytest.mark.parametrize("exception", EXCEPTIONS)
+def test_every_exception_is_there_and_needed(exception: str) -> None:
+    place = ROOT / "harnpy" / exception
+    files = [place] if place.is_file() else list(Path(place).rglob("*.py"))
+    assert any(list(ways_out(ast.parse(file.read_text(encoding="utf-8")))) for file in files)

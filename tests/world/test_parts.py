@@ -1,0 +1,225 @@
+"""The real parts of the world, one by one."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import sys
+import time
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+from harnpy.world.clock import RealClock, is_rfc3339, rfc3339
+from harnpy.world.environment import RealEnvironment, Variables
+from harnpy.world.files import RealFiles, system_reason
+from harnpy.world.http import RealHttp, Unreachable
+from harnpy.world.ids import RealIds
+from harnpy.world.processes import RealProcesses
+from harnpy.world.random import RealRandom, seeded
+from harnpy.world.streams import RealStreams
+
+# The clock.
+
+
+def test_the_clock_is_the_system_s() -> None:
+    clock = RealClock()
+    assert abs(clock.now() - time.time()) < 3600
+    first = clock.monotonic()
+    clock.sleep(0)
+    assert clock.monotonic() >= first
+
+
+@pytest.mark.parametrize(
+    ("seconds", "digits", "text"),
+    [
+        (0.0, 3, "1970-01-01T00:00:00.000Z"),
+        (1769850902.1138, 3, "2026-01-31T09:15:02.114Z"),
+        (1769850902.9999, 3, "2026-01-31T09:15:03.000Z"),
+        (1.25, 6, "1970-01-01T00:00:01.250000Z"),
+    ],
+)
+def test_a_moment_as_text(seconds: float, digits: int, text: str) -> None:
+    assert rfc3339(seconds, digits) == text
+    assert is_rfc3339(text)
+
+
+@pytest.mark.parametrize("text", ["", "2026-01-31", "2026-13-01T00:00:00Z", "2026-01-31T09:15:02"])
+def test_what_is_no_moment(text: str) -> None:
+    assert not is_rfc3339(text)
+
+
+# Ids and chance.
+
+
+def test_ids_differ_and_sort_by_their_time() -> None:
+    ids = [RealIds().new() for _ in range(100)]
+    assert sorted(set(ids)) == ids
+    assert all(
+        re.fullmatch(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", id) for id in ids
+    )
+
+
+def test_numbers_of_a_seed_are_the_same_again() -> None:
+    assert [seeded(7).random() for _ in range(2)] == [seeded(7).random()] * 2
+    assert 0 <= RealRandom().random() < 1
+
+
+# The environment.
+
+
+def test_the_environment_is_looked_at_when_it_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    environment = RealEnvironment()
+    monkeypatch.setenv("HARN_TEST", "1")
+    assert (environment.get("HARN_TEST"), environment.all()["HARN_TEST"]) == ("1", "1")
+    monkeypatch.delenv("HARN_TEST")
+    assert environment.get("HARN_TEST") is None
+
+
+def test_given_variables_are_all_there_are() -> None:
+    environment = Variables({"A": "1"})
+    assert (environment.get("A"), environment.get("PATH"), environment.login_shell()) == ("1", None, None)
+    assert environment.all() == {"A": "1"}
+
+
+# Files.
+
+
+@pytest.fixture
+def files() -> RealFiles:
+    return RealFiles()
+
+
+def test_a_text_is_read_as_it_was_written(files: RealFiles, tmp_path: Path) -> None:
+    path = str(tmp_path / "made" / "on the way" / "a.txt")
+    files.write_text(path, "é\r\n\n")
+    files.write_text(path, "more", append=True, durable=True)
+    assert files.read_text(path) == "é\r\n\nmore"
+
+
+def test_bytes_that_are_no_text(files: RealFiles, tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"a\xff")
+    with pytest.raises(UnicodeDecodeError) as failure:
+        files.read_text(str(path))
+    assert system_reason(failure.value) == "stream did not contain valid UTF-8"
+    assert files.read_text(str(path), "replace") == "a\ufffd"
+
+
+def test_a_missing_file(files: RealFiles, tmp_path: Path) -> None:
+    path = str(tmp_path / "a")
+    with pytest.raises(FileNotFoundError) as failure:
+        files.read_text(path)
+    assert system_reason(failure.value) == "No such file or directory (os error 2)"
+    assert (files.exists(path), files.is_file(path), files.is_dir(path), files.modified(path)) == (
+        False,
+        False,
+        False,
+        None,
+    )
+    files.delete_file(path, str(tmp_path))
+
+
+def test_a_text_is_replaced_as_a_whole(files: RealFiles, tmp_path: Path) -> None:
+    path = str(tmp_path / "a")
+    files.write_text(path, "old")
+    files.replace_text(path, "new")
+    files.replace_text(path, "newest", temporary=f"{path}.mine")
+    assert (files.read_text(path), files.list_dir(str(tmp_path))) == ("newest", ["a"])
+    assert files.modified(path) == os.stat(path).st_mtime_ns
+
+
+def test_deleting_a_file_leaves_no_empty_directories_below_the_root(files: RealFiles, tmp_path: Path) -> None:
+    root = str(tmp_path)
+    files.write_text(f"{root}/a/b/c", "")
+    files.write_text(f"{root}/a/d", "")
+    assert sorted(files.files_under(root)) == ["a/b/c", "a/d"]
+    files.delete_file(f"{root}/a/b/c", root)
+    assert files.list_dir(f"{root}/a") == ["d"]
+    files.delete_file(f"{root}/a/d", root)
+    assert (files.list_dir(root), files.is_dir(root)) == ([], True)
+
+
+def test_directories_are_marked_in_lists(files: RealFiles, tmp_path: Path) -> None:
+    files.make_directory(str(tmp_path / "b"))
+    files.make_directory(str(tmp_path / "b"))
+    files.write_text(str(tmp_path / "a"), "")
+    assert files.list_dir(str(tmp_path)) == ["a", "b/"]
+
+
+def test_real_paths_follow_links(files: RealFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "target").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    monkeypatch.chdir(tmp_path)
+    assert files.cwd() == os.path.realpath(tmp_path)
+    assert files.real_path("link/x") == f"{files.cwd()}/target/x"
+
+
+def test_a_lock_is_held_by_one(files: RealFiles, tmp_path: Path) -> None:
+    path = str(tmp_path / "lock")
+    release = files.try_lock(path)
+    assert release is not None
+    assert files.try_lock(path) is None
+    release()
+    again = files.try_lock(path)
+    assert again is not None
+    again()
+
+
+# Processes.
+
+
+def test_a_process_that_ran() -> None:
+    program = "import os, sys; print(os.environ['A'], os.getcwd()); sys.stderr.write('e'); sys.exit(3)"
+    ended = asyncio.run(RealProcesses().run([sys.executable, "-c", program], "/", {"A": "1"}))
+    assert (ended.code, ended.out, ended.err) == (3, b"1 /\n", b"e")
+
+
+def test_a_process_whose_time_is_over_is_ended_with_all_that_it_started() -> None:
+    ended = asyncio.run(RealProcesses().run(["/bin/sh", "-c", "sleep 1000 & wait"], "/", timeout=0.1))
+    assert (ended.code, ended.out) == (None, b"")
+    with pytest.raises(ProcessLookupError):
+        os.kill(ended.pid, 0)
+
+
+def test_a_program_that_is_not_there() -> None:
+    with pytest.raises(FileNotFoundError):
+        asyncio.run(RealProcesses().run(["/no/such/program"], "/"))
+
+
+# Streams.
+
+
+def test_given_streams() -> None:
+    out: list[str] = []
+    streams = RealStreams(stdout=out.append, stderr=out.append, stdin=StringIO("a\r\n\nb\nrest\n"))
+    streams.write_out("1")
+    streams.write_err("2")
+    assert out == ["1", "2"]
+    assert [streams.read_line() for _ in range(2)] == ["a", ""]
+    assert (streams.read_all(), streams.read_line(), streams.read_all()) == ("b\nrest\n", None, "")
+    assert not streams.isatty("stdin")
+
+
+def test_the_process_s_streams_are_those_of_the_moment(capsys: pytest.CaptureFixture[str]) -> None:
+    streams = RealStreams()
+    streams.write_out("out")
+    streams.write_err("err")
+    assert tuple(capsys.readouterr()) == ("out", "err")
+
+
+# HTTP.
+
+
+def test_nobody_answers_at_a_closed_port() -> None:
+    with pytest.raises(Unreachable) as failure:
+        asyncio.run(RealHttp().status("GET", "http://127.0.0.1:1/", {"x": "secret"}, 5.0))
+    assert failure.value.kind == "ConnectError"
+    assert failure.value.__cause__ is None
+
+
+def test_a_url_that_is_none() -> None:
+    with pytest.raises(Unreachable):
+        asyncio.run(RealHttp().status("GET", "http://[", {}, 5.0))
