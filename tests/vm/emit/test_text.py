@@ -1,0 +1,184 @@
+"""The shape of generated text: what is fused, what is guarded, what is left out."""
+
+from __future__ import annotations
+
+import ast as python
+
+import pytest
+
+from harnpy import Vm
+from harnpy.syntax.parser import parse
+from harnpy.vm.emit import protocol
+from harnpy.vm.emit.function import TooDeep
+from harnpy.vm.emit.program import draft_of, input_text, module_text, program_text
+from harnpy.vm.emit.unit import UnitDraft
+from harnpy.vm.modules.offers import Imports
+from harnpy.vm.resolve.names import Resolver
+from harnpy.vm.resolve.scopes import Declared
+from harnpy.vm.resolve.tree import entry_pipeline
+
+
+def drafted(source: str) -> tuple[UnitDraft, str, list[int]]:
+    table, program = Vm().builtins, parse(source)
+    entry = entry_pipeline(program)
+    resolution = Resolver(table.is_builtin, table.is_global).program(program, entry)
+    draft = draft_of(program, resolution, table)
+    return draft, *program_text(draft, entry)
+
+
+def text_of(source: str) -> str:
+    return drafted(source)[1]
+
+
+def functions(text: str) -> list[str]:
+    tree = python.parse(text)
+    return [node.name for node in python.walk(tree) if isinstance(node, python.FunctionDef)]
+
+
+def test_a_function_is_one_python_function_and_its_maker() -> None:
+    text = text_of("fn f(x) { if x { return [x, x + 1] } else { for y in x { println(y) } } }")
+    assert functions(text) == ["make1", "main", "f1"]
+
+
+def test_every_line_stands_for_a_place_in_the_source() -> None:
+    source = 'let a = {b: 1}\nprintln(a.b.c)\nthrow "x"'
+    _, text, offsets = drafted(source)
+    lines = text.splitlines()
+    assert len(offsets) == len(lines)
+    (raising,) = [offset for line, offset in zip(lines, offsets, strict=True) if "raise Thrown" in line]
+    assert source[raising:].startswith("throw")
+
+
+def test_arithmetic_on_ints_has_no_guards() -> None:
+    text = text_of("var x = 1\nx = x * 2 + 3")
+    assert "type(" not in text
+    assert "wrap(" in text
+
+
+def test_arithmetic_on_unknown_values_is_guarded_and_falls_back() -> None:
+    text = text_of("fn f(x) { return x + 1 }")
+    assert "is int" in text
+    assert "add(" in text
+
+
+def test_a_tree_of_ring_operators_is_wrapped_once() -> None:
+    text = text_of("var x = 1\nlet y = x + x * x - x")
+    assert text.count("wrap(") == 1
+
+
+def test_comparing_ints_is_pythons_own() -> None:
+    assert "if (x_1 < 3):" in text_of("let x = 1\nif x < 3 { println(x) }")
+
+
+def test_a_condition_is_the_value_itself() -> None:
+    """Python truthiness is Harn truthiness."""
+    assert "if x_1:" in text_of("var x = nil\nif x { println(1) }")
+
+
+def test_evaluation_keeps_its_order_when_an_operand_needs_lines() -> None:
+    text = text_of("fn g() { }\nlet x = [g(), if true { 1 } else { 2 }]")
+    assert text.index(".call)(") < text.index("if True:")
+
+
+def test_constants_are_written_where_they_are_used() -> None:
+    text = text_of("""println("it's \\"quoted\\"")""")
+    assert "t1" not in text
+
+
+def test_the_only_holder_of_a_list_is_updated_in_place() -> None:
+    text = text_of("var xs = []\nxs = xs + [1]\nxs = xs.push(2)\nxs[0] = 3")
+    lines = text.splitlines()
+    for update in ("xs_1 += ", "xs_1.append(", "xs_1[0] = "):
+        (at,) = [i for i, line in enumerate(lines) if update in line and "else" not in line]
+        assert "getrefcount(xs_1) == SOLE" in lines[at] + lines[at - 1]
+
+
+def test_a_variable_shared_by_functions_lives_in_a_table() -> None:
+    table, program = Vm().builtins, parse("var n = 0\nfn next() { n = n + 1 }")
+    resolution = Resolver(table.is_builtin, table.is_global).module(program, Imports())
+    text, _ = module_text(draft_of(program, resolution, table))
+    assert "m['n'] = 0" in text
+    assert "publish({'next': next_" in text
+
+
+def test_the_value_of_an_input_is_that_of_its_last_expression() -> None:
+    table, program = Vm().builtins, parse("let x = 1\nx")
+    resolution = Resolver(table.is_builtin, table.is_global).input(program, Declared())
+    text, _ = input_text(draft_of(program, resolution, table))
+    assert "return m['x']" in text
+
+
+def test_a_self_call_in_tail_position_is_a_loop() -> None:
+    text = text_of("fn f(n) { if n == 0 { return 0 }\n return f(n - 1) }")
+    assert "while True:" in text
+    assert "continue" in text
+    assert "TAIL" not in text
+
+
+def test_another_tail_call_is_left_to_the_caller() -> None:
+    text = text_of("fn g(n) { return h(n) }\nfn h(n) { return g(n) }")
+    assert "return TAIL" in text
+    assert "bouncing(" in text
+
+
+def test_a_tail_call_of_a_function_that_calls_nothing_is_a_call() -> None:
+    assert "TAIL" not in text_of("fn leaf(n) { return n }\nfn g(n) { return leaf(n) }")
+
+
+def test_a_captured_name_that_is_assigned_to_is_copied_first() -> None:
+    text = text_of("var x = 1\nlet f = { -> x = 2 }")
+    assert "_given" in text
+
+
+def test_loops_check_the_signal_and_leaf_functions_do_not() -> None:
+    assert "signal.pending" in text_of("while true { break }")
+    assert "signal.pending" not in text_of("fn leaf(x) { return x }")
+
+
+def test_a_unit_knows_what_it_refers_to() -> None:
+    draft, text, _ = drafted('println(len("a"))\nlet f = println\nargv.first\n[1].join(",")')
+    assert ("b_println_", "println") in draft.called
+    assert draft.valued == {("v_println_", "println")}
+    assert draft.globals == {("g_argv_", "argv")}
+    assert draft.methods == {("m_join_1_", "join", 1)}
+    helpers = protocol.helpers_used(compile(text, "x", "exec"))
+    assert ("get_prop", "values.operators") in helpers
+
+
+def test_the_text_uses_no_names_but_those_of_the_protocol() -> None:
+    source = (
+        "fn f(a) { return a.b[0] + 1 }\nlet t = spawn { f(1) }\nprintln(try { await(t) } catch (e) { e })"
+    )
+    draft, text, _ = drafted(source)
+    code = compile(text, "x", "exec")
+    given = {name for name, _ in protocol.helpers_used(code)} | {name for name, _ in draft.called}
+    own = {"main", "vm", *functions(text)}
+    loaded = {
+        node.id
+        for node in python.walk(python.parse(text))
+        if isinstance(node, python.Name) and isinstance(node.ctx, python.Load)
+    }
+    stored = {
+        node.id
+        for node in python.walk(python.parse(text))
+        if isinstance(node, python.Name) and isinstance(node.ctx, python.Store)
+    }
+    arguments = {node.arg for node in python.walk(python.parse(text)) if isinstance(node, python.arg)}
+    caught = {node.name for node in python.walk(python.parse(text)) if isinstance(node, python.ExceptHandler)}
+    methods = {name for name, _, _ in draft.methods}
+    python_own = {"type", "int", "str", "list", "dict", "len", "KeyError", "TypeError", "IndexError"}
+    assert loaded - stored - arguments - caught - given - own - methods - python_own == set()
+
+
+def test_python_names_of_builtins_globals_and_methods() -> None:
+    assert protocol.builtin_function("stream.map") == "b_stream__map_"
+    assert protocol.builtin_value("len") == "v_len_"
+    assert protocol.global_value("argv") == "g_argv_"
+    assert protocol.method_table("größe", 2).isascii()
+
+
+def test_blocks_deeper_than_python_allows_are_refused_where_they_are() -> None:
+    source = "if true { " * 99 + "}" * 99
+    with pytest.raises(TooDeep) as error:
+        text_of(source)
+    assert source[error.value.offset :].startswith("if true")

@@ -1,0 +1,112 @@
+"""What is certain about the kinds of expressions, and what is left open."""
+
+from __future__ import annotations
+
+import pytest
+
+from harnpy.syntax import ast
+from harnpy.syntax.parser import parse
+from harnpy.vm.resolve.kinds import Kinds, join
+from harnpy.vm.resolve.names import Resolver
+from harnpy.vm.resolve.tree import walk
+
+
+def kind_of_last(source: str) -> str:
+    """The kind of the program's last expression."""
+    program = parse(source)
+    resolution = Resolver({"len", "range", "to_string", "println"}.__contains__, lambda name: False)
+    return Kinds(resolution.program(program)).kind(program.items[-1])
+
+
+def kinds_of(source: str, name: str) -> list[str]:
+    """The kinds of the uses of ``name``, in source order."""
+    program = parse(source)
+    resolution = Resolver({"len", "range"}.__contains__, lambda name: False).program(program)
+    kinds = Kinds(resolution)
+    nodes = [node for node in walk(program) if isinstance(node, ast.Name) and node.name == name]
+    return [kinds.kind(node) for node in sorted(nodes, key=lambda node: node.start)]
+
+
+@pytest.mark.parametrize(
+    ("source", "kind"),
+    [
+        ("1", "int"),
+        ("1.5", "num"),
+        ("true", "bool"),
+        ('"a"', "str"),
+        ('"a${1}"', "str"),
+        ("[1]", "list"),
+        ("{a: 1}", "dict"),
+        ("nil", "any"),
+        ("1 + 2 * 3", "int"),
+        ("1 + 2.5", "num"),
+        ("-1", "int"),
+        ('"a" + "b"', "str"),
+        ("[1] + [2]", "list"),
+        ('"a" + 1', "any"),
+        ("7 / 2", "any"),
+        ("1 < 2", "bool"),
+        ("1 == nil", "bool"),
+        ("true && 1", "bool"),
+        ("!1", "bool"),
+        ("nil ?? 1", "any"),
+        ('len("a")', "int"),
+        ("to_string(1)", "str"),
+        ("unknown", "any"),
+    ],
+)
+def test_expressions(source: str, kind: str) -> None:
+    assert kind_of_last(source) == kind
+
+
+def test_a_variable_is_everything_that_is_assigned_to_it() -> None:
+    assert kinds_of("var x = 1\nx = x + 1\nx", "x")[-1] == "int"
+    assert kinds_of("var x = 1\nx = 2.5\nx", "x")[-1] == "num"
+    assert kinds_of('var x = 1\nx = "a"\nx', "x")[-1] == "any"
+    assert kinds_of("var x = 1\nx += 2\nx", "x")[-1] == "int"
+
+
+def test_variables_that_depend_on_one_another_settle_on_the_narrowest_kind() -> None:
+    source = "var a = 0\nvar b = 1\nwhile a < 10 { let c = a\n a = b\n b = b + c }\nb"
+    assert kinds_of(source, "b")[-1] == "int"
+    assert kinds_of(source.replace("b + c", "b + c + 0.5"), "a")[-1] == "num"
+
+
+def test_a_container_that_is_written_into_may_become_anything() -> None:
+    assert kinds_of("var xs = [1]\nxs[0] = 2\nxs", "xs")[-1] == "any"
+
+
+def test_counting_loops_have_ints() -> None:
+    assert kinds_of("for i in 0 to 9 { i }", "i") == ["int"]
+    assert kinds_of("for i in range(9) { i }", "i") == ["int"]
+    assert kinds_of("for i in [1] { i }", "i") == ["any"]
+    assert kinds_of("for i in 0 to 9 { i = nil\n i }", "i")[-1] == "any"
+
+
+def test_captured_variables_keep_their_kind() -> None:
+    assert kinds_of("let x = 1\nlet f = { -> x }", "x") == ["int"]
+
+
+def test_a_name_that_is_bound_late_may_be_anything() -> None:
+    assert kinds_of("let f = { -> g }\nlet g = 1", "g") == ["any"]
+
+
+@pytest.mark.parametrize(
+    ("written", "kind"),
+    [
+        ("x: int", "num"),
+        ("x: string", "str"),
+        ("x: list", "list"),
+        ("x: dict", "any"),
+        ("x", "any"),
+        ("...x", "list"),
+    ],
+)
+def test_annotations_are_checked_on_entry(written: str, kind: str) -> None:
+    assert kinds_of(f"fn f({written}) {{ x }}", "x") == [kind]
+
+
+def test_join_is_the_narrowest_kind_that_covers_both() -> None:
+    assert join(None, "int") == join("int", None) == join("int", "int") == "int"
+    assert join("int", "num") == "num"
+    assert join("int", "str") == join("bool", "num") == "any"
