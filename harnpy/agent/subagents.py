@@ -10,8 +10,8 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from harnpy.agent.loop.calls import PERMISSION_DENIED
 from harnpy.agent.loop.make_loop import make_loop
+from harnpy.agent.loop.tool_calls import PERMISSION_DENIED
 from harnpy.agent.rules.annotations import strings
 from harnpy.faults import MisuseError
 from harnpy.llm.native_tools import is_registry

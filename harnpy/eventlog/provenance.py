@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from harnpy.eventlog.events import LogEvent
+    from harnpy.eventlog.log_events import LogEvent
 
 _SCHEMA = "harn.provenance.schema"
 _PREVIOUS = "harn.provenance.prev_hash"

@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from harnpy.eventlog import provenance
-from harnpy.eventlog.events import InvalidTopic, LogEvent
+from harnpy.eventlog.log_events import InvalidTopic, LogEvent
 from harnpy.storage.memory import MemoryBackend
 
 if TYPE_CHECKING:

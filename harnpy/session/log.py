@@ -19,7 +19,7 @@ from harnpy.session.views import View
 from harnpy.storage.contract import VersionConflict
 
 if TYPE_CHECKING:
-    from harnpy.session.resize.policy import Compaction
+    from harnpy.session.resize.resize_policy import Compaction
     from harnpy.session.window import Window
     from harnpy.storage.contract import Backend, Stream
     from harnpy.world.world import World

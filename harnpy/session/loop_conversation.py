@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
     from harnpy.session.log import Session
     from harnpy.session.residents import Residents
-    from harnpy.session.resize.policy import Compaction
+    from harnpy.session.resize.resize_policy import Compaction
     from harnpy.session.window import Window
     from harnpy.world.world import World
 

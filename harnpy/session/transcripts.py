@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harnpy.reading.dicts import Dict
-    from harnpy.session.resize.policy import ResizePolicy
+    from harnpy.session.resize.resize_policy import ResizePolicy
     from harnpy.world.world import World
 
 

@@ -9,7 +9,7 @@ import os.path
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from harnpy.agent.daemon.snapshot import is_count, is_list, is_text
+from harnpy.agent.daemon.daemon_snapshot import is_count, is_list, is_text
 from harnpy.agent.workers.snapshots import without_functions
 from harnpy.agent.workers.worker import RUNNING
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from harnpy.agent.background_runs import Activity, Bell
+    from harnpy.agent.daemon.daemon_snapshot import DaemonSnapshot, Shape, StateFiles
     from harnpy.agent.daemon.event_queue import EventQueue
     from harnpy.agent.daemon.resting import Daemon
-    from harnpy.agent.daemon.snapshot import DaemonSnapshot, Shape, StateFiles
     from harnpy.agent.loop.loop import Loop
     from harnpy.reading.dicts import Dict
 

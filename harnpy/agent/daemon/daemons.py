@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.background_runs import id_of_handle
 from harnpy.agent.daemon.background import META, SHAPE, BackgroundDaemon, meta_path
+from harnpy.agent.daemon.daemon_snapshot import StateFiles
 from harnpy.agent.daemon.event_queue import CAPACITY, EventQueue
-from harnpy.agent.daemon.snapshot import StateFiles
 from harnpy.agent.loop.make_loop import make_loop
 from harnpy.agent.workers.worker import COMPLETED, FAILED
 from harnpy.faults import Interruption, MisuseError

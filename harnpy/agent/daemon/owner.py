@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harnpy.agent.daemon.snapshot import DaemonSnapshot
+    from harnpy.agent.daemon.daemon_snapshot import DaemonSnapshot
 
 
 class Owner(Protocol):

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from harnpy.agent.daemon.daemon_snapshot import DaemonSnapshot, StateFiles
 from harnpy.agent.daemon.owner import NoOwner
-from harnpy.agent.daemon.snapshot import DaemonSnapshot, StateFiles
 from harnpy.agent.daemon.watching import Watch
 from harnpy.session.transcript import MESSAGE_KINDS, lifecycle_event
 from harnpy.world.clock import rfc3339

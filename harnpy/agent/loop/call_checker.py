@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harnpy.agent.loop.call_arguments import PARSE_ERROR, missing, normalised
-from harnpy.agent.loop.calls import PERMISSION_DENIED, REJECTED_LOOP, CheckedCall, Rejection, denied_text
+from harnpy.agent.loop.tool_calls import PERMISSION_DENIED, REJECTED_LOOP, CheckedCall, Rejection, denied_text
 from harnpy.text.display import display
 
 if TYPE_CHECKING:
-    from harnpy.agent.loop.calls import Call
     from harnpy.agent.loop.repeats import Repeats
+    from harnpy.agent.loop.tool_calls import Call
     from harnpy.agent.rules.gate import Gate
     from harnpy.agent.tools.toolbox import Toolbox
     from harnpy.reading.dicts import Dict

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.agent.loop.calls import OK, REJECTED, REJECTED_LOOP
+from harnpy.agent.loop.tool_calls import OK, REJECTED, REJECTED_LOOP
 from harnpy.agent.workflow_scope import ToolCall
 from harnpy.session.transcript import lifecycle_event
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harnpy.agent.loop.calls import CheckedCall, Outcome, Rejection
     from harnpy.agent.loop.loop_state import LoopState
+    from harnpy.agent.loop.tool_calls import CheckedCall, Outcome, Rejection
     from harnpy.agent.runtime import Runtime
     from harnpy.agent.tools.toolbox import Toolbox
     from harnpy.session.loop_conversation import Conversation

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from harnpy.agent.loop.call_checker import CallChecker
 from harnpy.agent.loop.call_reports import CallReports
-from harnpy.agent.loop.calls import (
+from harnpy.agent.loop.repeats import Repeats
+from harnpy.agent.loop.tool_calls import (
     ERROR,
     OK,
     PERMISSION_DENIED,
@@ -23,7 +24,6 @@ from harnpy.agent.loop.calls import (
     Result,
     denied_text,
 )
-from harnpy.agent.loop.repeats import Repeats
 from harnpy.agent.loop.tool_runner import ToolRunner
 from harnpy.session.resize.microcompact import microcompact
 from harnpy.text.json.compact import compact_json
@@ -31,9 +31,9 @@ from harnpy.text.json.compact import compact_json
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harnpy.agent.loop.calls import Call
     from harnpy.agent.loop.loop_state import LoopState
     from harnpy.agent.loop.options import LoopOptions
+    from harnpy.agent.loop.tool_calls import Call
     from harnpy.agent.rules.gate import Gate
     from harnpy.agent.runtime import Runtime
     from harnpy.agent.tools.toolbox import Internal, Toolbox

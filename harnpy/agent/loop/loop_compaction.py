@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from harnpy.agent.loop.options import callable_or_none
 from harnpy.faults import MisuseError
 from harnpy.llm.configuration.context_windows import context_window
-from harnpy.session.resize.policy import KEEP_LAST, TOKEN_THRESHOLD, TOOL_OUTPUT_MAX_CHARS, ResizePolicy
+from harnpy.session.resize.resize_policy import (
+    KEEP_LAST,
+    TOKEN_THRESHOLD,
+    TOOL_OUTPUT_MAX_CHARS,
+    ResizePolicy,
+)
 from harnpy.text.display import display
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from harnpy.llm.transcript_log import Segment
     from harnpy.reading.dicts import Dict
     from harnpy.session.loop_conversation import Conversation
-    from harnpy.session.resize.policy import Compaction
+    from harnpy.session.resize.resize_policy import Compaction
 
 
 #: How the transcript words a compaction, by when it happened.

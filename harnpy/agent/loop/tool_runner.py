@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harnpy.agent.errors import ToolFailure
-from harnpy.agent.loop.calls import PERMISSION_DENIED, Outcome
+from harnpy.agent.loop.tool_calls import PERMISSION_DENIED, Outcome
 from harnpy.agent.plans import plan_result
 from harnpy.agent.tools.served import FILE_TOOLS, PLAN_TOOLS, file_tool
 from harnpy.text.display import display
 
 if TYPE_CHECKING:
-    from harnpy.agent.loop.calls import CheckedCall
     from harnpy.agent.loop.options import LoopOptions
+    from harnpy.agent.loop.tool_calls import CheckedCall
     from harnpy.agent.runtime import Runtime
     from harnpy.agent.tools.toolbox import Toolbox
     from harnpy.reading.dicts import Dict

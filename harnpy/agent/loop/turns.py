@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.agent.loop import completion, prompts
-from harnpy.agent.loop.calls import OK, REJECTED
 from harnpy.agent.loop.ledger import NAME as LEDGER
 from harnpy.agent.loop.ledger import UNAVAILABLE as NO_LEDGER
 from harnpy.agent.loop.ledger import LedgerError
+from harnpy.agent.loop.tool_calls import OK, REJECTED
 from harnpy.agent.loop.transcript_entries import calls_message, result_message
 from harnpy.agent.rules.hooks import POST_AGENT_TURN
 from harnpy.llm.text_format.blocks import TAGS, Parsed, parse_reply
@@ -23,13 +23,13 @@ from harnpy.session.transcript import lifecycle_event
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harnpy.agent.loop.calls import Result
     from harnpy.agent.loop.dispatch import Dispatcher
     from harnpy.agent.loop.ledger import Ledger
     from harnpy.agent.loop.loop_state import LoopState
     from harnpy.agent.loop.model_input import ModelInput
     from harnpy.agent.loop.model_offer import ModelOffer
     from harnpy.agent.loop.options import LoopOptions
+    from harnpy.agent.loop.tool_calls import Result
     from harnpy.agent.rules.hooks import Hooks
     from harnpy.llm.reply import Reply
     from harnpy.llm.trace import Trace

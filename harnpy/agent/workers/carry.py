@@ -10,7 +10,7 @@ from harnpy.faults import MisuseError
 from harnpy.session.resize import summaries
 from harnpy.session.resize.engine import merged_summary
 from harnpy.session.resize.pairs import Pairs
-from harnpy.session.resize.policy import ResizePolicy
+from harnpy.session.resize.resize_policy import ResizePolicy
 from harnpy.session.transcripts import Transcripts
 from harnpy.text.json.compact import compact_json
 

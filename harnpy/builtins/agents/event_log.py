@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harnpy.eventlog.events import LogEvent
+from harnpy.eventlog.log_events import LogEvent
 from harnpy.eventlog.topics import EventLog, memory_log
 from harnpy.text.json.reader import parse_json
 from harnpy.text.json.writer import float_text, to_json

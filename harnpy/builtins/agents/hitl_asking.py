@@ -22,7 +22,7 @@ from harnpy.agent.people.requests import (
 from harnpy.builtins.agents.event_log import as_data, log_of
 from harnpy.builtins.bridge.contexts import context_of
 from harnpy.builtins.language.host.host_mocks import HostMocks
-from harnpy.eventlog.events import LogEvent
+from harnpy.eventlog.log_events import LogEvent
 from harnpy.vm.errors import Interrupted, RuntimeFault
 from harnpy.vm.run.tasks.cancel import is_cancelled
 from harnpy.world.clock import rfc3339

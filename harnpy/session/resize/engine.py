@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.session.resize import summaries
 from harnpy.session.resize.pairs import Pairs
-from harnpy.session.resize.policy import Compaction
+from harnpy.session.resize.resize_policy import Compaction
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harnpy.session.resize.policy import ResizePolicy
+    from harnpy.session.resize.resize_policy import ResizePolicy
 
     Message = dict[str, Any]
 

@@ -14,7 +14,7 @@ from harnpy.text.display import display
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harnpy.session.resize.policy import ResizePolicy
+    from harnpy.session.resize.resize_policy import ResizePolicy
 
     Message = dict[str, Any]
 

@@ -13,7 +13,7 @@ from harnpy.reading.kinds import closure, count, string
 from harnpy.session.errors import InvalidArgument, SessionNotFound
 from harnpy.session.resize import engine
 from harnpy.session.resize.notes import compacted_event, note_of
-from harnpy.session.resize.policy import ResizePolicy
+from harnpy.session.resize.resize_policy import ResizePolicy
 from harnpy.session.verbs.arguments import read_options
 from harnpy.text.json.writer import pretty_json
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
     from harnpy.session.events import Event
     from harnpy.session.residents import Resident, Residents
-    from harnpy.session.resize.policy import Compaction
+    from harnpy.session.resize.resize_policy import Compaction
 
     Summarize = Callable[[str], str]
 

@@ -23,7 +23,7 @@ from harnpy.agent.loop.options import (
 )
 from harnpy.agent.skills.active import read_matching, read_skills
 from harnpy.reading.lenient import Options, not_negative
-from harnpy.session.resize.policy import KEEP_LAST, TOOL_OUTPUT_MAX_CHARS, ResizePolicy
+from harnpy.session.resize.resize_policy import KEEP_LAST, TOOL_OUTPUT_MAX_CHARS, ResizePolicy
 from harnpy.text.json.writer import pretty_json
 from harnpy.workflow.graph.normalise import given_policy
 

@@ -10,7 +10,7 @@ from harnpy.session.errors import ResizeError
 from harnpy.session.resize import engine
 from harnpy.session.resize.microcompact import microcompact as shortened
 from harnpy.session.resize.notes import compacted_event
-from harnpy.session.resize.policy import KEEP_LAST, ResizePolicy
+from harnpy.session.resize.resize_policy import KEEP_LAST, ResizePolicy
 from harnpy.session.transcripts import Transcripts, is_transcript
 from harnpy.text.json.writer import pretty_json
 from harnpy.vm.declare.builtin import builtin
