@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.workflow.bench import Bench
+from tests.workflow.workbench import Bench
 
 Dict = dict[str, Any]
 KINDS = "stage verify condition fork join map reduce escalation subagent".split()

@@ -16,7 +16,6 @@ from harnpy.workflow.bundle.sections import SECTIONS, sections
 from harnpy.workflow.records.plain_json import plain
 from harnpy.workflow.records.record_shapes import RUN
 from harnpy.workflow.shapes import read
-from harnpy.world.world import World
 from tests.workflow.run_records import RUNS, SIDECARS, differences, planted, strings
 
 Dict = dict[str, Any]
@@ -60,7 +59,7 @@ def dumped(value: Any) -> str:
 
 def raw(run: Dict, sidecar: list[Dict]) -> Dict:
     """What a bundle takes from a run, as it is."""
-    known = read(RUN, plain(run, World()))
+    known = read(RUN, plain(run))
     for stage in known["stages"]:
         stage["artifacts"] = [{"kind": normal_kind(artifact["kind"])} for artifact in stage["artifacts"]]
     return sections(known, known["replay_fixture"], sidecar)

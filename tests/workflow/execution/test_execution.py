@@ -18,7 +18,7 @@ from harnpy.faults import Interruption, MisuseError
 from harnpy.session import SessionStore
 from harnpy.workflow.execution.execute import execute
 from tests.support import ROOT, wait_until
-from tests.workflow.bench import Bench
+from tests.workflow.workbench import Bench
 from tests.worlds import models_with, world_with
 
 Dict = dict[str, Any]
