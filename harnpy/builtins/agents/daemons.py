@@ -5,8 +5,8 @@ from __future__ import annotations
 from harnpy.agent.daemon.daemons import Daemons
 from harnpy.builtins.bridge.agent_functions import with_python_functions
 from harnpy.builtins.bridge.agent_runtime import runtime_of, with_bound_tools
-from harnpy.builtins.bridge.worker_runtime import BackgroundTasks, require
-from harnpy.vm.declare.builtin import ABSENT, builtin
+from harnpy.builtins.bridge.background_tasks import BackgroundTasks
+from harnpy.vm.declare.builtin import ABSENT, builtin, require
 from harnpy.vm.values.objects import display
 
 TYPE_CHECKING = False

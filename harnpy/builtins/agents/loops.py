@@ -42,9 +42,8 @@ def sub_agent_run(vm: Vm, task: Value = ABSENT, options: Value = None) -> dict[s
     runtime, text = runtime_of(vm), display(task)
     if type(given) is dict and given.get("background"):
         from harnpy.agent.workers.delegation import delegate
-        from harnpy.builtins.bridge.worker_runtime import workers_of
 
-        return delegate(runtime, workers_of(vm), text, given).handle()
+        return delegate(runtime, runtime.workers(), text, given).handle()
     child = make_sub_agent(runtime, text, given)
     with tools_bound(vm, given):
         return child.run()

@@ -5,9 +5,8 @@ from __future__ import annotations
 from harnpy.builtins.bridge.agent_functions import graph_with_python_functions, node_with_python_functions
 from harnpy.builtins.bridge.agent_runtime import runtime_of
 from harnpy.builtins.bridge.callables import callables_within
-from harnpy.builtins.bridge.worker_runtime import require, workers_of
 from harnpy.text.json.writer import to_json
-from harnpy.vm.declare.builtin import ABSENT, builtin
+from harnpy.vm.declare.builtin import ABSENT, builtin, require
 from harnpy.vm.values.objects import display
 from harnpy.workflow.workers.spawning import spawn_agent as spawn
 
@@ -25,7 +24,7 @@ def spawn_agent(vm: Vm, config: Value = ABSENT) -> Dict:
     Returns at once; with `wait: true`, when the work is done. Spec: 07 §11.2.
     """
     require("spawn_agent: missing config", config)
-    workers = workers_of(vm)
+    workers = runtime_of(vm).workers()
     worker = spawn(runtime_of(vm), workers, _with_python_functions(vm, config))
     if config.get("wait"):
         workers.wait(worker, cycle=True)
@@ -45,8 +44,8 @@ def wait_agent(vm: Vm, handle: Value = ABSENT) -> Value:
 def send_input(vm: Vm, handle: Value = ABSENT, text: Value = ABSENT) -> Dict:
     """Give an idle worker another task; its conversation continues as its `carry` says."""
     require("send_input: requires worker handle and task text", handle, text)
-    worker = workers_of(vm).find(handle)
-    workers_of(vm).send(worker, display(text))
+    worker = runtime_of(vm).workers().find(handle)
+    runtime_of(vm).workers().send(worker, display(text))
     return worker.handle()
 
 
@@ -54,8 +53,8 @@ def send_input(vm: Vm, handle: Value = ABSENT, text: Value = ABSENT) -> Dict:
 def worker_trigger(vm: Vm, handle: Value = ABSENT, payload: Value = ABSENT) -> Dict:
     """Start the next cycle of a retriggerable worker with `payload` as its task; a value as JSON."""
     require("worker_trigger: requires worker handle and payload", handle, payload)
-    worker = workers_of(vm).find(handle)
-    workers_of(vm).trigger(worker, payload if type(payload) is str else to_json(payload))
+    worker = runtime_of(vm).workers().find(handle)
+    runtime_of(vm).workers().trigger(worker, payload if type(payload) is str else to_json(payload))
     return worker.handle()
 
 
@@ -64,26 +63,26 @@ def resume_agent(vm: Vm, id_or_path: Value = ABSENT) -> Dict:
     """Restore the worker of a snapshot: an id, or the path of the file. It rests until `send_input`."""
     require("resume_agent: missing worker id or snapshot path", id_or_path)
     name = id_or_path.get("id") if type(id_or_path) is dict else id_or_path
-    return workers_of(vm).resume(display(name)).handle()
+    return runtime_of(vm).workers().resume(display(name)).handle()
 
 
 @builtin("close_agent(handle: any) -> dict", family="agents", counted=True)
 def close_agent(vm: Vm, handle: Value = ABSENT) -> Dict:
     """End a worker, whatever it is doing; its status becomes `cancelled`."""
     require("close_agent: missing worker handle", handle)
-    worker = workers_of(vm).find(handle)
-    workers_of(vm).close(worker)
+    worker = runtime_of(vm).workers().find(handle)
+    runtime_of(vm).workers().close(worker)
     return worker.handle()
 
 
 @builtin("list_agents() -> list", family="agents")
 def list_agents(vm: Vm) -> list[Dict]:
     """All workers of this run, the oldest first."""
-    return [worker.handle() for worker in workers_of(vm).all()]
+    return [worker.handle() for worker in runtime_of(vm).workers().all()]
 
 
 def _waited(vm: Vm, handle: Value) -> Dict:
-    workers = workers_of(vm)
+    workers = runtime_of(vm).workers()
     worker = workers.find(handle)
     workers.wait(worker)
     return worker.handle()

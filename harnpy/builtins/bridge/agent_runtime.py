@@ -58,9 +58,9 @@ def _is_failure(error: BaseException) -> bool:
 
 
 def _workers(vm: Vm) -> Workers:
-    from harnpy.builtins.bridge.worker_runtime import workers_of
+    from harnpy.builtins.bridge.worker_runtime import workers_of  # workflows come with it
 
-    return workers_of(vm)
+    return workers_of(vm, runtime_of(vm))
 
 
 def _asker(vm: Vm) -> Ask | None:

@@ -11,6 +11,7 @@ the docs. The decorators only attach a `Declaration`; `harnpy.builtins.catalog` 
 from __future__ import annotations
 
 from harnpy.syntax.signature import Signature
+from harnpy.vm.errors import RuntimeFault
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,6 +31,12 @@ class Absent:
 
 #: In a ``counted`` builtin, the Python default of a parameter whose absence is not the same as nil.
 ABSENT: Any = Absent()
+
+
+def require(message: str, *arguments: Any) -> None:
+    """Raise a runtime error when one of a ``counted`` builtin's arguments was not written."""
+    if ABSENT in arguments:
+        raise RuntimeFault(message)
 
 
 class Declaration:

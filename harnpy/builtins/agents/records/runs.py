@@ -6,8 +6,7 @@ from harnpy.agent.people.requests import KINDS, QUESTION, questions
 from harnpy.builtins.agents.event_log import log_of
 from harnpy.builtins.bridge.callables import callables_within
 from harnpy.builtins.bridge.live_sessions import sessions_of
-from harnpy.builtins.bridge.worker_runtime import require
-from harnpy.vm.declare.builtin import ABSENT, builtin
+from harnpy.vm.declare.builtin import ABSENT, builtin, require
 from harnpy.vm.errors import RuntimeFault
 from harnpy.vm.values.objects import display
 from harnpy.workflow.records import record_files
