@@ -35,7 +35,7 @@ class Environment:
             value
             for environment in environments
             for name, value in environment.items()
-            if isinstance(value, str) and _is_telling(name, value)
+            if isinstance(value, str) and _is_revealing(name, value)
         }
         longest_first = sorted(values, key=lambda value: (-len(value), value))
         self._values = re.compile("|".join(map(re.escape, longest_first))) if values else None
@@ -44,7 +44,7 @@ class Environment:
         return text if self._values is None else self._values.sub(MASK, text)
 
 
-def _is_telling(name: str, value: str) -> bool:
+def _is_revealing(name: str, value: str) -> bool:
     if is_secret_name(name):
         return len(value) >= 4 and value not in MASK
     if _HARMLESS.fullmatch(name) or value.startswith("/") or value in MASK or not value.strip():

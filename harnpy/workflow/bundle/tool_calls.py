@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 
 def tool_calls(run: RunRecord) -> list[Dict]:
     """Return recorded calls in order, then those that only a transcript contains."""
-    told: dict[tuple[Any, Any], deque[Dict]] = defaultdict(deque)
-    for call in _told(run):
-        told[call["tool_name"], call["tool_use_id"]].append(call)
+    in_transcripts: dict[tuple[Any, Any], deque[Dict]] = defaultdict(deque)
+    for call in _transcript_calls(run):
+        in_transcripts[call["tool_name"], call["tool_use_id"]].append(call)
     calls = []
     for recording in run["tool_recordings"]:
-        known = told[recording["tool_name"], recording["tool_use_id"]]
+        known = in_transcripts[recording["tool_name"], recording["tool_use_id"]]
         more = known.popleft() if known else {"stage_id": None}
         calls.append({**recording, **{key: more[key] for key in ("arguments", "stage_id") if key in more}})
-    return calls + [_unrecorded(call) for left in told.values() for call in left]
+    return calls + [_unrecorded(call) for left in in_transcripts.values() for call in left]
 
 
-def _told(run: RunRecord) -> Iterator[Dict]:
+def _transcript_calls(run: RunRecord) -> Iterator[Dict]:
     """Yield the calls in transcripts; a call in several stages' transcripts belongs to the first."""
     sources = [(stage["id"], stage["transcript"]) for stage in run["stages"]]
     seen: set[str] = set()

@@ -100,7 +100,7 @@ class Execution:
 
     def run(self) -> Dict:
         with self._installed():
-            with self._progress.kept():
+            with self._progress.saved():
                 while (id := self._next()) is not None:
                     self._turn(id)
             self._progress.end()

@@ -35,7 +35,7 @@ class Progress:
         self._world = world
 
     @contextmanager
-    def kept(self) -> Iterator[None]:
+    def saved(self) -> Iterator[None]:
         """Write the record's state to its file when the block begins, and when it is left for any reason."""
         self._checkpoint(START)
         self._writer.checkpoint()

@@ -112,7 +112,7 @@ def _node(id: str, kind: str, label: str, trace_id: Any, **fields: Any) -> Dict:
 
 
 def _trigger_node(event: Dict, trace_id: Any) -> Dict:
-    told = {key: event.get(key) for key in ("provider", "dedupe_key", "signature_status")}
+    facts = {key: event.get(key) for key in ("provider", "dedupe_key", "signature_status")}
     return _node(
         f"trigger:{event['id']}",
         "trigger",
@@ -120,13 +120,13 @@ def _trigger_node(event: Dict, trace_id: Any) -> Dict:
         trace_id,
         status="received",
         outcome=as_dict(event.get("signature_status")).get("state"),
-        metadata={**told, "event_kind": event.get("kind")},
+        metadata={**facts, "event_kind": event.get("kind")},
     )
 
 
 def _stage_node(stage: StageRecord, run_id: str, trace_id: Any) -> Dict:
     worker = _worker_id(stage)
-    told = {"stage_kind": stage["kind"], "branch": stage["branch"], "worker_id": worker}
+    facts = {"stage_kind": stage["kind"], "branch": stage["branch"], "worker_id": worker}
     return _node(
         f"stage:{stage['id']}",
         "predicate" if stage["kind"] == CONDITION else "stage",
@@ -138,7 +138,7 @@ def _stage_node(stage: StageRecord, run_id: str, trace_id: Any) -> Dict:
         node_id=stage["node_id"],
         worker_id=worker,
         run_id=run_id,
-        metadata={key: value for key, value in told.items() if value is not None},
+        metadata={key: value for key, value in facts.items() if value is not None},
     )
 
 
@@ -151,13 +151,13 @@ def _worker_id(stage: StageRecord) -> str | None:
 
 
 def _worker_node(child: ChildRun, trace_id: Any) -> Dict:
-    told = {key: child[key] for key in ("worker_id", "run_id", "run_path", "status")}
+    facts = {key: child[key] for key in ("worker_id", "run_id", "run_path", "status")}
     return _node(
         f"worker:{child['worker_id']}",
         "worker",
         child["worker_name"],
         trace_id,
-        **told,
+        **facts,
         outcome=child["status"],
         stage_id=child["parent_stage_id"],
         metadata={key: child[key] for key in ("worker_name", "task")},

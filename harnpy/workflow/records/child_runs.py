@@ -19,13 +19,13 @@ def completed(known: Iterable[ChildRun], stages: Sequence[StageRecord]) -> list[
     workers' handles. An entry without news stays the same object."""
     children = {child["worker_id"]: child for child in known}
     for stage in stages:
-        told = _of_stage(stage)
-        if told is not None:
-            child = children.setdefault(told["worker_id"], told)
+        reported = _of_stage(stage)
+        if reported is not None:
+            child = children.setdefault(reported["worker_id"], reported)
             known_fields: dict[str, Any] = {**child}
-            news = {key: value for key, value in told.items() if known_fields[key] in (None, "")}
+            news = {key: value for key, value in reported.items() if known_fields[key] in (None, "")}
             if any(value not in (None, "") for value in news.values()):
-                children[told["worker_id"]] = made(CHILD_RUN, {**known_fields, **news})
+                children[reported["worker_id"]] = made(CHILD_RUN, {**known_fields, **news})
     return list(children.values())
 
 

@@ -76,8 +76,8 @@ def _rewritten(item: Artifact, merged: dict[str, Dict], world: World) -> Artifac
     """Return the artifact with its handoff brought up to date."""
     if item["kind"] != artifact.HANDOFF or item["data"] == merged[item["data"]["id"]]:
         return item
-    told: Artifact = {**item, "data": merged[item["data"]["id"]], "estimated_tokens": None}
-    return {**artifact.normalised(told, world), "title": item["title"]}
+    updated: Artifact = {**item, "data": merged[item["data"]["id"]], "estimated_tokens": None}
+    return {**artifact.normalised(updated, world), "title": item["title"]}
 
 
 def _holder(handoff: Dict, world: World) -> Artifact:

@@ -148,15 +148,15 @@ def _compactions(transcript: Any, location: str, stage: StageRecord | None) -> I
     for event in dicts_at(transcript, "events"):
         if event.get("kind") != "compaction":
             continue
-        told = as_dict(event.get("metadata"))
-        asset_id = told.get("snapshot_asset_id")
+        details = as_dict(event.get("metadata"))
+        asset_id = details.get("snapshot_asset_id")
         asset = assets.get(asset_id) if isinstance(asset_id, str) else None
         yield {
             "id": event.get("id"),
             "transcript_id": transcript.get("id"),
             "stage_id": stage and stage["id"],
             "node_id": stage and stage["node_id"],
-            **{key: told.get(key) for key in _COMPACTION},
+            **{key: details.get(key) for key in _COMPACTION},
             "snapshot_location": None if asset_id is None else f"{location}.assets[{asset_id}]",
             "snapshot_path": as_dict((asset or {}).get("storage")).get("path"),
             "available": asset is not None,
@@ -183,9 +183,9 @@ def _verification(stage: StageRecord) -> list[Dict]:
 
 def verdict_of(verification: Any) -> bool | None:
     """Return the first boolean among the keys for a verdict, if there is one."""
-    told = as_dict(verification)
-    said = (told.get(key) for key in ("ok", "pass", "success"))
-    return next((value for value in said if isinstance(value, bool)), None)
+    found = as_dict(verification)
+    verdicts = (found.get(key) for key in ("ok", "pass", "success"))
+    return next((value for value in verdicts if isinstance(value, bool)), None)
 
 
 def _passed(stage: StageRecord) -> bool | None:

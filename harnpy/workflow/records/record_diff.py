@@ -149,7 +149,7 @@ def _observed(run: RunRecord, world: World) -> Dict:
 def _observability_diffs(left: Dict, right: Dict) -> Iterator[Dict]:
     for section, (name, fields) in _SECTIONS.items():
         list_name = _LISTS.get(section, section)
-        before, after = (_entries(told, list_name, name, fields) for told in (left, right))
+        before, after = (_entries(observed_run, list_name, name, fields) for observed_run in (left, right))
         for label in sorted(before.keys() | after.keys()):
             details = list(_entry_details(before.get(label, []), after.get(label, [])))
             if details:
@@ -160,10 +160,10 @@ def _observability_diffs(left: Dict, right: Dict) -> Iterator[Dict]:
         yield {"section": "action_graph", "label": "shape", "details": details}
 
 
-def _entries(told: Dict, list_name: str, name: str, fields: tuple[str, ...]) -> dict[str, list[Dict]]:
+def _entries(observed_run: Dict, list_name: str, name: str, fields: tuple[str, ...]) -> dict[str, list[Dict]]:
     """Return the compared fields of a list's entries, by name; several may share one."""
     entries: dict[str, list[Dict]] = {}
-    for entry in as_dicts(told.get(list_name)):
+    for entry in as_dicts(observed_run.get(list_name)):
         if entry.get("id") != LLM_TRANSCRIPT:
             label = "run" if entry.get(name) is None else str(entry[name])
             entries.setdefault(label, []).append({key: entry.get(key) for key in fields})
@@ -180,8 +180,8 @@ def _entry_details(before: list[Dict], after: list[Dict]) -> Iterator[str]:
                 yield f"{key}: {_shown(old[key])} -> {_shown(new[key])}"
 
 
-def _shape(told: Dict) -> str:
-    nodes, edges = (as_dicts(told.get(f"action_graph_{parts}")) for parts in ("nodes", "edges"))
+def _shape(observed_run: Dict) -> str:
+    nodes, edges = (as_dicts(observed_run.get(f"action_graph_{parts}")) for parts in ("nodes", "edges"))
     return f"{len(nodes)}/{len(edges)}"
 
 

@@ -157,12 +157,12 @@ def _path(run: RunRecord) -> Markup:
         for step in run["transitions"]
     ]
     pending = ", ".join(run["pending_nodes"])
-    told = element(
+    steps_taken = element(
         "div",
         element("ol", [element("li", step) for step in steps]) if steps else None,
         element("p", f"Left to do: {pending}", class_="note") if pending else None,
     )
-    return element("div", element("div", picture, class_="picture", tabindex="0"), told, class_="path")
+    return element("div", element("div", picture, class_="picture", tabindex="0"), steps_taken, class_="path")
 
 
 def _rest(run: RunRecord) -> Markup:

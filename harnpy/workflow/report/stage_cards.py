@@ -30,12 +30,12 @@ _SHOWN = {*_PROMPTS, "error", "verification_contracts"}
 
 
 def stage_card(number: int, stage: StageRecord, calls: Sequence[Dict]) -> Markup:
-    told = found_wanting(stage) or stage["status"] != "failed"
+    explained = failed_verification(stage) or stage["status"] != "failed"
     why = element("strong", "Error "), element("span", why_failed(stage))
     return element(
         "article",
         _head(number, stage),
-        None if told else parts.callout(parts.BAD, *why),
+        None if explained else parts.callout(parts.BAD, *why),
         _said(stage),
         verification(stage),
         element("div", list(_folded(stage, calls)), class_="more-of-it"),
@@ -51,7 +51,7 @@ def why_failed(stage: StageRecord) -> str:
     return outcome if stage["branch"] == "failed" else str(stage["metadata"].get("error") or outcome)
 
 
-def found_wanting(stage: StageRecord) -> bool:
+def failed_verification(stage: StageRecord) -> bool:
     """Return whether a stage failed its verification, which says more than the error does."""
     return stage["branch"] == "failed" and verification(stage) is not None
 
