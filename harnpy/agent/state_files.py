@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from harnpy.faults import MisuseError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from harnpy.reading.dicts import Dict
-    from harnpy.world.files import Files
+    from harnpy.world.world import World
 
 
 HANDOFF_KEY = "__handoff.json"
@@ -53,16 +51,15 @@ class Handle(NamedTuple):
 
 
 class AgentState:
-    """The files of agents. ``new_id`` mints session ids; ``warn`` reports conflicts that are allowed."""
+    """The files of agents. Conflicts that are allowed become warnings."""
 
-    def __init__(self, files: Files, new_id: Callable[[], str], warn: Callable[[str, str], object]) -> None:
-        self._files = files
-        self._new_id = new_id
-        self._warn = warn
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._files = world.files
 
     def init(self, root: str, options: Dict, current_session: str | None) -> Dict:
         """Create the session's directory unless it exists. Return its handle."""
-        session_id = _text(options.get("session_id")) or current_session or self._new_id()
+        session_id = _text(options.get("session_id")) or current_session or self._world.ids.new()
         handle = self._handle(root, session_id, options)
         self._files.make_directory(_directory(handle))
         return handle.as_dict()
@@ -107,7 +104,7 @@ class AgentState:
             )
             if handle.policy == "error":
                 raise MisuseError(f"agent_state.write: {problem}")
-            self._warn("agent_state.write", problem)
+            self._world.warn("agent_state.write", problem)
         for path, content in ((_path(handle, key), text), (note, writer)):
             self._files.replace_text(path, content, f"{path}{_TEMPORARY}")
 

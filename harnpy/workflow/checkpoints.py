@@ -9,34 +9,24 @@ import os.path
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import MisuseError
+from harnpy.text.json.reader import parse_json
+from harnpy.text.json.writer import stored_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from harnpy.reading.dicts import Dict
-    from harnpy.world.files import Files
+    from harnpy.world.world import World
 
 
 _DEFAULT, _REPL = "default", "repl"
 
 
 class Checkpoints:
-    """Those in the file ``path``. ``dump`` makes JSON text of any value, ``parse`` a value of such a text;
-    ``new_id`` tells the writers of one file apart."""
+    """Those in the file ``path``."""
 
-    def __init__(
-        self,
-        path: str,
-        files: Files,
-        dump: Callable[[Any], str],
-        parse: Callable[[str], Any],
-        new_id: Callable[[], str],
-    ) -> None:
+    def __init__(self, path: str, world: World) -> None:
         self.path = path
-        self._files = files
-        self._dump = dump
-        self._parse = parse
-        self._new_id = new_id
+        self._files = world.files
+        self._ids = world.ids
         self._loaded: Dict | None = None
 
     def set(self, key: str, value: Any) -> None:
@@ -75,22 +65,22 @@ class Checkpoints:
     def _read(self) -> Dict:
         """Return the contents of the file; an unreadable one counts as empty."""
         try:
-            read = self._parse(self._files.read_text(self.path))
+            read = parse_json(self._files.read_text(self.path))
         except (OSError, ValueError):
             return {}
         return read if isinstance(read, dict) else {}
 
     def _write(self, values: Dict) -> None:
-        text = self._dump(values)
+        text = stored_json(values)
         try:
             self._files.make_directory(os.path.dirname(self.path))
         except OSError as error:
             raise _failure("mkdir", error) from error
         try:
-            self._files.replace_text(self.path, text + "\n", f"{self.path}.{self._new_id()}.partial")
+            self._files.replace_text(self.path, text + "\n", f"{self.path}.{self._ids.new()}.partial")
         except OSError as error:
             raise _failure("write", error) from error
-        self._loaded = self._parse(text)
+        self._loaded = parse_json(text)
 
 
 def program_name(file: str | None) -> str:

@@ -78,7 +78,7 @@ def _make_parts(runtime: Runtime, settings: LoopSettings) -> Parts:
     model_input = ModelInput(runtime, conversation, request, request.segment)
     active = ActiveSkills(settings.skills, settings.matching, id, world, note, emit, runtime.found_skills)
     entries = settings.tools
-    deferred = _deferred(request, options, entries, runtime)
+    deferred = _deferred(request, options, entries)
     style = native_style(request.provider, request.model)
     offer = ModelOffer(options, entries, request.system, style, ledger.active, active, deferred)
     toolbox = Toolbox(entries, rules.policy)
@@ -100,9 +100,7 @@ def _conversation(runtime: Runtime, options: LoopOptions) -> Conversation:
     return Conversation(f"agent_session_{sessions.world.ids.new()}", sessions.world)
 
 
-def _deferred(
-    request: Request, options: LoopOptions, entries: list[Dict], runtime: Runtime
-) -> DeferredTools | None:
+def _deferred(request: Request, options: LoopOptions, entries: list[Dict]) -> DeferredTools | None:
     """Return the deferred tools, if they are searched for here and not by the provider."""
     search = request.search
     if search is None or search.in_format(options.tool_format).native:

@@ -6,7 +6,7 @@ An unusable file is left out with a warning.
 from __future__ import annotations
 
 import os.path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.agent.skills.frontmatter import UnusableSkill, read_skill_file
 from harnpy.agent.skills.library import FoundSkill
@@ -17,22 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from harnpy.reading.dicts import Dict
+    from harnpy.world.files import Files
 
 
 #: Highest first.
 LAYERS = ("cli", "env", "project", "manifest", "user", "package", "system", "host")
 
 FILE = "SKILL.md"
-
-
-class World(Protocol):
-    """What discovery needs of the file system."""
-
-    def read_text(self, path: str) -> str:
-        """The text of a file. Raises OSError and UnicodeDecodeError."""
-
-    def list_dir(self, path: str) -> list[str]:
-        """The names in a directory, sorted; those of directories end in ``/``. Raises OSError."""
 
 
 class Source(NamedTuple):
@@ -52,16 +43,16 @@ class Manifest(NamedTuple):
 
 
 def discover(
-    world: World, root: str | None, places: Iterable[tuple[str, str]], warn: Callable[[str], object]
+    files: Files, root: str | None, places: Iterable[tuple[str, str]], warn: Callable[[str], object]
 ) -> list[FoundSkill]:
     """Return the skills in some places, given as layer and directory, and in those of ``root``'s `harn.toml`.
 
     They are sorted by id. The `package` layer is a directory of packages.
     """
-    manifest = Manifest() if root is None else read_manifest(world, root, warn)
+    manifest = Manifest() if root is None else read_manifest(files, root, warn)
     found: dict[str, FoundSkill] = {}
-    for source in _ordered([*_sources(world, places), *manifest.sources], manifest):
-        for skill in _skills_of(world, source, warn):
+    for source in _ordered([*_sources(files, places), *manifest.sources], manifest):
+        for skill in _skills_of(files, source, warn):
             found.setdefault(id_of(skill.entry), skill)
     return [found[id] for id in sorted(found)]
 
@@ -74,21 +65,21 @@ def _ordered(sources: Iterable[Source], manifest: Manifest) -> list[Source]:
     return sorted(enabled, key=lambda source: order.index(source.layer))
 
 
-def _sources(world: World, places: Iterable[tuple[str, str]]) -> Iterator[Source]:
+def _sources(files: Files, places: Iterable[tuple[str, str]]) -> Iterator[Source]:
     for layer, directory in places:
         if layer != "package":
             yield Source(layer, directory)
             continue
-        for name in _names(world, directory):
+        for name in _names(files, directory):
             if name.endswith("/"):
                 yield Source(layer, os.path.join(directory, name, "skills"))
 
 
-def read_manifest(world: World, root: str, warn: Callable[[str], object]) -> Manifest:
+def read_manifest(files: Files, root: str, warn: Callable[[str], object]) -> Manifest:
     """Return the part of ``root``'s `harn.toml` about skills; an empty one when there is none."""
     path = os.path.join(root, MANIFEST)
     try:
-        text = world.read_text(path)
+        text = files.read_text(path)
         if "skill" not in text:
             return Manifest()
         import tomllib
@@ -114,9 +105,9 @@ def read_manifest(world: World, root: str, warn: Callable[[str], object]) -> Man
     return Manifest(tuple(listed), tuple(order), tuple(disabled))
 
 
-def _skills_of(world: World, source: Source, warn: Callable[[str], object]) -> Iterator[FoundSkill]:
+def _skills_of(files: Files, source: Source, warn: Callable[[str], object]) -> Iterator[FoundSkill]:
     """Return the skills in a directory, which is one itself or contains some."""
-    names = _names(world, source.directory)
+    names = _names(files, source.directory)
     if source.layer == "cli" and not names:
         warn(f"{source.directory}: no skills here")
     places: Iterable[str] = (name.rstrip("/") for name in names if name.endswith("/"))
@@ -124,16 +115,16 @@ def _skills_of(world: World, source: Source, warn: Callable[[str], object]) -> I
     for directory in [source.directory] if FILE in names else directories:
         path = os.path.join(directory, FILE)
         try:
-            yield _read(world, path, source, warn)
+            yield _read(files, path, source, warn)
         except FileNotFoundError:
             continue
         except (OSError, UnicodeDecodeError, UnusableSkill) as error:
             warn(f"{path}: {error.strerror if isinstance(error, OSError) else error}")
 
 
-def _read(world: World, path: str, source: Source, warn: Callable[[str], object]) -> FoundSkill:
+def _read(files: Files, path: str, source: Source, warn: Callable[[str], object]) -> FoundSkill:
     directory = os.path.normpath(os.path.dirname(path))
-    text = world.read_text(path)
+    text = files.read_text(path)
     read = read_skill_file(text, os.path.basename(directory))
     entry = {**read.fields, "source": source.layer, "provenance": _provenance(text)}
     if source.namespace:
@@ -156,9 +147,9 @@ def _provenance(text: str) -> Dict:
     }
 
 
-def _names(world: World, directory: str) -> list[str]:
+def _names(files: Files, directory: str) -> list[str]:
     try:
-        return world.list_dir(directory)
+        return files.list_dir(directory)
     except OSError:
         return []
 

@@ -120,10 +120,7 @@ def _handoff(vm: Vm, summary: Value) -> dict[str, Any] | None:
 
 
 def _state(vm: Vm) -> AgentState:
-    def warn(topic: str, message: str) -> None:
-        vm.world.streams.write_err(f"warning: {topic}: {message}\n")
-
-    return AgentState(vm.world.files, vm.world.ids.new, warn)
+    return AgentState(vm.world)
 
 
 def _done(action: Callable[[], T]) -> T:

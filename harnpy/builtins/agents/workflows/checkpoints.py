@@ -5,8 +5,6 @@ from __future__ import annotations
 import os.path
 
 from harnpy.builtins.bridge.places import state_root
-from harnpy.text.json.reader import parse_json
-from harnpy.text.json.writer import stored_json
 from harnpy.vm.declare.builtin import builtin
 from harnpy.workflow.checkpoints import Checkpoints, program_name
 
@@ -62,5 +60,5 @@ def _checkpoints(vm: Vm) -> Checkpoints:
     slot = vm.state(_Slot)
     if slot.checkpoints is None:
         path = os.path.join(state_root(vm), "checkpoints", f"{program_name(vm.file)}.json")
-        slot.checkpoints = Checkpoints(path, vm.world.files, stored_json, parse_json, vm.world.ids.new)
+        slot.checkpoints = Checkpoints(path, vm.world)
     return slot.checkpoints
