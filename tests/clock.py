@@ -18,6 +18,9 @@ import pytest
 
 #: Seconds that pass at each look. More than 0, so that a loop which only polls comes to its end.
 TICK = 5e-5
+#: Simulated time begins so much after a whole second that no look falls on the edge of a millisecond: two
+#: looks that are in the same millisecond in one run are so in every run.
+_OFFSET = 13e-6
 #: What worlds get their clock from unless one is given; `simulated_time` puts another in its place.
 _REAL_CLOCK = "harnpy.world.clock.RealClock"
 
@@ -51,7 +54,7 @@ class SimulatedClock:
 @contextmanager
 def simulated_time() -> Iterator[SimulatedClock]:
     """Inside the block every Vm that uses the real clock uses a simulated one."""
-    clock = SimulatedClock(time.time())
+    clock = SimulatedClock(int(time.time()) + _OFFSET)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_REAL_CLOCK, lambda: clock)
         for module in (asyncio, asyncio.events):
