@@ -1,6 +1,6 @@
-"""Replies piece by piece, and text that goes between two others. Spec: 07 §1.11.
+"""Replies piece by piece as they come. Spec: 07 §1.11.
 
-The mock provider does both in its own way, without its queue and its log of calls.
+The mock provider streams in its own way, without its queue and its log of calls.
 """
 
 from __future__ import annotations
@@ -18,12 +18,6 @@ if TYPE_CHECKING:
 
     from harnpy.llm.call import Models
     from harnpy.llm.request import Request
-
-_INFILL = """\
-Continue the text between <prefix> and </prefix>. What you write is put directly behind it{}.
-Answer with that text alone: no explanation, no code fence.
-
-<prefix>{}</prefix>"""
 
 
 def stream_into(send: Callable[[str], bool], models: Models, request: Request) -> None:
@@ -82,30 +76,3 @@ def _text(message: dict[str, Any]) -> str:
     content = message.get("content")
     blocks = content if isinstance(content, list) else [content]
     return " ".join(strings_in([block.get("text") if isinstance(block, dict) else block for block in blocks]))
-
-
-def infill_prompt(prefix: str, suffix: str) -> str:
-    """The prompt that asks a chat model for the text between ``prefix`` and ``suffix``."""
-    if not suffix:
-        return _INFILL.format("", prefix)
-    return _INFILL.format(" and before <suffix>", prefix) + f"\n<suffix>{suffix}</suffix>"
-
-
-def complete(models: Models, request: Request, prefix: str, suffix: str) -> Reply:
-    """The text between; ``request`` is for the `infill_prompt`. Raises `CallError`."""
-    if request.provider == MOCK:
-        return models.ask(request, answer=lambda request: _mock_completion(request, prefix, suffix))
-    return models.ask(request)
-
-
-def _mock_completion(request: Request, prefix: str, suffix: str) -> Reply:
-    text = f"Mock completion after {len(prefix)} chars"
-    return Reply(
-        text=f"{text} before {len(suffix)} chars" if suffix else text,
-        model=MOCK,
-        provider=MOCK,
-        requested_model=request.model,
-        input_tokens=len((prefix + suffix).encode("utf-8", "surrogatepass")),
-        output_tokens=16,
-        stop_reason="stop",
-    )

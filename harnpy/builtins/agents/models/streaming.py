@@ -5,7 +5,8 @@ from __future__ import annotations
 from harnpy.builtins.agents.models.llm_calls import CallErrors, models_of, options_of
 from harnpy.faults import Fault
 from harnpy.llm.call_result import result_dict
-from harnpy.llm.streaming import complete, infill_prompt, stream_into
+from harnpy.llm.infill import complete, infill_prompt
+from harnpy.llm.streaming import stream_into
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.run.tasks.channels import Channel
 
