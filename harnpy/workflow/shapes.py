@@ -34,9 +34,12 @@ class Field(NamedTuple):
 
     def blank(self) -> Any:
         """Return the default, for the caller to keep; a part that is always present has all its keys."""
-        if self.part is not None and isinstance(self.default, dict):
+        default = self.default
+        if not isinstance(default, dict | list):
+            return default
+        if self.part is not None and isinstance(default, dict):
             return made(self.part, {})
-        return type(self.default)() if isinstance(self.default, dict | list) else self.default
+        return type(default)()
 
 
 class Shape(Generic[T]):
