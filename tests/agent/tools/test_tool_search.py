@@ -9,7 +9,6 @@ import pytest
 
 from harnpy.agent.tools.search import Answer, DeferredTools, searcher
 from harnpy.llm.tool_search import ToolSearch
-from harnpy.text.regex.dialect import compiled
 from tests.support import ends
 
 Entry = dict[str, Any]
@@ -29,7 +28,7 @@ OPS = [
 
 
 def deferred(entries: list[Entry] = OPS, **options: Any) -> DeferredTools:
-    return DeferredTools(entries, ToolSearch(**options), compiled)
+    return DeferredTools(entries, ToolSearch(**options))
 
 
 def ask(tools: DeferredTools, query: Any) -> Answer:
