@@ -23,7 +23,8 @@ def milliseconds(limit: Value, default: int) -> int:
 
 def deadline_begin(tasks: Scheduler, limit: Value) -> float:
     """Start a `deadline` block; the result is its token, the time when it ends."""
-    when = tasks.now() + milliseconds(limit, _DEFAULT_MS) / 1000
+    ms = limit.ms if type(limit) is Duration else milliseconds(limit, _DEFAULT_MS)
+    when = tasks.now() + max(ms, 0) / 1000
     tasks.current.deadlines += (when,)
     tasks.signal.pending = True
     return when

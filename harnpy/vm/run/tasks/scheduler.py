@@ -67,6 +67,7 @@ class Scheduler:
         self.root_is_next = False
         self.fatal: BaseException | None = None
         """What a child ended with that ends the run."""
+        self.now: Callable[[], float] = vm.world.clock.monotonic
         self.idle: Callable[[float | None], object] = vm.world.clock.sleep
         self.chores: list[Callable[[], object]] = []
         """What is done, once, when no task can go on."""
@@ -236,9 +237,6 @@ class Scheduler:
     def at_end(self, close: Callable[[], Awaitable[None]]) -> None:
         """Have ``close()`` awaited at the end of every run of the program that awaited a coroutine."""
         self.vm.state(Closers).coroutines.append(close)
-
-    def now(self) -> float:
-        return self.vm.world.clock.monotonic()
 
     # --- deadlines and cancellation ---------------------------------------------------------------
 
