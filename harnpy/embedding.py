@@ -8,7 +8,6 @@ vm.run_source('println("hello")')
 from __future__ import annotations
 
 from harnpy.builtins import catalog
-from harnpy.builtins.settings import settings_of
 from harnpy.vm.declare.builtin import Declaration
 from harnpy.vm.vm import Vm as BaseVm
 
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
+    from harnpy.builtins.settings import Settings
     from harnpy.llm.providers import Provider
     from harnpy.session.registry import SessionRegistry
     from harnpy.world.world import World
@@ -39,8 +39,15 @@ class Vm(BaseVm):
         trace_llm: bool = False,
     ) -> None:
         super().__init__(catalog, world, deny, allow)
-        self.settings = settings_of(self)
-        self.settings.trace_llm = trace_llm
+        if trace_llm:
+            self.settings.trace_llm = True
+
+    @property
+    def settings(self) -> Settings:
+        """What was set for the agents of every program run here."""
+        from harnpy.builtins.settings import settings_of
+
+        return settings_of(self)
 
     @property
     def sessions(self) -> SessionRegistry:

@@ -1,7 +1,7 @@
 """All builtins as one table: which module declares which name, and the declarations themselves.
 
 The index is read from the modules' text: importing all of them to learn the names would cost a cold
-start more than everything else together. It is cached under the modules' sizes and times. A name is
+start more than everything else together. It is cached under the state of the modules' files. A name is
 bound by importing its one module. On the start-up path: imports nothing heavy.
 
 Nothing here belongs to a program: only what the source files say is kept, as in `sys.modules`.
@@ -12,11 +12,11 @@ from __future__ import annotations
 import os
 import sys
 
-from harnpy.builtins.language.data.constants import CONSTANTS
+from harnpy.syntax import cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Any
 
     from harnpy.vm.declare.builtin import Declaration
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 _PACKAGE = "harnpy.builtins"
 _DIRECTORY = os.path.dirname(__file__)
+
+#: The global numbers, written out: `math` would cost every start its import. Spec: 02 §22.
+CONSTANTS = {"pi": 3.141592653589793, "e": 2.718281828459045}
 
 #: The builtins in here call domain packages, which raise `harnpy.faults.Fault`.
 _OVER_DOMAINS = "harnpy.builtins.agents."
@@ -35,7 +38,7 @@ _NAMESPACES = ("stream", "event_log", "workflow")
 class _Table:
     """What the files say, read on first use."""
 
-    stamps: str | None = None
+    state: str | None = None
     modules: Mapping[str, str] | None = None
 
 
@@ -48,9 +51,9 @@ def names() -> Mapping[str, str]:
 
 def fingerprint() -> str:
     """Return a text that changes whenever a module of builtins does."""
-    from _imp import source_hash
-
-    return source_hash(0, _stamps().encode()).hex()
+    if _Table.state is None:
+        _Table.state = cache.state_of_code(_DIRECTORY)
+    return _Table.state
 
 
 def find(name: str) -> Declaration | None:
@@ -125,26 +128,17 @@ def _declared(module: str) -> Iterator[Declaration]:
             yield from getattr(value, "declarations", ())
 
 
-def _stamps() -> str:
-    """Return name, time and size of every module, as a text."""
-    if _Table.stamps is None:
-        found = [(module, stat.st_mtime_ns, stat.st_size) for module, _, stat in _files(_DIRECTORY, _PACKAGE)]
-        _Table.stamps = repr(sorted(found))
-    return _Table.stamps
-
-
 def _load() -> Mapping[str, str]:
-    from harnpy.syntax import cache
-
-    index: Mapping[str, str] | None = cache.load("builtins", _stamps())
+    key = f"{_DIRECTORY} {fingerprint()}"
+    index: Mapping[str, str] | None = cache.load("builtins", key)
     if index is None:
-        index = _index([(module, path) for module, path, _ in _files(_DIRECTORY, _PACKAGE)])
-        cache.store("builtins", _stamps(), index)
+        index = _index(_files(_DIRECTORY, _PACKAGE))
+        cache.store("builtins", key, index)
     return index
 
 
-def _files(directory: str, package: str) -> Iterator[tuple[str, str, os.stat_result]]:
-    """Yield module path, file and its state, for every module in the directory and its packages."""
+def _files(directory: str, package: str) -> Iterator[tuple[str, str]]:
+    """Yield module path and file of every module in the directory and its packages."""
     for entry in os.scandir(directory):
         if entry.is_dir():
             if not entry.name.startswith("_"):
@@ -152,10 +146,10 @@ def _files(directory: str, package: str) -> Iterator[tuple[str, str, os.stat_res
         elif entry.name.endswith(".py"):
             name = entry.name.removesuffix(".py")
             module = package if name == "__init__" else f"{package}.{name}"
-            yield module, entry.path, entry.stat()
+            yield module, entry.path
 
 
-def _index(modules: list[tuple[str, str]]) -> dict[str, str]:
+def _index(modules: Iterable[tuple[str, str]]) -> dict[str, str]:
     index: dict[str, str] = {}
     for module, path in modules:
         with open(path, encoding="utf-8") as file:

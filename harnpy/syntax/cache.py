@@ -23,17 +23,8 @@ if TYPE_CHECKING:
 #: Entries per kind; the older half goes when there are more.
 MAX_ENTRIES = 1024
 _SEED = 0x6861726E
-#: The folders whose code decides what a cached value is.
-_COMPILING = (
-    "syntax",
-    "syntax/ast",
-    "syntax/nodes",
-    "vm",
-    "vm/resolve",
-    "vm/modules",
-    "vm/emit",
-    "vm/declare",
-)
+#: The rooms whose code decides what a cached value is.
+_COMPILING = ("syntax", "vm")
 _CHECKSUM_SIZE = 8
 
 
@@ -103,12 +94,34 @@ def _read_stamp() -> str:
     from harnpy.version import __version__
 
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    latest = 0
-    for part in _COMPILING:
-        for entry in os.scandir(os.path.join(package, part)):
-            if entry.name.endswith(".py"):
-                latest = max(latest, entry.stat().st_mtime_ns)
-    return f"{__version__} {latest:x}"
+    return " ".join((__version__, *(state_of_code(os.path.join(package, part)) for part in _COMPILING)))
+
+
+def state_of_code(directory: str) -> str:
+    """Return a text that changes whenever a Python file below ``directory`` does, or one comes or goes."""
+    latest, size = _newest(directory)
+    return f"{latest:x}-{size:x}"
+
+
+def _newest(directory: str) -> tuple[int, int]:
+    """Return the latest change below ``directory`` and the size of all Python files in it.
+
+    Part of every start, hence a plain loop; a folder's own change tells of files that came or went.
+    """
+    latest, size = os.stat(directory).st_mtime_ns, 0
+    for entry in os.scandir(directory):
+        name = entry.name
+        if name.endswith(".py"):
+            state = entry.stat()
+            changed, more = state.st_mtime_ns, state.st_size
+        elif "." not in name and name != "__pycache__":
+            changed, more = _newest(entry.path)
+        else:
+            continue
+        size += more
+        if changed > latest:
+            latest = changed
+    return latest, size
 
 
 def _prune(directory: str) -> None:

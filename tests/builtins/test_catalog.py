@@ -173,7 +173,7 @@ def test_the_index_is_read_again_when_a_module_changes(
     module.parent.mkdir(parents=True)
 
     def read() -> tuple[str, dict[str, str]]:
-        monkeypatch.setattr(catalog._Table, "stamps", None)
+        monkeypatch.setattr(catalog._Table, "state", None)
         monkeypatch.setattr(catalog._Table, "modules", None)
         return catalog.fingerprint(), dict(catalog.names())
 
