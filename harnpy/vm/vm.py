@@ -281,11 +281,11 @@ class Vm:
 
     # --- what hangs off a Vm ----------------------------------------------------------------------
 
-    def state(self, cls: type[State]) -> State:
-        """The instance of ``cls`` that belongs to the program being run, made on first use."""
+    def state(self, cls: type[State], make: Callable[[], State] | None = None) -> State:
+        """The instance of ``cls`` that belongs to the program being run; ``make`` makes it on first use."""
         found = self._states.get(cls)
         if found is None:
-            found = self._states[cls] = cls()
+            found = self._states[cls] = (make or cls)()
         return found
 
     def service(self, cls: type[Service], make: Callable[[], Service]) -> Service:

@@ -16,17 +16,8 @@ if TYPE_CHECKING:
     from harnpy.vm.vm import Vm
 
 
-class _Slot:
-    """The daemons of the program that a Vm runs."""
-
-    daemons: Daemons | None = None
-
-
 def daemons_of(vm: Vm) -> Daemons:
-    slot = vm.state(_Slot)
-    if slot.daemons is None:
-        slot.daemons = Daemons(runtime_of(vm), BackgroundTasks(vm.tasks, "daemon"))
-    return slot.daemons
+    return vm.state(Daemons, lambda: Daemons(runtime_of(vm), BackgroundTasks(vm.tasks, "daemon")))
 
 
 @builtin("daemon_spawn(config: dict) -> dict", family="agents", counted=True, guarded=True)

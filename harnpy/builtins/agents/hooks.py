@@ -13,18 +13,9 @@ if TYPE_CHECKING:
     from harnpy.vm.vm import Vm
 
 
-class _Slot:
-    """The hooks of the program that a Vm runs."""
-
-    hooks: Hooks | None = None
-
-
 def hooks_of(vm: Vm) -> Hooks:
     """Return the program's hooks; the embedder's come first."""
-    slot = vm.state(_Slot)
-    if slot.hooks is None:
-        slot.hooks = Hooks(settings_of(vm).hooks)
-    return slot.hooks
+    return vm.state(Hooks, lambda: Hooks(settings_of(vm).hooks))
 
 
 @builtin("register_tool_hook(config: dict) -> nil", family="workflows")

@@ -26,30 +26,24 @@ if TYPE_CHECKING:
     from harnpy.vm.vm import Vm
 
 
-class _Slot:
-    """Where a Vm keeps its agents' runtime."""
-
-    def __init__(self) -> None:
-        self.runtime: Runtime | None = None
-
-
 def runtime_of(vm: Vm) -> Runtime:
-    slot = vm.state(_Slot)
-    if slot.runtime is None:
-        slot.runtime = Runtime(
-            models_of(vm),
-            sessions_of(vm),
-            AgentTasks(vm),
-            hooks=hooks_of(vm),
-            context=lambda: context_of(vm),
-            home=lambda: vm.source_dir,
-            ask=_asker(vm),
-            found_skills=settings_of(vm).found_skills or (),
-            tools_bound=lambda options: tools_bound(vm, options),
-            is_failure=_is_failure,
-            workers=lambda: _workers(vm),
-        )
-    return slot.runtime
+    return vm.state(Runtime, lambda: _new_runtime(vm))
+
+
+def _new_runtime(vm: Vm) -> Runtime:
+    return Runtime(
+        models_of(vm),
+        sessions_of(vm),
+        AgentTasks(vm),
+        hooks=hooks_of(vm),
+        context=lambda: context_of(vm),
+        home=lambda: vm.source_dir,
+        ask=_asker(vm),
+        found_skills=settings_of(vm).found_skills or (),
+        tools_bound=lambda options: tools_bound(vm, options),
+        is_failure=_is_failure,
+        workers=lambda: _workers(vm),
+    )
 
 
 def _is_failure(error: BaseException) -> bool:

@@ -20,37 +20,29 @@ if TYPE_CHECKING:
     from harnpy.vm.vm import Vm
 
 
-class _Slot:
-    """Where a Vm keeps the workers of the program it runs."""
-
-    workers: Workers | None = None
-
-
 def workers_of(vm: Vm, runtime: Runtime) -> Workers:
     """Return the workers of the program, whose jobs use ``runtime``."""
-    slot = vm.state(_Slot)
-    if slot.workers is None:
+    return vm.state(Workers, lambda: _new_workers(vm, runtime))
 
-        def stage(worker: Worker) -> Job:
-            return _BoundJob(runtime, StageJob(runtime, worker), worker.config["node"])
 
-        jobs: dict[str, Callable[[Worker], Job]] = {
-            STAGE: stage,
-            DELEGATED_STAGE: stage,
-            WORKFLOW: lambda worker: WorkflowJob(runtime, worker),
-            SUB_AGENT: lambda worker: _BoundJob(
-                runtime, SubAgentJob(runtime, worker), worker.config["options"]
-            ),
-        }
-        slot.workers = Workers(
-            runtime.sessions,
-            runtime.hooks,
-            runtime.context,
-            Worktrees(runtime.sessions.world, runtime.workplace.run),
-            BackgroundTasks(vm.tasks, "worker"),
-            jobs,
-        )
-    return slot.workers
+def _new_workers(vm: Vm, runtime: Runtime) -> Workers:
+    def stage(worker: Worker) -> Job:
+        return _BoundJob(runtime, StageJob(runtime, worker), worker.config["node"])
+
+    jobs: dict[str, Callable[[Worker], Job]] = {
+        STAGE: stage,
+        DELEGATED_STAGE: stage,
+        WORKFLOW: lambda worker: WorkflowJob(runtime, worker),
+        SUB_AGENT: lambda worker: _BoundJob(runtime, SubAgentJob(runtime, worker), worker.config["options"]),
+    }
+    return Workers(
+        runtime.sessions,
+        runtime.hooks,
+        runtime.context,
+        Worktrees(runtime.sessions.world, runtime.workplace.run),
+        BackgroundTasks(vm.tasks, "worker"),
+        jobs,
+    )
 
 
 class _BoundJob:

@@ -28,29 +28,25 @@ if TYPE_CHECKING:
     from harnpy.vm.vm import Vm
 
 
-class _Slot:
-    """Where a Vm keeps its models."""
-
-    models: Models | None = None
-
-
 def models_of(vm: Vm) -> Models:
     """The Vm's models, which act on its world."""
-    slot = vm.state(_Slot)
-    if slot.models is None:
-        world, settings = vm.world, settings_of(vm)
-        slot.models = Models(
-            world,
-            AgentTasks(vm),
-            values=HarnValues(vm),
-            directory=lambda: vm.source_dir or world.files.cwd(),
-            tracing=settings.trace_llm,
-            provided=settings.providers,
-        )
-        vm.tasks.at_end(slot.models.connections.aclose)
-        for prepare in settings.on_models:
-            prepare(slot.models)
-    return slot.models
+    return vm.state(Models, lambda: _new_models(vm))
+
+
+def _new_models(vm: Vm) -> Models:
+    world, settings = vm.world, settings_of(vm)
+    models = Models(
+        world,
+        AgentTasks(vm),
+        values=HarnValues(vm),
+        directory=lambda: vm.source_dir or world.files.cwd(),
+        tracing=settings.trace_llm,
+        provided=settings.providers,
+    )
+    vm.tasks.at_end(models.connections.aclose)
+    for prepare in settings.on_models:
+        prepare(models)
+    return models
 
 
 @builtin("llm_call(prompt: string, system?: string, options?: dict) -> dict", family="llm", guarded=True)

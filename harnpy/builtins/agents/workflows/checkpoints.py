@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os.path
+from functools import partial
 
 from harnpy.builtins.bridge.places import state_root
-from harnpy.vm.declare.builtin import builtin
+from harnpy.vm.declare.builtin import builtin as declare
 from harnpy.workflow.checkpoints import Checkpoints, program_name
 
 TYPE_CHECKING = False
@@ -13,52 +14,49 @@ if TYPE_CHECKING:
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
 
-
-class _Slot:
-    """Where a Vm keeps the checkpoints of the program it runs."""
-
-    checkpoints: Checkpoints | None = None
+#: What all declarations here have in common.
+builtin = partial(declare, family="checkpoints")
 
 
-@builtin("checkpoint(key: string, value: any) -> nil", family="checkpoints")
+@builtin("checkpoint(key: string, value: any) -> nil")
 def checkpoint(vm: Vm, key: str, value: Value) -> None:
     """Keep a value for later runs of this program, as JSON represents it."""
     _checkpoints(vm).set(key, value)
 
 
-@builtin("checkpoint_get(key: string) -> any", family="checkpoints")
+@builtin("checkpoint_get(key: string) -> any")
 def checkpoint_get(vm: Vm, key: str) -> Value:
     """The value kept under a key, nil without one."""
     return _checkpoints(vm).get(key)
 
 
-@builtin("checkpoint_exists(key: string) -> bool", family="checkpoints")
+@builtin("checkpoint_exists(key: string) -> bool")
 def checkpoint_exists(vm: Vm, key: str) -> bool:
     """Whether a value, even nil, is kept under a key."""
     return _checkpoints(vm).has(key)
 
 
-@builtin("checkpoint_list() -> list", family="checkpoints")
+@builtin("checkpoint_list() -> list")
 def checkpoint_list(vm: Vm) -> list[str]:
     """All keys of the program's checkpoints, sorted."""
     return _checkpoints(vm).keys()
 
 
-@builtin("checkpoint_delete(key: string) -> nil", family="checkpoints")
+@builtin("checkpoint_delete(key: string) -> nil")
 def checkpoint_delete(vm: Vm, key: str) -> None:
     """Remove a checkpoint; a missing one is fine."""
     _checkpoints(vm).delete(key)
 
 
-@builtin("checkpoint_clear() -> nil", family="checkpoints")
+@builtin("checkpoint_clear() -> nil")
 def checkpoint_clear(vm: Vm) -> None:
     """Remove all checkpoints of the program, and their file."""
     _checkpoints(vm).clear()
 
 
 def _checkpoints(vm: Vm) -> Checkpoints:
-    slot = vm.state(_Slot)
-    if slot.checkpoints is None:
+    def load() -> Checkpoints:
         path = os.path.join(state_root(vm), "checkpoints", f"{program_name(vm.file)}.json")
-        slot.checkpoints = Checkpoints(path, vm.world)
-    return slot.checkpoints
+        return Checkpoints(path, vm.world)
+
+    return vm.state(Checkpoints, load)
