@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from harnpy.eventlog.log_events import LogEvent
 from harnpy.eventlog.topics import EventLog, memory_log
 from harnpy.text.json.reader import parse_json
 from harnpy.text.json.writer import float_text, to_json
-from harnpy.vm.declare.builtin import ABSENT, builtin
+from harnpy.vm.declare.builtin import ABSENT
+from harnpy.vm.declare.builtin import builtin as declare
 from harnpy.vm.errors import RuntimeFault
 from harnpy.vm.values.objects import Stream, type_name
 
@@ -18,14 +21,13 @@ if TYPE_CHECKING:
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
 
+#: What all declarations here have in common.
+builtin = partial(declare, family="connectors", counted=True)
+
 _CURSORS = ("from_cursor", "cursor", "from")
 
 
-@builtin(
-    "event_log.emit(topic: string, kind: string, payload?: any, headers?: dict) -> int",
-    family="connectors",
-    counted=True,
-)
+@builtin("event_log.emit(topic: string, kind: string, payload?: any, headers?: dict) -> int")
 def emit(
     vm: Vm, topic: Value = ABSENT, kind: Value = ABSENT, payload: Value = None, headers: Value = None
 ) -> int:
@@ -35,14 +37,14 @@ def emit(
     return log_of(vm).append(name, event)
 
 
-@builtin("event_log.latest(topic: string) -> int | nil", family="connectors", counted=True)
+@builtin("event_log.latest(topic: string) -> int | nil")
 def latest(vm: Vm, topic: Value = ABSENT) -> int | None:
     """The highest id that the topic ever had; nil before its first event."""
     name = _string("latest", "topic", topic)
     return log_of(vm).latest(name)
 
 
-@builtin("event_log.subscribe(topic: any, from_cursor?: int) -> stream", family="connectors", counted=True)
+@builtin("event_log.subscribe(topic: any, from_cursor?: int) -> stream")
 def subscribe(vm: Vm, topic: Value = ABSENT, from_cursor: Value = None) -> Stream:
     """A stream of the topic's events after `from_cursor`: first the existing ones, then those to come.
 

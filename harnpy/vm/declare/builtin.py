@@ -6,6 +6,8 @@
 
 The line drives argument binding (`harnpy.vm.declare.arguments`), completion, help, `harnpy builtins` and
 the docs. The decorators only attach a `Declaration`; `harnpy.builtins.catalog` gathers them.
+
+A module whose builtins share their options states them once, `builtin = partial(declare, family="strings")`.
 """
 
 from __future__ import annotations

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from harnpy.builtins.agents.models.llm_calls import models_of
-from harnpy.vm.declare.builtin import builtin
+from harnpy.vm.declare.builtin import builtin as declare
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,27 +13,30 @@ if TYPE_CHECKING:
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
 
+#: What all declarations here have in common.
+builtin = partial(declare, family="llm_config")
 
-@builtin("llm_infer_provider(model: string) -> string", family="llm_config")
+
+@builtin("llm_infer_provider(model: string) -> string")
 def llm_infer_provider(vm: Vm, model: str) -> str:
     """The provider of a model, by the model's id alone: `"llama3.2:latest"` is ollama's."""
     return models_of(vm).config.known_models.infer_provider(model)
 
 
-@builtin("llm_model_tier(model: string) -> string", family="llm_config")
+@builtin("llm_model_tier(model: string) -> string")
 def llm_model_tier(vm: Vm, model: str) -> str:
     """How strong a model is, by its id: `"small"`, `"mid"` or `"frontier"`."""
     return models_of(vm).config.known_models.tier(model)
 
 
-@builtin("llm_resolve_model(alias: string) -> dict", family="llm_config")
+@builtin("llm_resolve_model(alias: string) -> dict")
 def llm_resolve_model(vm: Vm, alias: str) -> Dict:
     """The model that an alias or id means: `{id, provider, alias, tool_format, tier}`."""
     known_models = models_of(vm).config.known_models
     return known_models.describe(known_models.resolve(alias))
 
 
-@builtin("llm_model_info(selector: string) -> dict", family="llm_config")
+@builtin("llm_model_info(selector: string) -> dict")
 def llm_model_info(vm: Vm, selector: str) -> Dict:
     """All that is known of a model: as `llm_resolve_model`, with its capabilities and its configuration."""
     config = models_of(vm).config
@@ -46,7 +51,7 @@ def llm_model_info(vm: Vm, selector: str) -> Dict:
     }
 
 
-@builtin("llm_pick_model(target: string, options?: dict) -> dict", family="llm_config")
+@builtin("llm_pick_model(target: string, options?: dict) -> dict")
 def llm_pick_model(vm: Vm, target: str, options: Value) -> Dict:
     """The model that a tier, an alias or an id means, as `{id, provider, tier}`.
 
@@ -58,13 +63,13 @@ def llm_pick_model(vm: Vm, target: str, options: Value) -> Dict:
     return {"id": found.id, "provider": found.provider, "tier": known_models.tier(found.id)}
 
 
-@builtin("llm_known_models() -> list", family="llm_config")
+@builtin("llm_known_models() -> list")
 def llm_known_models(vm: Vm) -> list[str]:
     """The aliases that stand for models, sorted."""
     return models_of(vm).config.known_models.alias_names()
 
 
-@builtin("llm_qc_default_model(provider: string) -> any", family="llm_config")
+@builtin("llm_qc_default_model(provider: string) -> any")
 def llm_qc_default_model(vm: Vm, provider: str) -> str | None:
     """A provider's cheap model for checking other models' work, nil when none is configured."""
     return models_of(vm).config.known_models.qc_default(provider)

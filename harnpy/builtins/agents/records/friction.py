@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from harnpy.builtins.bridge.live_sessions import sessions_of
 from harnpy.text.json.reader import parse_json
-from harnpy.vm.declare.builtin import builtin
+from harnpy.vm.declare.builtin import builtin as declare
 from harnpy.vm.errors import RuntimeFault
 from harnpy.workflow.friction import context_pack as packs
 from harnpy.workflow.friction import friction_event as friction
@@ -18,44 +20,47 @@ if TYPE_CHECKING:
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
 
+#: What all declarations here have in common.
+builtin = partial(declare, family="records")
 
-@builtin("friction_event(payload: dict) -> dict", family="records")
+
+@builtin("friction_event(payload: dict) -> dict")
 def friction_event(vm: Vm, payload: Value = None) -> Dict:
     """The normal form of a friction event: an obstacle, described without secrets."""
     return friction.normalised(_given("friction_event", payload), sessions_of(vm).world, top_level_keys=True)
 
 
-@builtin("friction_record(event: dict, options?: dict) -> dict", family="records")
+@builtin("friction_record(event: dict, options?: dict) -> dict")
 def friction_record(vm: Vm, event: Value = None, options: Value = None) -> Dict:
     """Keep a friction event, in memory and in the file `log_path`, if any: `{recorded, sink, event}`."""
     return vm.state(FrictionLog).record(_given("friction_record", event), options, sessions_of(vm).world)
 
 
-@builtin("friction_events() -> list", family="records")
+@builtin("friction_events() -> list")
 def friction_events(vm: Vm) -> list[Dict]:
     """The friction events recorded so far, in order."""
     return list(vm.state(FrictionLog).events)
 
 
-@builtin("friction_clear() -> nil", family="records")
+@builtin("friction_clear() -> nil")
 def friction_clear(vm: Vm) -> None:
     """Forget the recorded friction events."""
     vm.state(FrictionLog).events.clear()
 
 
-@builtin("context_pack_manifest(manifest: dict) -> dict", family="records")
+@builtin("context_pack_manifest(manifest: dict) -> dict")
 def context_pack_manifest(vm: Vm, manifest: Value = None) -> Dict:
     """The normal form of a context pack's manifest."""
     return packs.normalised(_given("context_pack_manifest", manifest))
 
 
-@builtin("context_pack_manifest_parse(text: string) -> dict", family="records")
+@builtin("context_pack_manifest_parse(text: string) -> dict")
 def context_pack_manifest_parse(vm: Vm, text: str) -> Dict:
     """The normal form of the manifest in a text: JSON if it starts with `{`, else TOML."""
     return packs.parsed(text, parse_json)
 
 
-@builtin("context_pack_suggestions(events?: any, options?: dict) -> list", family="records")
+@builtin("context_pack_suggestions(events?: any, options?: dict) -> list")
 def context_pack_suggestions(vm: Vm, events: Value = None, options: Value = None) -> list[Dict]:
     """The context packs that friction events call for: the recorded ones, or a list, or `{events}`."""
     world = sessions_of(vm).world
@@ -63,7 +68,7 @@ def context_pack_suggestions(vm: Vm, events: Value = None, options: Value = None
     return suggestions(found, options, world)
 
 
-@builtin("friction_eval_fixture(fixture: dict) -> dict", family="records")
+@builtin("friction_eval_fixture(fixture: dict) -> dict")
 def friction_eval_fixture(vm: Vm, fixture: Value = None) -> Dict:
     """Whether `{events, options?, expected_suggestions?}` suggests what is expected: a report."""
     return fixtures.evaluate(_given("friction_eval_fixture", fixture), sessions_of(vm).world)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from harnpy.agent.people.requests import KINDS, QUESTION, questions
 from harnpy.builtins.agents.event_log import log_of
 from harnpy.builtins.bridge.callables import callables_within
 from harnpy.builtins.bridge.live_sessions import sessions_of
-from harnpy.vm.declare.builtin import ABSENT, builtin, require
+from harnpy.vm.declare.builtin import ABSENT, require
+from harnpy.vm.declare.builtin import builtin as declare
 from harnpy.vm.errors import RuntimeFault
 from harnpy.vm.values.objects import display
 from harnpy.workflow.records import record_files
@@ -22,14 +25,17 @@ if TYPE_CHECKING:
     from harnpy.vm.vm import Vm
     from harnpy.workflow.records.record_types import RunRecord
 
+#: What all declarations here have in common.
+builtin = partial(declare, family="records", counted=True)
 
-@builtin("run_record(run: dict) -> dict", family="records", counted=True)
+
+@builtin("run_record(run: dict) -> dict")
 def run_record(vm: Vm, run: Value = ABSENT) -> RunRecord:
     """The record of a run with every key: missing ids and times are generated, derived parts filled in."""
     return record_of(vm, run, "run_record: missing payload")
 
 
-@builtin("run_record_save(run: dict, path?: string) -> dict", family="records", counted=True)
+@builtin("run_record_save(run: dict, path?: string) -> dict")
 def run_record_save(vm: Vm, run: Value = ABSENT, path: Value = None) -> Dict:
     """Write a record to `path`, or to `<id>.json` in the directory of records; `{path, run}`.
 
@@ -41,21 +47,21 @@ def run_record_save(vm: Vm, run: Value = ABSENT, path: Value = None) -> Dict:
     return {"path": saved["persisted_path"], "run": saved}
 
 
-@builtin("run_record_load(path: string) -> dict", family="records", counted=True)
+@builtin("run_record_load(path: string) -> dict")
 def run_record_load(vm: Vm, path: Value = ABSENT) -> RunRecord:
     """The record in a file."""
     require("run_record_load: missing path", path)
     return record_files.load(display(path), sessions_of(vm).world)
 
 
-@builtin("load_run_tree(path: string) -> dict", family="records", counted=True)
+@builtin("load_run_tree(path: string) -> dict")
 def load_run_tree(vm: Vm, path: Value = ABSENT) -> Dict:
     """The record in a file with those of its workers' runs, recursively: `{run, children}`."""
     require("load_run_tree: missing path", path)
     return load_tree(display(path), sessions_of(vm).world)
 
 
-@builtin("run_record_diff(left: dict, right: dict) -> dict", family="records", counted=True)
+@builtin("run_record_diff(left: dict, right: dict) -> dict")
 def run_record_diff(vm: Vm, left: Value = ABSENT, right: Value = ABSENT) -> Dict:
     """What changes from one run to another; `identical` when that is nothing."""
     before = record_of(vm, left, "run_record_diff: missing left run")

@@ -5,8 +5,10 @@ The registry checks `client_id`, which may be blank; the declaration checks the 
 
 from __future__ import annotations
 
+from functools import partial
+
 from harnpy.builtins.bridge.live_sessions import sessions_of
-from harnpy.vm.declare.builtin import builtin
+from harnpy.vm.declare.builtin import builtin as declare
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,12 +16,11 @@ if TYPE_CHECKING:
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
 
+#: What all declarations here have in common.
+builtin = partial(declare, family="agent_sessions", strict=True)
 
-@builtin(
-    "agent_session_attach(id: string, client_id: string, opts?: dict) -> dict",
-    family="agent_sessions",
-    strict=True,
-)
+
+@builtin("agent_session_attach(id: string, client_id: string, opts?: dict) -> dict")
 def agent_session_attach(vm: Vm, id: str, client_id: str, opts: Dict | None) -> Dict:
     """Attach a client to a session, or change an attached one.
 
@@ -29,46 +30,32 @@ def agent_session_attach(vm: Vm, id: str, client_id: str, opts: Dict | None) -> 
     return sessions_of(vm).attach(id, client_id, opts)
 
 
-@builtin(
-    "agent_session_takeover(id: string, client_id: string, opts?: dict) -> dict",
-    family="agent_sessions",
-    strict=True,
-)
+@builtin("agent_session_takeover(id: string, client_id: string, opts?: dict) -> dict")
 def agent_session_takeover(vm: Vm, id: str, client_id: str, opts: Dict | None) -> Dict:
     """Attach a client as the controller; the former controller becomes an observer."""
     return sessions_of(vm).takeover(id, client_id, opts)
 
 
-@builtin(
-    "agent_session_detach(id: string, client_id: string, opts?: dict) -> dict",
-    family="agent_sessions",
-    strict=True,
-)
+@builtin("agent_session_detach(id: string, client_id: string, opts?: dict) -> dict")
 def agent_session_detach(vm: Vm, id: str, client_id: str, opts: Dict | None) -> Dict:
     """Detach a client; a controller leaves no successor. `opts`: `reason`, `metadata`."""
     return sessions_of(vm).detach(id, client_id, opts)
 
 
-@builtin(
-    "agent_session_heartbeat(id: string, client_id: string, opts?: dict) -> dict",
-    family="agent_sessions",
-    strict=True,
-)
+@builtin("agent_session_heartbeat(id: string, client_id: string, opts?: dict) -> dict")
 def agent_session_heartbeat(vm: Vm, id: str, client_id: str, opts: Dict | None) -> Dict:
     """Record that a client is still there. `opts`: `metadata`, merged over its own."""
     return sessions_of(vm).heartbeat(id, client_id, opts)
 
 
-@builtin("agent_session_live_clients(id: string) -> list", family="agent_sessions", strict=True)
+@builtin("agent_session_live_clients(id: string) -> list")
 def agent_session_live_clients(vm: Vm, id: str) -> list[Dict]:
     """The attached clients, in the order in which they came."""
     return sessions_of(vm).live_clients(id)
 
 
 @builtin(
-    "agent_session_client_inject_prompt(id: string, client_id: string, content: any, opts?: dict) -> nil",
-    family="agent_sessions",
-    strict=True,
+    "agent_session_client_inject_prompt(id: string, client_id: string, content: any, opts?: dict) -> nil"
 )
 def agent_session_client_inject_prompt(
     vm: Vm, id: str, client_id: str, content: Value, opts: Dict | None
@@ -80,11 +67,7 @@ def agent_session_client_inject_prompt(
     sessions_of(vm).client_inject_prompt(id, client_id, content, opts)
 
 
-@builtin(
-    "agent_session_route_permission(id: string, client_id: string, request: dict, opts?: dict) -> dict",
-    family="agent_sessions",
-    strict=True,
-)
+@builtin("agent_session_route_permission(id: string, client_id: string, request: dict, opts?: dict) -> dict")
 def agent_session_route_permission(vm: Vm, id: str, client_id: str, request: Dict, opts: Dict | None) -> Dict:
     """Record that the controller handles a permission request: `{ok, client_id, request, routed_at, …}`."""
     return sessions_of(vm).route_permission(id, client_id, request, opts)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from harnpy.builtins.bridge.live_sessions import sessions_of
-from harnpy.vm.declare.builtin import builtin
+from harnpy.vm.declare.builtin import builtin as declare
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,8 +13,11 @@ if TYPE_CHECKING:
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
 
+#: What all declarations here have in common.
+builtin = partial(declare, family="agent_sessions", strict=True)
 
-@builtin("agent_session_open(id?: string, opts?: dict) -> string", family="agent_sessions", strict=True)
+
+@builtin("agent_session_open(id?: string, opts?: dict) -> string")
 def agent_session_open(vm: Vm, id: str | None, opts: Dict | None) -> str:
     """Open a session, or create it, and return its id; without `id` a new one is minted.
 
@@ -22,25 +27,25 @@ def agent_session_open(vm: Vm, id: str | None, opts: Dict | None) -> str:
     return sessions_of(vm).open(id, opts)
 
 
-@builtin("agent_session_exists(id: string) -> bool", family="agent_sessions", strict=True)
+@builtin("agent_session_exists(id: string) -> bool")
 def agent_session_exists(vm: Vm, id: str) -> bool:
     """Whether a session of that id is open."""
     return sessions_of(vm).exists(id)
 
 
-@builtin("agent_session_current_id() -> string | nil", family="agent_sessions", strict=True)
+@builtin("agent_session_current_id() -> string | nil")
 def agent_session_current_id(vm: Vm) -> str | None:
     """The id of the session whose loop is running, innermost first; nil outside any loop."""
     return sessions_of(vm).current_id()
 
 
-@builtin("agent_session_length(id: string) -> int", family="agent_sessions", strict=True)
+@builtin("agent_session_length(id: string) -> int")
 def agent_session_length(vm: Vm, id: str) -> int:
     """The number of messages in a session. Throws when there is no such session."""
     return sessions_of(vm).length(id)
 
 
-@builtin("agent_session_history(id: string, opts?: dict) -> list", family="agent_sessions", strict=True)
+@builtin("agent_session_history(id: string, opts?: dict) -> list")
 def agent_session_history(vm: Vm, id: str, opts: Dict | None) -> list[Dict]:
     """The messages behind a session's window, oldest first, including those that compaction or trim removed.
 
@@ -50,7 +55,7 @@ def agent_session_history(vm: Vm, id: str, opts: Dict | None) -> list[Dict]:
     return sessions_of(vm).history_value(id, opts)
 
 
-@builtin("agent_session_snapshot(id: string) -> dict | nil", family="agent_sessions", strict=True)
+@builtin("agent_session_snapshot(id: string) -> dict | nil")
 def agent_session_snapshot(vm: Vm, id: str) -> Dict | None:
     """The transcript and the state of a session as it stands; nil when there is no such session.
 
@@ -59,19 +64,19 @@ def agent_session_snapshot(vm: Vm, id: str) -> Dict | None:
     return sessions_of(vm).snapshot_value(id)
 
 
-@builtin("agent_session_ancestry(id: string) -> dict | nil", family="agent_sessions", strict=True)
+@builtin("agent_session_ancestry(id: string) -> dict | nil")
 def agent_session_ancestry(vm: Vm, id: str) -> Dict | None:
     """`{parent_id, child_ids, root_id}` of a session; nil when there is no such session."""
     return sessions_of(vm).ancestry(id)
 
 
-@builtin("agent_session_reset(id: string) -> nil", family="agent_sessions", strict=True)
+@builtin("agent_session_reset(id: string) -> nil")
 def agent_session_reset(vm: Vm, id: str) -> None:
     """Empty a session's transcript; its id, subscribers and lineage stay."""
     sessions_of(vm).reset(id)
 
 
-@builtin("agent_session_fork(src: string, dst?: string) -> string", family="agent_sessions", strict=True)
+@builtin("agent_session_fork(src: string, dst?: string) -> string")
 def agent_session_fork(vm: Vm, src: str, dst: str | None) -> str:
     """Copy a session's transcript under a new id, and return that. Subscribers aren't copied.
 
@@ -81,23 +86,19 @@ def agent_session_fork(vm: Vm, src: str, dst: str | None) -> str:
     return sessions_of(vm).fork(src, dst)
 
 
-@builtin(
-    "agent_session_fork_at(src: string, keep_first: int, dst?: string) -> string",
-    family="agent_sessions",
-    strict=True,
-)
+@builtin("agent_session_fork_at(src: string, keep_first: int, dst?: string) -> string")
 def agent_session_fork_at(vm: Vm, src: str, keep_first: int, dst: str | None) -> str:
     """Fork a session, keeping only its first messages on the fork. Spec: 08 §1.4."""
     return sessions_of(vm).fork_at(src, keep_first, dst)
 
 
-@builtin("agent_session_trim(id: string, keep_last: int) -> int", family="agent_sessions", strict=True)
+@builtin("agent_session_trim(id: string, keep_last: int) -> int")
 def agent_session_trim(vm: Vm, id: str, keep_last: int) -> int:
     """Keep a session's newest messages, and return how many there are now."""
     return sessions_of(vm).trim(id, keep_last)
 
 
-@builtin("agent_session_inject(id: string, message: any) -> nil", family="agent_sessions", strict=True)
+@builtin("agent_session_inject(id: string, message: any) -> nil")
 def agent_session_inject(vm: Vm, id: str, message: Value) -> None:
     """Append a message, a dict with a string `role`, to a session. Spec: 08 §1.5.
 
@@ -106,7 +107,7 @@ def agent_session_inject(vm: Vm, id: str, message: Value) -> None:
     sessions_of(vm).inject_shared(id, message)
 
 
-@builtin("agent_session_close(id: string, status?: any) -> nil", family="agent_sessions", strict=True)
+@builtin("agent_session_close(id: string, status?: any) -> nil")
 def agent_session_close(vm: Vm, id: str, status: Value) -> None:
     """Remove a session. Its subscribers receive `status`, a string or a dict with `reason`.
 

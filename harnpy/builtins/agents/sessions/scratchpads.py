@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from harnpy.builtins.bridge.live_sessions import sessions_of
-from harnpy.vm.declare.builtin import builtin
+from harnpy.vm.declare.builtin import builtin as declare
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
     from harnpy.vm.vm import Vm
 
+#: What all declarations here have in common.
+builtin = partial(declare, family="agent_sessions", strict=True)
 
-@builtin("agent_session_scratchpad(id: string) -> dict | nil", family="agent_sessions", strict=True)
+
+@builtin("agent_session_scratchpad(id: string) -> dict | nil")
 def agent_session_scratchpad(vm: Vm, id: str) -> Dict | None:
     """The dict that an agent keeps beside a session's transcript; nil when there is none."""
     return sessions_of(vm).scratchpad(id)
 
 
-@builtin(
-    "agent_session_set_scratchpad(id: string, scratchpad: dict, opts?: dict) -> dict",
-    family="agent_sessions",
-    strict=True,
-)
+@builtin("agent_session_set_scratchpad(id: string, scratchpad: dict, opts?: dict) -> dict")
 def agent_session_set_scratchpad(vm: Vm, id: str, scratchpad: Dict, opts: Dict | None) -> Dict:
     """Replace a session's scratchpad, and return `{ok, version, scratchpad}`.
 
@@ -30,9 +31,7 @@ def agent_session_set_scratchpad(vm: Vm, id: str, scratchpad: Dict, opts: Dict |
     return sessions_of(vm).set_scratchpad(id, scratchpad, opts)
 
 
-@builtin(
-    "agent_session_clear_scratchpad(id: string, opts?: dict) -> dict", family="agent_sessions", strict=True
-)
+@builtin("agent_session_clear_scratchpad(id: string, opts?: dict) -> dict")
 def agent_session_clear_scratchpad(vm: Vm, id: str, opts: Dict | None) -> Dict:
     """Remove a session's scratchpad, and return `{ok, version, scratchpad: nil}`."""
     return sessions_of(vm).clear_scratchpad(id, opts)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from harnpy.builtins.bridge.live_sessions import sessions_of
-from harnpy.vm.declare.builtin import builtin
+from harnpy.vm.declare.builtin import builtin as declare
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,34 +13,29 @@ if TYPE_CHECKING:
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
 
+#: What all declarations here have in common.
+builtin = partial(declare, family="agent_sessions", strict=True)
 
-@builtin("agent_session_workspace_anchor(id: string) -> dict | nil", family="agent_sessions", strict=True)
+
+@builtin("agent_session_workspace_anchor(id: string) -> dict | nil")
 def agent_session_workspace_anchor(vm: Vm, id: str) -> Dict | None:
     """`{primary, additional_roots, anchored_at}` of a session; nil when it has no anchor."""
     return sessions_of(vm).workspace_anchor(id)
 
 
-@builtin(
-    "agent_session_set_workspace_anchor(id: string, anchor: any) -> bool",
-    family="agent_sessions",
-    strict=True,
-)
+@builtin("agent_session_set_workspace_anchor(id: string, anchor: any) -> bool")
 def agent_session_set_workspace_anchor(vm: Vm, id: str, anchor: Value) -> bool:
     """Replace a session's anchor and its roots. `anchor`: a dict, the primary path alone, or nil for none."""
     return sessions_of(vm).set_workspace_anchor(id, anchor)
 
 
-@builtin("agent_session_workspace_policy(id: string) -> dict", family="agent_sessions", strict=True)
+@builtin("agent_session_workspace_policy(id: string) -> dict")
 def agent_session_workspace_policy(vm: Vm, id: str) -> Dict:
     """`{default_mount_mode}` of a session."""
     return sessions_of(vm).workspace_policy(id)
 
 
-@builtin(
-    "agent_session_set_workspace_policy(id: string, policy: dict) -> bool",
-    family="agent_sessions",
-    strict=True,
-)
+@builtin("agent_session_set_workspace_policy(id: string, policy: dict) -> bool")
 def agent_session_set_workspace_policy(vm: Vm, id: str, policy: Dict) -> bool:
     """Replace a session's policy: `default_mount_mode` is `read_only` or `read_write`.
 
@@ -47,11 +44,7 @@ def agent_session_set_workspace_policy(vm: Vm, id: str, policy: Dict) -> bool:
     return sessions_of(vm).set_workspace_policy(id, policy)
 
 
-@builtin(
-    "agent_session_add_root(id: string, root: string, opts?: dict) -> dict",
-    family="agent_sessions",
-    strict=True,
-)
+@builtin("agent_session_add_root(id: string, root: string, opts?: dict) -> dict")
 def agent_session_add_root(vm: Vm, id: str, root: str, opts: Dict | None) -> Dict:
     """Mount another directory, and return `{ok, mounted_at?, error?}`.
 
@@ -60,13 +53,13 @@ def agent_session_add_root(vm: Vm, id: str, root: str, opts: Dict | None) -> Dic
     return sessions_of(vm).add_root(id, root, opts)
 
 
-@builtin("agent_session_remove_root(id: string, root: string) -> dict", family="agent_sessions", strict=True)
+@builtin("agent_session_remove_root(id: string, root: string) -> dict")
 def agent_session_remove_root(vm: Vm, id: str, root: str) -> Dict:
     """Unmount a directory, and return `{ok, error?}`."""
     return sessions_of(vm).remove_root(id, root)
 
 
-@builtin("agent_session_list_roots(id: string) -> dict", family="agent_sessions", strict=True)
+@builtin("agent_session_list_roots(id: string) -> dict")
 def agent_session_list_roots(vm: Vm, id: str) -> Dict:
     """`{primary, additional}`: a session's directories, in the order of mounting."""
     return sessions_of(vm).list_roots(id)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from harnpy.builtins.bridge.live_sessions import sessions_of
-from harnpy.vm.declare.builtin import builtin
+from harnpy.vm.declare.builtin import builtin as declare
 from harnpy.vm.errors import RuntimeFault
 
 TYPE_CHECKING = False
@@ -13,8 +15,11 @@ if TYPE_CHECKING:
     from harnpy.vm.vm import Vm
     from harnpy.workflow.graph.graph_types import Graph
 
+#: What all declarations here have in common.
+builtin = partial(declare, family="workflows")
 
-@builtin("workflow_graph(graph?: dict) -> dict", family="workflows")
+
+@builtin("workflow_graph(graph?: dict) -> dict")
 def workflow_graph(vm: Vm, graph: Value) -> Graph:
     """The normal form of a graph: every key of it, its nodes and edges, with the defaults.
 
@@ -23,7 +28,7 @@ def workflow_graph(vm: Vm, graph: Value) -> Graph:
     return _normal(vm, graph)
 
 
-@builtin("workflow_validate(graph: dict, ceiling?: dict) -> dict", family="workflows")
+@builtin("workflow_validate(graph: dict, ceiling?: dict) -> dict")
 def workflow_validate(vm: Vm, graph: Value, ceiling: Value) -> Dict:
     """What is wrong with a graph: `{valid, errors, warnings, reachable_nodes}`.
 
@@ -35,7 +40,7 @@ def workflow_validate(vm: Vm, graph: Value, ceiling: Value) -> Dict:
     return validate(_normal(vm, graph), read_ceiling(ceiling))
 
 
-@builtin("workflow_inspect(graph: dict, ceiling?: dict) -> dict", family="workflows")
+@builtin("workflow_inspect(graph: dict, ceiling?: dict) -> dict")
 def workflow_inspect(vm: Vm, graph: Value, ceiling: Value) -> Dict:
     """A graph with its validation and counts: `{graph, validation, node_count, edge_count}`."""
     from harnpy.workflow.graph.inspection import inspect
@@ -43,7 +48,7 @@ def workflow_inspect(vm: Vm, graph: Value, ceiling: Value) -> Dict:
     return inspect(_normal(vm, graph), ceiling)
 
 
-@builtin("workflow_policy_report(graph: dict, ceiling?: dict) -> dict", family="workflows")
+@builtin("workflow_policy_report(graph: dict, ceiling?: dict) -> dict")
 def workflow_policy_report(vm: Vm, graph: Value, ceiling: Value) -> Dict:
     """What a graph and its nodes may do: `{workflow_policy, ceiling, validation, nodes}`.
 
@@ -54,7 +59,7 @@ def workflow_policy_report(vm: Vm, graph: Value, ceiling: Value) -> Dict:
     return policy_report(_normal(vm, graph), ceiling)
 
 
-@builtin("workflow_diff(left: dict, right: dict) -> dict", family="workflows")
+@builtin("workflow_diff(left: dict, right: dict) -> dict")
 def workflow_diff(vm: Vm, left: Value, right: Value) -> Dict:
     """Whether two graphs differ as data, with their normal forms: `{changed, left, right}`."""
     from harnpy.workflow.graph.inspection import diff

@@ -7,8 +7,9 @@ is NaN or an infinity, as IEEE 754 has it.
 from __future__ import annotations
 
 import math
+from functools import partial
 
-from harnpy.vm.declare.builtin import builtin
+from harnpy.vm.declare.builtin import builtin as declare
 from harnpy.vm.errors import RuntimeFault
 from harnpy.vm.values import operators
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
 
+#: What all declarations here have in common.
+builtin = partial(declare, family="math")
+
 _MIN_INT, _MAX_INT = -(2**63), 2**63 - 1
 _INT_BITS = 64
 
@@ -28,7 +32,7 @@ def is_number(value: Value) -> bool:
     return type(value) is int or type(value) is float
 
 
-@builtin("abs(n: any) -> any", family="math")
+@builtin("abs(n: any) -> any")
 def absolute(vm: Vm, n: Value) -> Value:
     """The distance from zero, of the number's own type; a float for the least int."""
     if not is_number(n):
@@ -36,13 +40,13 @@ def absolute(vm: Vm, n: Value) -> Value:
     return float(-n) if n == _MIN_INT else abs(n)
 
 
-@builtin("min(a: any, b: any) -> any", family="math")
+@builtin("min(a: any, b: any) -> any")
 def least(vm: Vm, a: Value, b: Value) -> Value:
     """The smaller of two numbers, a float if either is one. For lists use the method."""
     return _extreme(a, b, min)
 
 
-@builtin("max(a: any, b: any) -> any", family="math")
+@builtin("max(a: any, b: any) -> any")
 def greatest(vm: Vm, a: Value, b: Value) -> Value:
     """The greater of two numbers, a float if either is one. For lists use the method."""
     return _extreme(a, b, max)
@@ -59,19 +63,19 @@ def _extreme(a: Value, b: Value, choose: Callable[[Value, Value], Value]) -> Val
     return choose(a, b)
 
 
-@builtin("floor(n: any) -> any", family="math")
+@builtin("floor(n: any) -> any")
 def floor(vm: Vm, n: Value) -> int | None:
     """The greatest int not above `n`. Fails for infinities, NaN and what doesn't fit 64 bits."""
     return _to_int(n, math.floor)
 
 
-@builtin("ceil(n: any) -> any", family="math")
+@builtin("ceil(n: any) -> any")
 def ceil(vm: Vm, n: Value) -> int | None:
     """The least int not below `n`. Fails for infinities, NaN and what doesn't fit 64 bits."""
     return _to_int(n, math.ceil)
 
 
-@builtin("round(n: any) -> any", family="math")
+@builtin("round(n: any) -> any")
 def round_away(vm: Vm, n: Value) -> int | None:
     """The nearest int, halves away from zero. Fails for infinities, NaN and what doesn't fit 64 bits."""
     return _to_int(n, _round)
@@ -93,7 +97,7 @@ def _to_int(n: Value, rounded: Callable[[float], int]) -> int | None:
     return result
 
 
-@builtin("pow(base: any, exponent: any) -> any", family="math")
+@builtin("pow(base: any, exponent: any) -> any")
 def power(vm: Vm, base: Value, exponent: Value) -> Value:
     """`base` to the `exponent`: an int for ints that give one in 64 bits, otherwise a float."""
     if not is_number(base) or not is_number(exponent):
@@ -112,73 +116,73 @@ def _int_power(base: int, exponent: int) -> int | None:
     return power if power is not None and _MIN_INT <= power <= _MAX_INT else None
 
 
-@builtin("sqrt(n: any) -> any", family="math")
+@builtin("sqrt(n: any) -> any")
 def sqrt(vm: Vm, n: Value) -> float | None:
     """The square root as a float; NaN below zero."""
     return _real(n, math.sqrt)
 
 
-@builtin("sin(n: any) -> float", family="math")
+@builtin("sin(n: any) -> float")
 def sin(vm: Vm, n: Value) -> float | None:
     """The sine of an angle in radians."""
     return _real(n, math.sin)
 
 
-@builtin("cos(n: any) -> float", family="math")
+@builtin("cos(n: any) -> float")
 def cos(vm: Vm, n: Value) -> float | None:
     """The cosine of an angle in radians."""
     return _real(n, math.cos)
 
 
-@builtin("tan(n: any) -> float", family="math")
+@builtin("tan(n: any) -> float")
 def tan(vm: Vm, n: Value) -> float | None:
     """The tangent of an angle in radians."""
     return _real(n, math.tan)
 
 
-@builtin("asin(n: any) -> float", family="math")
+@builtin("asin(n: any) -> float")
 def asin(vm: Vm, n: Value) -> float | None:
     """The angle in radians whose sine is `n`; NaN outside -1 to 1."""
     return _real(n, math.asin)
 
 
-@builtin("acos(n: any) -> float", family="math")
+@builtin("acos(n: any) -> float")
 def acos(vm: Vm, n: Value) -> float | None:
     """The angle in radians whose cosine is `n`; NaN outside -1 to 1."""
     return _real(n, math.acos)
 
 
-@builtin("atan(n: any) -> float", family="math")
+@builtin("atan(n: any) -> float")
 def atan(vm: Vm, n: Value) -> float | None:
     """The angle in radians whose tangent is `n`."""
     return _real(n, math.atan)
 
 
-@builtin("atan2(y: any, x: any) -> float", family="math")
+@builtin("atan2(y: any, x: any) -> float")
 def atan2(vm: Vm, y: Value, x: Value) -> float | None:
     """The angle in radians of the point (`x`, `y`), in its quadrant."""
     return math.atan2(y, x) if is_number(y) and is_number(x) else None
 
 
-@builtin("ln(n: any) -> float", family="math")
+@builtin("ln(n: any) -> float")
 def ln(vm: Vm, n: Value) -> float | None:
     """The natural logarithm; `-inf` of zero, NaN below."""
     return _log(n, math.log)
 
 
-@builtin("log2(n: any) -> float", family="math")
+@builtin("log2(n: any) -> float")
 def log2(vm: Vm, n: Value) -> float | None:
     """The logarithm to base 2; `-inf` of zero, NaN below."""
     return _log(n, math.log2)
 
 
-@builtin("log10(n: any) -> float", family="math")
+@builtin("log10(n: any) -> float")
 def log10(vm: Vm, n: Value) -> float | None:
     """The logarithm to base 10; `-inf` of zero, NaN below."""
     return _log(n, math.log10)
 
 
-@builtin("exp(n: any) -> float", family="math")
+@builtin("exp(n: any) -> float")
 def exp(vm: Vm, n: Value) -> float | None:
     """e to the power of `n`."""
     return _real(n, math.exp)
@@ -199,7 +203,7 @@ def _real(n: Value, function: Callable[[float], float]) -> float | None:
         return math.inf
 
 
-@builtin("sign(n: any) -> int", family="math")
+@builtin("sign(n: any) -> int")
 def sign(vm: Vm, n: Value) -> Value:
     """-1, 0 or 1, an int for floats too; NaN of NaN."""
     if not is_number(n):
@@ -207,13 +211,13 @@ def sign(vm: Vm, n: Value) -> Value:
     return n if n != n else (n > 0) - (n < 0)
 
 
-@builtin("is_nan(n: any) -> bool", family="math")
+@builtin("is_nan(n: any) -> bool")
 def is_nan(vm: Vm, n: Value) -> bool:
     """Whether `n` is the float NaN."""
     return type(n) is float and math.isnan(n)
 
 
-@builtin("is_infinite(n: any) -> bool", family="math")
+@builtin("is_infinite(n: any) -> bool")
 def is_infinite(vm: Vm, n: Value) -> bool:
     """Whether `n` is an infinite float."""
     return type(n) is float and math.isinf(n)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from harnpy.vm.declare.builtin import builtin
+from functools import partial
+
+from harnpy.vm.declare.builtin import builtin as declare
 from harnpy.vm.errors import RuntimeFault
 from harnpy.vm.values.objects import EnumValue, display
 
@@ -10,6 +12,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
+
+#: What all declarations here have in common.
+builtin = partial(declare, family="types")
 
 
 def _is(variant: str, value: Value) -> bool:
@@ -20,31 +25,31 @@ def _payload(result: EnumValue) -> Value:
     return result.fields[0] if result.fields else None
 
 
-@builtin("Ok(value?: any) -> Result", family="types")
+@builtin("Ok(value?: any) -> Result")
 def ok(vm: Vm, value: Value) -> EnumValue:
     """The Result of a success."""
     return EnumValue("Result", "Ok", (value,))
 
 
-@builtin("Err(error?: any) -> Result", family="types")
+@builtin("Err(error?: any) -> Result")
 def err(vm: Vm, error: Value) -> EnumValue:
     """The Result of a failure."""
     return EnumValue("Result", "Err", (error,))
 
 
-@builtin("is_ok(result: any) -> bool", family="types")
+@builtin("is_ok(result: any) -> bool")
 def is_ok(vm: Vm, result: Value) -> bool:
     """Whether `result` is a `Result.Ok`."""
     return _is("Ok", result)
 
 
-@builtin("is_err(result: any) -> bool", family="types")
+@builtin("is_err(result: any) -> bool")
 def is_err(vm: Vm, result: Value) -> bool:
     """Whether `result` is a `Result.Err`."""
     return _is("Err", result)
 
 
-@builtin("unwrap(result: any) -> any", family="types")
+@builtin("unwrap(result: any) -> any")
 def unwrap(vm: Vm, result: Value) -> Value:
     """The payload of an Ok; an Err fails. Any other value is returned as it is."""
     if _is("Err", result):
@@ -52,7 +57,7 @@ def unwrap(vm: Vm, result: Value) -> Value:
     return _payload(result) if _is("Ok", result) else result
 
 
-@builtin("unwrap_or(result: any, default?: any) -> any", family="types")
+@builtin("unwrap_or(result: any, default?: any) -> any")
 def unwrap_or(vm: Vm, result: Value, default: Value) -> Value:
     """The payload of an Ok, `default` for an Err; any other value is returned as it is."""
     if _is("Err", result):
@@ -60,7 +65,7 @@ def unwrap_or(vm: Vm, result: Value, default: Value) -> Value:
     return _payload(result) if _is("Ok", result) else result
 
 
-@builtin("unwrap_err(result: any) -> any", family="types")
+@builtin("unwrap_err(result: any) -> any")
 def unwrap_err(vm: Vm, result: Value) -> Value:
     """The payload of an Err; anything else fails."""
     if not _is("Err", result):

@@ -5,7 +5,9 @@ Members differ when their structural keys do, so `1` and `1.0` are two; the meth
 
 from __future__ import annotations
 
-from harnpy.vm.declare.builtin import builtin
+from functools import partial
+
+from harnpy.vm.declare.builtin import builtin as declare
 from harnpy.vm.errors import Thrown
 from harnpy.vm.run.methods.lists import unique
 from harnpy.vm.values.equality import structural_key
@@ -18,8 +20,11 @@ if TYPE_CHECKING:
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
 
+#: What all declarations here have in common.
+builtin = partial(declare, family="collections")
 
-@builtin("set(...items: any) -> set", family="collections")
+
+@builtin("set(...items: any) -> set")
 def make_set(vm: Vm, *items: Value) -> Set:
     """The distinct items of the lists and sets among the arguments, and the other arguments themselves."""
     members: list[Value] = []
@@ -33,32 +38,32 @@ def make_set(vm: Vm, *items: Value) -> Set:
     return Set(unique(vm, members))
 
 
-@builtin("set_contains(s: set, item: any) -> bool", family="collections")
+@builtin("set_contains(s: set, item: any) -> bool")
 def set_contains(vm: Vm, s: Value, item: Value) -> bool:
     """Whether `item` is a member; false unless `s` is a set."""
     return type(s) is Set and structural_key(item) in _keys(s)
 
 
-@builtin("set_add(s: set, item: any) -> set", family="collections")
+@builtin("set_add(s: set, item: any) -> set")
 def set_add(vm: Vm, s: Value, item: Value) -> Set:
     """The set with `item`."""
     return Set(unique(vm, [*_set("set_add", s).items, item]))
 
 
-@builtin("set_remove(s: set, item: any) -> set", family="collections")
+@builtin("set_remove(s: set, item: any) -> set")
 def set_remove(vm: Vm, s: Value, item: Value) -> Set:
     """The set without `item`."""
     return _without(_set("set_remove", s), {structural_key(item)})
 
 
-@builtin("set_union(a: set, b: set) -> set", family="collections")
+@builtin("set_union(a: set, b: set) -> set")
 def set_union(vm: Vm, a: Value, b: Value) -> Set:
     """The members of `a`, then those that only `b` has."""
     _both("set_union", a, b)
     return Set(unique(vm, a.items + b.items))
 
 
-@builtin("set_intersect(a: set, b: set) -> set", family="collections")
+@builtin("set_intersect(a: set, b: set) -> set")
 def set_intersect(vm: Vm, a: Value, b: Value) -> Set:
     """The members of `a` that `b` has too."""
     _both("set_intersect", a, b)
@@ -66,33 +71,33 @@ def set_intersect(vm: Vm, a: Value, b: Value) -> Set:
     return Set([item for item in a.items if structural_key(item) in theirs])
 
 
-@builtin("set_difference(a: set, b: set) -> set", family="collections")
+@builtin("set_difference(a: set, b: set) -> set")
 def set_difference(vm: Vm, a: Value, b: Value) -> Set:
     """The members of `a` that `b` doesn't have."""
     _both("set_difference", a, b)
     return _without(a, _keys(b))
 
 
-@builtin("set_symmetric_difference(a: set, b: set) -> set", family="collections")
+@builtin("set_symmetric_difference(a: set, b: set) -> set")
 def set_symmetric_difference(vm: Vm, a: Value, b: Value) -> Set:
     """The members that only `a` has, then those that only `b` has."""
     _both("set_symmetric_difference", a, b)
     return Set(_without(a, _keys(b)).items + _without(b, _keys(a)).items)
 
 
-@builtin("set_is_subset(a: set, b: set) -> bool", family="collections")
+@builtin("set_is_subset(a: set, b: set) -> bool")
 def set_is_subset(vm: Vm, a: Value, b: Value) -> bool:
     """Whether `b` has every member of `a`; false unless both are sets."""
     return _are_sets(a, b) and _keys(a) <= _keys(b)
 
 
-@builtin("set_is_superset(a: set, b: set) -> bool", family="collections")
+@builtin("set_is_superset(a: set, b: set) -> bool")
 def set_is_superset(vm: Vm, a: Value, b: Value) -> bool:
     """Whether `a` has every member of `b`; false unless both are sets."""
     return _are_sets(a, b) and _keys(a) >= _keys(b)
 
 
-@builtin("set_is_disjoint(a: set, b: set) -> bool", family="collections")
+@builtin("set_is_disjoint(a: set, b: set) -> bool")
 def set_is_disjoint(vm: Vm, a: Value, b: Value) -> bool:
     """Whether no member of `a` is in `b`; true unless both are sets."""
     return not _are_sets(a, b) or _keys(a).isdisjoint(_keys(b))

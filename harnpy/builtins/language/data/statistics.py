@@ -6,9 +6,10 @@ Sums run left to right in plain floats, so that a result is the same on every Py
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from harnpy.builtins.language.data.math import is_number
-from harnpy.vm.declare.builtin import builtin
+from harnpy.vm.declare.builtin import builtin as declare
 from harnpy.vm.errors import RuntimeFault, TypeFault
 
 TYPE_CHECKING = False
@@ -16,21 +17,24 @@ if TYPE_CHECKING:
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
 
+#: What all declarations here have in common.
+builtin = partial(declare, family="math")
 
-@builtin("mean(items: list) -> float", family="math")
+
+@builtin("mean(items: list) -> float")
 def mean(vm: Vm, items: Value) -> float:
     """The arithmetic mean; `0.0` for an empty list."""
     numbers = _numbers("mean", items)
     return _mean(numbers) if numbers else 0.0
 
 
-@builtin("median(items: list) -> float", family="math")
+@builtin("median(items: list) -> float")
 def median(vm: Vm, items: Value) -> float:
     """The middle item in order, or the mean of the two middle ones."""
     return _percentile(_some_numbers("median", items), 50.0)
 
 
-@builtin("percentile(items: list, p: any) -> float", family="math")
+@builtin("percentile(items: list, p: any) -> float")
 def percentile(vm: Vm, items: Value, p: Value) -> float:
     """The value below which `p` per cent (0 to 100) of the items lie, interpolated linearly (R-7)."""
     numbers = _some_numbers("percentile", items)
@@ -41,13 +45,13 @@ def percentile(vm: Vm, items: Value, p: Value) -> float:
     return _percentile(numbers, float(p))
 
 
-@builtin("variance(items: list, sample: bool = false) -> float", family="math")
+@builtin("variance(items: list, sample: bool = false) -> float")
 def variance(vm: Vm, items: Value, sample: Value) -> float:
     """The mean squared distance from the mean; with `sample`, divided by one item less."""
     return _variance("variance", items, sample)
 
 
-@builtin("stddev(items: list, sample: bool = false) -> float", family="math")
+@builtin("stddev(items: list, sample: bool = false) -> float")
 def stddev(vm: Vm, items: Value, sample: Value) -> float:
     """The square root of the `variance`."""
     return math.sqrt(_variance("stddev", items, sample))

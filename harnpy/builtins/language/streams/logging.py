@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, datetime
+from functools import partial
 
 from harnpy.text.json.writer import float_text, quote
-from harnpy.vm.declare.builtin import builtin
+from harnpy.vm.declare.builtin import builtin as declare
 from harnpy.vm.errors import Thrown
 from harnpy.vm.values.objects import display
 
@@ -14,6 +15,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
+
+#: What all declarations here have in common.
+builtin = partial(declare, family="io")
 
 _LEVELS = ("debug", "info", "warn", "error")
 
@@ -25,37 +29,37 @@ class LogLevel:
         self.lowest = 0
 
 
-@builtin("log_debug(msg: string, fields?: dict) -> nil", family="io")
+@builtin("log_debug(msg: string, fields?: dict) -> nil")
 def log_debug(vm: Vm, msg: str, fields: Value) -> None:
     """Log `msg` and the entries of `fields` at level `debug`."""
     _log(vm, "debug", msg, fields)
 
 
-@builtin("log_info(msg: string, fields?: dict) -> nil", family="io")
+@builtin("log_info(msg: string, fields?: dict) -> nil")
 def log_info(vm: Vm, msg: str, fields: Value) -> None:
     """Log `msg` and the entries of `fields` at level `info`."""
     _log(vm, "info", msg, fields)
 
 
-@builtin("log_warn(msg: string, fields?: dict) -> nil", family="io")
+@builtin("log_warn(msg: string, fields?: dict) -> nil")
 def log_warn(vm: Vm, msg: str, fields: Value) -> None:
     """Log `msg` and the entries of `fields` at level `warn`."""
     _log(vm, "warn", msg, fields)
 
 
-@builtin("log_error(msg: string, fields?: dict) -> nil", family="io")
+@builtin("log_error(msg: string, fields?: dict) -> nil")
 def log_error(vm: Vm, msg: str, fields: Value) -> None:
     """Log `msg` and the entries of `fields` at level `error`."""
     _log(vm, "error", msg, fields)
 
 
-@builtin("log_json(key: string, value: any) -> nil", family="io")
+@builtin("log_json(key: string, value: any) -> nil")
 def log_json(vm: Vm, key: str, value: Value) -> None:
     """Log one value under `key`, whatever the level."""
     _write(vm, {"key": key, "value": value})
 
 
-@builtin("log_set_level(level: string) -> nil", family="io")
+@builtin("log_set_level(level: string) -> nil")
 def log_set_level(vm: Vm, level: str) -> None:
     """Drop log lines below `level`: `debug` (the default), `info`, `warn` or `error`."""
     if level not in _LEVELS:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from harnpy.text.case import WHITESPACE
-from harnpy.vm.declare.builtin import builtin
+from harnpy.vm.declare.builtin import builtin as declare
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from harnpy.vm.vm import Vm
+
+#: What all declarations here have in common.
+builtin = partial(declare, family="io")
 
 
 class Stdin:
@@ -17,7 +22,7 @@ class Stdin:
         self.rest: str | None = None
 
 
-@builtin("read_line() -> string | nil", family="io")
+@builtin("read_line() -> string | nil")
 def read_line(vm: Vm) -> str | None:
     """The next line of standard input without its end, or nil at the end of input."""
     stdin = vm.state(Stdin)
@@ -31,7 +36,7 @@ def read_line(vm: Vm) -> str | None:
     return None if line is None else line.removesuffix("\r")
 
 
-@builtin("read_stdin() -> string | nil", family="io")
+@builtin("read_stdin() -> string | nil")
 def read_stdin(vm: Vm) -> str:
     """The rest of standard input."""
     stdin = vm.state(Stdin)
@@ -41,7 +46,7 @@ def read_stdin(vm: Vm) -> str:
     return text
 
 
-@builtin("prompt_user(msg: string) -> string | nil", family="io")
+@builtin("prompt_user(msg: string) -> string | nil")
 def prompt_user(vm: Vm, msg: str) -> str:
     """Print `msg`, then read a line of the real standard input; `""` at its end.
 
@@ -51,13 +56,13 @@ def prompt_user(vm: Vm, msg: str) -> str:
     return (vm.world.streams.read_line() or "").rstrip(WHITESPACE)
 
 
-@builtin("mock_stdin(text: string) -> nil", family="io")
+@builtin("mock_stdin(text: string) -> nil")
 def mock_stdin(vm: Vm, text: str) -> None:
     """Make `read_line` and `read_stdin` read `text`."""
     vm.state(Stdin).rest = text
 
 
-@builtin("unmock_stdin() -> nil", family="io")
+@builtin("unmock_stdin() -> nil")
 def unmock_stdin(vm: Vm) -> None:
     """Read the real standard input again."""
     vm.state(Stdin).rest = None

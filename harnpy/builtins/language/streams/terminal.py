@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from harnpy.vm.declare.builtin import builtin
+from functools import partial
+
+from harnpy.vm.declare.builtin import builtin as declare
 from harnpy.vm.errors import Thrown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
+
+#: What all declarations here have in common.
+builtin = partial(declare, family="io")
 
 _NAMES = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 _COLORS = (
@@ -47,7 +52,7 @@ def _styled(vm: Vm, text: str, code: int) -> str:
     return f"\x1b[{code}m{text}\x1b[0m" if _shows_color(vm) else text
 
 
-@builtin("color(text: string, name: string) -> string", family="io")
+@builtin("color(text: string, name: string) -> string")
 def color(vm: Vm, text: str, name: str) -> str:
     """`text` in the colour `name` (`red`, `bright_blue`, `gray` …); unchanged if it is unknown.
 
@@ -57,19 +62,19 @@ def color(vm: Vm, text: str, name: str) -> str:
     return text if code is None else _styled(vm, text, code)
 
 
-@builtin("bold(text: string) -> string", family="io")
+@builtin("bold(text: string) -> string")
 def bold(vm: Vm, text: str) -> str:
     """`text` in bold, where colour is on."""
     return _styled(vm, text, _BOLD)
 
 
-@builtin("dim(text: string) -> string", family="io")
+@builtin("dim(text: string) -> string")
 def dim(vm: Vm, text: str) -> str:
     """`text` dimmed, where colour is on."""
     return _styled(vm, text, _DIM)
 
 
-@builtin("set_color_mode(mode: string) -> nil", family="io")
+@builtin("set_color_mode(mode: string) -> nil")
 def set_color_mode(vm: Vm, mode: str) -> None:
     """Colour `always`, `never`, or by `auto`: `FORCE_COLOR`, `NO_COLOR`, else on a terminal."""
     if mode not in ("auto", "always", "never"):
@@ -77,25 +82,25 @@ def set_color_mode(vm: Vm, mode: str) -> None:
     vm.state(Terminal).mode = mode
 
 
-@builtin("is_stdin_tty() -> bool", family="io")
+@builtin("is_stdin_tty() -> bool")
 def is_stdin_tty(vm: Vm) -> bool:
     """Whether standard input is a terminal."""
     return is_tty(vm, "stdin")
 
 
-@builtin("is_stdout_tty() -> bool", family="io")
+@builtin("is_stdout_tty() -> bool")
 def is_stdout_tty(vm: Vm) -> bool:
     """Whether standard output is a terminal."""
     return is_tty(vm, "stdout")
 
 
-@builtin("is_stderr_tty() -> bool", family="io")
+@builtin("is_stderr_tty() -> bool")
 def is_stderr_tty(vm: Vm) -> bool:
     """Whether standard error is a terminal."""
     return is_tty(vm, "stderr")
 
 
-@builtin("mock_tty(stream: string, is_tty: bool) -> nil", family="io")
+@builtin("mock_tty(stream: string, is_tty: bool) -> nil")
 def mock_tty(vm: Vm, stream: str, is_tty: Value) -> None:
     """Pretend that `stream` is a terminal (`true`) or is not one (anything else)."""
     if stream not in _STREAMS:
@@ -103,7 +108,7 @@ def mock_tty(vm: Vm, stream: str, is_tty: Value) -> None:
     vm.state(Terminal).mocked[stream] = is_tty is True
 
 
-@builtin("unmock_tty() -> nil", family="io")
+@builtin("unmock_tty() -> nil")
 def unmock_tty(vm: Vm) -> None:
     """Undo `mock_tty`."""
     vm.state(Terminal).mocked.clear()

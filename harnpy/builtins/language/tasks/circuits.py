@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from harnpy.vm.declare.builtin import builtin
+from functools import partial
+
+from harnpy.vm.declare.builtin import builtin as declare
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from harnpy.vm.vm import Vm
+
+#: What all declarations here have in common.
+builtin = partial(declare, family="concurrency")
 
 
 class Breaker:
@@ -39,10 +44,7 @@ class Breakers(dict[str, Breaker]):
     """The breakers of one run, by name."""
 
 
-@builtin(
-    'circuit_breaker(name: string = "default", threshold: int = 5, reset_ms: int = 30000) -> string',
-    family="concurrency",
-)
+@builtin('circuit_breaker(name: string = "default", threshold: int = 5, reset_ms: int = 30000) -> string')
 def circuit_breaker(vm: Vm, name: str, threshold: int, reset_ms: int) -> str:
     """Make a closed breaker, replacing one of that name; returns the name.
 
@@ -52,27 +54,27 @@ def circuit_breaker(vm: Vm, name: str, threshold: int, reset_ms: int) -> str:
     return name
 
 
-@builtin('circuit_check(name: string = "default") -> string', family="concurrency")
+@builtin('circuit_check(name: string = "default") -> string')
 def circuit_check(vm: Vm, name: str) -> str:
     """`closed`, `open`, or `half_open` when the reset time is over; an unknown name is `closed`."""
     breaker = vm.state(Breakers).get(name)
     return breaker.state(vm.world.clock.monotonic()) if breaker else "closed"
 
 
-@builtin('circuit_record_failure(name: string = "default") -> bool', family="concurrency")
+@builtin('circuit_record_failure(name: string = "default") -> bool')
 def circuit_record_failure(vm: Vm, name: str) -> bool:
     """Count a failure; true for the one that opens the circuit."""
     breaker = vm.state(Breakers).get(name)
     return breaker is not None and breaker.fail(vm.world.clock.monotonic())
 
 
-@builtin('circuit_record_success(name: string = "default") -> nil', family="concurrency")
+@builtin('circuit_record_success(name: string = "default") -> nil')
 def circuit_record_success(vm: Vm, name: str) -> None:
     """Close the circuit and forget its failures."""
     _close(vm, name)
 
 
-@builtin('circuit_reset(name: string = "default") -> nil', family="concurrency")
+@builtin('circuit_reset(name: string = "default") -> nil')
 def circuit_reset(vm: Vm, name: str) -> None:
     """Close the circuit and forget its failures."""
     _close(vm, name)

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from functools import partial
 
-from harnpy.vm.declare.builtin import ABSENT, builtin
+from harnpy.vm.declare.builtin import ABSENT
+from harnpy.vm.declare.builtin import builtin as declare
 from harnpy.vm.errors import RuntimeFault, TypeFault
 from harnpy.vm.values import iterators
 from harnpy.vm.values.objects import Iter, type_name
@@ -25,24 +27,27 @@ if TYPE_CHECKING:
 
     Source = Iterator[Value]
 
+#: What all declarations here have in common.
+builtin = partial(declare, family="streams", counted=True)
+
 _DEFAULT_CAP = 10_000
 _POLL_SECONDS = 0.001
 _LONGEST_WAIT_MS = 2**63
 
 
-@builtin("stream.map(s: any, f: callable) -> iter", family="streams", counted=True)
+@builtin("stream.map(s: any, f: callable) -> iter")
 def stream_map(vm: Vm, s: Value = ABSENT, f: Value = ABSENT) -> Iter:
     """`f(item)` of every item."""
     return iterators.mapped(_pull(vm, "map", s), _callable(vm, "map", f))
 
 
-@builtin("stream.filter(s: any, f: callable) -> iter", family="streams", counted=True)
+@builtin("stream.filter(s: any, f: callable) -> iter")
 def stream_filter(vm: Vm, s: Value = ABSENT, f: Value = ABSENT) -> Iter:
     """The items for which `f(item)` is truthy."""
     return iterators.filtered(_pull(vm, "filter", s), _callable(vm, "filter", f))
 
 
-@builtin("stream.tap(s: any, f: callable) -> iter", family="streams", counted=True)
+@builtin("stream.tap(s: any, f: callable) -> iter")
 def stream_tap(vm: Vm, s: Value = ABSENT, f: Value = ABSENT) -> Iter:
     """The items as they are, calling `f(item)` on each as it is pulled."""
     pull, g = _pull(vm, "tap", s), _callable(vm, "tap", f)
@@ -55,7 +60,7 @@ def stream_tap(vm: Vm, s: Value = ABSENT, f: Value = ABSENT) -> Iter:
     return iterators.stepping(step)
 
 
-@builtin("stream.scan(s: any, init: any, f: callable) -> iter", family="streams", counted=True)
+@builtin("stream.scan(s: any, init: any, f: callable) -> iter")
 def stream_scan(vm: Vm, s: Value = ABSENT, init: Value = ABSENT, f: Value = ABSENT) -> Iter:
     """Every `acc = f(acc, item)`, beginning with `init`, which is not among them."""
     pull, acc, g = _pull(vm, "scan", s), _given("scan", init, 2), _callable(vm, "scan", f, 3)
@@ -68,20 +73,20 @@ def stream_scan(vm: Vm, s: Value = ABSENT, init: Value = ABSENT, f: Value = ABSE
     return iterators.stepping(step)
 
 
-@builtin("stream.take(s: any, n: int) -> iter", family="streams", counted=True)
+@builtin("stream.take(s: any, n: int) -> iter")
 def stream_take(vm: Vm, s: Value = ABSENT, n: Value = ABSENT) -> Iter:
     """The first `n` items."""
     return iterators.taken(_pull(vm, "take", s), _int("take", n, "non-negative", 0))
 
 
-@builtin("stream.take_until(s: any, f: callable) -> iter", family="streams", counted=True)
+@builtin("stream.take_until(s: any, f: callable) -> iter")
 def stream_take_until(vm: Vm, s: Value = ABSENT, f: Value = ABSENT) -> Iter:
     """The items before the first for which `f(item)` is truthy; that one is consumed."""
     pull, ends = _pull(vm, "take_until", s), _callable(vm, "take_until", f)
     return iterators.taken_while(pull, lambda depth, item: not ends(depth, item))
 
 
-@builtin("stream.zip(a: any, b: any) -> iter", family="streams", counted=True)
+@builtin("stream.zip(a: any, b: any) -> iter")
 def stream_zip(vm: Vm, a: Value = ABSENT, b: Value = ABSENT, *surplus: Value) -> Iter:
     """Pairs of items of both, until either ends."""
     if b is ABSENT or surplus:
@@ -90,7 +95,7 @@ def stream_zip(vm: Vm, a: Value = ABSENT, b: Value = ABSENT, *surplus: Value) ->
     return iterators.zipped(_pull(vm, "zip", a), _pull(vm, "zip", b))
 
 
-@builtin("stream.merge(...sources: any) -> iter", family="streams", counted=True)
+@builtin("stream.merge(...sources: any) -> iter")
 def stream_merge(vm: Vm, *sources: Value) -> Iter:
     """The items of all sources as they are ready, taking turns among ready ones."""
     if not sources:
@@ -98,7 +103,7 @@ def stream_merge(vm: Vm, *sources: Value) -> Iter:
     return _in_turns(vm, [vm.iterate(source) for source in sources], _is_ready)
 
 
-@builtin("stream.interleave(...sources: any) -> iter", family="streams", counted=True)
+@builtin("stream.interleave(...sources: any) -> iter")
 def stream_interleave(vm: Vm, *sources: Value) -> Iter:
     """An item of each source in turn; exhausted ones drop out."""
     if len(sources) < 2:
@@ -106,7 +111,7 @@ def stream_interleave(vm: Vm, *sources: Value) -> Iter:
     return _in_turns(vm, [vm.iterate(source) for source in sources], lambda _: True)
 
 
-@builtin("stream.race(...sources: any) -> iter", family="streams", counted=True)
+@builtin("stream.race(...sources: any) -> iter")
 def stream_race(vm: Vm, *sources: Value) -> Iter:
     """The items of the first source that has one, the leftmost of several; the others are dropped."""
     if not sources:
@@ -121,7 +126,7 @@ def stream_race(vm: Vm, *sources: Value) -> Iter:
     return iterators.stepping(step)
 
 
-@builtin("stream.broadcast(s: any, n: int) -> list", family="streams", counted=True)
+@builtin("stream.broadcast(s: any, n: int) -> list")
 def stream_broadcast(vm: Vm, s: Value = ABSENT, n: Value = ABSENT) -> list[Iter]:
     """`n` iterators that each deliver every item; what a slower one has not read is kept."""
     pull = _pull(vm, "broadcast", s)
@@ -140,7 +145,7 @@ def stream_broadcast(vm: Vm, s: Value = ABSENT, n: Value = ABSENT) -> list[Iter]
     return [branch(queue) for queue in waiting]
 
 
-@builtin("stream.throttle(s: any, per_sec: any) -> iter", family="streams", counted=True)
+@builtin("stream.throttle(s: any, per_sec: any) -> iter")
 def stream_throttle(vm: Vm, s: Value = ABSENT, per_sec: Value = ABSENT) -> Iter:
     """The items with a pause between them, so that at most `per_sec` come in a second."""
     pull, pause = _pull(vm, "throttle", s), _pause_ms(_given("throttle", per_sec, 2)) / 1000
@@ -157,7 +162,7 @@ def stream_throttle(vm: Vm, s: Value = ABSENT, per_sec: Value = ABSENT) -> Iter:
     return iterators.stepping(step)
 
 
-@builtin("stream.debounce(s: any, window_ms: int) -> iter", family="streams", counted=True)
+@builtin("stream.debounce(s: any, window_ms: int) -> iter")
 def stream_debounce(vm: Vm, s: Value = ABSENT, window_ms: Value = ABSENT) -> Iter:
     """Only the last of the items that arrive within `window_ms` of the first."""
     source = vm.iterate(_given("debounce", s, 1))
@@ -176,7 +181,7 @@ def stream_debounce(vm: Vm, s: Value = ABSENT, window_ms: Value = ABSENT) -> Ite
     return iterators.stepping(step)
 
 
-@builtin("stream.collect(s: any, max: any = 10000) -> list", family="streams", counted=True)
+@builtin("stream.collect(s: any, max: any = 10000) -> list")
 def stream_collect(vm: Vm, s: Value = ABSENT, max: Value = None) -> list[Value]:
     """All items, which must not be more than `max`: an int, or a dict `{max: n}`."""
     pull, cap = _pull(vm, "collect", s), _cap(max)
@@ -191,7 +196,7 @@ def stream_collect(vm: Vm, s: Value = ABSENT, max: Value = None) -> list[Value]:
     return items
 
 
-@builtin("stream.fold(s: any, init: any, f: callable) -> any", family="streams", counted=True)
+@builtin("stream.fold(s: any, init: any, f: callable) -> any")
 def stream_fold(vm: Vm, s: Value = ABSENT, init: Value = ABSENT, f: Value = ABSENT) -> Value:
     """The last `acc = f(acc, item)`, beginning with `init`."""
     pull, acc, g = _pull(vm, "fold", s), _given("fold", init, 2), _callable(vm, "fold", f, 3)
@@ -202,7 +207,7 @@ def stream_fold(vm: Vm, s: Value = ABSENT, init: Value = ABSENT, f: Value = ABSE
         return acc
 
 
-@builtin("stream.first(s: any) -> any", family="streams", counted=True)
+@builtin("stream.first(s: any) -> any")
 def stream_first(vm: Vm, s: Value = ABSENT) -> Value:
     """The next item, or nil; the rest stays available."""
     pull = _pull(vm, "first", s)

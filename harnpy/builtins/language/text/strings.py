@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from harnpy.text.case import WHITESPACE
-from harnpy.vm.declare.builtin import builtin
+from harnpy.vm.declare.builtin import builtin as declare
 from harnpy.vm.values.equality import contains_value
 from harnpy.vm.values.objects import display
 
@@ -12,26 +14,29 @@ if TYPE_CHECKING:
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
 
+#: What all declarations here have in common.
+builtin = partial(declare, family="strings")
 
-@builtin("trim(s: string) -> string", family="strings")
+
+@builtin("trim(s: string) -> string")
 def trim(vm: Vm, s: str) -> str:
     """`s` without white space at either end."""
     return s.strip(WHITESPACE)
 
 
-@builtin("lowercase(s: string) -> string", family="strings")
+@builtin("lowercase(s: string) -> string")
 def lowercase(vm: Vm, s: str) -> str:
     """`s` in lower case, by the full Unicode mapping."""
     return s.lower()
 
 
-@builtin("uppercase(s: string) -> string", family="strings")
+@builtin("uppercase(s: string) -> string")
 def uppercase(vm: Vm, s: str) -> str:
     """`s` in upper case, by the full Unicode mapping."""
     return s.upper()
 
 
-@builtin('split(s: string, sep: string = " ") -> list', family="strings")
+@builtin('split(s: string, sep: string = " ") -> list')
 def split(vm: Vm, s: str, sep: str) -> list[str]:
     """The pieces of `s` between occurrences of `sep`, empty ones too.
 
@@ -40,19 +45,19 @@ def split(vm: Vm, s: str, sep: str) -> list[str]:
     return s.split(sep) if sep else ["", *s, ""]
 
 
-@builtin('join(items: list, sep: string = "") -> string', family="strings")
+@builtin('join(items: list, sep: string = "") -> string')
 def join(vm: Vm, items: Value, sep: str) -> str:
     """The texts of the items with `sep` between them; `""` unless given a list."""
     return sep.join([display(item) for item in items]) if type(items) is list else ""
 
 
-@builtin("replace(s: string, old: string, new: string) -> string", family="strings")
+@builtin("replace(s: string, old: string, new: string) -> string")
 def replace(vm: Vm, s: str, old: str, new: str) -> str:
     """`s` with every `old` replaced by `new`; an empty `old` is found at every position."""
     return s.replace(old, new)
 
 
-@builtin("contains(hay: any, needle: any) -> bool", family="strings")
+@builtin("contains(hay: any, needle: any) -> bool")
 def contains(vm: Vm, hay: Value, needle: Value) -> bool:
     """Whether a string contains a text, or a list an equal item; false for other types."""
     if type(hay) is str:
@@ -60,19 +65,19 @@ def contains(vm: Vm, hay: Value, needle: Value) -> bool:
     return type(hay) is list and contains_value(hay, needle)
 
 
-@builtin("starts_with(s: string, prefix: string) -> bool", family="strings")
+@builtin("starts_with(s: string, prefix: string) -> bool")
 def starts_with(vm: Vm, s: str, prefix: str) -> bool:
     """Whether `s` begins with `prefix`."""
     return s.startswith(prefix)
 
 
-@builtin("ends_with(s: string, suffix: string) -> bool", family="strings")
+@builtin("ends_with(s: string, suffix: string) -> bool")
 def ends_with(vm: Vm, s: str, suffix: str) -> bool:
     """Whether `s` ends with `suffix`."""
     return s.endswith(suffix)
 
 
-@builtin("substring(s: string, start: int = 0, length?: int) -> string", family="strings")
+@builtin("substring(s: string, start: int = 0, length?: int) -> string")
 def substring(vm: Vm, s: str, start: int, length: int | None) -> str:
     """`length` characters of `s` from `start` on, all the rest without `length`.
 
@@ -82,7 +87,7 @@ def substring(vm: Vm, s: str, start: int, length: int | None) -> str:
     return s[begin:] if length is None else s[begin : begin + max(length, 0)]
 
 
-@builtin("format(template: string, ...args: any) -> string", family="strings")
+@builtin("format(template: string, ...args: any) -> string")
 def format_text(vm: Vm, template: str, *args: Value) -> str:
     """`template` with each `{}` replaced by the next argument, or each `{key}` by that entry of a dict.
 
