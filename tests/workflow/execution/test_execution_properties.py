@@ -149,8 +149,9 @@ def test_every_graph_ends_and_visits_its_nodes_as_its_edges_say(graph: Dict) -> 
     assert json.loads(bench.files[result["path"]]) == result["run"]
 
 
+# In a ring of reduces every step doubles the record: 20 steps make megabytes, 40 would fill any memory.
 @settings(max_examples=50)
-@given(graphs(), st.none() | st.integers(1, 40))
+@given(graphs(), st.none() | st.integers(1, 20))
 def test_a_replay_comes_to_the_same(graph: Dict, max_steps: int | None) -> None:
     bench = Bench()
     result = bench.execute(graph, max_steps=max_steps)
