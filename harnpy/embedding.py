@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from harnpy.builtins.settings import Settings
     from harnpy.llm.providers import Provider
     from harnpy.session.registry import SessionRegistry
-    from harnpy.world.world import World
+    from harnpy.world import World
 
 
 class Vm(BaseVm):

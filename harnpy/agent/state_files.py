@@ -14,7 +14,7 @@ from harnpy.faults import MisuseError
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
-    from harnpy.world.world import World
+    from harnpy.world import World
 
 
 HANDOFF_KEY = "__handoff.json"

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from harnpy.agent.context import Place
     from harnpy.llm.waiting import Waiting
-    from harnpy.world.world import World
+    from harnpy.world import World
 
 
 class Workplace:

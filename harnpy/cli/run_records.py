@@ -13,7 +13,7 @@ from harnpy.cli.console import FAILED, complain, harmless
 from harnpy.faults import MisuseError
 from harnpy.reading.dicts import Dict
 from harnpy.workflow.records import record_files
-from harnpy.world.world import World
+from harnpy.world import World
 
 if TYPE_CHECKING:
     from harnpy.workflow.records.record_types import RunRecord

@@ -18,7 +18,7 @@ from harnpy.llm.structured.schema_values import SchemaValues
 from harnpy.reading.dicts import Dict
 
 if TYPE_CHECKING:
-    from harnpy.world.world import World
+    from harnpy.world import World
 
 _YES_NO = {"y": True, "yes": True, "n": False, "no": False}
 _BOOLS = {"true": True, "false": False, **_YES_NO}

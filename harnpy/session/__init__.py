@@ -17,7 +17,7 @@ from harnpy.session.log import Session
 from harnpy.session.registry import SessionRegistry
 from harnpy.session.snapshot import Snapshot
 from harnpy.session.stack import SessionStack
-from harnpy.world.world import World
+from harnpy.world import World
 
 #: The former name.
 SessionStore = SessionRegistry

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from harnpy.world.clock import rfc3339
 
 if TYPE_CHECKING:
-    from harnpy.world.world import World
+    from harnpy.world import World
 
 SESSION_CREATED = "session_created"
 MESSAGE_ADDED = "message_added"

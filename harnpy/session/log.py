@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from harnpy.session.resize.resize_policy import Compaction
     from harnpy.session.window import Window
     from harnpy.storage.contract import Backend, Stream
-    from harnpy.world.world import World
+    from harnpy.world import World
 
 
 class Session:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from harnpy.session.residents import Residents
     from harnpy.session.resize.resize_policy import Compaction
     from harnpy.session.window import Window
-    from harnpy.world.world import World
+    from harnpy.world import World
 
 
 #: What the log calls a loop that has no name.

@@ -18,7 +18,7 @@ from harnpy.session.sink import VARIABLE, EventSink
 from harnpy.session.stack import SessionStack
 from harnpy.session.transcript import lifecycle_event
 from harnpy.storage.memory import MemoryBackend
-from harnpy.world.world import World
+from harnpy.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

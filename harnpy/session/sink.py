@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from harnpy.text.json.writer import to_json
 
 if TYPE_CHECKING:
-    from harnpy.world.world import World
+    from harnpy.world import World
 
 VARIABLE = "HARN_EVENT_LOG_DIR"
 SIZE_LIMIT = 100 * 1024 * 1024

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from harnpy.reading.dicts import Dict
     from harnpy.session.resize.resize_policy import ResizePolicy
-    from harnpy.world.world import World
+    from harnpy.world import World
 
 
 class Transcripts:

@@ -81,9 +81,9 @@ class _Stamp:
 
 
 def _stamp() -> str:
-    """Names the code that computes the values: the version, and the latest change of a module.
+    """Return what names the code that computes the values: the state of its files.
 
-    The latter because in a checkout the code changes and its version does not.
+    A version would not do: in a checkout the code changes and its version does not.
     """
     if not _Stamp.text:
         _Stamp.text = _read_stamp()
@@ -91,10 +91,8 @@ def _stamp() -> str:
 
 
 def _read_stamp() -> str:
-    from harnpy.version import __version__
-
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    return " ".join((__version__, *(state_of_code(os.path.join(package, part)) for part in _COMPILING)))
+    return " ".join([state_of_code(os.path.join(package, part)) for part in _COMPILING])
 
 
 def state_of_code(directory: str) -> str:

@@ -14,7 +14,7 @@ from harnpy.vm.declare.table import BuiltinTable
 from harnpy.vm.run.calls import FAILURES, Calls
 from harnpy.vm.run.namespace import namespace
 from harnpy.vm.values.objects import Builtin, Fn
-from harnpy.world.world import World
+from harnpy.world import World
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

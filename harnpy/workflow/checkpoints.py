@@ -14,7 +14,7 @@ from harnpy.text.json.writer import stored_json
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
-    from harnpy.world.world import World
+    from harnpy.world import World
 
 
 _DEFAULT, _REPL = "default", "repl"

@@ -13,7 +13,7 @@ from harnpy.world.files import system_reason
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harnpy.world.world import World
+    from harnpy.world import World
 
 
 T = TypeVar("T")

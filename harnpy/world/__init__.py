@@ -1,8 +1,94 @@
 """The one door to the outside: time, ids, chance, environment, files, processes, streams, HTTP and people.
 
-A module each: what a program may ask of the world (a protocol), and the real thing beside it. `World` gathers
-them. Recording, replaying, sandboxing and mocking replace parts of it. Every other room reaches the outside
-through a `World`; this room imports nothing but `harnpy.faults`.
+A module each: what a program may ask of the world (a protocol), and the real thing beside it. `World`
+gathers them. Recording, replaying, sandboxing and mocking replace parts of it. Every other room reaches the
+outside through a `World`; this room imports nothing but `harnpy.faults`. On the start-up path: parts load on
+first use.
 """
 
-from harnpy.world.world import World as World
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from harnpy.world.clock import Clock
+    from harnpy.world.environment import Environment
+    from harnpy.world.files import Files
+    from harnpy.world.host import Host
+    from harnpy.world.http import Http
+    from harnpy.world.ids import Ids
+    from harnpy.world.people import People
+    from harnpy.world.processes import Processes
+    from harnpy.world.random import Random
+    from harnpy.world.streams import Streams
+
+#: The real part of each name, in the module of that name.
+_REAL = {
+    "clock": "RealClock",
+    "environment": "RealEnvironment",
+    "files": "RealFiles",
+    "host": "Host",
+    "http": "RealHttp",
+    "ids": "RealIds",
+    "people": "People",
+    "processes": "RealProcesses",
+    "random": "RealRandom",
+    "streams": "RealStreams",
+}
+
+
+class World:
+    """The real world, except for the parts that are given."""
+
+    clock: Clock
+    environment: Environment
+    files: Files
+    host: Host
+    http: Http
+    ids: Ids
+    people: People
+    processes: Processes
+    random: Random
+    streams: Streams
+
+    def __init__(
+        self,
+        *,
+        clock: Clock | None = None,
+        environment: Environment | None = None,
+        files: Files | None = None,
+        host: Host | None = None,
+        http: Http | None = None,
+        ids: Ids | None = None,
+        people: People | None = None,
+        processes: Processes | None = None,
+        random: Random | None = None,
+        streams: Streams | None = None,
+    ) -> None:
+        given = {
+            "clock": clock,
+            "environment": environment,
+            "files": files,
+            "host": host,
+            "http": http,
+            "ids": ids,
+            "people": people,
+            "processes": processes,
+            "random": random,
+            "streams": streams,
+        }
+        self.__dict__.update({name: part for name, part in given.items() if part is not None})
+
+    if not TYPE_CHECKING:  # mypy would let any name pass
+
+        def __getattr__(self, name: str) -> object:
+            """Make the real part of that name. A short program needs two of them."""
+            if name not in _REAL:
+                raise AttributeError(f"a world has no {name!r}")
+            module = __import__(f"{__package__}.{name}", fromlist=[name])
+            part = getattr(module, _REAL[name])()
+            setattr(self, name, part)
+            return part
+
+    def warn(self, topic: str, message: str) -> None:
+        """Write a warning of ours to standard error."""
+        self.streams.write_err(f"warning: {topic}: {message}\n")

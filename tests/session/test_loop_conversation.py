@@ -12,7 +12,7 @@ from harnpy.session import SessionError, SessionRegistry
 from harnpy.session.loop_conversation import Conversation, SessionConversation
 from harnpy.session.transcript import lifecycle_event
 from harnpy.session.views import replay
-from harnpy.world.world import World
+from harnpy.world import World
 
 
 def said(text: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from harnpy.agent.rules.gate import Gate
     from harnpy.agent.tools.toolbox import Toolbox
     from harnpy.reading.dicts import Dict
-    from harnpy.world.world import World
+    from harnpy.world import World
 
 
 class CallChecker:

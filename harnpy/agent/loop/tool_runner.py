@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from harnpy.agent.runtime import Runtime
     from harnpy.agent.tools.toolbox import Toolbox
     from harnpy.reading.dicts import Dict
+    from harnpy.world import World
     from harnpy.world.host import ToolBridge
-    from harnpy.world.world import World
 
 _RETRY_STEPS = 5
 _UNAVAILABLE = (

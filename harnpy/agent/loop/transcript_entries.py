@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from harnpy.llm.reply import Reply
     from harnpy.llm.request import Request
     from harnpy.reading.dicts import Dict
-    from harnpy.world.world import World
+    from harnpy.world import World
 
 
 def reply_events(reply: Reply, **payload: Any) -> list[Dict]:

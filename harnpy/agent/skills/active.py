@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from harnpy.agent.skills.library import FoundSkill
     from harnpy.reading.dicts import Dict
-    from harnpy.world.world import World
+    from harnpy.world import World
 
 
 METADATA = "metadata"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from harnpy.agent.rules.policy import Policy
     from harnpy.reading.dicts import Dict
-    from harnpy.world.world import World
+    from harnpy.world import World
 
 
 INHERIT, FORK, RESET, COMPACT, NONE = "inherit", "fork", "reset", "compact", "none"

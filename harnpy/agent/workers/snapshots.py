@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from harnpy.agent.background_runs import Bell
     from harnpy.agent.context import AgentContext
     from harnpy.reading.dicts import Dict
-    from harnpy.world.world import World
+    from harnpy.world import World
 
 
 TYPE = "worker_snapshot"

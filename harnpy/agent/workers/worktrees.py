@@ -14,7 +14,7 @@ from harnpy.faults import MisuseError
 if TYPE_CHECKING:
     from harnpy.agent.programs import Finished, RunProgram
     from harnpy.reading.dicts import Dict
-    from harnpy.world.world import World
+    from harnpy.world import World
 
 
 ADAPTER = "worktree"

@@ -22,7 +22,7 @@ from harnpy.workflow.records import eval_suite
 from harnpy.workflow.records.record_diff import diff
 from harnpy.workflow.records.replay_fixture import evaluate
 from harnpy.workflow.report import html_evaluation
-from harnpy.world.world import World
+from harnpy.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

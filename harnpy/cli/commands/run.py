@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from harnpy import Vm
-    from harnpy.world.world import World
+    from harnpy.world import World
 
 SUMMARY = "Run a program."
 _USAGE = "harnpy run [OPTIONS] <FILE | - | -e CODE> [-- ARG...]"

@@ -18,7 +18,7 @@ from harnpy.faults import MisuseError
 from harnpy.workflow.records.record_diff import diff
 from harnpy.workflow.records.record_files import run_directory
 from harnpy.workflow.report import html_diff, html_report
-from harnpy.world.world import World
+from harnpy.world import World
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -17,14 +17,14 @@ from harnpy.session.sidecar import SidecarError, read_rows
 from harnpy.text.json.reader import parse_json
 from harnpy.workflow.bundle import BundleError, export_run, import_bundle, validate_bundle
 from harnpy.workflow.records.observability import sidecar_path
+from harnpy.world import World
 from harnpy.world.files import RealFiles, system_reason
-from harnpy.world.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from harnpy.reading.dicts import Dict
-    from harnpy.world.world import World
+    from harnpy.world import World
 
 
 _MODES = ("sanitized", "local", "replay-only")

@@ -20,7 +20,7 @@ from harnpy.workflow.viz.chart import Chart
 from harnpy.workflow.viz.mermaid import mermaid
 from harnpy.workflow.viz.pictures import graph_chart, run_chart
 from harnpy.workflow.viz.svg import svg
-from harnpy.world.world import World
+from harnpy.world import World
 
 _GRAPH_KEYS = ("nodes", "act", "verify", "repair")
 

@@ -20,7 +20,7 @@ from harnpy.cli.show.agent_board import ACTING, ASKING, Agent, Board
 
 if TYPE_CHECKING:
     from harnpy import Vm
-    from harnpy.world.world import World
+    from harnpy.world import World
 
 #: Lines of the view without an agent: the header, the sum, and the cursor's.
 _FRAME = 3

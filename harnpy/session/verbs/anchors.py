@@ -16,7 +16,7 @@ from harnpy.world.clock import rfc3339
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
-    from harnpy.world.world import World
+    from harnpy.world import World
 
 
 MOUNT_MODES = ("read_only", "read_write")

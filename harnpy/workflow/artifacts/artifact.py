@@ -13,7 +13,7 @@ from harnpy.world.clock import rfc3339
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
     from harnpy.workflow.artifacts.artifact_types import Artifact
-    from harnpy.world.world import World
+    from harnpy.world import World
 
 
 KIND, HANDOFF = "artifact", "handoff"

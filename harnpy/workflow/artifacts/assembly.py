@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         Reason,
     )
     from harnpy.workflow.artifacts.ranking import Ranker
-    from harnpy.world.world import World
+    from harnpy.world import World
 
 
 _BUDGET, _THRESHOLD, _OVERLAP = 8000, 2000, 0.85

@@ -10,7 +10,7 @@ from harnpy.workflow.artifacts.artifact import KIND, normalised
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
     from harnpy.workflow.artifacts.artifact_types import Artifact
-    from harnpy.world.world import World
+    from harnpy.world import World
 
 
 _OPTIONS = (

@@ -28,8 +28,8 @@ from harnpy.workflow.records.plain_json import plain
 from harnpy.workflow.records.record_shapes import RUN
 from harnpy.workflow.records.replay_fixture import fixture_of
 from harnpy.workflow.shapes import read
+from harnpy.world import World
 from harnpy.world.clock import rfc3339
-from harnpy.world.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

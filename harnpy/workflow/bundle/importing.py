@@ -22,7 +22,7 @@ from harnpy.workflow.bundle.sections import outcomes_of, record_of
 from harnpy.workflow.bundle.validation import validate_bundle
 from harnpy.workflow.records.record_shapes import STAGE
 from harnpy.workflow.shapes import made
-from harnpy.world.world import World
+from harnpy.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

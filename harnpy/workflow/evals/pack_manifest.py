@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         RubricAssertion,
         Thresholds,
     )
-    from harnpy.world.world import World
+    from harnpy.world import World
 
 
 _TEXT, _TEXTS, _NUMBER, _INT = Field("string"), Field("list of strings", []), Field("number"), Field("int")

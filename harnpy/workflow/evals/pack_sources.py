@@ -17,7 +17,7 @@ from harnpy.workflow.records.replay_fixture import read_fixture
 if TYPE_CHECKING:
     from harnpy.workflow.evals.pack_types import EvalPack
     from harnpy.workflow.records.record_types import ReplayFixture, RunRecord
-    from harnpy.world.world import World
+    from harnpy.world import World
 
 
 class Sources:

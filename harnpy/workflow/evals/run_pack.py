@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
     from harnpy.workflow.evals.pack_types import Case, EvalPack
     from harnpy.workflow.records.record_types import ReplayFixture, RunRecord
-    from harnpy.world.world import World
+    from harnpy.world import World
 
 
 def run_pack(pack: EvalPack, world: World) -> Dict:

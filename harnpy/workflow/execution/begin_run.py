@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from harnpy.workflow.artifacts.artifact_types import Artifact
     from harnpy.workflow.graph.graph_types import Graph
     from harnpy.workflow.records.record_types import RunRecord
-    from harnpy.world.world import World
+    from harnpy.world import World
 
 
 def begin_run(

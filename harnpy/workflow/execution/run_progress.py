@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from harnpy.workflow.graph.graph_types import Edge
     from harnpy.workflow.records.record_types import StageRecord, Transition
     from harnpy.workflow.records.record_writer import RunWriter
-    from harnpy.world.world import World
+    from harnpy.world import World
 
 
 COMPLETED, PAUSED = "completed", "paused"

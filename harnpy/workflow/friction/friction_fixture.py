@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harnpy.reading.dicts import Dict
-    from harnpy.world.world import World
+    from harnpy.world import World
 
 
 _FIELDS = {"options": "dict", "expected_suggestions": "list"}

@@ -12,7 +12,7 @@ from harnpy.world.files import system_reason
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
-    from harnpy.world.world import World
+    from harnpy.world import World
 
 
 VARIABLE = "HARN_FRICTION_LOG"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harnpy.reading.dicts import Dict
-    from harnpy.world.world import World
+    from harnpy.world import World
 
     Key = tuple[str, ...]
 

@@ -14,7 +14,7 @@ from harnpy.world.clock import rfc3339
 
 if TYPE_CHECKING:
     from harnpy.workflow.graph.graph_types import AuditEntry, Edge, Graph, Node
-    from harnpy.world.world import World
+    from harnpy.world import World
 
 
 def clone(given: Any, world: World) -> Graph:

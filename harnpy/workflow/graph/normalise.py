@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         ModelPolicy,
         Node,
     )
-    from harnpy.world.world import World
+    from harnpy.world import World
 
 
 STAGE, VERIFY = "stage", "verify"

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
     from harnpy.workflow.messages.mailbox_state import Wait
     from harnpy.workflow.messages.targets import Target
-    from harnpy.world.world import World
+    from harnpy.world import World
 
 
 SIGNAL, UPDATE, CONTROL = "signal", "update", "control"

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
     from harnpy.workflow.artifacts.artifact_types import Artifact
     from harnpy.workflow.records.record_types import RunRecord
-    from harnpy.world.world import World
+    from harnpy.world import World
 
 
 _RECEIPT = "run_receipt"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from harnpy.reading.dicts import Dict
     from harnpy.workflow.records.record_types import ChildRun, RunRecord, StageRecord
-    from harnpy.world.world import World
+    from harnpy.world import World
 
 
 VERSION = 4

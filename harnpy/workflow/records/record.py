@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         StageRecord,
         Transition,
     )
-    from harnpy.world.world import World
+    from harnpy.world import World
 
     #: Maps the id of a run to the questions that it has asked people.
     QuestionsOf = Callable[[str], list[Question]]

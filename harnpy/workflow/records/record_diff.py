@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from harnpy.reading.dicts import Dict
     from harnpy.workflow.records.record_types import RunRecord, StageRecord
-    from harnpy.world.world import World
+    from harnpy.world import World
 
 
 _MISSING = {"left": "stage missing from left run", "right": "stage missing from right run"}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from harnpy.workflow.records.record import QuestionsOf
     from harnpy.workflow.records.record_types import RunRecord
-    from harnpy.world.world import World
+    from harnpy.world import World
 
 
 VARIABLE = "HARN_RUN_DIR"

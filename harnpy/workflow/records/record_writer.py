@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from harnpy.reading.dicts import Dict
     from harnpy.workflow.records.record_types import RunRecord
-    from harnpy.world.world import World
+    from harnpy.world import World
 
     WhenIdle = Callable[[Callable[[], None]], None]
 

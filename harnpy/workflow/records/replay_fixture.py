@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from harnpy.reading.dicts import Dict
     from harnpy.workflow.records.record_types import ReplayFixture, RunRecord, StageAssertion, StageRecord
-    from harnpy.world.world import World
+    from harnpy.world import World
 
 
 REPLAY, CLARIFYING = "replay", "clarifying_question"

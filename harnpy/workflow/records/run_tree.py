@@ -10,7 +10,7 @@ from harnpy.workflow.records.record_files import load
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
     from harnpy.workflow.records.record_types import ChildRun
-    from harnpy.world.world import World
+    from harnpy.world import World
 
 
 def load_tree(path: str, world: World, above: tuple[str, ...] = ()) -> Dict:

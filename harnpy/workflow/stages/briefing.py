@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
     from harnpy.workflow.artifacts.artifact_types import Artifact
     from harnpy.workflow.graph.graph_types import Node
-    from harnpy.world.world import World
+    from harnpy.world import World
 
 
 class Briefing(NamedTuple):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
     from harnpy.workflow.artifacts.artifact_types import Artifact
     from harnpy.workflow.graph.graph_types import ContextPolicy, Node
-    from harnpy.world.world import World
+    from harnpy.world import World
 
 
 def policy_of(node: Node) -> ContextPolicy:

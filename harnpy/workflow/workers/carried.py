@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from harnpy.agent.workers.worker import Worker
     from harnpy.reading.dicts import Dict
     from harnpy.workflow.artifacts.artifact_types import Artifact
-    from harnpy.world.world import World
+    from harnpy.world import World
 
 
 def carried_artifacts(worker: Worker) -> list[Artifact]:

@@ -11,7 +11,7 @@ from harnpy.faults import MisuseError
 from harnpy.text.json.writer import to_json
 from harnpy.workflow.artifacts.artifact import normalised, read_artifacts
 from harnpy.workflow.artifacts.selection import read_context_policy, render, select, select_adaptive
-from harnpy.world.world import World
+from harnpy.world import World
 
 Dict = dict[str, Any]
 

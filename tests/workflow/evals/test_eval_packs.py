@@ -11,7 +11,7 @@ import pytest
 from harnpy.faults import MisuseError
 from harnpy.workflow.evals.pack_manifest import load
 from harnpy.workflow.evals.run_pack import run_pack
-from harnpy.world.world import World
+from harnpy.world import World
 from tests.worlds import world_with
 
 Dict = dict[str, Any]

@@ -14,7 +14,7 @@ from harnpy.faults import MisuseError
 from harnpy.workflow.friction.event_redaction import redacted
 from harnpy.workflow.friction.friction_event import normalised
 from harnpy.workflow.friction.friction_log import FrictionLog
-from harnpy.world.world import World
+from harnpy.world import World
 from tests.worlds import world_with
 
 Dict = dict[str, Any]

@@ -17,7 +17,7 @@ from harnpy.workflow.graph import editing, graph_shapes
 from harnpy.workflow.graph.normalise import normalise_graph
 from harnpy.workflow.graph.policies import BUILT_IN, stage_approval, stage_policy, with_granted_tools
 from harnpy.workflow.graph.validate import validate
-from harnpy.world.world import World
+from harnpy.world import World
 from tests.workflow.graphs import GRAPHS
 
 Dict = dict[str, Any]

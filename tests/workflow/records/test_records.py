@@ -20,7 +20,7 @@ from harnpy.workflow.records import record, record_files, record_writer
 from harnpy.workflow.records.plain_json import plain, pretty
 from harnpy.workflow.records.record_diff import diff
 from harnpy.workflow.records.record_writer import RunWriter
-from harnpy.world.world import World
+from harnpy.world import World
 from tests.worlds import world_with
 
 Dict = dict[str, Any]

@@ -16,7 +16,7 @@ from harnpy.workflow.records.record_shapes import RUN
 from harnpy.workflow.report import figures, html_diff, html_evaluation, html_report
 from harnpy.workflow.report.markup import Markup, element, text
 from harnpy.workflow.shapes import read
-from harnpy.world.world import World
+from harnpy.world import World
 from tests.workflow.run_records import RUNS, planted
 
 Dict = dict[str, Any]

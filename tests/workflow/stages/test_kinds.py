@@ -15,8 +15,8 @@ from harnpy.workflow.stages.loop_options import loop_settings
 from harnpy.workflow.stages.stage_kinds import run
 from harnpy.workflow.stages.stage_session import StageSession
 from harnpy.workflow.stages.work import Ended, Work
+from harnpy.world import World
 from harnpy.world.processes import Ended as Process
-from harnpy.world.world import World
 from tests.worlds import models_with, world_with
 
 Dict = dict[str, Any]

@@ -17,7 +17,7 @@ from harnpy.workflow.viz.grid import Size
 from harnpy.workflow.viz.mermaid import mermaid
 from harnpy.workflow.viz.pictures import graph_chart, run_chart
 from harnpy.workflow.viz.svg import svg
-from harnpy.world.world import World
+from harnpy.world import World
 from tests.workflow.graphs import GRAPHS
 
 Dict = dict[str, Any]

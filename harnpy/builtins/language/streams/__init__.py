@@ -1,1 +1,0 @@
-"""Standard input, output and error, and what is written to them."""
