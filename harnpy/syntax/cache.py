@@ -96,7 +96,13 @@ def _read_stamp() -> str:
 
 
 def state_of_code(directory: str) -> str:
-    """Return a text that changes whenever a Python file below ``directory`` does, or one comes or goes."""
+    """Return a text that changes whenever a Python file below ``directory`` does, or one comes or goes.
+
+    In an installed package no file changes alone: installing writes all of them, this one too.
+    """
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    if os.path.isdir(os.path.join(package, "grammar")):
+        return f"{os.stat(__file__).st_mtime_ns:x}-{os.stat(package).st_mtime_ns:x}"
     latest, size = _newest(directory)
     return f"{latest:x}-{size:x}"
 

@@ -74,6 +74,34 @@ def test_a_changed_implementation_makes_entries_stale(monkeypatch: pytest.Monkey
     assert cache.load("ast", "key") is None
 
 
+def test_the_state_of_code_follows_its_files(tmp_path: Path) -> None:
+    module = tmp_path / "room" / "module.py"
+    module.parent.mkdir()
+    module.write_text("x = 1")
+    states = [cache.state_of_code(str(tmp_path))]
+    module.write_text("x = 10")
+    states.append(cache.state_of_code(str(tmp_path)))
+    (tmp_path / "another.py").write_text("y")
+    states.append(cache.state_of_code(str(tmp_path)))
+    assert len(set(states)) == 3
+    assert cache.state_of_code(str(tmp_path)) == states[-1]
+
+
+def test_the_state_of_an_installed_package_is_that_of_its_installation(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    here = tmp_path / "harnpy" / "syntax" / "cache.py"
+    here.parent.mkdir(parents=True)
+    (tmp_path / "harnpy" / "grammar").mkdir()
+    here.write_text("")
+    monkeypatch.setattr(cache, "__file__", str(here))
+    installed = cache.state_of_code(str(tmp_path))
+    (here.parent / "lexer.py").write_text("")
+    assert cache.state_of_code(str(tmp_path)) == installed
+    os.utime(here, ns=(1, 1))
+    assert cache.state_of_code(str(tmp_path)) != installed
+
+
 def test_it_can_be_turned_off(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache.store("ast", "key", 1)
     monkeypatch.setenv("HARNPY_NO_CACHE", "1")
