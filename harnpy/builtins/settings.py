@@ -28,4 +28,4 @@ class Settings:
 
 
 def settings_of(vm: Vm) -> Settings:
-    return vm.service(Settings, Settings)
+    return vm.service(Settings, lambda vm: Settings())

@@ -61,7 +61,6 @@ class SessionRegistry(Residents):
 
     open = _verb(workspaces.open_session, "agent_session_open")
     exists = lifecycle.exists
-    length = _verb(lifecycle.length)
     messages = _verb(lifecycle.messages)
     history = _verb(lifecycle.history)
     history_value = _verb(lifecycle.history_value, "agent_session_history")
@@ -107,7 +106,7 @@ class SessionRegistry(Residents):
     prompt_state = _verb(loop_access.prompt_state)
     store_transcript = loop_access.store_transcript
 
-    # Written out, because appending messages is the hot path.
+    # Written out, because appending and counting messages are the hot path.
 
     def inject(self, id: str, message: Dict) -> None:
         """Append a message, which is copied."""
@@ -123,4 +122,12 @@ class SessionRegistry(Residents):
             lifecycle.inject_shared(self, id, message)
         except Refusal as refusal:
             refusal.name(_INJECT)
+            raise
+
+    def length(self, id: str) -> int:
+        """Return the number of messages in a session."""
+        try:
+            return lifecycle.length(self, id)
+        except Refusal as refusal:
+            refusal.name("agent_session_length")
             raise

@@ -288,11 +288,11 @@ class Vm:
             found = self._states[cls] = (make or cls)()
         return found
 
-    def service(self, cls: type[Service], make: Callable[[], Service]) -> Service:
-        """The instance of ``cls`` that belongs to this Vm, whichever program runs; ``make`` makes it."""
+    def service(self, cls: type[Service], make: Callable[[Vm], Service]) -> Service:
+        """The instance of ``cls`` that belongs to this Vm, whichever program runs; ``make(vm)`` makes it."""
         found = self._services.get(cls)
         if found is None:
-            found = self._services[cls] = make()
+            found = self._services[cls] = make(self)
         return found
 
     @property

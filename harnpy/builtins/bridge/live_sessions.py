@@ -11,9 +11,10 @@ if TYPE_CHECKING:
 
 
 def sessions_of(vm: Vm) -> SessionRegistry:
-    """Return the live sessions of a Vm, created on first use. Their stack is the running task's."""
+    """Return the live sessions of a Vm, created on first use."""
+    return vm.service(SessionRegistry, _opened)
 
-    def made() -> SessionRegistry:
-        return SessionRegistry(world=vm.world, stack=lambda: context_of(vm).sessions)
 
-    return vm.service(SessionRegistry, made)
+def _opened(vm: Vm) -> SessionRegistry:
+    """Return sessions whose stack is the running task's."""
+    return SessionRegistry(world=vm.world, stack=lambda: context_of(vm).sessions)
