@@ -12,14 +12,12 @@ if TYPE_CHECKING:
 class Program(Node):
     """A whole file: ``items`` are declarations and statements in source order."""
 
-    __slots__ = ("items",)
     items: tuple[Node, ...]
 
 
 class Import(Node):
     """``import "path"`` (``names`` is None) or ``import { names } from "path"``."""
 
-    __slots__ = ("names", "path", "pub")
     names: tuple[str, ...] | None
     path: str
     pub: bool
@@ -28,13 +26,11 @@ class Import(Node):
 class AttrArg(Node):
     """``value`` or ``name: value``; the value is a literal node, a `Name` or a `List` of such."""
 
-    __slots__ = ("name", "value")
     name: str | None
     value: Node
 
 
 class Attribute(Node):
-    __slots__ = ("name", "args")
     name: str
     args: tuple[AttrArg, ...]
 
@@ -42,13 +38,11 @@ class Attribute(Node):
 class TypeParam(Node):
     """``variance`` is ``""``, ``"in"`` or ``"out"``."""
 
-    __slots__ = ("name", "variance")
     name: str
     variance: str
 
 
 class Pipeline(Node):
-    __slots__ = ("attrs", "pub", "name", "params", "returns", "extends", "body")
     attrs: tuple[Attribute, ...]
     pub: bool
     name: str
@@ -59,7 +53,6 @@ class Pipeline(Node):
 
 
 class Override(Node):
-    __slots__ = ("name", "params", "body")
     name: str
     params: tuple[str, ...]
     body: Block
@@ -68,7 +61,6 @@ class Override(Node):
 class FnDecl(Node):
     """``fn`` or ``gen fn`` with a name. ``where`` holds (type parameter, bound) pairs."""
 
-    __slots__ = ("attrs", "pub", "gen", "name", "type_params", "params", "returns", "where", "body")
     attrs: tuple[Attribute, ...]
     pub: bool
     gen: bool
@@ -81,7 +73,6 @@ class FnDecl(Node):
 
 
 class ToolDecl(Node):
-    __slots__ = ("attrs", "pub", "name", "params", "returns", "description", "body")
     attrs: tuple[Attribute, ...]
     pub: bool
     name: str
@@ -92,13 +83,11 @@ class ToolDecl(Node):
 
 
 class SkillField(Node):
-    __slots__ = ("name", "value")
     name: str
     value: Node
 
 
 class SkillDecl(Node):
-    __slots__ = ("attrs", "pub", "name", "fields")
     attrs: tuple[Attribute, ...]
     pub: bool
     name: str
@@ -108,7 +97,6 @@ class SkillDecl(Node):
 class EvalPack(Node):
     """``name`` is the binding's name (derived from the id when only an id is written)."""
 
-    __slots__ = ("attrs", "pub", "name", "id", "fields", "body", "summarize")
     attrs: tuple[Attribute, ...]
     pub: bool
     name: str
@@ -119,13 +107,11 @@ class EvalPack(Node):
 
 
 class Variant(Node):
-    __slots__ = ("name", "params")
     name: str
     params: tuple[Param, ...]
 
 
 class EnumDecl(Node):
-    __slots__ = ("attrs", "pub", "name", "type_params", "variants")
     attrs: tuple[Attribute, ...]
     pub: bool
     name: str
@@ -134,14 +120,12 @@ class EnumDecl(Node):
 
 
 class Field(Node):
-    __slots__ = ("name", "optional", "type")
     name: str
     optional: bool
     type: Node | None
 
 
 class StructDecl(Node):
-    __slots__ = ("attrs", "pub", "name", "type_params", "fields")
     attrs: tuple[Attribute, ...]
     pub: bool
     name: str
@@ -152,13 +136,11 @@ class StructDecl(Node):
 class AssocType(Node):
     """``type Name = default`` inside an interface."""
 
-    __slots__ = ("name", "type")
     name: str
     type: Node | None
 
 
 class MethodSig(Node):
-    __slots__ = ("name", "type_params", "params", "returns")
     name: str
     type_params: tuple[TypeParam, ...]
     params: tuple[Param, ...]
@@ -166,7 +148,6 @@ class MethodSig(Node):
 
 
 class InterfaceDecl(Node):
-    __slots__ = ("attrs", "name", "type_params", "members")
     attrs: tuple[Attribute, ...]
     name: str
     type_params: tuple[TypeParam, ...]
@@ -174,14 +155,12 @@ class InterfaceDecl(Node):
 
 
 class ImplDecl(Node):
-    __slots__ = ("attrs", "name", "methods")
     attrs: tuple[Attribute, ...]
     name: str
     methods: tuple[FnDecl, ...]
 
 
 class TypeDecl(Node):
-    __slots__ = ("attrs", "name", "type_params", "type")
     attrs: tuple[Attribute, ...]
     name: str
     type_params: tuple[TypeParam, ...]

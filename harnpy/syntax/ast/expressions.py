@@ -10,24 +10,20 @@ if TYPE_CHECKING:
 
 
 class Name(Node):
-    __slots__ = ("name",)
     name: str
 
 
 class Int(Node):
-    __slots__ = ("value",)
     value: int
 
 
 class Float(Node):
-    __slots__ = ("value",)
     value: float
 
 
 class Str(Node):
     """A string without interpolation, escapes and dedent done; ``raw`` for ``r"…"``."""
 
-    __slots__ = ("value", "raw")
     value: str
     raw: bool
 
@@ -35,37 +31,32 @@ class Str(Node):
 class Interp(Node):
     """``"a${x}b"``: ``parts`` are `Str` nodes and expressions, dedent already done."""
 
-    __slots__ = ("parts",)
     parts: tuple[Node, ...]
 
 
 class Bool(Node):
-    __slots__ = ("value",)
     value: bool
 
 
 class Nil(Node):
-    __slots__ = ()
+    """``nil``."""
 
 
 class Duration(Node):
     """A literal such as ``5s``, in milliseconds."""
 
-    __slots__ = ("ms",)
     ms: int
 
 
 class List(Node):
     """Items are expressions or `Spread`."""
 
-    __slots__ = ("items",)
     items: tuple[Node, ...]
 
 
 class DictEntry(Node):
     """``key`` is a Str for written keys, any other expression for ``[computed]`` ones."""
 
-    __slots__ = ("key", "value", "computed")
     key: Node
     value: Node
     computed: bool
@@ -74,25 +65,21 @@ class DictEntry(Node):
 class Dict(Node):
     """Entries are `DictEntry` or `Spread`."""
 
-    __slots__ = ("entries",)
     entries: tuple[Node, ...]
 
 
 class StructLit(Node):
-    __slots__ = ("name", "entries")
     name: str
     entries: tuple[Node, ...]
 
 
 class Spread(Node):
-    __slots__ = ("value",)
     value: Node
 
 
 class Closure(Node):
     """``{ params -> statements }``."""
 
-    __slots__ = ("params", "body")
     params: tuple[Param, ...]
     body: Block
 
@@ -100,7 +87,6 @@ class Closure(Node):
 class FnExpr(Node):
     """``fn(params) { … }``."""
 
-    __slots__ = ("params", "body")
     params: tuple[Param, ...]
     body: Block
 
@@ -108,7 +94,6 @@ class FnExpr(Node):
 class Unary(Node):
     """``op`` is ``!`` or ``-``."""
 
-    __slots__ = ("op", "operand")
     op: str
     operand: Node
 
@@ -119,21 +104,18 @@ class Binary(Node):
     ``|`` too: an or-pattern where none is allowed is a structure error, not a syntax error.
     """
 
-    __slots__ = ("op", "left", "right")
     op: str
     left: Node
     right: Node
 
 
 class Ternary(Node):
-    __slots__ = ("cond", "then", "otherwise")
     cond: Node
     then: Node
     otherwise: Node
 
 
 class RangeTo(Node):
-    __slots__ = ("first", "last", "exclusive")
     first: Node
     last: Node
     exclusive: bool
@@ -142,7 +124,6 @@ class RangeTo(Node):
 class Pipe(Node):
     """``left |> right``."""
 
-    __slots__ = ("left", "right")
     left: Node
     right: Node
 
@@ -150,14 +131,12 @@ class Pipe(Node):
 class Call(Node):
     """``name(args)`` or ``name<T>(args)``; a call always names its callee (01 §7.4)."""
 
-    __slots__ = ("name", "type_args", "args")
     name: str
     type_args: tuple[Node, ...]
     args: tuple[Node, ...]
 
 
 class MethodCall(Node):
-    __slots__ = ("object", "name", "args", "optional")
     object: Node
     name: str
     args: tuple[Node, ...]
@@ -165,21 +144,18 @@ class MethodCall(Node):
 
 
 class Member(Node):
-    __slots__ = ("object", "name", "optional")
     object: Node
     name: str
     optional: bool
 
 
 class Index(Node):
-    __slots__ = ("object", "index", "optional")
     object: Node
     index: Node
     optional: bool
 
 
 class Slice(Node):
-    __slots__ = ("object", "first", "last")
     object: Node
     first: Node | None
     last: Node | None
@@ -188,5 +164,4 @@ class Slice(Node):
 class Propagate(Node):
     """``value?``."""
 
-    __slots__ = ("value",)
     value: Node

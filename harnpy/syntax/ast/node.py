@@ -1,8 +1,8 @@
 """What a node is, and the nodes that several kinds of constructs share.
 
-Every node carries ``start`` and ``end``, offsets (in characters) into the source text. All else is in
-``__slots__``, in source order. A field that holds several things is a tuple. Two nodes are equal when they
-have the same shape, wherever they stand: positions take no part in ``==``.
+Every node carries ``start`` and ``end``, offsets (in characters) into the source text. All else are its
+fields, which its class annotates in source order. A field that holds several things is a tuple. Two nodes
+are equal when they have the same shape, wherever they stand: positions take no part in ``==``.
 """
 
 from __future__ import annotations
@@ -10,21 +10,25 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
+    from typing import Any, ClassVar
 
 
 class Node:
     """A piece of syntax at ``source[start:end]``."""
 
-    __slots__ = ("end", "start")
     start: int
     end: int
+    #: What a class of nodes has beside its position, in source order.
+    field_names: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        cls.field_names = tuple(cls.__annotations__)
 
     def __init__(self, start: int, end: int, *values: Any) -> None:
         put = object.__setattr__
         put(self, "start", start)
         put(self, "end", end)
-        for name, value in zip(self.__slots__, values, strict=True):
+        for name, value in zip(self.field_names, values, strict=True):
             put(self, name, value)
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -32,19 +36,19 @@ class Node:
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and all(
-            getattr(self, name) == getattr(other, name) for name in self.__slots__
+            getattr(self, name) == getattr(other, name) for name in self.field_names
         )
 
     def __hash__(self) -> int:
-        return hash((type(self), *(getattr(self, name) for name in self.__slots__)))
+        return hash((type(self), *(getattr(self, name) for name in self.field_names)))
 
     def __repr__(self) -> str:
-        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
+        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.field_names)
         return f"{type(self).__name__}({fields})"
 
     def children(self) -> Iterator[Node]:
         """The nodes directly below this one, in source order."""
-        for name in self.__slots__:
+        for name in self.field_names:
             value = getattr(self, name)
             if isinstance(value, Node):
                 yield value
@@ -57,14 +61,12 @@ class Node:
 class Block(Node):
     """``{ statements }``; an expression used as a statement is one of them."""
 
-    __slots__ = ("statements",)
     statements: tuple[Node, ...]
 
 
 class Param(Node):
     """``name: type = default``, or ``...name`` when ``rest``."""
 
-    __slots__ = ("name", "type", "default", "rest")
     name: str
     type: Node | None
     default: Node | None
