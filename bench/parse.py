@@ -55,7 +55,9 @@ def main() -> int:
         for _ in range(options.rounds):
             times["python"].append(seconds(lambda: ast.parse(python)))
             times["parse"].append(seconds(lambda: parse(source)))
-            times["compile"].append(seconds(lambda: compile_program(source, "bench.harn", None, table)))
+            times["compile"].append(
+                seconds(lambda: compile_program(source, "bench.harn", None, table, True, None))
+            )
             times["load"].append(seconds(lambda: program_unit(source, "bench.harn", None, table)))
     middle = {name: median(found) for name, found in times.items()}
     rows = [

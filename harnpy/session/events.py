@@ -96,13 +96,7 @@ class Event:
     size: int = 1  # as a part of a `window.Pack`
 
     def __init__(
-        self,
-        owner: Origin,
-        seq: int,
-        type: str,
-        payload: Any,
-        time: float,
-        turn: Event | None = None,
+        self, owner: Origin, seq: int, type: str, payload: Any, time: float, turn: Event | None = None
     ) -> None:
         self.owner = owner
         self.seq = seq

@@ -34,16 +34,25 @@ class Pack:
         self.size: int = sum(part.size for part in parts)
 
     def events(self) -> list[Event]:
-        """Return the events in order. Not recursive: each cut adds a level of packing."""
-        waiting: list[Event | Pack] = [self]
-        found: list[Event] = []
-        while waiting:
-            part = waiting.pop()
-            if isinstance(part, Pack):
-                waiting += reversed(part._parts)
-            else:
-                found.append(part)
-        return found
+        """Return the events in order."""
+        return _unpacked([self], lambda part: part._parts if isinstance(part, Pack) else None)
+
+
+def _unpacked(parts: list[Any], inside: Callable[[Any], list[Any] | None]) -> list[Event]:
+    """Return the events among ``parts`` and ``inside`` them, in order.
+
+    Not recursive: each cut adds a level of packing, each compaction one of summaries.
+    """
+    waiting = parts[::-1]
+    found: list[Event] = []
+    while waiting:
+        part = waiting.pop()
+        inner = inside(part)
+        if inner is None:
+            found.append(part)
+        else:
+            waiting += reversed(inner)
+    return found
 
 
 class Window:
@@ -160,16 +169,7 @@ class Window:
 
     def history(self) -> list[Event]:
         """Return the events of all messages behind the window, including those trimmed away or summarised."""
-        waiting = self.kept()
-        waiting.reverse()
-        found: list[Event] = []
-        while waiting:
-            entry = waiting.pop()
-            if isinstance(entry, Summary):
-                waiting += reversed(entry.archived)
-            else:
-                found.append(entry)
-        return found
+        return _unpacked(self.kept(), lambda entry: entry.archived if isinstance(entry, Summary) else None)
 
     def branch_index(self, keep_first: int) -> int:
         """Return the number of events up to and including message number ``keep_first`` (08 §1.4)."""

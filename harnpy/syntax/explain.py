@@ -74,6 +74,16 @@ _HEREDOC = (
     "an expression — heredocs are only valid inside LLM tool-call argument JSON; for multiline strings "
     'in source code use triple-quoted `"""..."""`'
 )
+#: How messages show a token, by its kind; ``{}`` is its value.
+_FORMS = {
+    "STRING": "str({})",
+    "RAW_STRING": "rstr({})",
+    "INTERP": "istr(...)",
+    "INT": "int({})",
+    "DURATION": "duration({}ms)",
+    "NL": "\\n",
+    "NOT_IN": "id(not)",
+}
 _STATEMENT_STARTS = frozenset(
     """let var if for while match retry return throw fn pub try select pipeline import parallel enum eval_pack
     struct interface emit guard require deadline yield mutex defer break continue tool skill impl""".split()
@@ -187,22 +197,10 @@ class Explainer:
 def _shown(tokens: Tokens, at: int, expected: str) -> str:
     """A token as messages name it (01 §9.1)."""
     kind, value = tokens.kinds[at], tokens.values[at]
-    if kind == "STRING":
-        return f"str({value})"
-    if kind == "RAW_STRING":
-        return f"rstr({value})"
-    if kind == "INTERP":
-        return "istr(...)"
-    if kind == "INT":
-        return f"int({value})"
+    if kind in _FORMS:
+        return _FORMS[kind].format(value)
     if kind == "FLOAT":
         return f"float({int(value) if value.is_integer() else value})"
-    if kind == "DURATION":
-        return f"duration({value}ms)"
-    if kind == "NL":
-        return "\\n"
-    if kind == "NOT_IN":
-        return "id(not)"
     if kind in RESERVED:
         plain_name = expected in _ROLES.values() and expected not in _NOT_PLAIN_NAMES
         return f"'{kind}' (reserved keyword)" if plain_name else kind

@@ -133,12 +133,7 @@ def _fingerprint(table: BuiltinTable, imports: Imports | None) -> str:
 
 
 def compile_program(
-    source: str,
-    file: str,
-    entry: str | None,
-    table: BuiltinTable,
-    checked: bool = True,
-    imports: Imports | None = None,
+    source: str, file: str, entry: str | None, table: BuiltinTable, checked: bool, imports: Imports | None
 ) -> Unit:
     """What `program_unit` keeps, made anew."""
     from harnpy.vm.emit.program import program_text

@@ -25,7 +25,7 @@ def as_function(program: Path) -> str | None:
     """The program as a function on its lines; None for one that is refused as a function's body."""
     source = f"fn whole_program() {{ {program.read_text(encoding='utf-8')}\n}}"
     try:
-        compile_program(source, str(program), None, Vm().builtins)
+        compile_program(source, str(program), None, Vm().builtins, checked=True, imports=None)
     except SourceFault:
         return None
     return source if all(isinstance(item, ast.FnDecl) for item in parse_cached(source).items) else None

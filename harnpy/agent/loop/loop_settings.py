@@ -33,8 +33,8 @@ class LoopSettings:
 
     request: Request
     options: LoopOptions
-    rules: Rules
     tools: list[Dict]
+    rules: Rules
     skills: list[Dict]
     matching: Matching
     ledger: Ledger
@@ -70,8 +70,8 @@ def read_settings(
     return LoopSettings(
         request=request,
         options=loop_options,
-        rules=rules,
         tools=tools,
+        rules=rules,
         skills=read_skills(skills, caller),
         matching=read_matching(Options(matching), read_working_files(options)),
         ledger=read_ledger(options if ledger is None else Options(ledger)),

@@ -74,7 +74,7 @@ def _check(file: Path, severity: str | None) -> bool:
     source = file.read_text(encoding="utf-8", errors="replace")
     vm, directory = Vm(), str(file.absolute().parent)
     imports = vm.imports_of(source, directory)
-    compile_program(source, str(file), None, vm.builtins, imports=imports)
+    compile_program(source, str(file), None, vm.builtins, checked=True, imports=imports)
     found = list(preflight.findings(vm, parsed(source, str(file)), file, source, severity))
     for diagnostic in found:
         sys.stderr.write(diagnostic.render(Lines(source), str(file), colour=has_colour(sys.stderr)))

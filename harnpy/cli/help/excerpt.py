@@ -14,10 +14,8 @@ if TYPE_CHECKING:
 
     from harnpy.cli.help.specification import Citation, Section
 
-#: A section of so many lines may be shown whole.
-_SHORT = 24
-#: So many paragraphs and rows of a section are shown at most.
-_MOST = 8
+#: A section of so many lines may be shown whole; of a longer one so many paragraphs and rows at most.
+_SHORT, _MOST = 24, 8
 _MARK = re.compile(r" *\*{0,2}\[(core|ext)[^\]]*\]\*{0,2}")
 _LIST_ITEM = re.compile(r"([-*]|\d+\.) ")
 #: A name at the beginning of a code span; tables abbreviate, `` `_detach` ``, `` `pause(t)` ``.

@@ -131,11 +131,9 @@ def skipped_while(pull: Pull, drop: Callback) -> Iter:
     def step() -> Value:
         nonlocal dropping
         item = pull()
-        while dropping:
-            if drop(0, item):
-                item = pull()
-            else:
-                dropping = False
+        while dropping and drop(0, item):
+            item = pull()
+        dropping = False
         return item
 
     return stepping(step)

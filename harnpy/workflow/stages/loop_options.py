@@ -75,13 +75,12 @@ def loop_settings(runtime: Runtime, node: Node, session_id: str, prompt: str) ->
         "tools": node["tools"], "policy": capability, "approval_policy": approval, "tool_search": None
     }  # fmt: skip
     tools = checked_tools(runtime, surface, rules, system, prompt, _CALLER)
-    options = _loop_options(node, session_id, format)
     skills, matching = inherited_skills(runtime, policy.get("skills"), policy.get("skill_match"))
     return LoopSettings(
         request=request,
-        options=options,
-        rules=rules,
+        options=_loop_options(node, session_id, format),
         tools=tools,
+        rules=rules,
         skills=read_skills(skills, _CALLER),
         matching=read_matching(Options(matching)),
         ledger=read_ledger(Options(policy.get("task_ledger"))),
