@@ -7,22 +7,24 @@ import pytest
 from harnpy.llm.visible import visible_text
 from tests.support import assert_linear, processor_time
 
+#: What stands before, what is repeated, what stands behind.
 HOSTILE = {
-    "open calls": lambda n: "<tool_call>" * n,
-    "open results": lambda n: "<tool_result " * n,
-    "open result marks": lambda n: "[result of a]" * n,
-    "open answers": lambda n: "<user_response>" * n,
-    "open prose": lambda n: "<assistant_prose>" * n,
-    "blank fence": lambda n: "```json" + "\n" * n,
-    "deep fence": lambda n: "```json\n" + "[" * n + "\n```",
-    "plans": lambda n: '{"mode": "ask_user"} ' * n,
-    "open plans": lambda n: '{"mode": "ask_user", "a": [' * n,
+    "open calls": ("", "<tool_call>", ""),
+    "open results": ("", "<tool_result ", ""),
+    "open result marks": ("", "[result of a]", ""),
+    "open answers": ("", "<user_response>", ""),
+    "open prose": ("", "<assistant_prose>", ""),
+    "blank fence": ("```json", "\n", ""),
+    "deep fence": ("```json\n", "[", "\n```"),
+    "plans": ("", '{"mode": "ask_user"} ', ""),
+    "open plans": ("", '{"mode": "ask_user", "a": [', ""),
 }
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_hostile_replies_take_a_time_in_proportion(kind: str) -> None:
-    assert_linear(lambda n: processor_time(lambda: visible_text(HOSTILE[kind](n))), 4_000)
+    before, repeated, behind = HOSTILE[kind]
+    assert_linear(lambda n: processor_time(lambda: visible_text(before + repeated * n + behind)), 4_000)
 
 
 def test_blocks_that_are_never_closed_stay() -> None:

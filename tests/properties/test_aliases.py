@@ -46,34 +46,26 @@ fn is_list(v) { return type_of(v) == "list" }
 """
 
 
+#: The statement for each kind of step; those that don't fit the variable's kind are skipped by both sides.
+STATEMENTS = {
+    "alias": "{0} = {1}",
+    "push": "if is_list({0}) {{ {0} = {0}.push([{1}]) }}",
+    "concat": "if is_list({0}) {{ {0} = {0} + [[{1}]] }}",
+    "extend": "if is_list({0}) && is_list({1}) && len({0}) < 20 {{ {0} += {1} }}",
+    "set": "if is_list({0}) {{ {0}[{1}] = [{2}] }}",
+    "set_to": "if is_list({0}) && len(to_string({2})) < 500 {{ {0}[{1}] = {2} }}",
+    "nested": "if is_list({0}) && is_list({0}[{1}]) {{ {0}[{1}][0] = {2} }}",
+    "key": "if !is_list({0}) {{ {0}.{1} = [{2}] }}",
+    "wrap": "if len(to_string({1})) < 500 {{ {0} = [{1}, {1}, {1}] }}",
+    "closure": "if is_list({0}) {{ let f = {{ -> {0}[0] = {1} }}\n f() }}",
+    "call": "if is_list({0}) {{ change({0}, {1}) }}",
+    "loop": "if is_list({0}) {{ for item in {0} {{ {0}[0] = {1} }} }}",
+}
+
+
 def harn(step: Step) -> str:
-    """The step as a statement; those that don't fit the variable's kind are skipped by both sides."""
-    match step:
-        case ("alias", a, b):
-            return f"{a} = {b}"
-        case ("push", a, n):
-            return f"if is_list({a}) {{ {a} = {a}.push([{n}]) }}"
-        case ("concat", a, n):
-            return f"if is_list({a}) {{ {a} = {a} + [[{n}]] }}"
-        case ("extend", a, b):
-            return f"if is_list({a}) && is_list({b}) && len({a}) < 20 {{ {a} += {b} }}"
-        case ("set", a, i, n):
-            return f"if is_list({a}) {{ {a}[{i}] = [{n}] }}"
-        case ("set_to", a, i, b):
-            return f"if is_list({a}) && len(to_string({b})) < 500 {{ {a}[{i}] = {b} }}"
-        case ("nested", a, i, n):
-            return f"if is_list({a}) && is_list({a}[{i}]) {{ {a}[{i}][0] = {n} }}"
-        case ("key", a, k, n):
-            return f"if !is_list({a}) {{ {a}.{k} = [{n}] }}"
-        case ("wrap", a, b):
-            return f"if len(to_string({b})) < 500 {{ {a} = [{b}, {b}, {b}] }}"
-        case ("closure", a, n):
-            return f"if is_list({a}) {{ let f = {{ -> {a}[0] = {n} }}\n f() }}"
-        case ("call", a, n):
-            return f"if is_list({a}) {{ change({a}, {n}) }}"
-        case ("loop", a, n):
-            return f"if is_list({a}) {{ for item in {a} {{ {a}[0] = {n} }} }}"
-    raise AssertionError(step)
+    kind, *operands = step
+    return STATEMENTS[kind].format(*operands)
 
 
 def model(variables: dict[str, Any], step: Step) -> None:

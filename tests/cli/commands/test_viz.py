@@ -25,8 +25,8 @@ def arrows_of(program: str) -> list[str]:
 
 
 def test_the_text_of_a_program(harnpy: Command, write) -> None:
-    done = harnpy("viz", write("p.harn", 'let x = 1\nfn f(n) {\n  println("hi")\n}\n'))
-    assert done.stdout == (
+    program = write("p.harn", 'let x = 1\nfn f(n) {\n  println("hi")\n}\n')
+    assert harnpy("viz", program).stdout == (
         "flowchart TD\n"
         '    n0["module"]\n'
         '    n1["let x = 1"]\n'

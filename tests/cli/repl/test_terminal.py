@@ -58,6 +58,11 @@ class Terminal:
         self.expect("harn〉")
         self.submit(line)
 
+    def ask(self, line: str, answer: str) -> None:
+        """Submit a line at the next prompt and wait for what it shows."""
+        self.enter(line)
+        self.expect(answer)
+
     def expect(self, text: str, seconds: float = PATIENCE) -> None:
         """Wait until `text` shows after what was expected before; colours and movements don't count."""
         deadline = time.monotonic() + seconds
@@ -115,18 +120,14 @@ def test_a_conversation(terminal) -> None:
     repl.enter("fn twice(n) {")
     repl.expect(":::")
     repl.submit("return n * 2 }")
-    repl.enter("twice(21)")
-    repl.expect("42\n")
+    repl.ask("twice(21)", "42\n")
     repl.enter('let s = agent_session_open("talk")')
-    repl.enter('agent_session_inject(s, {role: "user", content: "hi"})')
-    repl.expect("nil\n")
+    repl.ask('agent_session_inject(s, {role: "user", content: "hi"})', "nil\n")
     repl.enter("let b = agent_session_fork(s)")
-    repl.enter("throw agent_session_length(b)")
-    repl.expect("Error: Thrown: 1\n")
+    repl.ask("throw agent_session_length(b)", "Error: Thrown: 1\n")
     repl.expect("| throw agent_session_length(b)\n")
     repl.expect("| ^^^^^\n")
-    repl.enter("agent_session_length(b) + 1")
-    repl.expect("2\n")
+    repl.ask("agent_session_length(b) + 1", "2\n")
     repl.expect("harn〉")
     repl.type("\x04")
     repl.expect("Goodbye!")
@@ -151,8 +152,7 @@ def test_completion_knows_builtins_and_live_names(terminal) -> None:
 
 def test_history_is_kept_for_the_next_session(terminal, tmp_path: Path) -> None:
     first = terminal("repl")
-    first.enter("40 + 2")
-    first.expect("42\n")
+    first.ask("40 + 2", "42\n")
     first.expect("harn〉")
     first.type("\x03")
     first.expect("Goodbye!")
@@ -166,12 +166,10 @@ def test_history_is_kept_for_the_next_session(terminal, tmp_path: Path) -> None:
 
 def test_an_interrupted_input_costs_only_itself(terminal) -> None:
     repl = terminal("repl")
-    repl.enter('if true { println("going"); while true { } }')
-    repl.expect("going\n")
+    repl.ask('if true { println("going"); while true { } }', "going\n")
     repl.type("\x03")
     repl.expect("Error: interrupted\n")
-    repl.enter("1 + 1")
-    repl.expect("2\n")
+    repl.ask("1 + 1", "2\n")
 
 
 def test_diagnostics_have_colour_on_a_terminal(terminal, tmp_path: Path) -> None:
