@@ -24,7 +24,7 @@ def pack(value: Any) -> Any:
     """``value``, a node or a field of one, as plain data. Raises RecursionError on very deep trees."""
     number = _NUMBERS.get(type(value))
     if number is not None:
-        fields = [pack(getattr(value, name)) for name in value.field_names]
+        fields = [pack(getattr(value, name)) for name in value.__slots__]
         return (number, value.start, value.end, *fields)
     return tuple([pack(item) for item in value]) if type(value) is tuple else value
 

@@ -1,8 +1,9 @@
 """What a node is, and the nodes that several kinds of constructs share.
 
 Every node carries ``start`` and ``end``, offsets (in characters) into the source text. All else are its
-fields, which its class annotates in source order. A field that holds several things is a tuple. Two nodes
-are equal when they have the same shape, wherever they stand: positions take no part in ``==``.
+fields, which its class annotates in source order and has as slots. A field that holds several things is a
+tuple. Two nodes are equal when they have the same shape, wherever they stand: positions take no part in
+``==``.
 """
 
 from __future__ import annotations
@@ -10,25 +11,31 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any, ClassVar
+    from typing import Any
 
 
-class Node:
+class NodeType(type):
+    """A class of nodes: the fields that it annotates are its slots."""
+
+    def __new__(cls, name: str, bases: tuple[type, ...], space: dict[str, Any]) -> NodeType:
+        space["__slots__"] = tuple(space.get("__annotations__", ()))
+        return super().__new__(cls, name, bases, space)
+
+
+class Node(metaclass=NodeType):
     """A piece of syntax at ``source[start:end]``."""
 
     start: int
     end: int
-    #: What a class of nodes has beside its position, in source order.
-    field_names: ClassVar[tuple[str, ...]] = ()
 
-    def __init_subclass__(cls) -> None:
-        cls.field_names = tuple(cls.__annotations__)
+    if TYPE_CHECKING:
+        __slots__: tuple[str, ...]
 
     def __init__(self, start: int, end: int, *values: Any) -> None:
         put = object.__setattr__
         put(self, "start", start)
         put(self, "end", end)
-        for name, value in zip(self.field_names, values, strict=True):
+        for name, value in zip(self.__slots__, values, strict=True):
             put(self, name, value)
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -36,19 +43,19 @@ class Node:
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and all(
-            getattr(self, name) == getattr(other, name) for name in self.field_names
+            getattr(self, name) == getattr(other, name) for name in self.__slots__
         )
 
     def __hash__(self) -> int:
-        return hash((type(self), *(getattr(self, name) for name in self.field_names)))
+        return hash((type(self), *(getattr(self, name) for name in self.__slots__)))
 
     def __repr__(self) -> str:
-        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.field_names)
+        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
         return f"{type(self).__name__}({fields})"
 
     def children(self) -> Iterator[Node]:
         """The nodes directly below this one, in source order."""
-        for name in self.field_names:
+        for name in self.__slots__:
             value = getattr(self, name)
             if isinstance(value, Node):
                 yield value

@@ -47,7 +47,7 @@ def name_attr_arg(start: int, end: int, name: str) -> ast.AttrArg:
 
 
 def attributed(start: int, end: int, attrs: list[ast.Attribute], target: Node) -> Node:
-    if "attrs" not in target.field_names:
+    if "attrs" not in target.__slots__:
         raise Reject(
             "fn/tool/skill/eval_pack/pipeline/struct/enum/type/interface/impl declaration after `@attr`",
             target.start,
@@ -61,7 +61,7 @@ def pub(start: int, end: int, target: Node) -> Node:
 
 
 def _replace(node: Node, start: int, **changes: Any) -> Node:
-    fields = (changes.get(name, getattr(node, name)) for name in node.field_names)
+    fields = (changes.get(name, getattr(node, name)) for name in node.__slots__)
     return type(node)(start, node.end, *fields)
 
 
