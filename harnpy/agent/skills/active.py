@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from harnpy.agent.registries import are_entries
 from harnpy.agent.skills.library import Library
 from harnpy.agent.skills.loading import LOAD_SKILL, Refused, load
 from harnpy.agent.skills.matching import Candidate, candidates
-from harnpy.agent.skills.skill_registry import are_entries, described, id_of, is_registry
+from harnpy.agent.skills.skill_registry import SKILLS, described, id_of
 from harnpy.faults import MisuseError
 from harnpy.reading.lenient import Options
 from harnpy.session.transcript import lifecycle_event
@@ -63,7 +64,7 @@ def read_working_files(options: Options) -> tuple[str, ...]:
 
 def read_skills(given: Any, label: str) -> list[Dict]:
     """Return the skills of an option: a registry, a list, or nil for none. Raises `MisuseError`."""
-    entries = given.get("skills") if is_registry(given) else given
+    entries = given.get("skills") if SKILLS.is_registry(given) else given
     if entries is None:
         return []
     if not are_entries(entries):

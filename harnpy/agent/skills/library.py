@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from harnpy.agent.skills.rendering import substituted, variables
-from harnpy.agent.skills.skill_registry import id_of, registry_of
+from harnpy.agent.skills.skill_registry import SKILLS, id_of
 from harnpy.faults import OptionError
 
 if TYPE_CHECKING:
@@ -74,4 +74,4 @@ class Library:
 
 def found_registry(found: Iterable[FoundSkill]) -> Dict:
     """Return the registry of the found skills: the global `skills`."""
-    return registry_of(skill.entry for skill in found)
+    return SKILLS.registry_of(skill.entry for skill in found)

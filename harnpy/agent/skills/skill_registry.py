@@ -1,12 +1,10 @@
-"""Skill registries: immutable plain dicts ``{_type, skills}``; a change makes a new one.
-
-Spec: 07 §13.1.
-"""
+"""Skill registries and the skills in them. Spec: 07 §13.1."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.agent.registries import RegistryKind
 from harnpy.faults import OptionError
 
 if TYPE_CHECKING:
@@ -14,56 +12,24 @@ if TYPE_CHECKING:
 
     from harnpy.reading.dicts import Dict
 
-
-REGISTRY = "skill_registry"
+SKILLS = RegistryKind("skill")
 
 _STRINGS = ("short", "description", "when_to_use", "prompt", "invocation", "model", "effort")
 _LISTS = ("paths", "allowed_tools", "mcp", "requires_mcp")
 _NAMESPACE = "namespace:"
 
 
-def registry_of(entries: Iterable[Dict]) -> Dict:
-    return {"_type": REGISTRY, "skills": list(entries)}
-
-
-def is_registry(value: Any) -> bool:
-    return isinstance(value, dict) and value.get("_type") == REGISTRY
-
-
-def entries_of(registry: Any, caller: str, what: str = "requires a skill registry") -> list[Dict]:
-    """Return the entries of an argument of ``caller``; errors say ``what`` it should have been."""
-    if not isinstance(registry, dict):
-        raise OptionError(f"{caller}: {what}")
-    entries: Any = registry.get("skills")
-    if not is_registry(registry) or not are_entries(entries):
-        raise OptionError(f"{caller}: argument must be a skill registry (created with skill_registry())")
-    found: list[Dict] = entries
-    return found
-
-
-def first_entries(registry: Any, caller: str) -> list[Dict]:
-    """Return the entries of a builtin's first argument of several."""
-    return entries_of(registry, caller, "first argument must be a skill registry")
-
-
-def are_entries(value: Any) -> bool:
-    """Whether ``value`` is a list of skills."""
-    return isinstance(value, list) and all(
-        isinstance(entry, dict) and isinstance(entry.get("name"), str) for entry in value
-    )
-
-
 def define(registry: Any, name: Any, config: Any) -> Dict:
     """Return the registry with the skill added, or replaced if its name is taken. Raises `OptionError`."""
-    entries = first_entries(registry, "skill_define")
+    entries = SKILLS.first_entries(registry, "skill_define")
     if not isinstance(name, str) or not name.strip():
         raise OptionError("skill_define: skill name must be a non-empty string")
     if config is not None and not isinstance(config, dict):
         raise OptionError("skill_define: third argument must be a config dict")
     skill = _entry(name, config or {})
     if any(entry["name"] == name for entry in entries):
-        return registry_of(skill if entry["name"] == name else entry for entry in entries)
-    return registry_of([*entries, skill])
+        return SKILLS.registry_of(skill if entry["name"] == name else entry for entry in entries)
+    return SKILLS.registry_of([*entries, skill])
 
 
 def id_of(entry: Dict) -> str:

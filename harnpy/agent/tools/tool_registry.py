@@ -1,4 +1,4 @@
-"""Tool registries: immutable plain dicts ``{_type, tools}``; a change makes a new one.
+"""Tool registries and the tools in them.
 
 What a tool needs depends on its *executor*, which runs it. Spec: 07 §4.1, §4.2.
 """
@@ -7,45 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.agent.registries import RegistryKind, find
 from harnpy.agent.tools.executors import executor_of, is_text
 from harnpy.faults import OptionError
-from harnpy.llm.native_tools import REGISTRY, is_registry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from harnpy.reading.dicts import Dict
 
+TOOLS = RegistryKind("tool")
 
 #: Keys of a config that the entry has under another name or in another form.
 _TAKEN = frozenset({"name", "description", "handler", "parameters", "executor", "returns"})
-
-
-def empty() -> Dict:
-    return registry_of([])
-
-
-def registry_of(entries: Iterable[Dict]) -> Dict:
-    return {"_type": REGISTRY, "tools": list(entries)}
-
-
-def entries_of(registry: Any, caller: str, what: str = "requires a tool registry") -> list[Dict]:
-    """Return the entries of an argument of ``caller``; errors say ``what`` it should have been."""
-    if not isinstance(registry, dict):
-        raise OptionError(f"{caller}: {what}")
-    entries = registry.get("tools")
-    if not is_registry(registry) or not isinstance(entries, list) or not all(map(_is_entry, entries)):
-        raise OptionError(f"{caller}: argument must be a tool registry (created with tool_registry())")
-    return entries
-
-
-def first_entries(registry: Any, caller: str) -> list[Dict]:
-    """Return the entries of a builtin's first argument of several."""
-    return entries_of(registry, caller, "first argument must be a tool registry")
-
-
-def find(entries: Iterable[Dict], name: str) -> Dict | None:
-    return next((entry for entry in entries if entry["name"] == name), None)
 
 
 def without_handler(entry: Dict) -> Dict:
@@ -54,7 +26,7 @@ def without_handler(entry: Dict) -> Dict:
 
 def define(registry: Any, name: str, description: str, config: Any) -> Dict:
     """Return the registry with the tool at its end. Raises `OptionError` for a tool that can't be run."""
-    others = [entry for entry in first_entries(registry, "tool_define") if entry["name"] != name]
+    others = [entry for entry in TOOLS.first_entries(registry, "tool_define") if entry["name"] != name]
     if not isinstance(config, dict):
         raise OptionError("tool_define: config must be a dict with parameters and handler")
     if "params" in config and "parameters" not in config:
@@ -71,7 +43,7 @@ def define(registry: Any, name: str, description: str, config: Any) -> Dict:
     }
     if config.get("returns") is not None:
         entry["outputSchema"] = config["returns"]
-    return registry_of([*others, entry])
+    return TOOLS.registry_of([*others, entry])
 
 
 def bound_entry(registry: Dict | None, caller: str, name: Any) -> Dict:
@@ -83,16 +55,12 @@ def bound_entry(registry: Dict | None, caller: str, name: Any) -> Dict:
             f"{caller}: no tool registry bound to this scope. Call tool_bind(registry) first, "
             "or invoke inside an agent_loop."
         )
-    entries = entries_of(registry, caller)
+    entries = TOOLS.entries_of(registry, caller)
     entry = find(entries, name)
     if entry is None:
         known = ", ".join(entry["name"] for entry in entries) or "(none registered)"
         raise OptionError(f'{caller}: unknown tool "{name}". Registered tools: {known}')
     return entry
-
-
-def _is_entry(value: Any) -> bool:
-    return isinstance(value, dict) and isinstance(value.get("name"), str)
 
 
 def _check_deferral(config: Dict) -> None:

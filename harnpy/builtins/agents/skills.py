@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from harnpy.agent.skills import skill_registry as registries
+from harnpy.agent.registries import are_entries, find
 from harnpy.agent.skills.catalog import BUDGET, catalog_entries, render_catalog
 from harnpy.agent.skills.library import NO_NAME, NO_REGISTRY, Library
+from harnpy.agent.skills.skill_registry import SKILLS, define, describe
+from harnpy.builtins.agents.tools.tool_registries import need
 from harnpy.builtins.settings import settings_of
 from harnpy.faults import OptionError
 from harnpy.vm.declare.builtin import ABSENT, builtin
@@ -25,16 +27,10 @@ def library_of(vm: Vm) -> Library | None:
     )
 
 
-def _need(caller: str, what: str, last: Value) -> None:
-    """Throw unless the last required argument was given."""
-    if last is ABSENT:
-        raise OptionError(f"{caller}: requires {what}")
-
-
 @builtin("skill_registry() -> dict", family="skills")
 def skill_registry(vm: Vm) -> Dict:
     """A registry without skills."""
-    return registries.registry_of([])
+    return SKILLS.registry_of([])
 
 
 @builtin("skill_define(registry: dict, name: string, config: dict) -> dict", family="skills", counted=True)
@@ -44,14 +40,14 @@ def skill_define(vm: Vm, registry: Value = ABSENT, name: Value = ABSENT, config:
     `config`: `{short?, description?, when_to_use?, prompt?, paths?, allowed_tools?, on_activate?, …}`; other
     keys are kept. Spec: 07 §13.1.
     """
-    _need("skill_define", "registry, name, and config dict", config)
-    return registries.define(registry, name, config)
+    need("skill_define", "registry, name, and config dict", config)
+    return define(registry, name, config)
 
 
 @builtin("skill_list(registry: dict) -> list", family="skills")
 def skill_list(vm: Vm, registry: Value) -> list[Dict]:
     """The skills of a registry, without their functions."""
-    entries = registries.entries_of(registry, "skill_list")
+    entries = SKILLS.entries_of(registry, "skill_list")
     return [
         {key: value for key, value in entry.items() if type(value) not in (Fn, Builtin)} for entry in entries
     ]
@@ -60,45 +56,41 @@ def skill_list(vm: Vm, registry: Value) -> list[Dict]:
 @builtin("skill_find(registry: dict, name: string) -> dict | nil", family="skills", counted=True)
 def skill_find(vm: Vm, registry: Value = ABSENT, name: Value = ABSENT) -> Dict | None:
     """The skill called `name`; nil if there is none."""
-    _need("skill_find", "registry and name", name)
-    entries = registries.first_entries(registry, "skill_find")
-    return next((entry for entry in entries if entry["name"] == name), None)
+    need("skill_find", "registry and name", name)
+    return find(SKILLS.first_entries(registry, "skill_find"), name)
 
 
 @builtin("skill_select(registry: dict, names: list) -> dict", family="skills", counted=True)
 def skill_select(vm: Vm, registry: Value = ABSENT, names: Value = ABSENT) -> Dict:
     """A registry with only the named skills, in the order they had."""
-    _need("skill_select", "registry and names list", names)
-    entries = registries.first_entries(registry, "skill_select")
-    if type(names) is not list:
-        raise OptionError("skill_select: second argument must be a list of skill names")
-    return registries.registry_of(entry for entry in entries if entry["name"] in names)
+    need("skill_select", "registry and names list", names)
+    return SKILLS.select(registry, names, lambda name: name)
 
 
 @builtin("skill_remove(registry: dict, name: string) -> dict", family="skills", counted=True)
 def skill_remove(vm: Vm, registry: Value = ABSENT, name: Value = ABSENT) -> Dict:
     """The registry without the skill called `name`."""
-    _need("skill_remove", "registry and name", name)
-    entries = registries.first_entries(registry, "skill_remove")
-    return registries.registry_of(entry for entry in entries if entry["name"] != name)
+    need("skill_remove", "registry and name", name)
+    entries = SKILLS.first_entries(registry, "skill_remove")
+    return SKILLS.registry_of(entry for entry in entries if entry["name"] != name)
 
 
 @builtin("skill_count(registry: dict) -> int", family="skills")
 def skill_count(vm: Vm, registry: Value) -> int:
     """How many skills a registry has."""
-    return len(registries.entries_of(registry, "skill_count"))
+    return len(SKILLS.entries_of(registry, "skill_count"))
 
 
 @builtin("skill_describe(registry: dict) -> string", family="skills")
 def skill_describe(vm: Vm, registry: Value) -> str:
     """The skills of a registry as a text for people: name, description, when to use it."""
-    return registries.describe(registries.entries_of(registry, "skill_describe"))
+    return describe(SKILLS.entries_of(registry, "skill_describe"))
 
 
 @builtin("skills_catalog_entries(registry: dict) -> list", family="skills")
 def skills_catalog_entries(vm: Vm, registry: Value) -> list[Dict]:
     """The catalogue's entry for each skill: `{name, description, when_to_use}`, by id."""
-    return catalog_entries(registries.entries_of(registry, "skills_catalog_entries"))
+    return catalog_entries(SKILLS.entries_of(registry, "skills_catalog_entries"))
 
 
 @builtin(
@@ -110,9 +102,9 @@ def render_always_on_catalog(vm: Vm, entries: Value = None, budget: Value = BUDG
     `entries` is a registry, or a list as `skills_catalog_entries` returns it, in that order.
     """
     caller = "render_always_on_catalog"
-    if registries.is_registry(entries):
-        entries = catalog_entries(registries.entries_of(entries, caller))
-    if not registries.are_entries(entries):
+    if SKILLS.is_registry(entries):
+        entries = catalog_entries(SKILLS.entries_of(entries, caller))
+    if not are_entries(entries):
         raise OptionError(f"{caller}: first argument must be a catalog entry list or skill registry")
     budget = BUDGET if budget is None else budget
     if type(budget) is not int or budget <= 0:
@@ -124,7 +116,7 @@ def render_always_on_catalog(vm: Vm, entries: Value = None, budget: Value = BUDG
 def skill_render(vm: Vm, skill: Value = ABSENT, args: Value = None) -> str:
     """The body of a skill, or a text, with `$ARGUMENTS`, `$1` … and `${HARN_…}` filled in. Spec: 07 §13.1."""
     arguments = [] if args is None else args
-    _need("skill_render", "a skill entry or body string", skill)
+    need("skill_render", "a skill entry or body string", skill)
     is_entry = type(skill) is dict
     if not is_entry and type(skill) is not str:
         raise OptionError("skill_render: first argument must be a skill entry or a string body")

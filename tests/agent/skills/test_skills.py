@@ -11,7 +11,7 @@ from harnpy.agent.skills.active import ActiveSkills, Matching, read_matching, re
 from harnpy.agent.skills.library import FoundSkill
 from harnpy.agent.skills.loading import native_tool
 from harnpy.agent.skills.matching import candidates, path_pattern
-from harnpy.agent.skills.skill_registry import registry_of
+from harnpy.agent.skills.skill_registry import SKILLS
 from harnpy.faults import MisuseError
 from harnpy.reading.lenient import Options
 from harnpy.session import SessionRegistry
@@ -63,7 +63,7 @@ class Loop:
 
 
 def test_skills_come_as_a_registry_or_a_list() -> None:
-    assert read_skills(registry_of([REVIEW]), "agent_loop") == [REVIEW]
+    assert read_skills(SKILLS.registry_of([REVIEW]), "agent_loop") == [REVIEW]
     assert read_skills([REVIEW], "agent_loop") == [REVIEW]
     assert read_skills(None, "agent_loop") == []
     for wrong in ("review", [1], {"_type": "tool_registry", "tools": []}, [{"prompt": "x"}]):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from weakref import WeakKeyDictionary
 
-from harnpy.agent.tools.tool_registry import bound_entry, entries_of, without_handler
+from harnpy.agent.tools.tool_registry import TOOLS, bound_entry, without_handler
 from harnpy.vm.declare.builtin import builtin
 
 TYPE_CHECKING = False
@@ -43,7 +43,7 @@ def bind(vm: Vm, registry: Dict | None) -> None:
 def tool_bind(vm: Vm, registry: Value) -> Value:
     """Bind a registry for `tool_ref` and `tool_def`; nil unbinds it. Returns its argument."""
     if registry is not None:
-        entries_of(registry, "tool_bind", "argument must be a tool registry or nil")
+        TOOLS.entries_of(registry, "tool_bind", "argument must be a tool registry or nil")
     bind(vm, registry)
     return registry
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harnpy.agent.tools import docs as tool_docs
-from harnpy.agent.tools.tool_registry import entries_of
+from harnpy.agent.tools.tool_registry import TOOLS
 from harnpy.builtins.agents.tools.tool_registries import need
 from harnpy.text.json.reader import JsonError, parse_json
 from harnpy.text.json.writer import quote
@@ -24,19 +24,19 @@ _OPEN, _CLOSE = "<tool_call>", "</tool_call>"
 @builtin("tool_describe(registry: dict) -> string", family="tools")
 def tool_describe(vm: Vm, registry: Value) -> str:
     """The tools as a list for people, by name, with parameters and what they return."""
-    return tool_docs.describe(entries_of(registry, "tool_describe"))
+    return tool_docs.describe(TOOLS.entries_of(registry, "tool_describe"))
 
 
 @builtin("tool_prompt(registry: dict) -> string", family="tools")
 def tool_prompt(vm: Vm, registry: Value) -> str:
     """What a model needs to know to call the tools in its text."""
-    return tool_docs.prompt(entries_of(registry, "tool_prompt"))
+    return tool_docs.prompt(TOOLS.entries_of(registry, "tool_prompt"))
 
 
 @builtin("tool_schema(registry: dict, components?: dict) -> dict", family="tools")
 def tool_schema(vm: Vm, registry: Value, components: Value) -> dict[str, Any]:
     """The tools as JSON schemas; `{$ref: "X"}` parameters are looked up in `components`."""
-    return tool_docs.schemas(entries_of(registry, "tool_schema"), components)
+    return tool_docs.schemas(TOOLS.entries_of(registry, "tool_schema"), components)
 
 
 @builtin("tool_parse_call(text: string) -> list", family="tools")

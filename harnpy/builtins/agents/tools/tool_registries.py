@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from harnpy.agent.tools import tool_registry as registries
+from harnpy.agent.registries import find
+from harnpy.agent.tools.tool_registry import TOOLS, define, without_handler
 from harnpy.faults import OptionError
 from harnpy.vm.declare.builtin import ABSENT, builtin
 from harnpy.vm.values.objects import display
@@ -23,7 +24,7 @@ def need(caller: str, what: str, *args: Value) -> None:
 @builtin("tool_registry() -> dict", family="tools")
 def tool_registry(vm: Vm) -> Dict:
     """A registry without tools."""
-    return registries.empty()
+    return TOOLS.registry_of([])
 
 
 @builtin(
@@ -44,43 +45,39 @@ def tool_define(
     unknown keys are kept. Throws for a tool that can't be run. Spec: 07 §4.2.
     """
     need("tool_define", "registry, name, description, and config dict", config)
-    return registries.define(registry, display(name), display(description), config)
+    return define(registry, display(name), display(description), config)
 
 
 @builtin("tool_list(registry: dict) -> list", family="tools")
 def tool_list(vm: Vm, registry: Value) -> list[Dict]:
     """The tools of a registry, without their handlers."""
-    return [registries.without_handler(entry) for entry in registries.entries_of(registry, "tool_list")]
+    return [without_handler(entry) for entry in TOOLS.entries_of(registry, "tool_list")]
 
 
 @builtin("tool_find(registry: dict, name: string) -> dict | nil", family="tools", counted=True)
 def tool_find(vm: Vm, registry: Value = ABSENT, name: Value = ABSENT) -> Dict | None:
     """The tool called `name`, with its handler; nil if there is none."""
     need("tool_find", "registry and name", name)
-    return registries.find(registries.first_entries(registry, "tool_find"), display(name))
+    return find(TOOLS.first_entries(registry, "tool_find"), display(name))
 
 
 @builtin("tool_select(registry: dict, names: list) -> dict", family="tools", counted=True)
 def tool_select(vm: Vm, registry: Value = ABSENT, names: Value = ABSENT) -> Dict:
     """A registry with only the named tools, in the order they had."""
     need("tool_select", "registry and names list", names)
-    entries = registries.first_entries(registry, "tool_select")
-    if type(names) is not list:
-        raise OptionError("tool_select: second argument must be a list of tool names")
-    wanted = {display(name) for name in names}
-    return registries.registry_of(entry for entry in entries if entry["name"] in wanted)
+    return TOOLS.select(registry, names, display)
 
 
 @builtin("tool_remove(registry: dict, name: string) -> dict", family="tools", counted=True)
 def tool_remove(vm: Vm, registry: Value = ABSENT, name: Value = ABSENT) -> Dict:
     """The registry without the tool called `name`."""
     need("tool_remove", "registry and name", name)
-    entries = registries.first_entries(registry, "tool_remove")
+    entries = TOOLS.first_entries(registry, "tool_remove")
     unwanted = display(name)
-    return registries.registry_of(entry for entry in entries if entry["name"] != unwanted)
+    return TOOLS.registry_of(entry for entry in entries if entry["name"] != unwanted)
 
 
 @builtin("tool_count(registry: dict) -> int", family="tools")
 def tool_count(vm: Vm, registry: Value) -> int:
     """How many tools a registry has."""
-    return len(registries.entries_of(registry, "tool_count"))
+    return len(TOOLS.entries_of(registry, "tool_count"))
