@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
-
+from harnpy.builtins.agents.sessions import builtin
 from harnpy.builtins.bridge.live_sessions import sessions_of
-from harnpy.vm.declare.builtin import builtin as declare
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
     from harnpy.vm.vm import Vm
-
-#: What all declarations here have in common.
-builtin = partial(declare, family="agent_sessions", strict=True)
 
 
 @builtin("agent_session_scratchpad(id: string) -> dict | nil")

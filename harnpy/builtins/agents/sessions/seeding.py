@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from harnpy.builtins.agents.sessions import builtin
 from harnpy.builtins.bridge.live_sessions import sessions_of
-from harnpy.vm.declare.builtin import builtin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,12 +11,7 @@ if TYPE_CHECKING:
     from harnpy.vm.vm import Vm
 
 
-@builtin(
-    "agent_session_seed_from_jsonl(jsonl_path: string, opts?: dict) -> dict",
-    family="agent_sessions",
-    strict=True,
-    guarded=True,
-)
+@builtin("agent_session_seed_from_jsonl(jsonl_path: string, opts?: dict) -> dict", guarded=True)
 def agent_session_seed_from_jsonl(vm: Vm, jsonl_path: str, opts: Dict | None) -> Dict:
     """Create a session from the messages in an `llm_transcript.jsonl`: `{ok, session_id?, …, error?}`.
 

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
-
+from harnpy.builtins.agents.sessions import builtin
 from harnpy.builtins.bridge.live_sessions import sessions_of
-from harnpy.vm.declare.builtin import builtin as declare
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
-
-#: What all declarations here have in common.
-builtin = partial(declare, family="agent_sessions", strict=True)
 
 
 @builtin("agent_session_workspace_anchor(id: string) -> dict | nil")
@@ -44,6 +39,12 @@ def agent_session_set_workspace_policy(vm: Vm, id: str, policy: Dict) -> bool:
     return sessions_of(vm).set_workspace_policy(id, policy)
 
 
+@builtin("agent_session_list_roots(id: string) -> dict")
+def agent_session_list_roots(vm: Vm, id: str) -> Dict:
+    """`{primary, additional}`: a session's directories, in the order of mounting."""
+    return sessions_of(vm).list_roots(id)
+
+
 @builtin("agent_session_add_root(id: string, root: string, opts?: dict) -> dict")
 def agent_session_add_root(vm: Vm, id: str, root: str, opts: Dict | None) -> Dict:
     """Mount another directory, and return `{ok, mounted_at?, error?}`.
@@ -57,9 +58,3 @@ def agent_session_add_root(vm: Vm, id: str, root: str, opts: Dict | None) -> Dic
 def agent_session_remove_root(vm: Vm, id: str, root: str) -> Dict:
     """Unmount a directory, and return `{ok, error?}`."""
     return sessions_of(vm).remove_root(id, root)
-
-
-@builtin("agent_session_list_roots(id: string) -> dict")
-def agent_session_list_roots(vm: Vm, id: str) -> Dict:
-    """`{primary, additional}`: a session's directories, in the order of mounting."""
-    return sessions_of(vm).list_roots(id)
