@@ -7,13 +7,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Protocol
 
+    Variables = Mapping[str, str]
+
     class Processes(Protocol):
         async def run(
-            self,
-            argv: Sequence[str],
-            cwd: str,
-            env: Mapping[str, str] | None = None,
-            timeout: float | None = None,
+            self, argv: Sequence[str], cwd: str, env: Variables | None = None, timeout: float | None = None
         ) -> Ended:
             """Run a program to its end, and to that of everything that writes to its pipes.
 
@@ -36,11 +34,7 @@ class Ended:
 
 class RealProcesses:
     async def run(
-        self,
-        argv: Sequence[str],
-        cwd: str,
-        env: Mapping[str, str] | None = None,
-        timeout: float | None = None,
+        self, argv: Sequence[str], cwd: str, env: Variables | None = None, timeout: float | None = None
     ) -> Ended:
         import asyncio
         import os

@@ -25,12 +25,12 @@ _CITATION = re.compile(
     r"(?:\b(?P<chapter>0[1-9]|10)(?:-[a-z-]+\.md)?[\s#*/]+)?"
     rf"§(?P<first>{_NUMBER})(?:[-–]§?(?P<last>{_NUMBER}))?"
 )
-#: A citation without a chapter shares that of the one before, within so many characters.
-_REACH = 60
 _HEADING = re.compile(rf"(?P<marks>#+) (?:(?P<number>{_NUMBER})\.? )?(?P<title>.*)")
 _ROW = re.compile(r"\| (?P<number>\d+(?:\.\d+)+) (?P<title>[^|]*)")
 #: What opens a code block; a line with further backticks only begins with code.
 _FENCE = re.compile(r"(`{3,})[^`]*")
+#: A citation without a chapter shares that of the one before, within so many characters.
+_REACH = 60
 
 
 @dataclass(frozen=True)

@@ -144,19 +144,6 @@ def zipped(left: Pull, right: Pull) -> Iter:
     return stepping(lambda: Pair(left(), right()))
 
 
-def enumerated(pull: Pull) -> Iter:
-    """Pairs of position and item, from 0."""
-    i = 0
-
-    def step() -> Pair:
-        nonlocal i
-        pair = Pair(i, pull())
-        i += 1
-        return pair
-
-    return stepping(step)
-
-
 def chained(first: Pull, second: Pull) -> Iter:
     pull = first
 
@@ -169,6 +156,19 @@ def chained(first: Pull, second: Pull) -> Iter:
                 raise
             pull = second
             return pull()
+
+    return stepping(step)
+
+
+def enumerated(pull: Pull) -> Iter:
+    """Pairs of position and item, from 0."""
+    i = 0
+
+    def step() -> Pair:
+        nonlocal i
+        pair = Pair(i, pull())
+        i += 1
+        return pair
 
     return stepping(step)
 
