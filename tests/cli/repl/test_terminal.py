@@ -63,6 +63,12 @@ class Terminal:
         self.enter(line)
         self.expect(answer)
 
+    def complete(self, start: str, name: str) -> None:
+        """Type the beginning of a name at the next prompt and wait until it is complete."""
+        self.expect("harn〉")
+        self.type(start + "\t")
+        self.expect(name)
+
     def expect(self, text: str, seconds: float = PATIENCE) -> None:
         """Wait until `text` shows after what was expected before; colours and movements don't count."""
         deadline = time.monotonic() + seconds
@@ -138,14 +144,10 @@ def test_a_conversation(terminal) -> None:
 def test_completion_knows_builtins_and_live_names(terminal) -> None:
     repl = terminal("repl")
     repl.enter("let my_long_name = 7")
-    repl.expect("harn〉")
-    repl.type("my_lo\t")
-    repl.expect("my_long_name")
+    repl.complete("my_lo", "my_long_name")
     repl.type("\r")
     repl.expect("\n7\n")
-    repl.expect("harn〉")
-    repl.type("type_o\t")
-    repl.expect("type_of")
+    repl.complete("type_o", "type_of")
     repl.submit("(1)")
     repl.expect("int\n")
 

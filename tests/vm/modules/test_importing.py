@@ -186,30 +186,31 @@ def failure(program: str) -> VmError:
     return caught.value
 
 
+def access_refused(place: str, source: str, caller: str) -> str:
+    """Return how a property access on an int is shown; ``place`` is ``file:line:column``."""
+    _, line, column = place.rsplit(":", 2)
+    return (
+        f"error: Type error: cannot access property `name` on int (line {line})\n"
+        f"  --> {place}\n"
+        "   |\n"
+        f" {line} | {source}\n"
+        f"   | {'^':>{column}}\n"
+        f"  = note: called from pipeline at {caller}\n"
+    )
+
+
 def test_an_error_inside_a_module_shows_its_own_line(write: Write) -> None:
     module = write("lib/m.harn", "// of the module\npub fn f(x) {\n  return x.name\n}\n")
     write("main.harn", 'import "lib/m"\n\npipeline main(task) {\n  f(3)\n}\n')
-    assert render(failure("main.harn")) == (
-        "error: Type error: cannot access property `name` on int (line 3)\n"
-        f"  --> {module}:3:10\n"
-        "   |\n"
-        " 3 |   return x.name\n"
-        "   |          ^\n"
-        "  = note: called from pipeline at main.harn:4\n"
-    )
+    shown = render(failure("main.harn"))
+    assert shown == access_refused(f"{module}:3:10", "  return x.name", "main.harn:4")
 
 
 def test_an_error_while_a_module_is_loaded_shows_who_imported_it(write: Write) -> None:
     module = write("m.harn", "let x = 3\nlet y = x.name\n")
     write("main.harn", 'import "m"\n')
-    assert render(failure("main.harn")) == (
-        "error: Type error: cannot access property `name` on int (line 2)\n"
-        f"  --> {module}:2:9\n"
-        "   |\n"
-        " 2 | let y = x.name\n"
-        "   |         ^\n"
-        "  = note: called from pipeline at main.harn:1\n"
-    )
+    shown = render(failure("main.harn"))
+    assert shown == access_refused(f"{module}:2:9", "let y = x.name", "main.harn:1")
 
 
 def test_a_failed_import_shows_its_statement(write: Write) -> None:
