@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 import traceback
+from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -203,7 +204,16 @@ def test_a_cancelled_task_ends_its_request(protocol: str, tmp_path: Path) -> Non
         assert wire.hung_up.wait(PATIENCE)
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Python's own handling of SIGINT, which a shell turns off for what it runs in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @BOTH
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_leaves_the_session_whole(protocol: str, tmp_path: Path) -> None:
     with Wire(protocol, Say("first"), Silence(), Say("third")) as wire:
         host = WireHost(environment(wire, tmp_path))
