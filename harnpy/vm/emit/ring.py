@@ -32,16 +32,21 @@ def ring(e: Emitter, node: ast.Binary, into: str | None) -> str:
     ops: set[str] = set()
     collect(node, leaves, ops)
     kinds = [e.kind(leaf) for leaf in leaves]
+    # Beside a float, an int product is wrapped before it becomes one.
+    whole = "num" not in kinds
+    if not whole:
+        leaves, ops = [node.left, node.right], {node.op}
+        kinds = [e.kind(leaf) for leaf in leaves]
     texts = e.operands(leaves)
     atoms = texts if all(k in _NUMBERS for k in kinds) else [e.settle(text) for text in texts]
     wanted, test = ring_of(ops, kinds)
     unknown = [a for a, k in zip(atoms, kinds, strict=True) if k not in wanted]
     hopeless = any(k not in (*wanted, "any") for k in kinds)
-    slow = slow_tree(e, node, iter(atoms))
+    slow = slow_tree(e, node, iter(atoms), whole)
     if hopeless:
         return slow
     slot = into or e.temp()
-    fast = fast_tree(node, iter(atoms))
+    fast = fast_tree(node, iter(atoms), whole)
     wrap = test == "int"
     if not unknown:
         e.line(f"{slot} = {fast}")
@@ -125,24 +130,24 @@ def all_simple(node: ast.Node) -> bool:
     return isinstance(node, ast.Name | ast.Int | ast.Float | ast.Str)
 
 
-def fast_tree(node: ast.Binary, atoms: Iterator[str]) -> str:
-    """The tree in Python operators."""
+def fast_tree(node: ast.Binary, atoms: Iterator[str], whole: bool) -> str:
+    """The tree in Python operators; unless ``whole``, its top alone."""
 
     def side(child: ast.Node) -> str:
-        if isinstance(child, ast.Binary) and child.op in RING and fuses(node, child):
-            return f"({fast_tree(child, atoms)})"
+        if whole and isinstance(child, ast.Binary) and child.op in RING and fuses(node, child):
+            return f"({fast_tree(child, atoms, whole)})"
         return next(atoms)
 
     left = side(node.left)
     return f"{left} {node.op} {side(node.right)}"
 
 
-def slow_tree(e: Emitter, node: ast.Binary, atoms: Iterator[str]) -> str:
-    """The tree operator by operator, each with its place in the source."""
+def slow_tree(e: Emitter, node: ast.Binary, atoms: Iterator[str], whole: bool) -> str:
+    """The tree operator by operator, each with its place in the source; unless ``whole``, its top alone."""
 
     def side(child: ast.Node) -> str:
-        if isinstance(child, ast.Binary) and child.op in RING and fuses(node, child):
-            return slow_tree(e, child, atoms)
+        if whole and isinstance(child, ast.Binary) and child.op in RING and fuses(node, child):
+            return slow_tree(e, child, atoms, whole)
         return next(atoms)
 
     left = side(node.left)
