@@ -16,14 +16,14 @@ from harnpy.session.transcript import MESSAGE_KINDS
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
-    from harnpy.session import SessionStore
+    from harnpy.session import SessionRegistry
 
 
 _LAST_EVENT_WIDTH = 48
 _ROLE_STYLES = {"user": "bold cyan", "assistant": "bold green", "system": "bold yellow"}
 
 
-def table(sessions: SessionStore) -> RenderableType:
+def table(sessions: SessionRegistry) -> RenderableType:
     """All sessions, the least recently used first; ``*`` marks the client that controls one."""
     if not sessions.ids():
         return Text("no sessions yet: agent_session_open() makes one")
@@ -54,7 +54,7 @@ def transcript(snapshot: Dict) -> RenderableType:
     return Group(*lines, *map(_event, snapshot["events"]))
 
 
-def tree(sessions: SessionStore) -> RenderableType:
+def tree(sessions: SessionRegistry) -> RenderableType:
     """The tree of forks, the oldest first; a closed session still connects its branch."""
     ids = sessions.ids()
     if not ids:
@@ -74,7 +74,7 @@ def _top(id: str, parents: dict[str, str | None]) -> str:
     return id
 
 
-def _branch(sessions: SessionStore, top: str, seen: set[str]) -> Tree:
+def _branch(sessions: SessionRegistry, top: str, seen: set[str]) -> Tree:
     """The tree under ``top``, without what was ``seen``. Not recursive: forks of forks may go deep."""
     root = Tree(_label(sessions, top))
     waiting = [(top, root)]
@@ -88,14 +88,14 @@ def _branch(sessions: SessionStore, top: str, seen: set[str]) -> Tree:
     return root
 
 
-def _children(sessions: SessionStore, id: str) -> list[str]:
+def _children(sessions: SessionRegistry, id: str) -> list[str]:
     ancestry = sessions.ancestry(id)
     if ancestry is not None:
         return list(ancestry["child_ids"])
     return [snapshot["id"] for snapshot in _snapshots(sessions) if snapshot["parent_id"] == id]
 
 
-def _label(sessions: SessionStore, id: str) -> Text:
+def _label(sessions: SessionRegistry, id: str) -> Text:
     snapshot = sessions.snapshot_value(id)
     if snapshot is None:
         return Text(f"{one_line(id)}  closed", "dim")
@@ -104,13 +104,13 @@ def _label(sessions: SessionStore, id: str) -> Text:
     return Text(f"{one_line(id)}  {_count(snapshot)}{branched}")
 
 
-def _made(sessions: SessionStore, id: str) -> tuple[bool, float]:
+def _made(sessions: SessionRegistry, id: str) -> tuple[bool, float]:
     """Sort key: by age, closed sessions last, because an older session may have them in its branch."""
     session = sessions.session(id)
     return (True, 0.0) if session is None else (False, session.view.created)
 
 
-def _snapshots(sessions: SessionStore) -> Iterator[Dict]:
+def _snapshots(sessions: SessionRegistry) -> Iterator[Dict]:
     for id in sessions.ids():
         snapshot = sessions.snapshot_value(id)
         if snapshot is not None:
