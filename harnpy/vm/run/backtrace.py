@@ -1,14 +1,15 @@
 """From a Python traceback to Harn: which line failed, who called whom, what `catch` receives.
 
-Generated functions carry their `Unit` as the global ``UNIT``; a frame's Python line number leads to the
-source offset. Frames of the VM's own call helpers are looked through; any other Python frame between
-two Harn frames is a builtin that called back, which is where an error takes a `` (line N)`` suffix
-(02 §19.2). All of this happens when an error is looked at, never while programs run.
+`frames` tells which Python frames run Harn functions, and where each of those is. Frames of the VM's own call
+helpers are looked through; any other Python frame between two Harn frames is a builtin that called back,
+which is where an error takes a `` (line N)`` suffix (02 §19.2). All of this happens when an error is looked
+at, never while programs run.
 """
 
 from __future__ import annotations
 
 from harnpy.vm.errors import OVERFLOW, PlainFault, Thrown, VmError
+from harnpy.vm.run.frames import place_of, running, unit_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from harnpy.vm.compile import Unit
+    from harnpy.vm.run.frames import Walking
 
 #: Modules whose frames belong to the call they make.
 _TRANSPARENT = frozenset(
@@ -59,33 +61,43 @@ def _entries(trace: TracebackType | None) -> Iterator[tuple[FrameType, int]]:
         trace = after
 
 
-def _located(frame: FrameType, lineno: int) -> Frame:
-    unit: Unit = frame.f_globals["UNIT"]
-    name = unit.shown.get(frame.f_code.co_name, "<closure>")
-    return Frame(name, unit, unit.offsets[lineno - 1])
+def _located(function: FrameType | Walking, lineno: int) -> Frame:
+    name, offset = place_of(function, lineno)
+    return Frame(name, unit_of(function), offset)
 
 
 def harn_frames(trace: TracebackType | None) -> tuple[Frame, ...]:
     """The Harn calls of a traceback, innermost first."""
-    found = [_located(f, n) for f, n in _entries(trace) if "UNIT" in f.f_globals]
+    found: list[Frame] = []
+    last = None
+    for frame, lineno in _entries(trace):
+        function = running(frame)
+        if function is not None and function is not last:
+            found.append(_located(function, lineno))
+            last = function
     return tuple(reversed(found))
 
 
 def _contexts(trace: TracebackType | None) -> list[int]:
     """For each execution context of a traceback, outermost first, the line it failed at."""
     lines: list[int] = []
-    outside = True
+    outside, last = True, None
     for frame, lineno in _entries(trace):
-        if "UNIT" in frame.f_globals:
-            line = _located(frame, lineno).line
+        function = running(frame)
+        if function is not None:
             if outside:
-                lines.append(line)
-            else:
-                lines[-1] = line
-            outside = False
-        elif frame.f_globals.get("__name__") not in _TRANSPARENT or frame.f_code.co_name == _TASK:
+                lines.append(0)
+            if outside or function is not last:
+                lines[-1] = _located(function, lineno).line
+            outside, last = False, function
+        elif not _is_transparent(frame) or frame.f_code.co_name == _TASK:
             outside = True
     return lines
+
+
+def _is_transparent(frame: FrameType) -> bool:
+    name = frame.f_globals.get("__name__", "")
+    return name in _TRANSPARENT or name.startswith("harnpy.vm.walk.")
 
 
 def describe(error: BaseException, skip: int) -> str:

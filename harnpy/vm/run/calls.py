@@ -13,8 +13,7 @@ from harnpy.vm.values.objects import Builtin, EnumValue, Fn, Generator, Struct, 
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from types import FrameType
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any, Never
 
     from harnpy.vm.vm import Vm
@@ -176,39 +175,18 @@ def fit(fn: Fn, args: Sequence[Value]) -> Sequence[Value]:
 
 
 def in_calling_frames(name: str) -> Value:
-    """The callable that the nearest calling Harn function binds to ``name``, or None.
+    """The callable that the nearest calling Harn function binds to ``name``, or None."""
+    from harnpy.vm.run import frames
 
-    Generated locals are called after the program's names: ``name_N``, N counting declarations.
-    """
-    from harnpy.vm.resolve.scopes import readable
-
-    wanted, home = readable(name), None
-    for distance, frame in enumerate(_generated_frames(sys._getframe(1))):
-        module = frame.f_globals["UNIT"].module
+    home = None
+    for distance, function in enumerate(frames.calling(sys._getframe(1))):
+        module = frames.unit_of(function).module
         if not distance:
             home = module
         # A module sees no functions but its own and what it imports (06 §4).
-        found = _function_in(frame, wanted) if module == home else None
+        found = frames.function_in(function, name) if module == home else None
         if found is not None:
             return found
-    return None
-
-
-def _generated_frames(frame: FrameType | None) -> Iterator[FrameType]:
-    """The frames of the program's functions, from this one outward."""
-    while frame is not None:
-        if "UNIT" in frame.f_globals:
-            yield frame
-        frame = frame.f_back
-
-
-def _function_in(frame: FrameType, wanted: str) -> Fn | None:
-    """The function that a frame has bound last to a name, which generated code calls ``wanted``."""
-    for variable in reversed(frame.f_locals):
-        head, _, number = variable.rpartition("_")
-        value = frame.f_locals[variable] if head == wanted and number.isdigit() else None
-        if type(value) is Fn:
-            return value
     return None
 
 

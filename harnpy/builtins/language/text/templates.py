@@ -11,6 +11,7 @@ from harnpy.text.templates import assets, engine
 from harnpy.text.templates.errors import TemplateError
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import Thrown, TypeFault
+from harnpy.vm.run.frames import calling, unit_of
 from harnpy.vm.values.equality import compare, equal
 from harnpy.vm.values.objects import Duration, Range, Set, display, type_name
 
@@ -126,8 +127,5 @@ def rendered(
 
 def module_directory(vm: Vm) -> str:
     """The directory of the module whose code is executing; the working directory if it is no file."""
-    frame = sys._getframe(1)
-    while "UNIT" not in frame.f_globals and frame.f_back is not None:
-        frame = frame.f_back
-    unit = frame.f_globals.get("UNIT")
+    unit = next(map(unit_of, calling(sys._getframe(1))), None)
     return (unit and unit.directory) or vm.world.files.cwd()
