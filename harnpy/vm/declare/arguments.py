@@ -103,21 +103,25 @@ def most_arguments(declaration: Declaration) -> int | None:
 def bind(declaration: Declaration) -> Builtin:
     """Return the builtin as a value: a function that converts its arguments."""
     parameters = declaration.signature().parameters
-    passed = [conversion(declaration, p, p.name) for p in parameters if not p.rest]
-    unchanged = passed == [p.name for p in parameters if not p.rest]
-    if declaration.counted or (unchanged and _names_parameters(declaration)):
+    if declaration.counted or (_names_parameters(declaration) and not _converts(declaration)):
         return Builtin(declaration.name, direct(declaration), most_arguments(declaration))
     space: dict[str, Any] = {"fn": _waiting(declaration.function), "display": display, "reject": reject}
-    heads = []
+    heads, passed = [], []
     for i, p in enumerate(parameters):
-        space[f"d{i}"] = default(p)
-        heads.append(f"*{p.name}" if p.rest else f"{p.name}=d{i}")
-        if p.rest:
-            passed.append(f"*{p.name}")
+        # Not by the parameter's own name: it may be one of the names above.
+        argument = f"a{i}"
+        space[f"d{i}"] = None if needs_value(declaration, p) else default(p)
+        heads.append(f"*{argument}" if p.rest else f"{argument}=d{i}")
+        passed.append(f"*{argument}" if p.rest else conversion(declaration, p, argument))
     first = "vm, self" if declaration.receiver else "vm"
     text = f"def bound({', '.join([first, *heads])}):\n    return fn({', '.join([first, *passed])})\n"
     exec(compile(text, f"<binder of {declaration.name}>", "exec"), space)  # noqa: S102
     return Builtin(declaration.name, space["bound"], most_arguments(declaration))
+
+
+def _converts(declaration: Declaration) -> bool:
+    parameters = declaration.signature().parameters
+    return any(conversion(declaration, p, "x") != "x" for p in parameters if not p.rest)
 
 
 def _waiting(function: Callable[..., Any]) -> Callable[..., Any]:
