@@ -27,7 +27,7 @@ class Vm(BaseVm):
 
     ``world`` is everything outside (default: the real one); ``deny`` and ``allow`` name builtins that must
     fail, or the only ones that may work; with ``trace_llm`` programs can read the usage of their model
-    calls (`llm_usage`).
+    calls (`llm_usage`). ``evaluator="walk"`` walks programs instead of compiling them: slower, and the same.
     """
 
     def __init__(
@@ -37,8 +37,9 @@ class Vm(BaseVm):
         deny: Iterable[str] = (),
         allow: Iterable[str] | None = None,
         trace_llm: bool = False,
+        evaluator: str = "compile",
     ) -> None:
-        super().__init__(catalog, world, deny, allow)
+        super().__init__(catalog, world, deny, allow, evaluator)
         if trace_llm:
             self.settings.trace_llm = True
 

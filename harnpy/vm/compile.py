@@ -11,43 +11,69 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import CodeType
+    from typing import Any
 
-    from harnpy.syntax import ast
     from harnpy.syntax.span import Lines
     from harnpy.vm.declare.table import BuiltinTable
     from harnpy.vm.emit.program import Text
     from harnpy.vm.emit.unit import UnitDraft
+    from harnpy.vm.modules.linker import Linker
     from harnpy.vm.modules.offers import Imports
-    from harnpy.vm.resolve.scopes import Declared, Resolution
+    from harnpy.vm.resolve.resolved import Resolved
+    from harnpy.vm.resolve.scopes import Declared
+    from harnpy.vm.values.objects import Fn
+    from harnpy.vm.vm import Vm
+
+    Value = Any
 
 #: The parts of a unit that are kept, in the order of its parameters.
 _KEPT = ("code", "offsets", "shown", "called", "valued", "globals", "methods", "helpers")
 
 
 class Unit:
+    """A program, module or input that can run.
+
+    ``directory`` is where the source file lies, None when there is none; ``module`` names the unit when it
+    was imported.
+    """
+
+    __slots__ = ("_lines", "directory", "file", "module", "source")
+
+    def __init__(self, file: str, source: str) -> None:
+        self.file = file
+        self.source = source
+        self.directory: str | None = None
+        self.module: str | None = None
+        self._lines: Lines | None = None
+
+    @property
+    def lines(self) -> Lines:
+        if self._lines is None:
+            from harnpy.syntax.span import Lines
+
+            self._lines = Lines(self.source)
+        return self._lines
+
+    def main(
+        self, vm: Vm, impls: dict[str, dict[str, Fn]], linker: Linker | None, table: dict[str, Value]
+    ) -> Callable[[int], Value]:
+        """What runs the unit, called with the depth of calls.
+
+        ``impls`` collects its `impl` methods, ``linker`` does its imports, ``table`` holds the variables that
+        its functions share with one another or with other inputs.
+        """
+        raise NotImplementedError
+
+
+class CompiledUnit(Unit):
     """Generated code and what belongs to it.
 
     ``offsets``: the source offset of each line of the generated text. ``shown``: the names of generated
     functions in backtraces. ``called`` and ``valued`` (builtins), ``globals``, ``methods``, ``helpers``: what
-    the code refers to outside itself, each with the Python name that it has there. ``directory`` is where
-    the source file lies, None when there is none; ``module`` names the unit when it was imported.
+    the code refers to outside itself, each with the Python name that it has there.
     """
 
-    __slots__ = (
-        "_lines",
-        "called",
-        "code",
-        "directory",
-        "file",
-        "globals",
-        "helpers",
-        "methods",
-        "module",
-        "offsets",
-        "shown",
-        "source",
-        "valued",
-    )
+    __slots__ = ("called", "code", "globals", "helpers", "methods", "offsets", "shown", "valued")
 
     def __init__(
         self,
@@ -62,8 +88,7 @@ class Unit:
         methods: list[tuple[str, str, int]],
         helpers: list[tuple[str, str]],
     ) -> None:
-        self.file = file
-        self.source = source
+        super().__init__(file, source)
         self.code = code
         self.offsets = offsets
         self.shown = shown
@@ -72,17 +97,17 @@ class Unit:
         self.globals = globals
         self.methods = methods
         self.helpers = helpers
-        self.directory: str | None = None
-        self.module: str | None = None
-        self._lines: Lines | None = None
 
-    @property
-    def lines(self) -> Lines:
-        if self._lines is None:
-            from harnpy.syntax.span import Lines
+    def main(
+        self, vm: Vm, impls: dict[str, dict[str, Fn]], linker: Linker | None, table: dict[str, Value]
+    ) -> Callable[[int], Value]:
+        from harnpy.vm.run.namespace import namespace
 
-            self._lines = Lines(self.source)
-        return self._lines
+        space = namespace(vm, self, impls, linker)
+        space["m"] = table
+        exec(self.code, space)  # noqa: S102
+        main: Callable[[int], Value] = space["main"]
+        return main
 
 
 def program_unit(
@@ -92,7 +117,7 @@ def program_unit(
     table: BuiltinTable,
     checked: bool = True,
     imports: Imports | None = None,
-) -> Unit:
+) -> CompiledUnit:
     """The unit for a program, from the cache if it is there.
 
     Unless ``checked``, what only the static checks refuse is left to fail when it runs (09 §3.1);
@@ -108,7 +133,7 @@ def program_unit(
         raise _too_deep(0, source, file) from None
 
 
-def module_unit(source: str, file: str, table: BuiltinTable, imports: Imports) -> Unit:
+def module_unit(source: str, file: str, table: BuiltinTable, imports: Imports) -> CompiledUnit:
     """The unit for an imported file, likewise. Raises SourceFault (syntax or structure)."""
     key = f"{_fingerprint(table, imports)}\0{source}"
     try:
@@ -117,11 +142,11 @@ def module_unit(source: str, file: str, table: BuiltinTable, imports: Imports) -
         raise _too_deep(0, source, file) from None
 
 
-def _cached(kind: str, key: str, source: str, file: str, make: Callable[[], Unit]) -> Unit:
+def _cached(kind: str, key: str, source: str, file: str, make: Callable[[], CompiledUnit]) -> CompiledUnit:
     """The unit kept under ``kind`` and ``key``, else what ``make`` returns."""
     kept = cache.load(kind, key)
     if isinstance(kept, tuple) and len(kept) == len(_KEPT):
-        return Unit(file, source, *kept)
+        return CompiledUnit(file, source, *kept)
     unit = make()
     cache.store(kind, key, tuple(getattr(unit, field) for field in _KEPT))
     return unit
@@ -134,66 +159,40 @@ def _fingerprint(table: BuiltinTable, imports: Imports | None) -> str:
 
 def compile_program(
     source: str, file: str, entry: str | None, table: BuiltinTable, checked: bool, imports: Imports | None
-) -> Unit:
+) -> CompiledUnit:
     """What `program_unit` keeps, made anew."""
     from harnpy.vm.emit.program import program_text
-    from harnpy.vm.resolve.names import Resolver
-    from harnpy.vm.resolve.tree import entry_pipeline
+    from harnpy.vm.resolve.resolved import resolved_program
 
-    program = parsed(source, file)
-    pipeline = entry_pipeline(program, entry)
-    if entry is not None and pipeline is None:
-        raise KeyError(entry)
-    resolution = Resolver(table.is_builtin, table.is_global).program(program, pipeline, imports)
-    if checked and resolution.has_faults:
-        from harnpy.vm.resolve.static_faults import refuse_faults
-
-        refuse_faults(resolution, source, file, table)
-    return _unit(program, resolution, table, lambda draft: program_text(draft, pipeline), source, file)
+    tree = resolved_program(source, file, entry, table, checked, imports)
+    return _unit(tree, table, lambda draft: program_text(draft, tree.entry), source, file)
 
 
-def compile_module(source: str, file: str, table: BuiltinTable, imports: Imports) -> Unit:
+def compile_module(source: str, file: str, table: BuiltinTable, imports: Imports) -> CompiledUnit:
     """What `module_unit` keeps, made anew."""
     from harnpy.vm.emit.program import module_text
-    from harnpy.vm.resolve.names import Resolver
+    from harnpy.vm.resolve.resolved import resolved_module
 
-    program = parsed(source, file)
-    resolution = Resolver(table.is_builtin, table.is_global).module(program, imports)
-    return _unit(program, resolution, table, module_text, source, file)
+    return _unit(resolved_module(source, file, table, imports), table, module_text, source, file)
 
 
-def compile_input(
+def input_unit(
     source: str, file: str, declared: Declared, table: BuiltinTable, imports: Imports | None = None
-) -> Unit:
+) -> CompiledUnit:
     """One input of a REPL: it reads and adds to what is ``declared``; its last expression is its value."""
     from harnpy.vm.emit.program import input_text
-    from harnpy.vm.resolve.names import Resolver
+    from harnpy.vm.resolve.resolved import resolved_input
 
-    program = parsed(source, file)
-    resolution = Resolver(table.is_builtin, table.is_global).input(program, declared, imports)
-    return _unit(program, resolution, table, input_text, source, file)
-
-
-def parsed(source: str, file: str) -> ast.Program:
-    """The program's tree, its structure checked. Raises SourceFault."""
-    from harnpy.syntax.parser import parse_cached
-    from harnpy.syntax.structure import check_structure
-
-    program = parse_cached(source, file)
-    faults = check_structure(program, source, file)
-    if faults:
-        raise faults[0]
-    return program
+    return _unit(resolved_input(source, file, declared, table, imports), table, input_text, source, file)
 
 
 def _unit(
-    program: ast.Program,
-    resolution: Resolution,
+    tree: Resolved,
     table: BuiltinTable,
     write: Callable[[UnitDraft], Text],
     source: str,
     file: str,
-) -> Unit:
+) -> CompiledUnit:
     """The unit whose text ``write`` makes.
 
     Blocks nested beyond what Python can express are refused like a syntax error.
@@ -202,7 +201,7 @@ def _unit(
     from harnpy.vm.emit.program import draft_of
     from harnpy.vm.emit.protocol import helpers_used
 
-    draft = draft_of(program, resolution, table)
+    draft = draft_of(tree.program, tree.resolution, table)
     try:
         text, offsets = write(draft)
     except TooDeep as deep:
@@ -214,7 +213,7 @@ def _unit(
             raise
         line = getattr(error, "lineno", None) or 1
         raise _too_deep(offsets[min(line, len(offsets)) - 1], source, file) from None
-    return Unit(
+    return CompiledUnit(
         file,
         source,
         code,

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from harnpy.vm.compile import compile_input
 from harnpy.vm.resolve.scopes import Declared, Variable
-from harnpy.vm.run.namespace import namespace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,16 +32,16 @@ class ReplSession:
         self.inputs += 1
         known = self.known.copy()
         imports = self.vm.imports_of(source, None)
-        unit = compile_input(source, file or f"<repl:{self.inputs}>", known, self.vm.builtins, imports)
+        name = file or f"<repl:{self.inputs}>"
+        unit = self.vm.units.input_unit(source, name, known, self.vm.builtins, imports)
         bound = set(self.imported)
         linker = self.vm.linker(unit, bound) if imports else None
-        space = namespace(self.vm, unit, self.impls, linker)
-        space["m"] = self.values
         # Functions of earlier inputs look names up in these very dicts: on failure they are put back.
         values = dict(self.values)
         impls = {struct: dict(methods) for struct, methods in self.impls.items()}
         try:
-            value = self.vm.run_unit(unit, space)
+            main = unit.main(self.vm, self.impls, linker, self.values)
+            value = self.vm.run(lambda: main(1))
         except BaseException:
             _restore(self.values, values)
             _restore(self.impls, impls)

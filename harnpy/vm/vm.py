@@ -9,10 +9,9 @@ from __future__ import annotations
 import os.path
 import sys
 
-from harnpy.vm.compile import program_unit
+from harnpy.vm import compile as compiler
 from harnpy.vm.declare.table import BuiltinTable
 from harnpy.vm.run.calls import FAILURES, Calls
-from harnpy.vm.run.namespace import namespace
 from harnpy.vm.values.objects import Builtin, Fn
 from harnpy.world import World
 
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from harnpy.vm.repl_session import ReplSession
     from harnpy.vm.run.tasks.scheduler import Bridge, Scheduler
     from harnpy.vm.run.tasks.task import TaskContext
+    from harnpy.vm.walk.walker import Observer
 
     Value = Any
     State = TypeVar("State")
@@ -69,11 +69,23 @@ class Signal:
         self.pending = False
 
 
+def _units(evaluator: str) -> Any:
+    """The module that makes units for an evaluator."""
+    if evaluator == "compile":
+        return compiler
+    if evaluator == "walk":
+        from harnpy.vm.walk import units
+
+        return units
+    raise ValueError(f"unknown evaluator {evaluator!r}: there are 'compile' and 'walk'")
+
+
 class Vm:
     """One interpreter.
 
     ``catalog``: the builtins. ``world``: everything outside (default: the real one). ``deny``: builtins that
-    fail; ``allow``: the only ones that don't.
+    fail; ``allow``: the only ones that don't. ``evaluator``: ``"compile"``, or ``"walk"`` to have the tree
+    walked, which is slow and can be watched by an ``observer``.
     """
 
     def __init__(
@@ -82,8 +94,11 @@ class Vm:
         world: World | None = None,
         deny: Iterable[str] = (),
         allow: Iterable[str] | None = None,
+        evaluator: str = "compile",
     ) -> None:
         self.world = world or World()
+        self.units = _units(evaluator)
+        self.observer: Observer | None = None
         allowed = None if allow is None else frozenset(allow)
         self.builtins = BuiltinTable(catalog, self, frozenset(deny), allowed)
         self.signal = Signal()
@@ -128,10 +143,11 @@ class Vm:
         self._states.clear()
         allow_deep_recursion()
         imports = self.imports_of(source, self.source_dir)
-        unit = program_unit(source, file, entry, self.builtins, checked, imports)
+        unit = self.units.program_unit(source, file, entry, self.builtins, checked, imports)
         unit.directory = self.source_dir
         linker = self.linker(unit, set()) if imports else None
-        return self.start(_main(unit, namespace(self, unit, {}, linker)))
+        main = unit.main(self, {}, linker, {})
+        return self.start(lambda: main(1))
 
     def run_file(
         self, path: str, *, args: Sequence[str] = (), entry: str | None = None, checked: bool = True
@@ -160,10 +176,6 @@ class Vm:
 
         return Linker(self, unit, bound)
 
-    def run_unit(self, unit: Unit, space: dict[str, Any]) -> Value:
-        """Run what `compile_input` made, with ``space`` as its global names."""
-        return self._run(_main(unit, space))
-
     def start(self, body: Callable[[], Value]) -> Value:
         """Run ``body`` as a program, after what `on_start` holds."""
 
@@ -172,9 +184,9 @@ class Vm:
                 prepare()
             return body()
 
-        return self._run(started)
+        return self.run(started)
 
-    def _run(self, body: Callable[[], Value]) -> Value:
+    def run(self, body: Callable[[], Value]) -> Value:
         """Run ``body`` as the root task; errors leave in their final form."""
         self._begin()
         try:
@@ -235,7 +247,7 @@ class Vm:
             if self.signal.pending:
                 self.poll()
             return self.tasks.nested(lambda: self.calls.call(function, 1, args))
-        return self._run(lambda: self.calls.call(function, 1, args))
+        return self.run(lambda: self.calls.call(function, 1, args))
 
     def callback(self, function: Value, count: int) -> Callable[..., Value] | None:
         """``function`` as a Python callable ``g(0, *args)`` for ``count`` arguments; None if it isn't one."""
@@ -305,10 +317,3 @@ def _open_bridge(tasks: Scheduler, awaitable: Awaitable[Any]) -> Bridge:
     from harnpy.vm.run.tasks.aio import open_loop
 
     return open_loop(tasks, awaitable)
-
-
-def _main(unit: Unit, space: dict[str, Any]) -> Callable[[], Value]:
-    """What runs a unit, with ``space`` as its global names."""
-    exec(unit.code, space)  # noqa: S102
-    main = space["main"]
-    return lambda: main(1)

@@ -16,7 +16,8 @@ from harnpy.cli.console import FAILED, OK, complain, has_colour
 from harnpy.cli.show import error_text
 from harnpy.syntax.errors import SourceFault, SyntaxFault
 from harnpy.syntax.span import Lines
-from harnpy.vm.compile import compile_program, parsed
+from harnpy.vm.compile import compile_program
+from harnpy.vm.resolve.resolved import parsed
 
 
 @click.command("check", short_help="Find the errors of programs without running them.")

@@ -39,6 +39,7 @@ Options:
   --llm-mock-record FILE  Record the replies of models in FILE, for --llm-mock.
   --watch-agents          Show on stderr what the agents do while they work.
   --attended              Ask at the terminal when the program asks a person.
+  --walk                  Walk the syntax tree instead of compiling it: slow, the same results.
   --trace                 Show the model calls and their cost on stderr afterwards.
   --debug                 Show the Python traceback of a failure.
   --help                  Show this message.
@@ -57,6 +58,7 @@ _FLAGS = {
     "--attended": "attended",
     "--debug": "debug",
     "--trace": "trace",
+    "--walk": "walk",
     "--watch-agents": "watch_agents",
     "--help": "help",
     "-h": "help",
@@ -92,7 +94,7 @@ class Options:
 
     __slots__ = (
         "allow", "args", "attended", "code", "debug", "deny", "file", "help", "llm_mock", "llm_mock_record",
-        "skill_dirs", "trace", "watch_agents",
+        "skill_dirs", "trace", "walk", "watch_agents",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -107,6 +109,7 @@ class Options:
         self.llm_mock_record: str | None = None
         self.debug = False
         self.trace = False
+        self.walk = False
         self.watch_agents = False
         self.help = False
 
@@ -199,7 +202,8 @@ def _execute(options: Options) -> int:
     world = _world(options)
     run = _instrumented(options, world)
     allow = None if options.allow is None else _allowed(options.allow)
-    vm = Vm(world, deny=_names(options.deny), allow=allow, trace_llm=options.trace)
+    evaluator = "walk" if options.walk else "compile"
+    vm = Vm(world, deny=_names(options.deny), allow=allow, trace_llm=options.trace, evaluator=evaluator)
     bind_project(vm, options.file, options.skill_dirs)
     try:
         value = run(vm, options)

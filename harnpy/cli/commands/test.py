@@ -53,6 +53,7 @@ def _milliseconds(context: click.Context, parameter: click.Parameter, value: str
     metavar="DIR",
     help="Add the skills in DIR; may be repeated.",
 )
+@click.option("--walk", is_flag=True, help="Walk the syntax trees instead of compiling them.")
 @click.option("--evals", is_flag=True, help="Package: judge its eval packs.")
 @unbuilt_options("--record", "--replay", "--determinism")
 @click.pass_context
@@ -95,8 +96,13 @@ def _conformance(context: click.Context, options: dict[str, Any]) -> int:
             json=options["json"],
             skill_dirs=_absolute(options["skill_dirs"]),
             junit=options["junit"],
+            evaluator=_evaluator(options),
         )
     )
+
+
+def _evaluator(options: dict[str, Any]) -> str:
+    return "walk" if options["walk"] else "compile"
 
 
 def _package(context: click.Context, options: dict[str, Any]) -> int:
@@ -125,6 +131,7 @@ def _user_tests(context: click.Context, target: str | None, options: dict[str, A
             parallel=options["parallel"],
             watch=options["watch"],
             skill_dirs=_absolute(options["skill_dirs"]),
+            evaluator=_evaluator(options),
         )
     )
 

@@ -36,6 +36,7 @@ class Options:
     json: bool
     junit: Path | None
     skill_dirs: tuple[str, ...] = ()
+    evaluator: str = "compile"
 
 
 def run(options: Options) -> int:
@@ -55,13 +56,21 @@ def run(options: Options) -> int:
     return FAILED if tally(results).failed else OK
 
 
-def run_case(case: Case, timeout_ms: float, skill_dirs: Sequence[str] = ()) -> Result:
+def run_case(
+    case: Case, timeout_ms: float, skill_dirs: Sequence[str] = (), evaluator: str = "compile"
+) -> Result:
     """One program, judged."""
     if case.kind == "skip":
         return Result(case.name, "skip")
     # Files that one run leaves would change the outcome of the next.
     with TemporaryDirectory(prefix="harnpy-", ignore_cleanup_errors=True) as scratch:
-        outcome = run_program(case.path, timeout_ms=timeout_ms, skill_dirs=skill_dirs, scratch=scratch)
+        outcome = run_program(
+            case.path,
+            timeout_ms=timeout_ms,
+            skill_dirs=skill_dirs,
+            scratch=scratch,
+            evaluator=evaluator,
+        )
     failure = verdict(case, outcome)
     if not failure:
         return Result(case.name, "pass", outcome.ms)
@@ -80,9 +89,13 @@ def _in_full(case: Case, outcome: Outcome) -> str:
 def _run_all(cases: list[Case], options: Options) -> list[Result]:
     results = []
     with _mapper(options.jobs) as mapper, result_lines.progress(len(cases)) as count:
-        for result in mapper(
-            partial(run_case, timeout_ms=options.timeout_ms, skill_dirs=options.skill_dirs), cases
-        ):
+        judged = partial(
+            run_case,
+            timeout_ms=options.timeout_ms,
+            skill_dirs=options.skill_dirs,
+            evaluator=options.evaluator,
+        )
+        for result in mapper(judged, cases):
             results.append(result)
             if options.json:
                 sys.stdout.write(result.as_json() + "\n")

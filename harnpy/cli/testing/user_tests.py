@@ -48,6 +48,7 @@ class Options:
     parallel: bool
     watch: bool
     skill_dirs: tuple[str, ...] = ()
+    evaluator: str = "compile"
 
 
 def run(options: Options) -> int:
@@ -64,16 +65,20 @@ def find_tests(path: Path, filter: str | None = None) -> list[TestFile]:
     return [file for file in files if file.tests or file.error]
 
 
-def run_tests(file: TestFile, timeout_ms: float, skill_dirs: Sequence[str] = ()) -> list[Result]:
+def run_tests(
+    file: TestFile, timeout_ms: float, skill_dirs: Sequence[str] = (), evaluator: str = "compile"
+) -> list[Result]:
     """The results of one file. The tests' working directory is the file's."""
     if file.error:
         return [Result("<file error>", "fail", 0.0, file.error)]
     path = file.path.resolve()
     with chdir(path.parent):
-        return [_run_test(path, file.path, test, timeout_ms, skill_dirs) for test in file.tests]
+        return [_run_test(path, file.path, test, timeout_ms, skill_dirs, evaluator) for test in file.tests]
 
 
-def _run_test(path: Path, shown: Path, test: str, timeout_ms: float, skill_dirs: Sequence[str]) -> Result:
+def _run_test(
+    path: Path, shown: Path, test: str, timeout_ms: float, skill_dirs: Sequence[str], evaluator: str
+) -> Result:
     outcome = run_program(
         path,
         timeout_ms=timeout_ms,
@@ -81,6 +86,7 @@ def _run_test(path: Path, shown: Path, test: str, timeout_ms: float, skill_dirs:
         shown=shown,
         default_provider="mock",
         skill_dirs=skill_dirs,
+        evaluator=evaluator,
     )
     failure = _failure(outcome)
     return Result(test, "fail" if failure else "pass", outcome.ms, failure)
@@ -142,7 +148,9 @@ def _run_once(options: Options) -> int:
 
 def _run_files(files: list[TestFile], options: Options) -> Iterator[list[Result]]:
     """The results of each file, in the order of the files."""
-    work = partial(run_tests, timeout_ms=options.timeout_ms, skill_dirs=options.skill_dirs)
+    work = partial(
+        run_tests, timeout_ms=options.timeout_ms, skill_dirs=options.skill_dirs, evaluator=options.evaluator
+    )
     if not options.parallel:
         yield from map(work, files)
         return

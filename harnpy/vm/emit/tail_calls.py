@@ -7,9 +7,9 @@ A function that calls itself goes back to its top. Any other call is left to the
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.vm.emit.calls import fallback, has_spread, missing
+from harnpy.vm.emit.calls import fallback, missing
 from harnpy.vm.emit.operand import tuple_text
-from harnpy.vm.resolve.expressions import TASK_CALLS
+from harnpy.vm.resolve.tail_calls import tail_target
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,17 +21,11 @@ def tail_call(e: Emitter, node: ast.Node) -> bool:
     """Write ``return f(…)`` as a tail call, if it is one. Spec: 02 §9.4."""
     if e.protected or e.generator or e.function.defers or e.own is not None or not called_by_calls(e):
         return False
-    if isinstance(node, ast.Pipe) and isinstance(node.right, ast.Name):
-        if (id(node), "_") in e.unit.resolution.variables:
-            return False
-        ref, args = e.refs[id(node.right)], [node.left]
-    elif isinstance(node, ast.Call) and node.name not in TASK_CALLS and not has_spread(node.args):
-        ref, args = e.refs[id(node)], list(node.args)
-    else:
+    ref = tail_target(e.unit.resolution, node)
+    if ref is None or ref.variable is None:
         return False
     variable = ref.variable
-    if ref.kind != "local" or variable is None or variable.struct or variable.in_box:
-        return False
+    args = [node.left] if isinstance(node, ast.Pipe) else list(node.args)  # type: ignore[attr-defined]
     if is_self(e, ref) and not e.loops:
         again(e, args)
         return True

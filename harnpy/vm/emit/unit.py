@@ -9,7 +9,7 @@ from harnpy.syntax import ast
 from harnpy.vm.emit import protocol
 from harnpy.vm.emit.operand import Slot
 from harnpy.vm.resolve.kinds import Kinds
-from harnpy.vm.resolve.tree import walk
+from harnpy.vm.resolve.tail_calls import calls_out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 _ASSIGNING = (ast.If, ast.Match, ast.Try, ast.Retry, ast.Deadline)
 #: … and those that are functions of their own.
 _FUNCTIONS = (ast.Closure, ast.FnExpr, ast.Spawn)
-_CALLS = (ast.Call, ast.MethodCall, ast.Pipe, ast.Spawn, ast.Parallel)
 
 
 class Writers:
@@ -102,13 +101,9 @@ class UnitDraft:
         return number
 
     def calls_out(self, fn: ast.FnDecl) -> bool:
-        """Whether running ``fn`` may call user code: if not, calling it in tail position is no risk.
-
-        An empty body may stand for a function of another file, of which nothing is known.
-        """
+        """Whether running ``fn`` may call user code."""
         if id(fn) not in self._calling:
-            body = fn.body.statements
-            self._calling[id(fn)] = not body or any(isinstance(node, _CALLS) for node in walk(fn.body))
+            self._calling[id(fn)] = calls_out(fn)
         return self._calling[id(fn)]
 
     def assigns_locals(self, node: ast.Node) -> bool:

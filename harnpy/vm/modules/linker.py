@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from harnpy.syntax.errors import CompileFault, LexFault, SourceFault
-from harnpy.vm.compile import module_unit
 from harnpy.vm.errors import RuntimeFault
 from harnpy.vm.modules.program_modules import LOADED, LOADING, NEW, Modules
-from harnpy.vm.run.namespace import namespace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -132,15 +130,13 @@ def _run(vm: Vm, module: Module, brought: Imports) -> None:
     unit = _compiled(vm, module, brought)
     unit.directory = None if module.place.bundled else module.place.directory
     unit.module = module.name
-    space: dict[str, Any] = namespace(vm, unit, {}, Linker(vm, unit, set(), module))
-    space["m"] = {}
-    exec(unit.code, space)  # noqa: S102
-    space["main"](1)
+    unit.main(vm, {}, Linker(vm, unit, set(), module), {})(1)
 
 
 def _compiled(vm: Vm, module: Module, brought: Imports) -> Unit:
     try:
-        return module_unit(module.source, module.name, vm.builtins, brought)
+        unit: Unit = vm.units.module_unit(module.source, module.name, vm.builtins, brought)
+        return unit
     except SourceFault as fault:
         where = f" in {module.name}" if module.place.bundled else ""
         raise RuntimeFault(f"Import {_stage(fault)} error{where}: {fault.message}") from None

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-    from harnpy.vm.compile import Unit
+    from harnpy.vm.compile import CompiledUnit, Unit
 
 _WALKER = "harnpy.vm.walk."
 
@@ -65,7 +65,7 @@ def place_of(function: FrameType | Walking, lineno: int) -> tuple[str, int]:
     """The function's name and the source offset that it is at; ``lineno`` is where Python is in its frame."""
     if isinstance(function, Walking):
         return function.name, function.at
-    unit = unit_of(function)
+    unit: CompiledUnit = function.f_globals["UNIT"]
     return unit.shown.get(function.f_code.co_name, "<closure>"), unit.offsets[lineno - 1]
 
 

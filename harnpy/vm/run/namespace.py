@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from harnpy.vm.compile import Unit
+    from harnpy.vm.compile import CompiledUnit
     from harnpy.vm.modules.linker import Linker
     from harnpy.vm.values.objects import Fn
     from harnpy.vm.vm import Vm
 
 
 def namespace(
-    vm: Vm, unit: Unit, impls: dict[str, dict[str, Fn]], linker: Linker | None = None
+    vm: Vm, unit: CompiledUnit, impls: dict[str, dict[str, Fn]], linker: Linker | None = None
 ) -> dict[str, Any]:
     """The globals for one unit; ``impls`` collects its `impl` methods, ``linker`` does its imports."""
     space: dict[str, Any] = {"vm": vm, "UNIT": unit, "getrefcount": sys.getrefcount}
@@ -64,7 +64,7 @@ def _helper(vm: Vm, name: str, place: str) -> Any:
     return helper.__get__(vm.tasks) if place.startswith("run.tasks.") else helper
 
 
-def _method_tables(unit: Unit, impls: dict[str, dict[str, Fn]]) -> dict[str, Any]:
+def _method_tables(unit: CompiledUnit, impls: dict[str, dict[str, Fn]]) -> dict[str, Any]:
     from harnpy.vm.run.methods.dispatch import MethodTable
 
     return {python: MethodTable(name, count, impls) for python, name, count in unit.methods}

@@ -192,6 +192,24 @@ class Scheduler:
         else:
             self.start(task)
 
+    def take_part(self, stack: Any) -> Any:
+        """Switch to a greenlet that runs as part of the current task until it ends or switches back."""
+        from greenlet import getcurrent
+
+        here, task = getcurrent(), self.current
+        stack.parent = here
+        if self.hub is None:
+            self.hub = here
+        hub, own = self.hub, task.greenlet
+        if task is self.root:
+            self.hub = stack
+        else:
+            task.greenlet = stack
+        try:
+            return stack.switch()
+        finally:
+            self.hub, task.greenlet = hub, own
+
     def resume(self, task: Task) -> None:
         self.ready.append(task)
 

@@ -1,0 +1,196 @@
+"""Functions: what making one captures, what calling one does, `return` and tail calls. Spec: 02 §7.3, §9."""
+
+from __future__ import annotations
+
+from harnpy.syntax import ast
+from harnpy.vm.resolve.tail_calls import calls_out, tail_target
+from harnpy.vm.run.calls import MISSING, alive, overflow, redeclared, run_defers
+from harnpy.vm.run.parameter_types import check_parameter
+from harnpy.vm.values.objects import Fn, Generator, Stream
+from harnpy.vm.walk.activation import Activation
+from harnpy.vm.walk.calls import fallback
+from harnpy.vm.walk.coroutine import Coroutine
+from harnpy.vm.walk.jumps import Return
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from harnpy.vm.resolve.scopes import FunctionScope, Variable
+    from harnpy.vm.walk.walker import Walker
+
+    Value = Any
+    Body = Callable[..., Value]
+
+#: Calls inside calls, the entry among them (02 §9.4).
+_MOST_CALLS = 512
+
+
+# --- making one -----------------------------------------------------------------------------------------
+
+
+def declaration(a: Activation, node: ast.FnDecl) -> None:
+    if (id(node), node.name) in a.walker.resolution.redeclared:
+        redeclared(node.name)
+    linker = a.walker.linker
+    if linker is not None and id(node) in a.walker.resolution.contested and node.name in linker.bound:
+        redeclared(node.name)
+    variable = a.declared_by(node, node.name)
+    if variable.shell:
+        a.walker.vm.calls.fill(a.read(variable), body_of(a, node, node.name, node.params), True)
+    else:
+        a.declare(variable, function_of(a, node, node.name, node.name))
+
+
+def closure(a: Activation, node: ast.Closure | ast.FnExpr) -> Fn:
+    return function_of(a, node, "<closure>", None)
+
+
+def function_of(
+    a: Activation, node: ast.FnDecl | ast.Closure | ast.FnExpr | ast.ToolDecl, shown: str, name: str | None
+) -> Fn:
+    """The function value of ``node``, called ``shown`` in backtraces."""
+    params = node.params
+    rest = bool(params) and params[-1].rest
+    body = body_of(a, node, shown, params)
+    return a.walker.vm.calls.bouncing(name, tuple(param.name for param in params), body, rest)
+
+
+def body_of(a: Activation, node: ast.Node, shown: str, params: Sequence[ast.Param]) -> Body:
+    """A Python function ``(depth, *args)`` that runs ``node``, on values captured now (02 §7.3)."""
+    function = a.walker.resolution.functions[id(node)]
+    captured = {own: a.capture(outer, own) for outer, own in function.captures.items()}
+    return walked(a.walker, function, shown, params, captured)
+
+
+def walked(
+    walker: Walker,
+    function: FunctionScope,
+    shown: str,
+    params: Sequence[ast.Param],
+    captured: dict[Variable, Value],
+) -> Body:
+    """A function that is walked when it is called, with what it captured."""
+
+    def body(depth: int, *args: Value) -> Value:
+        activation = Activation(walker, function, shown, depth)
+        activation.slots.update(captured)
+        return called(activation, params, args)
+
+    return body
+
+
+# --- calling one ----------------------------------------------------------------------------------------
+
+
+def called(a: Activation, params: Sequence[ast.Param], args: Sequence[Value]) -> Value:
+    """Bind the arguments, then run the body; of a generator, make the handle that will run it (02 §18)."""
+    if a.depth > _MOST_CALLS:
+        overflow()
+    a.poll()
+    give_arguments(a, params, args)
+    check_arguments(a, params)
+    node: Any = a.function.node
+    if isinstance(node, ast.FnDecl) and node.gen:
+        return a.walker.vm.calls.generator(Stream, Coroutine(a, lambda: run(a, node.body)))
+    if a.function.yields:
+        return a.walker.vm.calls.generator(Generator, Coroutine(a, lambda: run(a, node.body)))
+    return run(a, node.body)
+
+
+def give_arguments(a: Activation, params: Sequence[ast.Param], args: Sequence[Value]) -> None:
+    """Bind what was passed; the rest is nil or a default, which sees those before it (02 §9.2)."""
+    for i, variable in enumerate(a.function.params):
+        param = params[i] if params else None
+        given = args[i] if i < len(args) else MISSING
+        a.declare(variable, given)
+        if given is MISSING:
+            a.declare(variable, _missing(a, param))
+
+
+def _missing(a: Activation, param: ast.Param | None) -> Value:
+    if param is None:
+        return None
+    if param.default is not None:
+        a.at = param.start
+        return a.value(param.default)
+    return [] if param.rest else None
+
+
+def check_arguments(a: Activation, params: Sequence[ast.Param]) -> None:
+    """Annotations are checked when a function is entered (02 §20)."""
+    for param, variable in zip(params, a.function.params, strict=False):
+        spec = a.walker.spec_of(param)
+        if spec is not None:
+            a.at = param.start
+            check_parameter(param.name, a.read(variable), spec)
+
+
+def run(a: Activation, body: ast.Block) -> Value:
+    """The value of a body. A `fn` has none of its own: only `return` gives one (02 §9.1)."""
+    try:
+        value = with_defers(a, body.statements) if a.function.defers else inside(a, body.statements)
+    except Return as jump:
+        return jump.value
+    return None if isinstance(a.function.node, ast.FnDecl) else value
+
+
+def inside(a: Activation, statements: Sequence[ast.Node]) -> Value:
+    a.open_scope(a.function.node)
+    return a.statements(statements)
+
+
+def with_defers(a: Activation, statements: Sequence[ast.Node]) -> Value:
+    """Deferred blocks run at the end, the last one first, unless the task was aborted (02 §19.6)."""
+    try:
+        return inside(a, statements)
+    finally:
+        if alive():
+            run_defers(a.defers)
+
+
+# --- leaving one ----------------------------------------------------------------------------------------
+
+
+def return_(a: Activation, node: ast.Return) -> None:
+    if node.value is None:
+        a.leave(None)
+    else:
+        a.leave(tail_call(a, node.value) if is_tail(a, node.value) else a.value(node.value))
+
+
+def is_tail(a: Activation, node: ast.Node) -> bool:
+    """Whether ``return node`` calls after the function has ended, which takes no stack (02 §9.4)."""
+    function = a.function
+    if a.protected or a.coroutine or function.defers or function.parent is None:
+        return False
+    if isinstance(function.node, ast.Spawn | ast.Parallel):
+        return False
+    target = tail_target(a.walker.resolution, node)
+    fn = target.variable.known_fn if target and target.variable else None
+    return target is not None and not (fn and not calls_out(fn))
+
+
+def tail_call(a: Activation, node: ast.Node) -> Value:
+    """Evaluate the arguments; the call is left to the caller, who has the function's place on the stack."""
+    target = tail_target(a.walker.resolution, node)
+    assert target
+    assert target.variable
+    calls = a.walker.vm.calls
+    if isinstance(node, ast.Pipe):
+        value = a.value(node.left)
+        a.at = node.start
+        return calls.tail_pipe(a.read(target.variable), a.depth + 1, (value,))
+    assert isinstance(node, ast.Call)
+    args = a.values(node.args)
+    a.at = node.start
+    function = a.read(target.variable)
+    return calls.tail_named(function, target.name, a.depth + 1, args, fallback(a, target))
+
+
+def yield_(a: Activation, node: ast.Yield | ast.Emit) -> None:
+    """Hand an item to the consumer; outside a generator it does nothing (02 §18)."""
+    value = a.value(node.value) if node.value else None
+    if a.coroutine:
+        a.coroutine.hand_over(value)

@@ -1,0 +1,114 @@
+"""Taking values apart: the patterns of `let`, `for` and `match`. Spec: 02 §12, §13."""
+
+from __future__ import annotations
+
+from harnpy.syntax import ast
+from harnpy.vm.resolve.tree import enum_variant
+from harnpy.vm.run.calls import field, redeclared
+from harnpy.vm.values.objects import EnumValue
+from harnpy.vm.values.operators import destructure_dict, destructure_list, eq, get_prop
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from harnpy.vm.walk.activation import Activation
+
+    Value = Any
+
+
+# `let` and `for`: the value has to have the shape.
+
+
+def bind(a: Activation, pattern: ast.Node, value: Value) -> None:
+    """Bind the names of a pattern to parts of ``value``, left to right (02 §13)."""
+    match pattern:
+        case ast.NamePattern():
+            bind_name(a, pattern, pattern.name, value)
+        case ast.DictPattern():
+            fields = destructure_dict(value)
+            for entry in pattern.entries:
+                bind_entry(a, pattern, entry, fields.get(entry.key or entry.name))
+            taken = [entry.key for entry in pattern.entries]
+            bind_rest(a, pattern, {key: fields[key] for key in fields if key not in taken})
+        case ast.ListPattern():
+            items = destructure_list(value)
+            for i, entry in enumerate(pattern.entries):
+                bind_entry(a, pattern, entry, items[i] if i < len(items) else None)
+            bind_rest(a, pattern, items[len(pattern.entries) :])
+        case ast.PairPattern():
+            for side, name in (("first", pattern.first), ("second", pattern.second)):
+                bind_name(a, pattern, name, get_prop(value, side))
+
+
+def bind_entry(a: Activation, pattern: ast.Node, entry: ast.PatternEntry, value: Value) -> None:
+    """One entry; the default is for nil too, and sees the names before it."""
+    if entry.default and value is None:
+        at = a.at
+        value = a.value(entry.default)
+        a.at = at
+    bind_name(a, pattern, entry.name, value)
+
+
+def bind_rest(a: Activation, pattern: ast.DictPattern | ast.ListPattern, value: Value) -> None:
+    if pattern.rest:
+        bind_name(a, pattern, pattern.rest, value)
+
+
+def bind_name(a: Activation, pattern: ast.Node, name: str, value: Value) -> None:
+    if (id(pattern), name) in a.walker.resolution.redeclared:
+        redeclared(name)
+    if name != "_":
+        a.declare(a.declared_by(pattern, name), value)
+
+
+# `match`: the value may have the shape.
+
+
+def fits(a: Activation, patterns: Sequence[ast.Node], value: Value) -> bool:
+    """Whether one of the patterns of an arm matches; a single one binds its names on the way (02 §12)."""
+    if len(patterns) == 1:
+        return _fits_one(a, patterns[0], value)
+    return any(_is_wildcard(pattern) or eq(value, a.value(pattern)) for pattern in patterns)
+
+
+def _fits_one(a: Activation, pattern: ast.Node, value: Value) -> bool:
+    if isinstance(pattern, ast.Name):
+        return _fits_part(a, pattern, value)
+    parts: list[tuple[ast.Node, Value]]
+    if isinstance(pattern, ast.Dict):
+        if type(value) is not dict:
+            return False
+        entries = [entry for entry in pattern.entries if isinstance(entry, ast.DictEntry)]
+        parts = [(entry.value, value.get(_key(entry))) for entry in entries]
+    elif isinstance(pattern, ast.List):
+        if type(value) is not list or len(value) < len(pattern.items):
+            return False
+        parts = list(zip(pattern.items, value, strict=False))
+    elif variant := enum_variant(pattern, a.walker.resolution.enums):
+        if type(value) is not EnumValue or (value.enum, value.variant) != variant:
+            return False
+        args = pattern.args if isinstance(pattern, ast.MethodCall) else ()
+        parts = [(arg, field(value, i)) for i, arg in enumerate(args)]
+    else:
+        return eq(value, a.value(pattern))
+    return all(_fits_part(a, part, found) for part, found in parts)
+
+
+def _fits_part(a: Activation, part: ast.Node, value: Value) -> bool:
+    """A name is bound and always fits; anything else is an expression to compare with."""
+    if not isinstance(part, ast.Name):
+        return eq(value, a.value(part))
+    if not _is_wildcard(part):
+        a.declare(a.declared_by(part, part.name), value)
+    return True
+
+
+def _is_wildcard(pattern: ast.Node) -> bool:
+    return isinstance(pattern, ast.Name) and pattern.name == "_"
+
+
+def _key(entry: ast.DictEntry) -> str:
+    assert isinstance(entry.key, ast.Str)
+    return entry.key.value
