@@ -70,7 +70,7 @@ def _binary(node: ast.Assign, left: ast.Node, right: ast.Node) -> ast.Binary:
 
 
 def _assign_part(a: Activation, node: ast.Assign, variable: Variable) -> None:
-    """``x.a[i].b = v``: the value, then the indexes; then the variable gets an updated copy (02 §8.3)."""
+    """``x.a[i].b = v``: the value, then the indexes; then the variable gets an updated copy (02 §8)."""
     value = a.value(node.value)
     path = _path(a, node.target)
     root = a.read(variable)
