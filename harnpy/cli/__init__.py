@@ -3,3 +3,9 @@
 `main` reads argv and `run` runs a file; neither imports a command-line framework, since a script's
 start-up time is theirs. Every other command is a click command that `app` loads when it is named.
 """
+
+#: Exit statuses. Spec: 09 §1.2.
+OK = 0
+FAILED = 1
+USAGE = 2
+INTERRUPTED = 124

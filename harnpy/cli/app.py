@@ -8,8 +8,9 @@ from importlib import import_module
 
 import click
 
+from harnpy.cli import FAILED, INTERRUPTED, USAGE
 from harnpy.cli.commands import run
-from harnpy.cli.console import FAILED, INTERRUPTED, USAGE, complain, usage_error
+from harnpy.cli.console import complain, usage_error
 from harnpy.cli.show import error_text
 from harnpy.version import __version__
 

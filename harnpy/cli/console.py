@@ -1,19 +1,15 @@
-"""Output of every command: colour, plain failures, wrong usage, exit statuses. Spec: 09 §1.2–1.4."""
+"""Output of every command: colour, plain failures, wrong usage. Spec: 09 §1.2–1.4."""
 
 from __future__ import annotations
 
 import os
 import sys
 
+from harnpy.cli import USAGE
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TextIO
-
-#: Exit statuses (09 §1.2).
-OK = 0
-FAILED = 1
-USAGE = 2
-INTERRUPTED = 124
 
 _CODES = {"red": "31", "green": "32", "bold": "1", "dim": "2"}
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from harnpy.cli.console import FAILED, complain, harmless
+from harnpy.cli import FAILED
+from harnpy.cli.console import complain, harmless
 from harnpy.faults import MisuseError
 from harnpy.reading.dicts import Dict
 from harnpy.workflow.records import record_files

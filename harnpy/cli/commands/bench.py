@@ -13,7 +13,8 @@ import click
 
 from harnpy import Vm
 from harnpy.builtins.agents.models.llm_calls import models_of
-from harnpy.cli.console import FAILED, OK, complain
+from harnpy.cli import FAILED, OK
+from harnpy.cli.console import complain
 from harnpy.cli.show import error_text
 from harnpy.cli.testing.sandbox import sandboxed_world
 from harnpy.llm.trace import Trace

@@ -10,9 +10,10 @@ from pathlib import Path
 import click
 
 from harnpy import Vm
+from harnpy.cli import FAILED, OK
 from harnpy.cli.commands import preflight
 from harnpy.cli.commands.unbuilt import unbuilt_options
-from harnpy.cli.console import FAILED, OK, complain, has_colour
+from harnpy.cli.console import complain, has_colour
 from harnpy.cli.show import error_text
 from harnpy.syntax.errors import SourceFault, SyntaxFault
 from harnpy.syntax.span import Lines

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harnpy.cli import run_records
-from harnpy.cli.console import FAILED, OK, complain, say
+from harnpy.cli import FAILED, OK, run_records
+from harnpy.cli.console import complain, say
 from harnpy.cli.show import eval_lines
 from harnpy.cli.show.html_option import html_option, write_page
 from harnpy.faults import MisuseError

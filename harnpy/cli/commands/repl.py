@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import click
 
-from harnpy.cli.console import FAILED
+from harnpy.cli import FAILED
 from harnpy.cli.repl.highlight import is_unfinished
 from harnpy.cli.repl.shell import Shell
 from harnpy.cli.show import error_text

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from harnpy.cli import run_records
-from harnpy.cli.console import OK, say
+from harnpy.cli import OK, run_records
+from harnpy.cli.console import say
 from harnpy.cli.show import run_lines
 from harnpy.cli.show.html_option import html_option, write_page
 from harnpy.faults import MisuseError

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from harnpy.cli.console import FAILED, INTERRUPTED, OK, complain, not_yet, usage_error
+from harnpy.cli import FAILED, INTERRUPTED, OK
 from harnpy.cli.project_setup import bind_project
 
 TYPE_CHECKING = False
@@ -119,6 +119,8 @@ def main(argv: Sequence[str]) -> int:
     try:
         options = parse(argv)
     except UsageError as error:
+        from harnpy.cli.console import usage_error
+
         return usage_error(str(error), _USAGE)
     if options.help:
         sys.stdout.write(_HELP)
@@ -161,6 +163,8 @@ def _take(options: Options, word: str, rest: Any) -> None:
     """Put one word, and its value if it takes one, into `options`."""
     name, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
     if name in _UNBUILT:
+        from harnpy.cli.console import not_yet
+
         raise UsageError(not_yet(name))
     if name in _FLAGS and not equals:
         setattr(options, _FLAGS[name], True)
@@ -290,6 +294,7 @@ def exit_status(value: Any) -> int:
     if type(value) is int:
         return max(0, min(value, 255))
     if type(value) is EnumValue and value.enum == "Result" and value.variant == "Err":
+        from harnpy.cli.console import complain
         from harnpy.vm.values.objects import display
 
         text = (display(value.fields[0]) if value.fields else "") or "error"

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harnpy.cli import run_records
-from harnpy.cli.console import OK, one_line, say
+from harnpy.cli import OK, run_records
+from harnpy.cli.console import one_line, say
 from harnpy.cli.show import run_lines, tables
 from harnpy.cli.show.html_option import html_option, write_page
 from harnpy.faults import MisuseError

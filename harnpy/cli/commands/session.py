@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harnpy.cli import run_records
-from harnpy.cli.console import FAILED, OK, complain, one_line, say
+from harnpy.cli import FAILED, OK, run_records
+from harnpy.cli.console import complain, one_line, say
 from harnpy.faults import MisuseError
 from harnpy.project import project_root
 from harnpy.session.sidecar import SidecarError, read_rows

@@ -12,7 +12,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from harnpy.cli.console import FAILED, OK, complain, say
+from harnpy.cli import FAILED, OK
+from harnpy.cli.console import complain, say
 from harnpy.cli.testing import result_lines
 from harnpy.cli.testing.judge import normalise, verdict
 from harnpy.cli.testing.results import Result, junit, tally

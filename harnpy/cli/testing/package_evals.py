@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
+from harnpy.cli import FAILED, OK
 from harnpy.cli.commands.eval import judged, shown
-from harnpy.cli.console import FAILED, OK, say
+from harnpy.cli.console import say
 from harnpy.cli.run_records import refused
 from harnpy.faults import MisuseError
 from harnpy.project import MANIFEST, project_root

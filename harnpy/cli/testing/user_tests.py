@@ -14,7 +14,8 @@ from pathlib import Path
 from time import perf_counter, sleep
 from typing import NoReturn
 
-from harnpy.cli.console import FAILED, OK, complain, paint, say
+from harnpy.cli import FAILED, OK
+from harnpy.cli.console import complain, paint, say
 from harnpy.cli.show import error_text
 from harnpy.cli.testing import result_lines
 from harnpy.cli.testing.results import Result, Tally, tally
