@@ -56,10 +56,13 @@ def fingerprint() -> str:
     return _Table.state
 
 
-def find(name: str) -> Declaration | None:
-    """Return the declaration of the builtin ``name``; imports its module and no other."""
-    module = names().get(name)
-    if module is None:
+def find(name: str, module: str = "") -> Declaration | None:
+    """Return the declaration of the builtin ``name``; imports its module and no other.
+
+    A caller that knows the module spares the index from being read.
+    """
+    module = module or names().get(name, "")
+    if not module:
         return None
     return next((found for found in _declared(module) if found.name == name), None)
 
@@ -105,9 +108,9 @@ def global_names() -> tuple[str, ...]:
     return (*CONSTANTS, *_NAMESPACES)
 
 
-def raises_faults(name: str) -> bool:
-    """Return whether the builtin ``name`` may raise a `Fault`."""
-    return names().get(name, "").startswith(_OVER_DOMAINS)
+def raises_faults(module: str) -> bool:
+    """Return whether the builtins in ``module`` may raise a `Fault`."""
+    return module.startswith(_OVER_DOMAINS)
 
 
 def global_value(name: str, bound: Callable[[str], Builtin]) -> Value:

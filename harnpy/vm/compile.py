@@ -69,8 +69,9 @@ class CompiledUnit(Unit):
     """Generated code and what belongs to it.
 
     ``offsets``: the source offset of each line of the generated text. ``shown``: the names of generated
-    functions in backtraces. ``called`` and ``valued`` (builtins), ``globals``, ``methods``, ``helpers``: what
-    the code refers to outside itself, each with the Python name that it has there.
+    functions in backtraces. ``called`` and ``valued`` (builtins, with the modules that declare them),
+    ``globals``, ``methods``, ``helpers``: what the code refers to outside itself, each after the Python name
+    that it has there.
     """
 
     __slots__ = ("called", "code", "globals", "helpers", "methods", "offsets", "shown", "valued")
@@ -82,8 +83,8 @@ class CompiledUnit(Unit):
         code: CodeType,
         offsets: list[int],
         shown: dict[str, str],
-        called: list[tuple[str, str]],
-        valued: list[tuple[str, str]],
+        called: list[tuple[str, str, str]],
+        valued: list[tuple[str, str, str]],
         globals: list[tuple[str, str]],
         methods: list[tuple[str, str, int]],
         helpers: list[tuple[str, str]],
@@ -219,8 +220,8 @@ def _unit(
         code,
         offsets,
         draft.shown,
-        sorted(draft.called),
-        sorted(draft.valued),
+        [(python, name, table.module_of(name)) for python, name in sorted(draft.called)],
+        [(python, name, table.module_of(name)) for python, name in sorted(draft.valued)],
         sorted(draft.globals),
         sorted(draft.methods),
         helpers_used(code),

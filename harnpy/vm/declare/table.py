@@ -18,17 +18,18 @@ if TYPE_CHECKING:
         """What a Vm needs of the table of all builtins."""
 
         def names(self) -> Mapping[str, str]: ...
-        def find(self, name: str) -> Declaration | None: ...
+        def find(self, name: str, module: str = "") -> Declaration | None: ...
         def fingerprint(self) -> str: ...
         def global_names(self) -> tuple[str, ...]: ...
         def global_value(self, name: str, bound: Callable[[str], Builtin]) -> Any: ...
-        def raises_faults(self, name: str) -> bool: ...
+        def raises_faults(self, module: str) -> bool: ...
 
 
 class BuiltinTable:
     """The builtins of one Vm: the catalog's, the embedder's, and which of them are denied.
 
-    A guarded one is checked at every call against the context of the running task.
+    A guarded one is checked at every call against the context of the running task. A caller that knows
+    the ``module`` of a builtin (`module_of`) names it: then the catalog need not look the name up.
     """
 
     def __init__(self, catalog: Catalog, vm: Vm, deny: frozenset[str], allow: frozenset[str] | None) -> None:
@@ -44,8 +45,12 @@ class BuiltinTable:
         self.registered[declaration.name] = declaration
         self._bound.pop(declaration.name, None)
 
-    def find(self, name: str) -> Declaration | None:
-        return self.registered.get(name) or self.catalog.find(name)
+    def find(self, name: str, module: str = "") -> Declaration | None:
+        return self.registered.get(name) or self.catalog.find(name, module)
+
+    def module_of(self, name: str) -> str:
+        """Return the path of the module that declares the builtin ``name``; "" for the embedder's."""
+        return "" if name in self.registered else self.catalog.names()[name]
 
     def is_builtin(self, name: str) -> bool:
         return name in self.registered or name in self.catalog.names()
@@ -56,20 +61,20 @@ class BuiltinTable:
     def names(self) -> list[str]:
         return [*self.catalog.names(), *self.registered]
 
-    def declaration(self, name: str) -> Declaration:
-        found = self.find(name)
+    def declaration(self, name: str, module: str = "") -> Declaration:
+        found = self.find(name, module)
         if found is None:
             raise LookupError(name)
         return found
 
-    def bound(self, name: str) -> Builtin:
+    def bound(self, name: str, module: str = "") -> Builtin:
         """Return the builtin as a value; denied ones fail when called (09 §2)."""
         found = self._bound.get(name)
         if found is None:
             if self.denies(name):
                 found = Builtin(name, _refusal(name), None)
             else:
-                declaration = self.declaration(name)
+                declaration = self.declaration(name, module)
                 found = declaration.bind()
                 call = self._checked(declaration, found.call)
                 if call is not found.call:
@@ -77,11 +82,11 @@ class BuiltinTable:
             self._bound[name] = found
         return found
 
-    def direct(self, name: str) -> Callable[..., Any]:
+    def direct(self, name: str, module: str = "") -> Callable[..., Any]:
         """Return the builtin for code that converts the arguments itself."""
         if self.denies(name):
             return _refusal(name)
-        declaration = self.declaration(name)
+        declaration = self.declaration(name, module)
         return self._checked(declaration, direct(declaration))
 
     def global_value(self, name: str) -> Any:
@@ -91,7 +96,7 @@ class BuiltinTable:
     def _checked(self, declaration: Declaration, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return ``function`` with what must happen around it; nothing for most builtins."""
         name = declaration.name
-        if name not in self.registered and self.catalog.raises_faults(name):
+        if name not in self.registered and self.catalog.raises_faults(declaration.function.__module__):
             from harnpy.vm.declare.failures import reporting_faults
 
             function = reporting_faults(name, function)

@@ -26,10 +26,10 @@ def namespace(
     space: dict[str, Any] = {"vm": vm, "UNIT": unit, "getrefcount": sys.getrefcount}
     for python, place in unit.helpers:
         space[python] = _helper(vm, python, place)
-    for python, name in unit.called:
-        _bind_when_called(vm, space, python, name)
-    for python, name in unit.valued:
-        space[python] = vm.builtins.bound(name)
+    for python, name, module in unit.called:
+        _bind_when_called(vm, space, python, name, module)
+    for python, name, module in unit.valued:
+        space[python] = vm.builtins.bound(name, module)
     for python, name in unit.globals:
         space[python] = vm.global_value(name)
     if unit.methods:
@@ -41,11 +41,11 @@ def namespace(
     return space
 
 
-def _bind_when_called(vm: Vm, space: dict[str, Any], python: str, name: str) -> None:
+def _bind_when_called(vm: Vm, space: dict[str, Any], python: str, name: str, module: str) -> None:
     """Load a builtin's module at its first call: a library names more builtins than a run needs."""
 
     def first(vm: Vm, *args: Any) -> Any:
-        function = space[python] = vm.builtins.direct(name)
+        function = space[python] = vm.builtins.direct(name, module)
         return function(vm, *args)
 
     space[python] = first
