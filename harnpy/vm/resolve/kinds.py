@@ -44,6 +44,7 @@ class Kinds:
             params = getattr(function.node, "params", ())
             for param, variable in zip(params, function.params, strict=False):
                 variable.kind = _of_param(param)
+                variables.discard(variable)
         changed = True
         while changed:
             changed = False
@@ -53,16 +54,15 @@ class Kinds:
                     variable.kind, changed = kind, True
 
     def of_variable(self, variable: Variable) -> str | None:
-        if variable.role == "param":
-            return variable.kind
+        """The kind of what is assigned to a variable, parameters apart."""
         if variable.opaque or variable.late or variable.in_table:
             return "any"
-        if variable.role == "for":
-            kind: str | None = "int"
-        elif variable.captured_from:
+        if variable.captured_from:
             kind = variable.captured_from.kind
+        elif variable.role == "for":
+            kind = "int"
         else:
-            kind = None
+            kind = None if variable.values else "any"
         for value in variable.values:
             kind = join(kind, self.kind_or_none(value))
         return kind
