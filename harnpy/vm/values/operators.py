@@ -59,10 +59,18 @@ def mul(a: Value, b: Value) -> Value:
     if _are_numbers(a, b):
         return wrap(a * b)
     if type(a) is str and type(b) is int:
-        return a * b
+        return repeated(a, b)
     if type(a) is int and type(b) is str:
-        return a * b
+        return repeated(b, a)
     raise TypeFault(f"Cannot multiply {type_name(a)} and {type_name(b)}")
+
+
+def repeated(text: str, times: int) -> str:
+    """``text`` several times over. Raises MemoryError also where Python finds the size absurd."""
+    try:
+        return text * times
+    except OverflowError:
+        raise MemoryError from None
 
 
 def div(a: Value, b: Value) -> Value:

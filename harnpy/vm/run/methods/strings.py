@@ -5,6 +5,7 @@ from __future__ import annotations
 from harnpy.text.case import WHITESPACE
 from harnpy.vm.declare.builtin import method
 from harnpy.vm.values.objects import Iter, display
+from harnpy.vm.values.operators import repeated
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ def lines(vm: Vm, self: str) -> list[str]:
 @method("string", "repeat(n: int = 1) -> string")
 def repeat(vm: Vm, self: str, n: int) -> str:
     """The string `n` times over; empty for `n` below 1."""
-    return self * n
+    return repeated(self, n)
 
 
 @method("string", "reverse() -> string")
