@@ -252,7 +252,7 @@ def _tool_calls(given: Any) -> list[dict[str, Any]]:
         {
             "id": mock_id(i),
             "type": "tool_call",
-            "name": call.get("name") or "unknown",
+            "name": display(call.get("name") or "unknown"),
             "arguments": {} if call.get("arguments") is None else call["arguments"],
         }
         for i, call in enumerate(calls, 1)
