@@ -13,13 +13,17 @@ if TYPE_CHECKING:
 
 
 def fn_decl(r: Visitor, node: ast.FnDecl) -> None:
+    """The body captures what its name has meant before; itself it finds when it is called (02 §7.4)."""
     scope = r.function.scopes[-1]
     before = scope.names.get(node.name)
     pending = scope.pending.get(node.name)
     variable = r.declare(node, node.name, False, "fn")
     variable.fn = node
-    if before is None and variable is pending:
+    if before is not None:
+        scope.names[node.name] = before
+    elif variable is pending:
         del scope.names[node.name]
+    if before is not None or variable is pending:
         scope.pending[node.name] = variable
     nested(r, node, node.name, node.params, node.body, variable)
     scope.pending.pop(node.name, None)

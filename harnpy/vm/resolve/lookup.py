@@ -79,9 +79,14 @@ class Lookup:
                     pending[name] = self.new_variable(name, node.mutable, "let")
 
     def declare(self, node: ast.Node, name: str, mutable: bool, role: str) -> Variable:
-        """Bind ``name`` in the current scope from here on; `node` and name find it again."""
+        """Bind ``name`` in the current scope from here on; `node` and name find it again.
+
+        A pattern that has a name twice assigns to one variable twice.
+        """
         scope = self.function.scopes[-1]
         old = scope.names.get(name)
+        if old and old.mutable and old is self.out.variables.get((id(node), name)):
+            return old
         if old and not (old.mutable or mutable):
             self.out.redeclared.add((id(node), name))
         pending = scope.pending.pop(name, None)
@@ -101,8 +106,10 @@ class Lookup:
     def lookup(self, name: str, called: bool = False) -> Reference:
         """What ``name`` means; when it is ``called`` also what else it may mean (02 §7.4)."""
         found = self.visible_variables(name, called)
-        if not found and (late := self.find_pending(self.function, name, own=False)):
-            found = [late]
+        callable_ = any(variable.known_fn or variable.struct for variable in found)
+        if not found or (called and not callable_):
+            late = self.find_pending(self.function, name, own=False)
+            found += [late] if late else []
         ref = None
         if self.is_builtin(name):
             ref = Reference("builtin", name)
@@ -153,6 +160,9 @@ class Lookup:
         while current:
             for scope in reversed(current.scopes):
                 variable = scope.pending.get(name)
+                if variable and variable.in_table and name in scope.names:
+                    # What a REPL has under the name is what the table has.
+                    continue
                 if variable and (depth or (own and variable.role == "fn")):
                     _refer_ahead(variable, scope)
                     return self.capture(function, depth, variable, variable.late)
