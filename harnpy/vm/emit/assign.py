@@ -1,20 +1,21 @@
 """`let`, `var`, patterns and assignment. Spec: 02 §8, §13.
 
-Values never change for the program; a variable that is the only holder of a list or dict is updated in
-place instead of copied (`SOLE`: what `getrefcount` returns then, see `harnpy.vm.values.in_place`).
+Values never change for the program: an assignment binds a variable to an updated copy, if it is not done in
+place (`updates`).
 """
 
 from __future__ import annotations
 
 from harnpy.syntax import ast
 from harnpy.vm.emit.function import DISCARD
-from harnpy.vm.emit.operand import reading
-from harnpy.vm.emit.ring import SLOW, all_simple, wrap_line
-from harnpy.vm.resolve.kinds import RING
+from harnpy.vm.emit.operand import is_fixed, reading
+from harnpy.vm.emit.ring import SLOW
+from harnpy.vm.emit.updates import in_place, may_update, store_one
+from harnpy.vm.resolve.tree import walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator
 
     from harnpy.vm.emit.function import Emitter
     from harnpy.vm.resolve.scopes import Variable
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 def let(e: Emitter, node: ast.Let) -> None:
     target = node.target
     if not isinstance(target, ast.NamePattern):
-        bind(e, target, e.slot(node.value))
+        bind(e, target, source(e, target, node.value))
         return
     if target.name == "_":
         e.into(node.value, DISCARD)
@@ -39,6 +40,13 @@ def let(e: Emitter, node: ast.Let) -> None:
         e.declare_slot(variable.python)
         e.into(node.value, reading(variable))
         e.show_in_box(variable)
+
+
+def source(e: Emitter, pattern: ast.Node, node: ast.Node) -> str:
+    """A slot with the value that a pattern takes apart, which its defaults can't assign to."""
+    value = e.slot(node)
+    assigning = any(e.unit.assigns_locals(part) for part in pattern.children())
+    return e.fresh(value) if assigning and not is_fixed(value) else value
 
 
 def bind(e: Emitter, pattern: ast.Node, value: str) -> None:
@@ -71,11 +79,11 @@ def bind(e: Emitter, pattern: ast.Node, value: str) -> None:
 
 def entry_value(e: Emitter, pattern: ast.Node, entry: ast.PatternEntry, text: str) -> None:
     """One entry; the default is for nil too, and sees the names before it."""
-    variable = declared_name(e, pattern, entry.name)
-    slot = e.settle(text) if entry.default or not variable else text
+    slot = e.settle(text) if entry.default or entry.name == "_" else text
     if entry.default:
         default = entry.default
         e.suite(f"if {slot} is None", lambda: e.into(default, slot))
+    variable = declared_name(e, pattern, entry.name)
     if variable:
         e.assign_new(variable, slot)
 
@@ -116,100 +124,20 @@ def assign(e: Emitter, node: ast.Assign) -> None:
 
 def set_name(e: Emitter, node: ast.Assign, variable: Variable) -> None:
     if not in_place(e, variable, node.value):
-        # Not straight into the slot: a `finally` in the value still sees the old one.
-        if variable.in_table or isinstance(node.value, ast.Try):
+        # Not straight into the slot: a `finally` in the value still sees the old one, and may throw.
+        if variable.in_table or any(isinstance(part, ast.Try) and part.finally_ for part in walk(node.value)):
             e.assign(reading(variable), e.expr(node.value))
         else:
             e.into(node.value, reading(variable))
     e.show_in_box(variable)
 
 
-def in_place(e: Emitter, variable: Variable, value: ast.Node) -> bool:
-    """Write ``x = x + y …`` and ``x = x.push(y)`` as updates, where `x` may hold a list or string."""
-    if not may_update(variable):
-        return False
-    if isinstance(value, ast.Binary) and value.op == "+":
-        return extend(e, variable, value)
-    if isinstance(value, ast.MethodCall) and value.name == "push" and reads(e, value.object, variable):
-        return push(e, variable, value)
-    return False
-
-
-def may_update(variable: Variable) -> bool:
-    """Whether one holder of the value counts as one: a slot, or a module's table of variables."""
-    return variable.shared or not variable.in_table
-
-
-def extend(e: Emitter, variable: Variable, value: ast.Binary) -> bool:
-    """``x = x + y + z``: the strings of a chain are put together first, so that `x` grows once."""
-    added: list[ast.Node] = []
-    first: ast.Node = value
-    while isinstance(first, ast.Binary) and first.op == "+":
-        added.insert(0, first.right)
-        first = first.left
-    kinds = {e.kind(node) for node in (first, *added)}
-    if not reads(e, first, variable) or kinds & {"int", "num", "bool"}:
-        return False
-    if any(isinstance(node, ast.Binary) and node.op in RING for node in added):
-        return False
-    if len(added) > 1 and ("list" in kinds or not all(all_simple(node) for node in added[1:])):
-        return False
-    if any(reads(e, node, variable) for node in added):
-        return False
-    x = reading(variable)
-    atoms = e.atoms(added)
-    e.assigned(x)
-    word = "if"
-    if len(atoms) == 1 and kinds <= {"any", "dict"}:
-        also = "" if e.kind(added[0]) == "dict" else f" and type({atoms[0]}) is dict"
-        e.line(f"if type({x}) is dict{also} and getrefcount({x}) == SOLE: {x}.update({atoms[0]})")
-        word = "elif"
-    if len(atoms) == 1 and kinds <= {"any", "list"}:
-        also = "" if "list" in kinds else f" and type({atoms[0]}) is list"
-        e.line(f"{word} type({x}) is list{also} and getrefcount({x}) == SOLE: {x} += {atoms[0]}")
-        word = "elif"
-    if kinds <= {"any", "str"}:
-        unsure = [a for a, node in zip(atoms, added, strict=True) if e.kind(node) != "str"]
-        tests = " and ".join(f"type({a}) is str" for a in (x, *unsure))
-        e.line(
-            f"{word} {tests}: {x} = {x} + {atoms[0] if len(atoms) == 1 else '(' + ' + '.join(atoms) + ')'}"
-        )
-    if kinds == {"any"} and len(atoms) == 1:
-        e.line(f"elif type({x}) is int and type({atoms[0]}) is int:")
-        e.line(f" {x} = {x} + {atoms[0]}")
-        wrap_line(e, value, x, " ")
-    e.line(f"else: {x} = {slow_chain(e, value, x, atoms)}")
-    return True
-
-
-def slow_chain(e: Emitter, value: ast.Binary, x: str, atoms: Sequence[str]) -> str:
-    left = slow_chain(e, value.left, x, atoms[:-1]) if isinstance(value.left, ast.Binary) else x
-    return e.mark(value, f"add({left}, {atoms[-1]})")
-
-
-def push(e: Emitter, variable: Variable, value: ast.MethodCall) -> bool:
-    if len(value.args) != 1 or isinstance(value.args[0], ast.Spread) or reads(e, value.args[0], variable):
-        return False
-    x, y = reading(variable), e.atom(value.args[0])
-    e.assigned(x)
-    table = e.unit.method_table("push", 1)
-    e.line(f"if type({x}) is list and getrefcount({x}) == SOLE: {x}.append({y})")
-    e.line(f"else: {x} = " + e.mark(value, f"{table}[type({x})](vm, {x}, {y})"))
-    return True
-
-
-def reads(e: Emitter, node: ast.Node, variable: Variable) -> bool:
-    if not isinstance(node, ast.Name):
-        return False
-    ref = e.refs[id(node)]
-    return ref.kind == "local" and ref.variable is variable
-
-
 def store(e: Emitter, node: ast.Assign, variable: Variable) -> None:
     """``x.a[i].b = v``: value first, then the indexes, then the root is bound to the updated copy."""
-    value = e.atom(node.value)
-    steps: list[tuple[str, str]] = []
-    collect_path(e, node.target, steps)
+    indexes = indexes_of(node.target)
+    value: str
+    value, *keys = e.atoms([node.value, *indexes])
+    steps = path_to(node.target, iter(keys))
     x = reading(variable)
     path = f"({''.join(f'({kind!r}, {key}), ' for kind, key in steps)})"
     if node.op != "=":
@@ -226,25 +154,20 @@ def store(e: Emitter, node: ast.Assign, variable: Variable) -> None:
     e.show_in_box(variable)
 
 
-def collect_path(e: Emitter, target: ast.Node, steps: list[tuple[str, str]]) -> None:
+def indexes_of(target: ast.Node) -> list[ast.Node]:
+    """The index expressions of an assignment's target, in order."""
+    found: list[ast.Node] = []
+    while isinstance(target, ast.Member | ast.Index):
+        if isinstance(target, ast.Index):
+            found.insert(0, target.index)
+        target = target.object
+    return found
+
+
+def path_to(target: ast.Node, keys: Iterator[str]) -> list[tuple[str, str]]:
+    """``x.a[i]`` as (("prop", "'a'"), ("index", i)), the indexes taken from ``keys``."""
     if isinstance(target, ast.Member):
-        collect_path(e, target.object, steps)
-        steps.append(("prop", repr(target.name)))
-    elif isinstance(target, ast.Index):
-        collect_path(e, target.object, steps)
-        steps.append(("index", e.atom(target.index)))
-
-
-def store_one(e: Emitter, node: ast.Assign, x: str, step: tuple[str, str], value: str) -> None:
-    """``x.k = v`` and ``x[i] = v``."""
-    kind, key = step
-    sole = f"getrefcount({x}) == SOLE"
-    word = "if"
-    if isinstance(node.target, ast.Index) and not isinstance(node.target.index, ast.Str):
-        e.line(f"if type({x}) is list and type({key}) is int and {sole} and 0 <= {key} < len({x}):")
-        e.line(f" {x}[{key}] = {value}")
-        word = "elif"
-    key = key if word == "if" else f"{key} if type({key}) is str else display({key})"
-    e.line(f"{word} type({x}) is dict and {sole}: {x}[{key}] = {value}")
-    setter = "set_prop" if kind == "prop" else "set_index"
-    e.line(f"else: {x} = " + e.mark(node, f"{setter}({x}, {step[1]}, {value})"))
+        return [*path_to(target.object, keys), ("prop", repr(target.name))]
+    if isinstance(target, ast.Index):
+        return [*path_to(target.object, keys), ("index", next(keys))]
+    return []

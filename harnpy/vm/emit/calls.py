@@ -9,7 +9,7 @@ from __future__ import annotations
 from harnpy.syntax import ast
 from harnpy.vm.declare.arguments import conversion, most_arguments, needs_value
 from harnpy.vm.emit.access import enum_reference, read
-from harnpy.vm.emit.literals import sequence
+from harnpy.vm.emit.literals import list_text, sequence
 from harnpy.vm.emit.operand import Slot, tuple_text
 from harnpy.vm.resolve.expressions import TASK_CALLS
 
@@ -23,23 +23,39 @@ if TYPE_CHECKING:
 #: The kinds of the types in signatures.
 _KINDS = {"string": "str", "int": "int", "bool": "bool", "list": "list"}
 
+#: What the names of 05 §2 call, and how many arguments each takes.
 _TASK_HELPERS = {
-    "await": "await_task",
-    "cancel": "cancel_task",
-    "cancel_graceful": "cancel_gracefully",
-    "is_cancelled": "is_cancelled",
+    "await": ("await_task", 1),
+    "cancel": ("cancel_task", 1),
+    "cancel_graceful": ("cancel_gracefully", 2),
+    "is_cancelled": ("is_cancelled", 0),
 }
 
 
 def call(e: Emitter, node: ast.Call, into: str | None) -> str:
     if node.name in TASK_CALLS:
-        return e.mark(node, f"{_TASK_HELPERS[node.name]}({', '.join(e.operands(node.args)[:2])})")
+        return task_call(e, node)
     ref = e.refs[id(node)]
     if ref.kind == "builtin":
         return builtin_call(e, node, ref.name, node.args)
     if has_spread(node.args):
         return spread_call(e, node, ref, node.args)
     return e.mark(node, named_call(e, node, ref, e.operands(node.args)))
+
+
+def task_call(e: Emitter, node: ast.Call) -> str:
+    """``await(t)`` and its like (05 §2)."""
+    helper, most = _TASK_HELPERS[node.name]
+    if has_spread(node.args):
+        return e.mark(node, f"{helper}(*{sequence(e, node.args)}[:{most}])")
+    return e.mark(node, f"{helper}({', '.join(at_most(e, most, e.operands(node.args)))})")
+
+
+def at_most(e: Emitter, count: int, args: list[str]) -> list[str]:
+    """The arguments that something takes; surplus ones are evaluated first, in their turn, and dropped."""
+    if len(args) > count:
+        args = [e.settle(text) for text in args]
+    return args[:count]
 
 
 def has_spread(args: Sequence[ast.Node]) -> bool:
@@ -57,7 +73,7 @@ def named_call(e: Emitter, node: ast.Node, ref: Reference, args: list[str]) -> s
     if fn := variable.known_fn:
         return known_call(e, fn, variable.python, args)
     if variable.struct is not None:
-        return struct_call(variable.struct, args)
+        return struct_call(variable.struct, at_most(e, 1, args))
     return value_call(e, ref, args)
 
 
@@ -68,9 +84,8 @@ def known_call(e: Emitter, fn: ast.FnDecl, target: str, args: list[str]) -> str:
         if len(args) < plain:
             args = [*args, *missing(params[len(args) : plain])]
         args = [*args[:plain], f"[{', '.join(args[plain:])}]"]
-    elif len(args) > len(params):
-        args = [e.settle(text) for text in args]
-        del args[len(params) :]
+    else:
+        args = at_most(e, len(params), args)
     callee = e.temp()
     return f"({callee} := {target}.call)({', '.join([e.depth(), *args])})"
 
@@ -150,9 +165,8 @@ def converted(e: Emitter, name: str, texts: list[str], kinds: list[str]) -> list
     """The arguments as the builtin's Python function takes them (04 §0.1); known kinds stay as they are."""
     declaration = e.unit.table.declaration(name)
     most = most_arguments(declaration)
-    if most is not None and len(texts) > most:
-        texts = [e.settle(text) for text in texts]
-        del texts[most:]
+    if most is not None:
+        texts = at_most(e, most, texts)
     if declaration.counted:
         return texts
     plain = [p for p in declaration.signature().parameters if not p.rest]
@@ -192,7 +206,8 @@ def method_call(e: Emitter, node: ast.MethodCall, into: str | None) -> str:
     if qualified := namespaced(e, node):
         return builtin_call(e, node, qualified, node.args)
     if has_spread(node.args):
-        target, given = e.operands([node.object, ast.List(node.start, node.end, node.args)])
+        target, *args = e.operands([node.object, *node.args])
+        given = list_text(node.args, args)
         return e.mark(node, f"call_method({e.depth()}, {target}, {node.name!r}, {given})")
     target, *args = e.operands([node.object, *node.args])
     if not isinstance(target, Slot):

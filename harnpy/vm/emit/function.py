@@ -145,10 +145,14 @@ class Emitter:
 
     def operands(self, nodes: Sequence[ast.Node]) -> list[str]:
         """Texts for ``nodes``, to be used in this order in one expression."""
+        return self.in_order([(node, self.expr) for node in nodes])
+
+    def in_order(self, parts: Sequence[tuple[ast.Node, Callable[[ast.Node], str]]]) -> list[str]:
+        """The same for nodes that are each written in their own way."""
         texts: list[str] = []
-        for node in nodes:
+        for node, write in parts:
             before = len(self.lines)
-            text = self.expr(node)
+            text = write(node)
             if len(self.lines) > before:
                 disturbs = self.unit.assigns_locals(node)
                 for i, earlier in enumerate(texts):

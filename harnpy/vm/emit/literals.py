@@ -7,7 +7,7 @@ from harnpy.vm.emit.operand import NIL, Constant, Slot
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from harnpy.vm.emit.function import Emitter
 
@@ -63,13 +63,17 @@ def list_(e: Emitter, node: ast.List, into: str | None) -> str:
 
 def sequence(e: Emitter, items: Sequence[ast.Node]) -> str:
     """A list display; spread operands must be lists (02 §4.4)."""
-    values = [item.value if isinstance(item, ast.Spread) else item for item in items]
-    texts = e.operands(values)
-    parts = [
-        "*" + e.mark(item, f"spread_list({text})") if isinstance(item, ast.Spread) else text
-        for item, text in zip(items, texts, strict=True)
-    ]
-    return f"[{', '.join(parts)}]"
+    return list_text(items, e.operands(items))
+
+
+def list_text(items: Sequence[ast.Node], texts: Sequence[str]) -> str:
+    stars = ["*" if isinstance(item, ast.Spread) else "" for item in items]
+    return f"[{', '.join(star + text for star, text in zip(stars, texts, strict=True))}]"
+
+
+def spread(e: Emitter, node: ast.Spread, into: str | None) -> str:
+    """What is spread in a list or in arguments."""
+    return e.mark(node, f"spread_list({e.expr(node.value)})")
 
 
 def dict_(e: Emitter, node: ast.Dict, into: str | None) -> str:
@@ -78,23 +82,27 @@ def dict_(e: Emitter, node: ast.Dict, into: str | None) -> str:
 
 def mapping(e: Emitter, entries: Sequence[ast.Node]) -> str:
     """A dict display in source order: a later duplicate wins (02 §4.5)."""
-    nodes: list[ast.Node] = []
+
+    def key(node: ast.Node) -> str:
+        text = e.expr(node)
+        return text if isinstance(node, ast.Str) else f"display({text})"
+
+    def spread(node: ast.Node) -> str:
+        assert isinstance(node, ast.Spread)
+        return e.mark(node, f"spread_dict({e.expr(node.value)})")
+
+    parts: list[tuple[ast.Node, Callable[[ast.Node], str]]] = []
     for entry in entries:
         if isinstance(entry, ast.DictEntry):
-            nodes.extend((entry.key, entry.value))
-        elif isinstance(entry, ast.Spread):
-            nodes.append(entry.value)
-    texts = iter(e.operands(nodes))
-    parts = []
-    for entry in entries:
-        if isinstance(entry, ast.DictEntry):
-            key = next(texts)
-            if not isinstance(entry.key, ast.Str):
-                key = f"display({key})"
-            parts.append(f"{key}: {next(texts)}")
+            parts += [(entry.key, key), (entry.value, e.expr)]
         else:
-            parts.append("**" + e.mark(entry, f"spread_dict({next(texts)})"))
-    return "{" + ", ".join(parts) + "}"
+            parts.append((entry, spread))
+    texts = iter(e.in_order(parts))
+    pieces = [
+        f"{next(texts)}: {next(texts)}" if isinstance(entry, ast.DictEntry) else f"**{next(texts)}"
+        for entry in entries
+    ]
+    return "{" + ", ".join(pieces) + "}"
 
 
 def struct(e: Emitter, node: ast.StructLit, into: str | None) -> str:
@@ -109,7 +117,3 @@ def struct(e: Emitter, node: ast.StructLit, into: str | None) -> str:
         for entry in node.entries
     )
     return f"Struct({node.name!r}, {fields})" if plain else f"make_struct({node.name!r}, {names!r}, {fields})"
-
-
-def stray_spread(e: Emitter, node: ast.Spread, into: str | None) -> str:
-    raise AssertionError("check_structure refuses a stray spread")

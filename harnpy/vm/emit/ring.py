@@ -30,7 +30,7 @@ _MOST_LEAVES = 12
 def ring(e: Emitter, node: ast.Binary, into: str | None) -> str:
     leaves: list[ast.Node] = []
     ops: set[str] = set()
-    collect(node, leaves, ops)
+    collect(e, node, leaves, ops)
     kinds = [e.kind(leaf) for leaf in leaves]
     # Beside a float, an int product is wrapped before it becomes one.
     whole = "num" not in kinds
@@ -46,7 +46,7 @@ def ring(e: Emitter, node: ast.Binary, into: str | None) -> str:
     if hopeless:
         return slow
     slot = into or e.temp()
-    fast = fast_tree(node, iter(atoms), whole)
+    fast = fast_tree(e, node, iter(atoms), whole)
     wrap = test == "int"
     if not unknown:
         e.line(f"{slot} = {fast}")
@@ -83,7 +83,7 @@ def wrap_line(e: Emitter, node: ast.Binary, slot: str, pad: str) -> None:
     e.line(f"{pad}if {test}: {slot} = wrap({slot})")
 
 
-def collect(node: ast.Node, leaves: list[ast.Node], ops: set[str]) -> None:
+def collect(e: Emitter, node: ast.Node, leaves: list[ast.Node], ops: set[str]) -> None:
     """The leaves of a ring tree, in order, and its operators.
 
     A subtree whose errors must come first stays one leaf.
@@ -91,8 +91,8 @@ def collect(node: ast.Node, leaves: list[ast.Node], ops: set[str]) -> None:
     assert isinstance(node, ast.Binary)
     ops.add(node.op)
     for side in (node.left, node.right):
-        if is_ring(side) and fuses(node, side):
-            collect(side, leaves, ops)
+        if is_ring(side) and fuses(e, node, side):
+            collect(e, side, leaves, ops)
         else:
             leaves.append(side)
 
@@ -101,7 +101,7 @@ def is_ring(node: ast.Node) -> bool:
     return isinstance(node, ast.Binary) and node.op in RING
 
 
-def fuses(parent: ast.Binary, side: ast.Node) -> bool:
+def fuses(e: Emitter, parent: ast.Binary, side: ast.Node) -> bool:
     """Whether ``side`` may be computed together with its parent.
 
     Not when the tree grows too large, and a left side not when evaluating the right one could have
@@ -109,7 +109,7 @@ def fuses(parent: ast.Binary, side: ast.Node) -> bool:
     """
     if leaf_count(side) >= _MOST_LEAVES:
         return False
-    return side is parent.right or all_simple(parent.right)
+    return side is parent.right or all_simple(e, parent.right)
 
 
 def leaf_count(node: ast.Node) -> int:
@@ -123,19 +123,22 @@ def leaf_count(node: ast.Node) -> int:
     return count
 
 
-def all_simple(node: ast.Node) -> bool:
-    """Whether ``node`` only reads variables and constants."""
+def all_simple(e: Emitter, node: ast.Node) -> bool:
+    """Whether ``node`` only reads constants, and variables that are surely there."""
     if isinstance(node, ast.Binary) and node.op in RING:
-        return all_simple(node.left) and all_simple(node.right)
-    return isinstance(node, ast.Name | ast.Int | ast.Float | ast.Str)
+        return all_simple(e, node.left) and all_simple(e, node.right)
+    if isinstance(node, ast.Name):
+        ref = e.refs[id(node)]
+        return ref.kind == "local" and ref.variable is not None and not ref.variable.in_box
+    return isinstance(node, ast.Int | ast.Float | ast.Str)
 
 
-def fast_tree(node: ast.Binary, atoms: Iterator[str], whole: bool) -> str:
+def fast_tree(e: Emitter, node: ast.Binary, atoms: Iterator[str], whole: bool) -> str:
     """The tree in Python operators; unless ``whole``, its top alone."""
 
     def side(child: ast.Node) -> str:
-        if whole and isinstance(child, ast.Binary) and child.op in RING and fuses(node, child):
-            return f"({fast_tree(child, atoms, whole)})"
+        if whole and isinstance(child, ast.Binary) and child.op in RING and fuses(e, node, child):
+            return f"({fast_tree(e, child, atoms, whole)})"
         return next(atoms)
 
     left = side(node.left)
@@ -146,7 +149,7 @@ def slow_tree(e: Emitter, node: ast.Binary, atoms: Iterator[str], whole: bool) -
     """The tree operator by operator, each with its place in the source; unless ``whole``, its top alone."""
 
     def side(child: ast.Node) -> str:
-        if whole and isinstance(child, ast.Binary) and child.op in RING and fuses(node, child):
+        if whole and isinstance(child, ast.Binary) and child.op in RING and fuses(e, node, child):
             return slow_tree(e, child, atoms, whole)
         return next(atoms)
 

@@ -35,7 +35,7 @@ _EXPRESSIONS: dict[type[ast.Node], Writer] = {
     ast.List: literals.list_,
     ast.Dict: literals.dict_,
     ast.StructLit: literals.struct,
-    ast.Spread: literals.stray_spread,
+    ast.Spread: literals.spread,
     ast.Name: access.name,
     ast.Member: access.member,
     ast.Index: access.index,

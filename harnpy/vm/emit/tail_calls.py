@@ -7,7 +7,7 @@ A function that calls itself goes back to its top. Any other call is left to the
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.vm.emit.calls import fallback, missing
+from harnpy.vm.emit.calls import at_most, fallback, missing
 from harnpy.vm.emit.operand import tuple_text
 from harnpy.vm.resolve.tail_calls import tail_target
 
@@ -73,13 +73,14 @@ def again(e: Emitter, args: list[ast.Node]) -> None:
     fn = e.function.node
     params = fn.params  # type: ignore[attr-defined]
     texts = e.operands(args)
-    plain = len(params) - 1 if params and params[-1].rest else len(params)
-    given = [*texts[:plain], *missing(params[len(texts) : plain])]
-    if plain < len(params):
-        given.append(f"[{', '.join(texts[plain:])}]")
+    if params and params[-1].rest:
+        plain = len(params) - 1
+        rest = [f"[{', '.join(texts[plain:])}]"]
+        texts = texts[:plain]
     else:
-        for surplus in texts[plain:]:
-            e.settle(surplus)
+        plain, rest = len(params), []
+        texts = at_most(e, plain, texts)
+    given = [*texts, *missing(params[len(texts) : plain]), *rest]
     if given:
         names = ", ".join(variable.python for variable in e.function.params)
         e.line(f"{names} = {', '.join(given)}")

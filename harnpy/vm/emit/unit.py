@@ -9,7 +9,8 @@ from harnpy.syntax import ast
 from harnpy.vm.emit import protocol
 from harnpy.vm.emit.operand import Slot
 from harnpy.vm.resolve.kinds import Kinds
-from harnpy.vm.resolve.tail_calls import calls_out
+from harnpy.vm.resolve.tail_calls import CALLS, calls_out
+from harnpy.vm.resolve.tree import walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,13 +19,13 @@ if TYPE_CHECKING:
 
     from harnpy.vm.declare.table import BuiltinTable
     from harnpy.vm.emit.writer import Line
-    from harnpy.vm.resolve.scopes import Resolution
+    from harnpy.vm.resolve.scopes import Resolution, Variable
 
     #: Writes a node of one class; the first argument is the function that it stands in.
     Writer = Callable[..., Any]
 
 #: Nodes whose evaluation can assign to a local of the function they stand in …
-_ASSIGNING = (ast.If, ast.Match, ast.Try, ast.Retry, ast.Deadline)
+_ASSIGNING = (ast.If, ast.Match, ast.Try, ast.Retry, ast.Deadline, ast.Select)
 #: … and those that are functions of their own.
 _FUNCTIONS = (ast.Closure, ast.FnExpr, ast.Spawn)
 
@@ -116,3 +117,9 @@ class UnitDraft:
             known = isinstance(node, _ASSIGNING) or True in inside
             self._assigning[id(node)] = known
         return known
+
+    def may_change(self, variable: Variable, node: ast.Node) -> bool:
+        """Whether evaluating ``node`` can assign to ``variable``; what a module shares, any call can."""
+        if variable.shared and any(isinstance(part, CALLS) for part in walk(node)):
+            return True
+        return self.assigns_locals(node)

@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from harnpy.vm.resolve.scopes import Reference, Resolution
 
-_CALLS = (ast.Call, ast.MethodCall, ast.Pipe, ast.Spawn, ast.Parallel)
+CALLS = (ast.Call, ast.MethodCall, ast.Pipe, ast.Spawn, ast.Parallel)
 
 
 def tail_target(resolution: Resolution, node: ast.Node) -> Reference | None:
@@ -36,4 +36,4 @@ def calls_out(fn: ast.FnDecl) -> bool:
     An empty body may stand for a function of another file, of which nothing is known.
     """
     body = fn.body.statements
-    return not body or any(isinstance(node, _CALLS) for node in walk(fn.body))
+    return not body or any(isinstance(node, CALLS) for node in walk(fn.body))

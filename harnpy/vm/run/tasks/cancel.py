@@ -23,7 +23,7 @@ def is_cancelled(tasks: Scheduler) -> bool:
     return tasks.current.cancel_requested
 
 
-def cancel_task(tasks: Scheduler, handle: Value = None, _: Value = None) -> None:
+def cancel_task(tasks: Scheduler, handle: Value = None) -> None:
     task = own_task(tasks, handle)
     if task and not task.done:
         tasks.abort(task)
