@@ -71,10 +71,10 @@ class CompiledUnit(Unit):
     ``offsets``: the source offset of each line of the generated text. ``shown``: the names of generated
     functions in backtraces. ``called`` and ``valued`` (builtins, with the modules that declare them),
     ``globals``, ``methods``, ``helpers``: what the code refers to outside itself, each after the Python name
-    that it has there.
+    that it has there. ``tree`` is there when some functions are walked; such a unit isn't cached.
     """
 
-    __slots__ = ("called", "code", "globals", "helpers", "methods", "offsets", "shown", "valued")
+    __slots__ = ("called", "code", "globals", "helpers", "methods", "offsets", "shown", "tree", "valued")
 
     def __init__(
         self,
@@ -98,6 +98,7 @@ class CompiledUnit(Unit):
         self.globals = globals
         self.methods = methods
         self.helpers = helpers
+        self.tree: Resolved | None = None
 
     def main(
         self, vm: Vm, impls: dict[str, dict[str, Fn]], linker: Linker | None, table: dict[str, Value]
@@ -106,6 +107,10 @@ class CompiledUnit(Unit):
 
         space = namespace(vm, self, impls, linker)
         space["m"] = table
+        if self.tree is not None:
+            from harnpy.vm.walk.fallback import walking_helpers
+
+            space.update(walking_helpers(vm, self, self.tree, impls, linker, table))
         exec(self.code, space)  # noqa: S102
         main: Callable[[int], Value] = space["main"]
         return main
@@ -149,7 +154,8 @@ def _cached(kind: str, key: str, source: str, file: str, make: Callable[[], Comp
     if isinstance(kept, tuple) and len(kept) == len(_KEPT):
         return CompiledUnit(file, source, *kept)
     unit = make()
-    cache.store(kind, key, tuple(getattr(unit, field) for field in _KEPT))
+    if unit.tree is None:
+        cache.store(kind, key, tuple(getattr(unit, field) for field in _KEPT))
     return unit
 
 
@@ -194,27 +200,26 @@ def _unit(
     source: str,
     file: str,
 ) -> CompiledUnit:
-    """The unit whose text ``write`` makes.
-
-    Blocks nested beyond what Python can express are refused like a syntax error.
-    """
+    """The unit whose text ``write`` makes. Functions that Python cannot express are walked instead."""
     from harnpy.vm.emit.function import TooDeep
     from harnpy.vm.emit.program import draft_of
     from harnpy.vm.emit.protocol import helpers_used
 
-    draft = draft_of(tree.program, tree.resolution, table)
-    try:
-        text, offsets = write(draft)
-    except TooDeep as deep:
-        raise _too_deep(deep.offset, source, file) from None
-    try:
-        code = compile(text, f"<harn {file}>", "exec", dont_inherit=True, optimize=2)
-    except (SyntaxError, RecursionError, MemoryError) as error:
-        if isinstance(error, SyntaxError) and "nested" not in str(error) and "indent" not in str(error):
-            raise
-        line = getattr(error, "lineno", None) or 1
-        raise _too_deep(offsets[min(line, len(offsets)) - 1], source, file) from None
-    return CompiledUnit(
+    walked: set[int] = set()
+    while True:
+        draft = draft_of(tree.program, tree.resolution, table, walked)
+        try:
+            text, offsets = write(draft)
+            code = _code(text, file)
+        except TooDeep as deep:
+            walked.add(id(deep.function))
+        except (SyntaxError, RecursionError, MemoryError) as error:
+            if not _is_limit(error):
+                raise
+            walked |= _inexpressible(draft, file) - walked or {id(tree.program)}
+        else:
+            break
+    unit = CompiledUnit(
         file,
         source,
         code,
@@ -226,6 +231,30 @@ def _unit(
         sorted(draft.methods),
         helpers_used(code),
     )
+    unit.tree = tree if walked else None
+    return unit
+
+
+def _code(text: str, file: str) -> CodeType:
+    return compile(text, f"<harn {file}>", "exec", dont_inherit=True, optimize=2)
+
+
+def _is_limit(error: Exception) -> bool:
+    """Whether Python refuses a text only because of how deep it is nested."""
+    return not isinstance(error, SyntaxError) or "nested" in str(error) or "indent" in str(error)
+
+
+def _inexpressible(draft: UnitDraft, file: str) -> set[int]:
+    """The functions whose text alone is beyond Python's limits, by the identity of their nodes."""
+    from harnpy.vm.emit.writer import render
+
+    found: set[int] = set()
+    for function, lines in draft.makers:
+        try:
+            _code(render(lines)[0], file)
+        except (SyntaxError, RecursionError, MemoryError):
+            found.add(id(function))
+    return found
 
 
 def _too_deep(offset: int, source: str, file: str) -> Exception:

@@ -32,11 +32,11 @@ _LEAVING = (ast.Return, ast.Throw, ast.Break, ast.Continue)
 
 
 class TooDeep(Exception):
-    """Blocks nested deeper than Python can express, at the source offset ``offset``."""
+    """The blocks of ``function``, a node, are nested deeper than Python can express."""
 
-    def __init__(self, offset: int) -> None:
+    def __init__(self, function: ast.Node) -> None:
         super().__init__("blocks are nested too deeply")
-        self.offset = offset
+        self.function = function
 
 
 class Emitter:
@@ -76,7 +76,7 @@ class Emitter:
         before = len(self.lines)
         self.indent += 1
         if self.indent > _MAX_INDENT:
-            raise TooDeep(self.offset)
+            raise TooDeep(self.function.node)
         body()
         if len(self.lines) == before:
             self.line("pass")

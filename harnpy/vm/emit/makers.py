@@ -9,7 +9,7 @@ from __future__ import annotations
 from harnpy.syntax import ast
 from harnpy.vm.emit.annotations import parameter_check
 from harnpy.vm.emit.function import DISCARD, RETURN
-from harnpy.vm.emit.operand import Slot
+from harnpy.vm.emit.operand import Slot, tuple_text
 from harnpy.vm.emit.writer import Line
 
 TYPE_CHECKING = False
@@ -39,6 +39,8 @@ def write_maker(e: Emitter, shown: str, body: ast.Block, params: Sequence[ast.Pa
     """Write the maker of the function that ``e`` was made for; backtraces call it ``shown``."""
     function = e.function
     number = e.unit.number_function(shown)
+    if id(function.node) in e.unit.walked:
+        return walked_maker(e, number, shown)
     stream = isinstance(function.node, ast.FnDecl) and function.node.gen
     e.generator = function.yields or stream
     declared = isinstance(function.node, ast.FnDecl)
@@ -72,8 +74,21 @@ def write_maker(e: Emitter, shown: str, body: ast.Block, params: Sequence[ast.Pa
             inner.append(Line(3, "return None", start))
         lines += inner or [Line(2, "return None", start)]
     lines.append(Line(1, f"return {name}", start))
-    e.unit.makers.extend(lines)
+    e.unit.makers.append((function.node, lines))
     return Maker(maker, e.may_tail)
+
+
+def walked_maker(e: Emitter, number: int, shown: str) -> Maker:
+    """The maker of a function that Python cannot express: what it makes walks the tree."""
+    heads = [variable.python for variable in e.function.captures.values()]
+    index = list(e.unit.resolution.functions).index(id(e.function.node))
+    start = e.function.node.start
+    lines = [
+        Line(0, f"def make{number}({', '.join(heads)}):", start),
+        Line(1, f"return walked({index}, {shown!r}, {tuple_text(heads)})", start),
+    ]
+    e.unit.makers.append((e.function.node, lines))
+    return Maker(f"make{number}", True)
 
 
 def captured_first(e: Emitter, write: Callable[[], None]) -> list[Line]:

@@ -12,7 +12,7 @@ from harnpy.vm.resolve.tree import lineage, script_order, setup_order
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Set
 
     from harnpy.vm.declare.table import BuiltinTable
     from harnpy.vm.resolve.scopes import Resolution
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     Text = tuple[str, list[int]]
 
 
-def draft_of(program: ast.Program, resolution: Resolution, table: BuiltinTable) -> UnitDraft:
-    return UnitDraft(program, resolution, table, WRITERS)
+def draft_of(
+    program: ast.Program, resolution: Resolution, table: BuiltinTable, walked: Set[int] = frozenset()
+) -> UnitDraft:
+    return UnitDraft(program, resolution, table, WRITERS, walked)
 
 
 def program_text(unit: UnitDraft, entry: ast.Pipeline | None) -> Text:
@@ -41,6 +43,9 @@ def module_text(unit: UnitDraft) -> Text:
 
 
 def _main_text(unit: UnitDraft, body: Callable[[Emitter], None], shown: str = "pipeline") -> Text:
+    unit.shown["main"] = shown
+    if id(unit.program) in unit.walked:
+        return render([Line(0, "main = walked_main", 0)])
     function = unit.resolution.functions[id(unit.program)]
     e = Emitter(unit, function)
     e.indent = 1
@@ -52,8 +57,8 @@ def _main_text(unit: UnitDraft, body: Callable[[Emitter], None], shown: str = "p
     head = [Line(0, "def main(d):", 0)]
     if e.uses_depth:
         head.append(Line(1, "e = d + 1", 0))
-    unit.shown["main"] = shown
-    return render([*unit.makers, *head, *e.lines, Line(1, "return None", 0)])
+    makers = [line for _, lines in unit.makers for line in lines]
+    return render([*makers, *head, *e.lines, Line(1, "return None", 0)])
 
 
 def _script(e: Emitter) -> None:

@@ -14,7 +14,7 @@ from harnpy.vm.resolve.tree import walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Set
     from typing import Any
 
     from harnpy.vm.declare.table import BuiltinTable
@@ -52,14 +52,22 @@ class UnitDraft:
     """One resolved program being written against a table of builtins."""
 
     def __init__(
-        self, program: ast.Program, resolution: Resolution, table: BuiltinTable, writers: Writers
+        self,
+        program: ast.Program,
+        resolution: Resolution,
+        table: BuiltinTable,
+        writers: Writers,
+        walked: Set[int],
     ) -> None:
         self.program = program
         self.resolution = resolution
         self.table = table
         self.writers = writers
         self.kinds = Kinds(resolution)
-        self.makers: list[Line] = []
+        self.walked = walked
+        """Functions that Python cannot express, by the identity of their nodes: they are walked."""
+        self.makers: list[tuple[ast.Node, list[Line]]] = []
+        """The functions written so far, each with the lines of its maker."""
         self.shown: dict[str, str] = {}
         """The names of generated functions in backtraces."""
         self.called: set[tuple[str, str]] = set()

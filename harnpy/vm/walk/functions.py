@@ -61,10 +61,10 @@ def body_of(a: Activation, node: ast.Node, shown: str, params: Sequence[ast.Para
     """A Python function ``(depth, *args)`` that runs ``node``, on values captured now (02 §7.3)."""
     function = a.walker.resolution.functions[id(node)]
     captured = {own: a.capture(outer, own) for outer, own in function.captures.items()}
-    return walked(a.walker, function, shown, params, captured)
+    return body_with(a.walker, function, shown, params, captured)
 
 
-def walked(
+def body_with(
     walker: Walker,
     function: FunctionScope,
     shown: str,

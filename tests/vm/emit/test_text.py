@@ -8,6 +8,7 @@ import pytest
 
 from harnpy import Vm
 from harnpy.syntax.parser import parse
+from harnpy.vm.compile import compile_program
 from harnpy.vm.emit import protocol
 from harnpy.vm.emit.function import TooDeep
 from harnpy.vm.emit.program import draft_of, input_text, module_text, program_text
@@ -177,8 +178,11 @@ def test_python_names_of_builtins_globals_and_methods() -> None:
     assert protocol.method_table("größe", 2).isascii()
 
 
-def test_blocks_deeper_than_python_allows_are_refused_where_they_are() -> None:
-    source = "if true { " * 99 + "}" * 99
+def test_a_function_deeper_than_python_allows_is_named_and_its_maker_walks() -> None:
+    source = "fn f(x) { " + "if x { " * 120 + "return x" + " }" * 120 + " }"
     with pytest.raises(TooDeep) as error:
         text_of(source)
-    assert source[error.value.offset :].startswith("if true")
+    assert source[error.value.function.start :].startswith("fn f")
+    unit = compile_program(source, "f.harn", None, Vm().builtins, True, None)
+    assert unit.tree is not None
+    assert [place for name, place in unit.helpers if name == "overflow"] == []
