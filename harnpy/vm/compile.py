@@ -5,6 +5,8 @@ A `Unit` is a compiled program: plain data that `marshal` can keep, so that a wa
 
 from __future__ import annotations
 
+from _imp import _fix_co_filename  # type: ignore[attr-defined]  # what imports of .pyc files use
+
 from harnpy.syntax import cache
 
 TYPE_CHECKING = False
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     Value = Any
 
 #: The parts of a unit that are kept, in the order of its parameters.
-_KEPT = ("code", "offsets", "shown", "called", "valued", "globals", "methods", "helpers")
+_KEPT = ("code", "called", "valued", "globals", "methods", "helpers")
 
 
 class Unit:
@@ -54,6 +56,10 @@ class Unit:
             self._lines = Lines(self.source)
         return self._lines
 
+    def get_source(self, name: str) -> str:
+        """The source text: to Python's `linecache`, which asks for it, the unit is a loader."""
+        return self.source
+
     def main(
         self, vm: Vm, impls: dict[str, dict[str, Fn]], linker: Linker | None, table: dict[str, Value]
     ) -> Callable[[int], Value]:
@@ -68,21 +74,19 @@ class Unit:
 class CompiledUnit(Unit):
     """Generated code and what belongs to it.
 
-    ``offsets``: the source offset of each line of the generated text. ``shown``: the names of generated
-    functions in backtraces. ``called`` and ``valued`` (builtins, with the modules that declare them),
-    ``globals``, ``methods``, ``helpers``: what the code refers to outside itself, each after the Python name
-    that it has there. ``tree`` is there when some functions are walked; such a unit isn't cached.
+    ``code`` has the positions of the Harn source (`harnpy.vm.emit.locations`). ``called`` and ``valued``
+    (builtins, with the modules that declare them), ``globals``, ``methods``, ``helpers``: what the code
+    refers to outside itself, each after the Python name that it has there. ``tree`` is there when some
+    functions are walked; such a unit isn't cached.
     """
 
-    __slots__ = ("called", "code", "globals", "helpers", "methods", "offsets", "shown", "tree", "valued")
+    __slots__ = ("called", "code", "globals", "helpers", "methods", "tree", "valued")
 
     def __init__(
         self,
         file: str,
         source: str,
         code: CodeType,
-        offsets: list[int],
-        shown: dict[str, str],
         called: list[tuple[str, str, str]],
         valued: list[tuple[str, str, str]],
         globals: list[tuple[str, str]],
@@ -91,8 +95,6 @@ class CompiledUnit(Unit):
     ) -> None:
         super().__init__(file, source)
         self.code = code
-        self.offsets = offsets
-        self.shown = shown
         self.called = called
         self.valued = valued
         self.globals = globals
@@ -105,6 +107,8 @@ class CompiledUnit(Unit):
     ) -> Callable[[int], Value]:
         from harnpy.vm.run.namespace import namespace
 
+        # The same text may have been compiled, and kept, under another name.
+        _fix_co_filename(self.code, vm.path_of(self.file))
         space = namespace(vm, self, impls, linker)
         space["m"] = table
         if self.tree is not None:
@@ -202,6 +206,7 @@ def _unit(
 ) -> CompiledUnit:
     """The unit whose text ``write`` makes. Functions that Python cannot express are walked instead."""
     from harnpy.vm.emit.function import TooDeep
+    from harnpy.vm.emit.locations import Locations
     from harnpy.vm.emit.program import draft_of
     from harnpy.vm.emit.protocol import helpers_used
 
@@ -209,7 +214,7 @@ def _unit(
     while True:
         draft = draft_of(tree.program, tree.resolution, table, walked)
         try:
-            text, offsets = write(draft)
+            text, stretches = write(draft)
             code = _code(text, file)
         except TooDeep as deep:
             walked.add(id(deep.function))
@@ -222,9 +227,7 @@ def _unit(
     unit = CompiledUnit(
         file,
         source,
-        code,
-        offsets,
-        draft.shown,
+        Locations(source, file, stretches, draft.names).locate(code),
         [(python, name, table.module_of(name)) for python, name in sorted(draft.called)],
         [(python, name, table.module_of(name)) for python, name in sorted(draft.valued)],
         sorted(draft.globals),
@@ -236,7 +239,7 @@ def _unit(
 
 
 def _code(text: str, file: str) -> CodeType:
-    return compile(text, f"<harn {file}>", "exec", dont_inherit=True, optimize=2)
+    return compile(text, file, "exec", dont_inherit=True, optimize=2)
 
 
 def _is_limit(error: Exception) -> bool:

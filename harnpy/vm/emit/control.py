@@ -106,7 +106,7 @@ def try_star(e: Emitter, node: ast.TryStar, into: str | None) -> str:
 def propagate(e: Emitter, node: ast.Propagate, into: str | None) -> str:
     """``value?``: an `Err` leaves the function at once (02 §19.5)."""
     atom = e.settle(e.expr(node.value))
-    e.offset = node.start
+    e.at = node
     e.line(f"if type({atom}) is not EnumValue or {atom}.enum != 'Result': bad_propagation({atom})")
     e.suite(f"if {atom}.variant != 'Ok'", lambda: e.give(atom))
     slot = e.temp()

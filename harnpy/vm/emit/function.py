@@ -49,7 +49,8 @@ class Emitter:
         self.lines: list[Line] = []
         self.indent = 2
         self.temps = 0
-        self.offset = 0
+        self.at = unit.start
+        """The node that the next lines stand for."""
         self.loops: list[str | None] = []
         """Python loops around the current place: a Harn loop (None) or our own (its signal slot)."""
         self.protected = 0
@@ -68,7 +69,7 @@ class Emitter:
     # --- lines ------------------------------------------------------------------------------------
 
     def line(self, text: str) -> None:
-        self.lines.append(Line(self.indent, text, self.offset))
+        self.lines.append(Line(self.indent, text, self.at))
 
     def suite(self, header: str, body: Callable[[], None]) -> None:
         """``header:`` and, indented, what ``body`` writes."""
@@ -158,7 +159,7 @@ class Emitter:
                 for i, earlier in enumerate(texts):
                     if not isinstance(earlier, Operand) or (disturbs and not is_fixed(earlier)):
                         texts[i] = slot = self.temp()
-                        self.lines.insert(before, Line(self.indent, f"{slot} = {earlier}", self.offset))
+                        self.lines.insert(before, Line(self.indent, f"{slot} = {earlier}", self.at))
                         before += 1
             texts.append(text)
         return texts
@@ -167,7 +168,7 @@ class Emitter:
         return [self.settle(text) for text in self.operands(nodes)]
 
     def mark(self, node: ast.Node, text: str) -> str:
-        return mark(text, node.start)
+        return mark(text, node)
 
     def kind(self, node: ast.Node) -> str:
         return self.unit.kinds.kind(node)
@@ -182,7 +183,7 @@ class Emitter:
     def into(self, node: ast.Node, dest: Destination) -> None:
         """Write ``node`` so that its value ends up in ``dest``."""
         writers = self.unit.writers
-        before, self.offset = self.offset, node.start
+        before, self.at = self.at, node
         kind = type(node)
         if form := writers.forms.get(kind):
             form(self, node, dest)
@@ -193,7 +194,7 @@ class Emitter:
         else:
             slot = dest if dest not in (RETURN, DISCARD) else None
             self.store(dest, writers.expressions[kind](self, node, slot))
-        self.offset = before
+        self.at = before
 
     def store(self, dest: Destination, text: str) -> None:
         if dest == RETURN:

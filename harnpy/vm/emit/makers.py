@@ -52,29 +52,29 @@ def write_maker(e: Emitter, shown: str, body: ast.Block, params: Sequence[ast.Pa
 
     prologue = captured_first(e, lambda: entry_checks(e, params))
     main = captured_first(e, lambda: with_defers(e, inside) if function.defers else inside())
-    start = function.node.start
+    node = function.node
     maker, name = f"make{number}", f"f{number}"
     captures = list(function.captures.values())
     heads = [head(variable) for variable in captures]
     private = [f"{b.python} = {head(b)}" for b in captures if b.reassigned]
-    lines = [Line(0, f"def {maker}({', '.join(heads)}):", start)]
+    lines = [Line(0, f"def {maker}({', '.join(heads)}):", node)]
     if e.generator:
-        lines += generator_lines(e, name, prologue, [*private], main, start, params, stream)
+        lines += generator_lines(e, name, prologue, [*private], main, node, params, stream)
     else:
-        lines.append(Line(1, f"def {name}({signature(function, params)}):", start))
-        lines.append(Line(2, "if d > 512: overflow()", start))
+        lines.append(Line(1, f"def {name}({signature(function, params)}):", node))
+        lines.append(Line(2, "if d > 512: overflow()", node))
         if e.uses_depth:
-            lines.append(Line(2, "if signal.pending: poll()", start))
-            lines.append(Line(2, "e = d + 1", start))
-        inner = [*(Line(2, text, start) for text in private), *prologue, *main]
+            lines.append(Line(2, "if signal.pending: poll()", node))
+            lines.append(Line(2, "e = d + 1", node))
+        inner = [*(Line(2, text, node) for text in private), *prologue, *main]
         if e.self_tail:
-            lines.append(Line(2, "while True:", start))
-            lines.append(Line(3, "if signal.pending: poll()", start))
-            inner = [Line(line.indent + 1, line.text, line.offset) for line in inner]
-            inner.append(Line(3, "return None", start))
-        lines += inner or [Line(2, "return None", start)]
-    lines.append(Line(1, f"return {name}", start))
-    e.unit.makers.append((function.node, lines))
+            lines.append(Line(2, "while True:", node))
+            lines.append(Line(3, "if signal.pending: poll()", node))
+            inner = [Line(line.indent + 1, line.text, line.node) for line in inner]
+            inner.append(Line(3, "return None", node))
+        lines += inner or [Line(2, "return None", node)]
+    lines.append(Line(1, f"return {name}", node))
+    e.unit.makers.append((node, lines))
     return Maker(maker, e.may_tail)
 
 
@@ -82,10 +82,10 @@ def walked_maker(e: Emitter, number: int, shown: str) -> Maker:
     """The maker of a function that Python cannot express: what it makes walks the tree."""
     heads = [variable.python for variable in e.function.captures.values()]
     index = list(e.unit.resolution.functions).index(id(e.function.node))
-    start = e.function.node.start
+    node = e.function.node
     lines = [
-        Line(0, f"def make{number}({', '.join(heads)}):", start),
-        Line(1, f"return walked({index}, {shown!r}, {tuple_text(heads)})", start),
+        Line(0, f"def make{number}({', '.join(heads)}):", node),
+        Line(1, f"return walked({index}, {shown!r}, {tuple_text(heads)})", node),
     ]
     e.unit.makers.append((e.function.node, lines))
     return Maker(f"make{number}", True)
@@ -114,7 +114,7 @@ def signature(function: FunctionScope, params: Sequence[ast.Param]) -> str:
 def entry_checks(e: Emitter, params: Sequence[ast.Param]) -> None:
     """Defaults for what was not passed, then the annotations (02 §9.2, §20)."""
     for param, variable in zip(params, e.function.params, strict=False):
-        e.offset = param.start
+        e.at = param
         if param.default is not None:
             default = param.default
             e.suite(
@@ -124,7 +124,7 @@ def entry_checks(e: Emitter, params: Sequence[ast.Param]) -> None:
         elif is_rest(params):
             e.line(f"if {variable.python} is MISSING: {variable.python} = {'[]' if param.rest else 'None'}")
     for param, variable in zip(params, e.function.params, strict=False):
-        e.offset = param.start
+        e.at = param
         if param.type is not None and not param.rest:
             _check_annotation(e, param.name, param.type, variable.python)
 
@@ -151,21 +151,21 @@ def generator_lines(
     prologue: list[Line],
     private: list[str],
     main: list[Line],
-    start: int,
+    node: ast.Node,
     params: Sequence[ast.Param],
     stream: bool,
 ) -> list[Line]:
     """Arguments are bound and checked at the call; the body runs as items are asked for (02 §18)."""
     names = ", ".join(["e", *(variable.python for variable in e.function.params)])
     kind = "Stream" if stream else "Generator"
-    depth = [Line(2, "if d > 512: overflow()", start), Line(2, "e = d + 1", start)]
+    depth = [Line(2, "if d > 512: overflow()", node), Line(2, "e = d + 1", node)]
     return [
-        Line(1, f"def {name}_items({names}):", start),
-        *(Line(2, text, start) for text in private),
-        Line(2, "if 0: yield", start),
+        Line(1, f"def {name}_items({names}):", node),
+        *(Line(2, text, node) for text in private),
+        Line(2, "if 0: yield", node),
         *main,
-        Line(1, f"def {name}({signature(e.function, params)}):", start),
+        Line(1, f"def {name}({signature(e.function, params)}):", node),
         *depth,
         *prologue,
-        Line(2, f"return generator({kind}, {name}_items({names}))", start),
+        Line(2, f"return generator({kind}, {name}_items({names}))", node),
     ]

@@ -22,12 +22,12 @@ def match(e: Emitter, node: ast.Match, dest: Destination) -> None:
     e.line(f"{value} = {e.expr(node.value)}")
     e.line(f"{done} = False")
     for i, arm in enumerate(node.arms):
-        e.offset = arm.start
+        e.at = arm
         if i:
             e.suite(f"if not {done}", lambda arm=arm: one_arm(e, arm, value, done, dest))  # type: ignore[misc]
         else:
             one_arm(e, arm, value, done, dest)
-    e.offset = node.start
+    e.at = node
     e.line(f"if not {done}: raise Thrown('No match arm matched the value')")
     # Let go of the value, so that the program's variable is its only holder again.
     e.line(f"{value} = None")

@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Set
 
     from harnpy.vm.declare.table import BuiltinTable
+    from harnpy.vm.emit.writer import Stretch
     from harnpy.vm.resolve.scopes import Resolution
 
-    #: The text of a unit, and the source offset of each of its lines.
-    Text = tuple[str, list[int]]
+    #: The text of a unit, and what each of its lines stands for.
+    Text = tuple[str, list[Stretch]]
 
 
 def draft_of(
@@ -43,9 +44,9 @@ def module_text(unit: UnitDraft) -> Text:
 
 
 def _main_text(unit: UnitDraft, body: Callable[[Emitter], None], shown: str = "pipeline") -> Text:
-    unit.shown["main"] = shown
+    unit.names["main"] = shown, shown
     if id(unit.program) in unit.walked:
-        return render([Line(0, "main = walked_main", 0)])
+        return render([Line(0, "main = walked_main", unit.start)])
     function = unit.resolution.functions[id(unit.program)]
     e = Emitter(unit, function)
     e.indent = 1
@@ -54,11 +55,11 @@ def _main_text(unit: UnitDraft, body: Callable[[Emitter], None], shown: str = "p
         with_defers(e, lambda: body(e))
     else:
         body(e)
-    head = [Line(0, "def main(d):", 0)]
+    head = [Line(0, "def main(d):", unit.start)]
     if e.uses_depth:
-        head.append(Line(1, "e = d + 1", 0))
+        head.append(Line(1, "e = d + 1", unit.start))
     makers = [line for _, lines in unit.makers for line in lines]
-    return render([*makers, *head, *e.lines, Line(1, "return None", 0)])
+    return render([*makers, *head, *e.lines, Line(1, "return None", unit.start)])
 
 
 def _script(e: Emitter) -> None:
@@ -75,7 +76,7 @@ def _module(e: Emitter) -> None:
     e.line(f"publish({{{', '.join(f'{name!r}: {python}' for name, python in published.items())}}})")
     for node in program.items:
         if isinstance(node, ast.Import) and node.pub:
-            e.offset = node.start
+            e.at = node
             e.line(f"pass_on({node.path!r}, {node.names!r})")
 
 

@@ -23,7 +23,7 @@ def return_(e: Emitter, node: ast.Return) -> None:
 
 def throw(e: Emitter, node: ast.Throw) -> None:
     text = e.expr(node.value)
-    e.offset = node.start
+    e.at = node
     e.line(f"raise Thrown({text})")
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from harnpy.vm.declare.table import BuiltinTable
+    from harnpy.vm.emit.locations import Names
     from harnpy.vm.emit.writer import Line
     from harnpy.vm.resolve.scopes import Resolution, Variable
 
@@ -66,10 +67,12 @@ class UnitDraft:
         self.kinds = Kinds(resolution)
         self.walked = walked
         """Functions that Python cannot express, by the identity of their nodes: they are walked."""
+        self.start: ast.Node = ast.Program(0, 0, ())
+        """The beginning of the file: what lines that belong to no node stand for."""
         self.makers: list[tuple[ast.Node, list[Line]]] = []
         """The functions written so far, each with the lines of its maker."""
-        self.shown: dict[str, str] = {}
-        """The names of generated functions in backtraces."""
+        self.names: dict[str, Names] = {"<module>": ("<module>", "<module>")}
+        """What generated functions are called."""
         self.called: set[tuple[str, str]] = set()
         self.valued: set[tuple[str, str]] = set()
         self.globals: set[tuple[str, str]] = set()
@@ -106,7 +109,10 @@ class UnitDraft:
         """A number for one more function, which backtraces call ``shown``."""
         self._functions += 1
         number = self._functions
-        self.shown[f"f{number}"] = self.shown[f"f{number}_items"] = shown
+        self.names[f"f{number}"] = shown, shown
+        # Profiles tell functions on one line apart by their names.
+        self.names[f"f{number}_items"] = f"{shown}.<items>", shown
+        self.names[f"make{number}"] = f"<maker of {shown}>", "<closure>"
         return number
 
     def calls_out(self, fn: ast.FnDecl) -> bool:

@@ -1,8 +1,9 @@
-"""Lines of generated Python, and the place in the Harn source that each one stands for.
+"""Lines of generated Python, and the stretch of the Harn source that each one stands for.
 
 An expression that can fail is put on a line of its own: `mark` leaves a marker before it that becomes a
-line break inside parentheses. A Python traceback's line number then tells which expression failed,
-and a program that doesn't fail pays nothing.
+line break inside parentheses. `harnpy.vm.emit.locations` turns the number of a generated line into a place
+in the source, so a Python traceback tells which expression failed, and a program that doesn't fail pays
+nothing.
 """
 
 from __future__ import annotations
@@ -11,35 +12,41 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_OPEN, _CLOSE = "\x01", "\x02"
+    from harnpy.syntax import ast
+
+    #: The offsets of a node in the source: its start and its end.
+    Stretch = tuple[int, int]
+
+_OPEN, _BETWEEN, _CLOSE = "\x01", "\x03", "\x02"
 
 
 class Line:
-    """One statement: its indentation level, its text with markers, its source offset."""
+    """One statement: its indentation level, its text with markers, the node that it stands for."""
 
-    __slots__ = ("indent", "offset", "text")
+    __slots__ = ("indent", "node", "text")
 
-    def __init__(self, indent: int, text: str, offset: int) -> None:
+    def __init__(self, indent: int, text: str, node: ast.Node) -> None:
         self.indent = indent
         self.text = text
-        self.offset = offset
+        self.node = node
 
 
-def mark(text: str, offset: int) -> str:
-    """``text``, an expression, set on a line that stands for ``offset``."""
-    return f"({_OPEN}{offset}{_CLOSE}{text})"
+def mark(text: str, node: ast.Node) -> str:
+    """``text``, an expression, set on a line that stands for ``node``."""
+    return f"({_OPEN}{node.start}{_BETWEEN}{node.end}{_CLOSE}{text})"
 
 
-def render(lines: Iterable[Line]) -> tuple[str, list[int]]:
-    """The program text, and the source offset of each of its lines."""
+def render(lines: Iterable[Line]) -> tuple[str, list[Stretch]]:
+    """The program text, and what each of its lines stands for."""
     text: list[str] = []
-    offsets: list[int] = []
+    stretches: list[Stretch] = []
     for line in lines:
         head, *marked = line.text.split(_OPEN)
         text.append(" " * line.indent + head)
-        offsets.append(line.offset)
+        stretches.append((line.node.start, line.node.end))
         for piece in marked:
-            offset, _, rest = piece.partition(_CLOSE)
+            place, _, rest = piece.partition(_CLOSE)
+            start, _, end = place.partition(_BETWEEN)
             text.append(rest)
-            offsets.append(int(offset))
-    return "\n".join(text) + "\n", offsets
+            stretches.append((int(start), int(end)))
+    return "\n".join(text) + "\n", stretches

@@ -9,7 +9,7 @@ at, never while programs run.
 from __future__ import annotations
 
 from harnpy.vm.errors import OVERFLOW, PlainFault, Thrown, VmError
-from harnpy.vm.run.frames import place_of, running, unit_of
+from harnpy.vm.run.frames import line_of, name_of, place_of, running, unit_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from harnpy.vm.compile import Unit
-    from harnpy.vm.run.frames import Walking
 
 #: Modules whose frames belong to the call they make.
 _TRANSPARENT = frozenset(
@@ -36,13 +35,13 @@ _TASK = "run_task"
 class Frame:
     """One Harn call: where it was. Lines and columns count from 1."""
 
-    __slots__ = ("column", "line", "name", "offset", "unit")
+    __slots__ = ("column", "line", "name", "unit")
 
-    def __init__(self, name: str, unit: Unit, offset: int) -> None:
+    def __init__(self, name: str, unit: Unit, line: int, column: int) -> None:
         self.name = name
         self.unit = unit
-        self.offset = offset
-        self.line, self.column = unit.lines.locate(offset)
+        self.line = line
+        self.column = column
 
     @property
     def file(self) -> str:
@@ -52,28 +51,24 @@ class Frame:
         return f"{self.name} at {self.file}:{self.line}:{self.column}"
 
 
-def _entries(trace: TracebackType | None) -> Iterator[tuple[FrameType, int]]:
-    """The frames, each where the error came from: one that raised it again is there twice."""
+def _entries(trace: TracebackType | None) -> Iterator[tuple[FrameType, TracebackType]]:
+    """The frames, each with its last entry, where the error came from: one that raised it again has two."""
     while trace is not None:
         after = trace.tb_next
         if after is None or after.tb_frame is not trace.tb_frame:
-            yield trace.tb_frame, trace.tb_lineno
+            yield trace.tb_frame, trace
         trace = after
-
-
-def _located(function: FrameType | Walking, lineno: int) -> Frame:
-    name, offset = place_of(function, lineno)
-    return Frame(name, unit_of(function), offset)
 
 
 def harn_frames(trace: TracebackType | None) -> tuple[Frame, ...]:
     """The Harn calls of a traceback, innermost first."""
     found: list[Frame] = []
     last = None
-    for frame, lineno in _entries(trace):
+    for frame, entry in _entries(trace):
         function = running(frame)
         if function is not None and function is not last:
-            found.append(_located(function, lineno))
+            place = place_of(function, entry.tb_lineno, entry.tb_lasti)
+            found.append(Frame(name_of(function), unit_of(function), *place))
             last = function
     return tuple(reversed(found))
 
@@ -82,13 +77,13 @@ def _contexts(trace: TracebackType | None) -> list[int]:
     """For each execution context of a traceback, outermost first, the line it failed at."""
     lines: list[int] = []
     outside, last = True, None
-    for frame, lineno in _entries(trace):
+    for frame, entry in _entries(trace):
         function = running(frame)
         if function is not None:
             if outside:
                 lines.append(0)
             if outside or function is not last:
-                lines[-1] = _located(function, lineno).line
+                lines[-1] = line_of(function, entry.tb_lineno)
             outside, last = False, function
         elif not _is_transparent(frame) or frame.f_code.co_name == _TASK:
             outside = True

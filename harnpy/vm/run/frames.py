@@ -7,6 +7,8 @@ first argument.
 
 from __future__ import annotations
 
+from itertools import islice
+
 from harnpy.vm.values.objects import Fn
 
 TYPE_CHECKING = False
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-    from harnpy.vm.compile import CompiledUnit, Unit
+    from harnpy.vm.compile import Unit
 
 _WALKER = "harnpy.vm.walk."
 
@@ -61,12 +63,25 @@ def unit_of(function: FrameType | Walking) -> Unit:
     return unit
 
 
-def place_of(function: FrameType | Walking, lineno: int) -> tuple[str, int]:
-    """The function's name and the source offset that it is at; ``lineno`` is where Python is in its frame."""
+def name_of(function: FrameType | Walking) -> str:
+    """What backtraces call the function."""
+    return function.name if isinstance(function, Walking) else function.f_code.co_qualname
+
+
+def line_of(function: FrameType | Walking, lineno: int) -> int:
+    """The line that the function is at; ``lineno`` is where Python is in its frame."""
+    return function.unit.lines.line(function.at) if isinstance(function, Walking) else lineno
+
+
+def place_of(function: FrameType | Walking, lineno: int, lasti: int) -> tuple[int, int]:
+    """The line and column that the function is at; the numbers tell where Python is in its frame."""
+    unit = unit_of(function)
     if isinstance(function, Walking):
-        return function.name, function.at
-    unit: CompiledUnit = function.f_globals["UNIT"]
-    return unit.shown.get(function.f_code.co_name, "<closure>"), unit.offsets[lineno - 1]
+        return unit.lines.locate(function.at)
+    *_, column, _ = next(islice(function.f_code.co_positions(), lasti // 2, None))
+    # Python counts bytes of UTF-8.
+    before = (unit.lines.text(lineno) or "").encode("utf-8", "surrogatepass")[: column or 0]
+    return lineno, len(before.decode("utf-8", "surrogatepass")) + 1
 
 
 def function_in(function: FrameType | Walking, name: str) -> Fn | None:

@@ -24,6 +24,8 @@ def namespace(
 ) -> dict[str, Any]:
     """The globals for one unit; ``impls`` collects its `impl` methods, ``linker`` does its imports."""
     space: dict[str, Any] = {"vm": vm, "UNIT": unit, "getrefcount": sys.getrefcount}
+    # Where Python's tools find the source text of what is no file, or no longer.
+    space["__name__"], space["__loader__"] = unit.file, unit
     for python, place in unit.helpers:
         space[python] = _helper(vm, python, place)
     for python, name, module in unit.called:

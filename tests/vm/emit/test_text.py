@@ -18,8 +18,12 @@ from harnpy.vm.resolve.names import Resolver
 from harnpy.vm.resolve.scopes import Declared
 from harnpy.vm.resolve.tree import entry_pipeline
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from harnpy.vm.emit.writer import Stretch
 
-def drafted(source: str) -> tuple[UnitDraft, str, list[int]]:
+
+def drafted(source: str) -> tuple[UnitDraft, str, list[Stretch]]:
     table, program = Vm().builtins, parse(source)
     entry = entry_pipeline(program)
     resolution = Resolver(table.is_builtin, table.is_global).program(program, entry)
@@ -43,11 +47,11 @@ def test_a_function_is_one_python_function_and_its_maker() -> None:
 
 def test_every_line_stands_for_a_place_in_the_source() -> None:
     source = 'let a = {b: 1}\nprintln(a.b.c)\nthrow "x"'
-    _, text, offsets = drafted(source)
+    _, text, stretches = drafted(source)
     lines = text.splitlines()
-    assert len(offsets) == len(lines)
-    (raising,) = [offset for line, offset in zip(lines, offsets, strict=True) if "raise Thrown" in line]
-    assert source[raising:].startswith("throw")
+    assert len(stretches) == len(lines)
+    (raising,) = [at for line, at in zip(lines, stretches, strict=True) if "raise Thrown" in line]
+    assert source[slice(*raising)] == 'throw "x"'
 
 
 def test_arithmetic_on_ints_has_no_guards() -> None:

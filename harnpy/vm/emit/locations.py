@@ -1,0 +1,113 @@
+"""Code that was compiled from generated text, made to say where it is in the Harn source.
+
+A code object has a table with the position of each instruction. It is written anew here: what stands on
+line N of the generated text is where that line's stretch of the source is, line, columns and end. Names
+become those of the Harn functions, the file that of the program. So whoever asks Python is told Harn:
+tracebacks, pdb, profilers, tracers, faulthandler.
+
+A line of the text stands for one stretch, so the table needs no more than a line's number. Moving the
+nodes of a parsed tree before it is compiled would come to the same, and takes twice as long as compiling.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from types import CodeType
+
+    from harnpy.vm.emit.writer import Stretch
+
+    #: What a generated function is called: by Python's tools, and in Harn's own backtraces.
+    Names = tuple[str, str]
+
+#: Two kinds of entries in the table: a full position, and none. Format: CPython's Objects/locations.md.
+_FULL, _NONE = 14, 15
+#: How many code units an entry can speak of.
+_MOST_UNITS = 8
+
+
+class Locations:
+    """The places of one unit's generated lines.
+
+    ``names``: what the functions of the text are called; any other is a closure.
+    """
+
+    def __init__(
+        self, source: str, file: str, stretches: Sequence[Stretch], names: Mapping[str, Names]
+    ) -> None:
+        self._source = source
+        self._file = file
+        self._names = names
+        self._ascii = source.isascii()
+        self._line_starts = [0, *_after_line_feeds(source)]
+        #: For each generated line its line in the source, and the rest of its place as it is written.
+        self._places = [self._place(start, end) for start, end in stretches]
+
+    def locate(self, code: CodeType) -> CodeType:
+        """``code``, and the functions in it, with the positions and names of the Harn source."""
+        first, _ = self._places[code.co_firstlineno - 1]
+        name, shown = self._names.get(code.co_name, ("<closure>", "<closure>"))
+        constants = [self.locate(each) if type(each) is type(code) else each for each in code.co_consts]
+        return code.replace(
+            co_filename=self._file,
+            co_name=name,
+            co_qualname=shown,
+            co_firstlineno=first,
+            co_linetable=self._table(code, first),
+            co_consts=tuple(constants),
+        )
+
+    def _table(self, code: CodeType, line: int) -> bytes:
+        """The positions of the instructions of ``code``, which begins on ``line``."""
+        table = bytearray()
+        for start, end, generated in code.co_lines():
+            units = (end - start) // 2
+            while units > 0:
+                covered = min(units, _MOST_UNITS)
+                units -= covered
+                if generated:
+                    before, (line, rest) = line, self._places[generated - 1]
+                    table.append(0x80 | _FULL << 3 | covered - 1)
+                    table += _signed(line - before)
+                    table += rest
+                else:
+                    table.append(0x80 | _NONE << 3 | covered - 1)
+        return bytes(table)
+
+    def _place(self, start: int, end: int) -> tuple[int, bytes]:
+        line, column = self._position(start)
+        last, behind = self._position(end) if end > start else (line, -1)
+        return line, _unsigned(last - line) + _unsigned(column + 1) + _unsigned(behind + 1)
+
+    def _position(self, offset: int) -> tuple[int, int]:
+        """The line of an offset, from 1, and its column in bytes of UTF-8, from 0."""
+        offset = min(offset, len(self._source))
+        line = bisect_right(self._line_starts, offset)
+        start = self._line_starts[line - 1]
+        if self._ascii:
+            return line, offset - start
+        return line, len(self._source[start:offset].encode("utf-8", "surrogatepass"))
+
+
+def _after_line_feeds(source: str) -> Iterator[int]:
+    at = source.find("\n") + 1
+    while at:
+        yield at
+        at = source.find("\n", at) + 1
+
+
+def _unsigned(number: int) -> bytes:
+    """Six bits a byte, the lowest first; all but the last byte have bit 6 set."""
+    out = bytearray()
+    while number > 63:
+        out.append(0x40 | number & 63)
+        number >>= 6
+    out.append(number)
+    return bytes(out)
+
+
+def _signed(number: int) -> bytes:
+    return _unsigned(number << 1 if number >= 0 else -number << 1 | 1)
