@@ -1,0 +1,22 @@
+def make1():
+ def f1(d, xs_2=None, i_3=None):
+  if d > 512: overflow()
+  if type(xs_2) is list and type(i_3) is int:
+   try: t1 = xs_2[i_3]
+   except IndexError: t1 = None
+  else: t1 = (
+index(xs_2, i_3))
+  if type(xs_2) is list:
+   try: t2 = xs_2[0]
+   except IndexError: t2 = None
+  else: t2 = (
+index(xs_2, 0))
+  return [t1, t2, (xs_2.get('k') if type(xs_2) is dict else (
+index(xs_2, 'k'))), (None if xs_2 is None else (
+index(xs_2, 1))), (
+slice_(xs_2, 1, None)), (
+slice_(xs_2, None, i_3))]
+ return f1
+def main(d):
+ f_1 = Fn('f', ('xs', 'i'), make1())
+ return None
