@@ -43,8 +43,11 @@ class Locations:
         self._names = names
         self._ascii = source.isascii()
         self._line_starts = [0, *_after_line_feeds(source)]
+        # Several lines stand for one stretch, most steps from line to line are one of a few.
+        places = {stretch: self._place(*stretch) for stretch in set(stretches)}
         #: For each generated line its line in the source, and the rest of its place as it is written.
-        self._places = [self._place(start, end) for start, end in stretches]
+        self._places = [places[stretch] for stretch in stretches]
+        self._steps: dict[int, bytes] = {}
 
     def locate(self, code: CodeType) -> CodeType:
         """``code``, and the functions in it, with the positions and names of the Harn source."""
@@ -64,18 +67,26 @@ class Locations:
         """The positions of the instructions of ``code``, which begins on ``line``."""
         table = bytearray()
         for start, end, generated in code.co_lines():
+            kind, place = _NONE, b""
+            if generated:
+                before, (line, rest) = line, self._places[generated - 1]
+                kind, place = _FULL, self._step(line - before) + rest
             units = (end - start) // 2
-            while units > 0:
-                covered = min(units, _MOST_UNITS)
-                units -= covered
+            while units > _MOST_UNITS:
+                units -= _MOST_UNITS
+                table.append(0x80 | kind << 3 | _MOST_UNITS - 1)
+                table += place
                 if generated:
-                    before, (line, rest) = line, self._places[generated - 1]
-                    table.append(0x80 | _FULL << 3 | covered - 1)
-                    table += _signed(line - before)
-                    table += rest
-                else:
-                    table.append(0x80 | _NONE << 3 | covered - 1)
+                    place = b"\0" + rest
+            table.append(0x80 | kind << 3 | units - 1)
+            table += place
         return bytes(table)
+
+    def _step(self, lines: int) -> bytes:
+        """The way from one line to another, as it is written."""
+        if lines not in self._steps:
+            self._steps[lines] = _signed(lines)
+        return self._steps[lines]
 
     def _place(self, start: int, end: int) -> tuple[int, bytes]:
         line, column = self._position(start)
