@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from harnpy.syntax import ast
     from harnpy.vm.resolve.scopes import FunctionScope, Variable
-    from harnpy.vm.walk.coroutine import Coroutine
     from harnpy.vm.walk.walker import Walker
 
     Value = Any
@@ -25,17 +24,17 @@ class Activation(Walking):
     ``slots`` holds its variables; ``boxes`` what closures share that look a name up late (02 §7.4).
     ``depth`` counts the calls around it. ``protected`` counts the blocks around the current place that have
     something to do after it, so that no call there is a tail call (02 §9.4). ``defers`` are the blocks to run
-    at its end, ``coroutine`` is what takes the items of a generator, and ``deadlines`` are the `deadline`
-    blocks around the current place.
+    at its end; ``generates`` is set in the body of a generator; ``deadlines`` are those of the blocks around
+    the current place.
     """
 
     __slots__ = (
         "boxes",
-        "coroutine",
         "deadlines",
         "defers",
         "depth",
         "function",
+        "generates",
         "protected",
         "slots",
         "walker",
@@ -50,7 +49,7 @@ class Activation(Walking):
         self.boxes: dict[Variable, list[Value]] = {}
         self.protected = 0
         self.defers: list[Callable[[], None]] = []
-        self.coroutine: Coroutine | None = None
+        self.generates = False
         self.deadlines: list[float] = []
 
     def within(self, name: str) -> Activation:

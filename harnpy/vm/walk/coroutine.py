@@ -6,6 +6,8 @@ which takes part in whichever task asks for an item.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from harnpy.vm.run.tasks.deadline import pause_deadlines, resume_deadlines
 
 TYPE_CHECKING = False
@@ -13,21 +15,24 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from harnpy.vm.run.tasks.scheduler import Scheduler
     from harnpy.vm.walk.activation import Activation
 
     Value = Any
+    Enter = Callable[[Callable[[], None]], object]
 
 
 class Coroutine:
-    """An iterator over what ``body`` yields; ``body`` begins when the first item is asked for."""
+    """An iterator over what ``body`` yields; ``body`` begins when the first item is asked for.
 
-    def __init__(self, a: Activation, body: Callable[[], Value]) -> None:
+    Nothing in its greenlet refers to it: the garbage collector doesn't see into greenlets that wait.
+    """
+
+    def __init__(self, tasks: Scheduler, enter: Enter, body: Callable[[], Value]) -> None:
         from greenlet import greenlet
 
-        a.coroutine = self
-        self._activation = a
-        self._tasks = a.walker.vm.tasks
-        self._stack = greenlet(lambda: a.walker.vm.enter_worker(lambda: self._run(body)))
+        self._tasks = tasks
+        self._stack = greenlet(lambda: enter(lambda: _until_dropped(body)))
         self._busy = False
 
     def __iter__(self) -> Coroutine:
@@ -47,27 +52,27 @@ class Coroutine:
             raise StopIteration
         return item
 
-    def _run(self, body: Callable[[], Value]) -> None:
-        try:
-            body()
-        except GeneratorExit:
-            return
 
-    def hand_over(self, item: Value) -> None:
-        """Give ``item`` to whoever asked, and wait to be asked again.
+def _until_dropped(body: Callable[[], Value]) -> None:
+    with suppress(GeneratorExit):
+        body()
 
-        The consumer is not under the deadlines of the body (05 §9).
-        """
-        from greenlet import GreenletExit
 
-        a = self._activation
-        paused = pause_deadlines(self._tasks, a.deadlines[0]) if a.deadlines else None
-        try:
-            consumer = self._stack.parent
-            assert consumer
-            consumer.switch(item)
-        except GreenletExit:
-            # Nobody holds the generator any more. Nothing of the program runs on the way out.
-            raise GeneratorExit from None
-        if paused is not None:
-            resume_deadlines(self._tasks, paused)
+def hand_over(a: Activation, item: Value) -> None:
+    """Give ``item`` to whoever asked for it, and wait to be asked again.
+
+    The consumer is not under the deadlines of the body (05 §9).
+    """
+    from greenlet import GreenletExit, getcurrent
+
+    tasks = a.walker.vm.tasks
+    paused = pause_deadlines(tasks, a.deadlines[0]) if a.deadlines else None
+    try:
+        consumer = getcurrent().parent
+        assert consumer
+        consumer.switch(item)
+    except GreenletExit:
+        # Nobody holds the generator any more. Nothing of the program runs on the way out.
+        raise GeneratorExit from None
+    if paused is not None:
+        resume_deadlines(tasks, paused)

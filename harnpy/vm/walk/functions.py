@@ -9,7 +9,7 @@ from harnpy.vm.run.parameter_types import check_parameter
 from harnpy.vm.values.objects import Fn, Generator, Stream
 from harnpy.vm.walk.activation import Activation
 from harnpy.vm.walk.calls import fallback
-from harnpy.vm.walk.coroutine import Coroutine
+from harnpy.vm.walk.coroutine import Coroutine, hand_over
 from harnpy.vm.walk.jumps import Return
 
 TYPE_CHECKING = False
@@ -92,11 +92,13 @@ def called(a: Activation, params: Sequence[ast.Param], args: Sequence[Value]) ->
     give_arguments(a, params, args)
     check_arguments(a, params)
     node: Any = a.function.node
-    if isinstance(node, ast.FnDecl) and node.gen:
-        return a.walker.vm.calls.generator(Stream, Coroutine(a, lambda: run(a, node.body)))
-    if a.function.yields:
-        return a.walker.vm.calls.generator(Generator, Coroutine(a, lambda: run(a, node.body)))
-    return run(a, node.body)
+    streams = isinstance(node, ast.FnDecl) and node.gen
+    if not streams and not a.function.yields:
+        return run(a, node.body)
+    a.generates = True
+    vm = a.walker.vm
+    items = Coroutine(vm.tasks, vm.enter_worker, lambda: run(a, node.body))
+    return vm.calls.generator(Stream if streams else Generator, items)
 
 
 def give_arguments(a: Activation, params: Sequence[ast.Param], args: Sequence[Value]) -> None:
@@ -163,7 +165,7 @@ def return_(a: Activation, node: ast.Return) -> None:
 def is_tail(a: Activation, node: ast.Node) -> bool:
     """Whether ``return node`` calls after the function has ended, which takes no stack (02 §9.4)."""
     function = a.function
-    if a.protected or a.coroutine or function.defers or function.parent is None:
+    if a.protected or a.generates or function.defers or function.parent is None:
         return False
     if isinstance(function.node, ast.Spawn | ast.Parallel):
         return False
@@ -192,5 +194,5 @@ def tail_call(a: Activation, node: ast.Node) -> Value:
 def yield_(a: Activation, node: ast.Yield | ast.Emit) -> None:
     """Hand an item to the consumer; outside a generator it does nothing (02 §18)."""
     value = a.value(node.value) if node.value else None
-    if a.coroutine:
-        a.coroutine.hand_over(value)
+    if a.generates:
+        hand_over(a, value)

@@ -104,20 +104,27 @@ def open_loop(scheduler: Scheduler, awaitable: Awaitable[Any]) -> OwnLoop:
 async def run_inside(scheduler: Scheduler, run: Callable[[], Any]) -> Any:
     """``run()`` in a greenlet of its own; where it would block, the running loop goes on instead."""
     outside = getcurrent()
+    # The root task waits in its greenlet, or in that of a generator that it is in.
+    waiting = runner = greenlet(lambda: _outcome(run))
+
+    def idle(seconds: float | None) -> None:
+        nonlocal waiting
+        waiting = getcurrent()
+        outside.switch(seconds)
+
     before = scheduler.idle, scheduler.bridge
     bridge = Bridge(scheduler, asyncio.get_running_loop())
-    scheduler.idle, scheduler.bridge = outside.switch, bridge
+    scheduler.idle, scheduler.bridge = idle, bridge
     scheduler.new_hub()
-    runner = greenlet(lambda: _outcome(run))
     try:
         given = runner.switch()
         while not runner.dead:
             await bridge.rest(given)
-            given = runner.switch()
+            given = waiting.switch()
     finally:
         if not runner.dead:
             # The coroutine was cancelled: the program ends where it waits.
-            runner.throw(Leaving())
+            waiting.throw(Leaving())
         scheduler.idle, scheduler.bridge = before
         scheduler.new_hub()
         await bridge.close_all()
