@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import sys
 
-from harnpy.syntax import cache
+from harnpy import cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +27,9 @@ _DIRECTORY = os.path.dirname(__file__)
 
 #: The global numbers, written out: `math` would cost every start its import. Spec: 02 §22.
 CONSTANTS = {"pi": 3.141592653589793, "e": 2.718281828459045}
+
+#: What stands between builtins and domain packages, and declares no builtin itself.
+_WITHOUT = frozenset(["bridge"])
 
 #: The builtins in here call domain packages, which raise `harnpy.faults.Fault`.
 _OVER_DOMAINS = "harnpy.builtins.agents."
@@ -52,7 +55,7 @@ def names() -> Mapping[str, str]:
 def fingerprint() -> str:
     """Return a text that changes whenever a module of builtins does."""
     if _Table.state is None:
-        _Table.state = cache.state_of_code(_DIRECTORY)
+        _Table.state = cache.state_of_code(_DIRECTORY, _WITHOUT)
     return _Table.state
 
 
@@ -144,7 +147,7 @@ def _files(directory: str, package: str) -> Iterator[tuple[str, str]]:
     """Yield module path and file of every module in the directory and its packages."""
     for entry in os.scandir(directory):
         if entry.is_dir():
-            if not entry.name.startswith("_"):
+            if not entry.name.startswith("_") and entry.name not in _WITHOUT:
                 yield from _files(entry.path, f"{package}.{entry.name}")
         elif entry.name.endswith(".py"):
             name = entry.name.removesuffix(".py")

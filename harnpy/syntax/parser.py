@@ -6,7 +6,8 @@ an error the parser goes on with the next top-level item, to report the others.
 
 from __future__ import annotations
 
-from harnpy.syntax import ast, cache
+from harnpy import cache
+from harnpy.syntax import ast
 from harnpy.syntax.layout import arrange
 from harnpy.syntax.lexer import RESERVED, Tokens, lex
 from harnpy.syntax.literals import MAX_NESTING, LexError, too_deep

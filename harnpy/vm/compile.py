@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from _imp import _fix_co_filename  # type: ignore[attr-defined]  # what imports of .pyc files use
 
-from harnpy.syntax import cache
+from harnpy import cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ TEXT = {
 EXCEPTIONS = {
     "world/": "the door itself",
     "cli/": "the command line is the process's own: its arguments, signals, test runs and reports",
-    "syntax/cache.py": "the cache of trees belongs to the interpreter, whatever world its programs see",
+    "cache.py": "what is computed from programs belongs to the interpreter, whatever world its programs see",
     "syntax/tables.py": "the table of the parser, likewise",
     "syntax/build.py": "makes that table when the package is built",
     "shipped.py": "finds the grammar and the library that are shipped with the interpreter",

@@ -5,7 +5,7 @@ Plain data, so that the cache can keep it: a program that imports a module it ha
 
 from __future__ import annotations
 
-from harnpy.syntax import cache
+from harnpy import cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

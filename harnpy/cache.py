@@ -1,4 +1,4 @@
-"""Values computed from source text, kept on disk between runs.
+"""What is computed from source text, kept on disk between runs: trees, compiled units, the index of builtins.
 
 An entry is a marshalled (maker, key, value) behind a checksum, in ``$XDG_CACHE_HOME/harnpy`` or
 ``~/.cache/harnpy``. The key is any text, usually the whole source: it is compared on loading, so a
@@ -18,13 +18,18 @@ from _imp import source_hash  # what .pyc files are checked with; hashlib would 
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from typing import Any
 
 #: Entries per kind; the older half goes when there are more.
 MAX_ENTRIES = 1024
 _SEED = 0x6861726E
-#: The rooms whose code decides what a cached value is.
+_PACKAGE = os.path.dirname(os.path.abspath(__file__))
+#: The rooms whose code decides what a tree or a unit is …
 _COMPILING = ("syntax", "vm")
+#: … except for these in them: how a program runs doesn't decide what it is compiled to. An import contract
+#: holds that.
+_RUNNING = frozenset(["run", "values", "walk"])
 _CHECKSUM_SIZE = 8
 
 
@@ -91,23 +96,22 @@ def _stamp() -> str:
 
 
 def _read_stamp() -> str:
-    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    return " ".join([state_of_code(os.path.join(package, part)) for part in _COMPILING])
+    return " ".join([state_of_code(os.path.join(_PACKAGE, part), _RUNNING) for part in _COMPILING])
 
 
-def state_of_code(directory: str) -> str:
+def state_of_code(directory: str, without: Collection[str] = ()) -> str:
     """Return a text that changes whenever a Python file below ``directory`` does, or one comes or goes.
 
-    In an installed package no file changes alone: installing writes all of them, this one too.
+    Folders with a name in ``without`` are left out. In an installed package no file changes alone: installing
+    writes all of them, this one too.
     """
-    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    if os.path.isdir(os.path.join(package, "grammar")):
-        return f"{os.stat(__file__).st_mtime_ns:x}-{os.stat(package).st_mtime_ns:x}"
-    latest, size = _newest(directory)
+    if os.path.isdir(os.path.join(_PACKAGE, "grammar")):
+        return f"{os.stat(__file__).st_mtime_ns:x}-{os.stat(_PACKAGE).st_mtime_ns:x}"
+    latest, size = _newest(directory, without)
     return f"{latest:x}-{size:x}"
 
 
-def _newest(directory: str) -> tuple[int, int]:
+def _newest(directory: str, without: Collection[str]) -> tuple[int, int]:
     """Return the latest change below ``directory`` and the size of all Python files in it.
 
     Part of every start, hence a plain loop; a folder's own change tells of files that came or went.
@@ -118,8 +122,8 @@ def _newest(directory: str) -> tuple[int, int]:
         if name.endswith(".py"):
             state = entry.stat()
             changed, more = state.st_mtime_ns, state.st_size
-        elif "." not in name and name != "__pycache__":
-            changed, more = _newest(entry.path)
+        elif "." not in name and name != "__pycache__" and name not in without:
+            changed, more = _newest(entry.path, without)
         else:
             continue
         size += more

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harnpy.syntax import cache
+from harnpy import cache
 from tests.support import ROOT
 
 
@@ -87,16 +87,28 @@ def test_the_state_of_code_follows_its_files(tmp_path: Path) -> None:
     assert cache.state_of_code(str(tmp_path)) == states[-1]
 
 
+def test_the_state_of_code_leaves_folders_out(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    state = cache.state_of_code(str(tmp_path), ["run"])
+    (tmp_path / "run" / "module.py").write_text("x = 1")
+    assert cache.state_of_code(str(tmp_path), ["run"]) == state
+    assert cache.state_of_code(str(tmp_path)) != state
+
+
+def test_what_is_left_out_is_there() -> None:
+    assert all((ROOT / "harnpy" / "vm" / name).is_dir() for name in cache._RUNNING)
+
+
 def test_the_state_of_an_installed_package_is_that_of_its_installation(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    here = tmp_path / "harnpy" / "syntax" / "cache.py"
-    here.parent.mkdir(parents=True)
-    (tmp_path / "harnpy" / "grammar").mkdir()
+    here = tmp_path / "harnpy" / "cache.py"
+    (here.parent / "grammar").mkdir(parents=True)
     here.write_text("")
     monkeypatch.setattr(cache, "__file__", str(here))
+    monkeypatch.setattr(cache, "_PACKAGE", str(here.parent))
     installed = cache.state_of_code(str(tmp_path))
-    (here.parent / "lexer.py").write_text("")
+    (here.parent / "grammar" / "lexer.py").write_text("")
     assert cache.state_of_code(str(tmp_path)) == installed
     os.utime(here, ns=(1, 1))
     assert cache.state_of_code(str(tmp_path)) != installed
@@ -135,7 +147,7 @@ def test_old_entries_are_pruned(home: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_loading_imports_nothing(home: Path) -> None:
     cache.store("ast", "key", 1)
-    script = "import sys; from harnpy.syntax import cache; cache.load('ast', 'key'); print(*sys.modules)"
+    script = "import sys; from harnpy import cache; cache.load('ast', 'key'); print(*sys.modules)"
     run = subprocess.run(
         [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r}); {script}"],
         capture_output=True,
