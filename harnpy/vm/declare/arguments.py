@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Never
 
-    from harnpy.syntax.signature import Parameter
-    from harnpy.vm.declare.builtin import Declaration
+    from harnpy.vm.declare.builtin import Declaration, Parameter
 
 _COROUTINE = 0x80
 """`inspect.CO_COROUTINE`: set in the code of an `async def`."""

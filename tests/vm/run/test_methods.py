@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.syntax.signature import Signature
+from harnpy.vm.declare.builtin import Signature
 from harnpy.vm.errors import Thrown, TypeFault
 from harnpy.vm.run.methods import receivers
 from harnpy.vm.values.equality import equal
