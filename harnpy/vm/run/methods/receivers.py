@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+
 from harnpy.vm.declare.builtin import Declaration
-from harnpy.vm.run.tasks.channels import Channel
-from harnpy.vm.values.objects import Generator, Iter, Range, Set, Stream
+from harnpy.vm.values.objects import Iter, Range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,17 +13,9 @@ if TYPE_CHECKING:
 
     from harnpy.vm.vm import Vm
 
-_RECEIVERS: dict[type, str] = {
-    str: "string",
-    list: "list",
-    dict: "dict",
-    Set: "set",
-    Range: "range",
-    Iter: "iter",
-    Generator: "generator",
-    Stream: "stream",
-    Channel: "channel",
-}
+#: The kinds of Python's own types; a value class says its own in `type_name`.
+_PLAIN: dict[type, str] = {str: "string", list: "list", dict: "dict"}
+#: The module with the methods of each kind. No module of a kind is loaded before a program calls one.
 _MODULES = {
     "string": "strings",
     "list": "lists",
@@ -41,8 +34,8 @@ def find(type_: type, name: str) -> Declaration | None:
 
     Looks through the receiver's module each time, some ten microseconds: keep the result.
     """
-    receiver = _RECEIVERS.get(type_)
-    return declared(receiver).get(name) if receiver else None
+    receiver = _PLAIN.get(type_) or getattr(type_, "type_name", None)
+    return declared(receiver).get(name) if receiver in _MODULES else None
 
 
 def names(receiver: str) -> list[str]:
@@ -52,12 +45,11 @@ def names(receiver: str) -> list[str]:
 
 def declared(receiver: str) -> dict[str, Declaration]:
     """Every method of ``receiver`` by name."""
-    from importlib import import_module
-
-    module = import_module("harnpy.vm.run.methods." + _MODULES[receiver])
+    module = "harnpy.vm.run.methods." + _MODULES[receiver]
+    __import__(module)
     own = {
         declaration.name: declaration
-        for function in vars(module).values()
+        for function in vars(sys.modules[module]).values()
         for declaration in getattr(function, "declarations", ())
         if declaration.receiver == receiver
     }
