@@ -108,6 +108,9 @@ class CategorizedFault(VmError):
 
 VmError.Thrown = Thrown
 
+#: What a program's `catch` catches: its own errors, and what is too deep or too large for the host.
+FAILURES = (VmError, RecursionError, MemoryError)
+
 
 class Leaving(BaseException):
     """Unwinds a program or task that is over: none of its `finally` and `defer` blocks run any more."""

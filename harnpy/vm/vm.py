@@ -11,7 +11,7 @@ import sys
 
 from harnpy.vm import compile as compiler
 from harnpy.vm.declare.table import BuiltinTable
-from harnpy.vm.run.calls import FAILURES, Calls
+from harnpy.vm.errors import FAILURES
 from harnpy.vm.values.objects import Builtin, Fn
 from harnpy.world import World
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from harnpy.vm.modules.linker import Linker
     from harnpy.vm.modules.offers import Imports
     from harnpy.vm.repl_session import ReplSession
+    from harnpy.vm.run.calls import Calls
     from harnpy.vm.run.tasks.scheduler import Bridge, Scheduler
     from harnpy.vm.run.tasks.task import TaskContext
     from harnpy.vm.walk.walker import Observer
@@ -105,7 +106,6 @@ class Vm:
         self.write: Callable[[str], object] = self.world.streams.write_out
         #: Called when a program or a REPL session starts, as the first thing that its root task does.
         self.on_start: list[Callable[[], object]] = []
-        self.calls = Calls(self)
         self.enter = _big_frame(66_000)
         self.enter_worker = _big_frame(17_000)
         self.source_dir: str | None = None
@@ -113,6 +113,7 @@ class Vm:
         self.file: str | None = None
         self._running = False
         self._tasks: Scheduler | None = None
+        self._calls: Calls | None = None
         self._given: dict[str, Value] = {"argv": []}
         self._states: dict[type, Any] = {}
         self._services: dict[type, Any] = {}
@@ -244,6 +245,15 @@ class Vm:
         return ReplSession(self)
 
     # --- calling ----------------------------------------------------------------------------------
+
+    @property
+    def calls(self) -> Calls:
+        """The call helpers, made on first use: a program that only calls builtins needs none."""
+        if self._calls is None:
+            from harnpy.vm.run.calls import Calls
+
+            self._calls = Calls(self)
+        return self._calls
 
     def call(self, function: Value, *args: Value) -> Value:
         """Call a callable Harn value. Raises VmError when it fails or is not callable."""

@@ -10,10 +10,10 @@ from harnpy.builtins.agents.hooks import hooks_of
 from harnpy.builtins.bridge.callables import python_function
 from harnpy.faults import MisuseError
 from harnpy.project import MANIFEST, ManifestError
+from harnpy.vm.errors import FAILURES
 from harnpy.vm.modules.linker import load
 from harnpy.vm.modules.program_modules import Modules
 from harnpy.vm.run.backtrace import finish
-from harnpy.vm.run.calls import FAILURES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

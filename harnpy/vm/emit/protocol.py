@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "values.objects": "Builtin Duration EnumValue Fn Generator Stream Struct display",
-    "errors": "Interrupted Thrown",
+    "errors": "FAILURES Interrupted Thrown",
     "declare.arguments": "reject",
     "run.backtrace": "caught",
     "run.parameter_types": "check_parameter",
@@ -24,7 +24,7 @@ _PLACES = {
         "iterate_for"
     ),
     "run.calls": (
-        "FAILURES MISSING UNSET again alive as_result bad_propagation construct constructor err field "
+        "MISSING UNSET again alive as_result bad_propagation construct constructor err field "
         "immutable make_struct overflow payload redeclared retry_count run_defers unsupported"
     ),
     "vm.calls": (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from harnpy.vm.errors import OVERFLOW, Leaving, PlainFault, RuntimeFault, Thrown, TypeFault, VmError
+from harnpy.vm.errors import FAILURES, OVERFLOW, Leaving, PlainFault, RuntimeFault, Thrown, TypeFault
 from harnpy.vm.values.objects import Builtin, EnumValue, Fn, Generator, Struct, display, type_name
 
 TYPE_CHECKING = False
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from harnpy.vm.vm import Vm
 
     Value = Any
-
-#: What a program's `catch` catches: its own errors, and what is too deep or too large for the host.
-FAILURES = (VmError, RecursionError, MemoryError)
 
 #: Stand for the value of a variable that has none yet, and for an argument that was not passed.
 UNSET = Builtin("unset", lambda vm: None, 0)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import suppress
 
 from harnpy.syntax import ast
-from harnpy.vm.errors import Interrupted, Thrown
+from harnpy.vm.errors import FAILURES, Interrupted, Thrown
 from harnpy.vm.run.backtrace import caught
-from harnpy.vm.run.calls import FAILURES, again, alive, as_result, bad_propagation, err, payload, retry_count
+from harnpy.vm.run.calls import again, alive, as_result, bad_propagation, err, payload, retry_count
 from harnpy.vm.run.tasks.deadline import deadline_begin, deadline_end
 from harnpy.vm.values.objects import EnumValue
 from harnpy.vm.walk.jumps import Return

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import deque
 from heapq import heappop, heappush
 
-from harnpy.vm.errors import OVERFLOW, Interrupted, PlainFault, RuntimeFault
-from harnpy.vm.run.calls import FAILURES, TaskAborted
+from harnpy.vm.errors import FAILURES, OVERFLOW, Interrupted, PlainFault, RuntimeFault
+from harnpy.vm.run.calls import TaskAborted
 from harnpy.vm.run.tasks.chaos import VARIABLE, Shuffled, seed_of
 from harnpy.vm.run.tasks.task import Task
 

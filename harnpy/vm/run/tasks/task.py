@@ -6,8 +6,8 @@ it works under.
 
 from __future__ import annotations
 
+from harnpy.vm.errors import FAILURES
 from harnpy.vm.run.backtrace import describe
-from harnpy.vm.run.calls import FAILURES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
