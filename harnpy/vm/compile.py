@@ -1,123 +1,27 @@
-"""From source to a unit that runs: parse, check, resolve, emit, compile; with the cache in front.
+"""From source to a compiled unit: parse, check, resolve, emit, compile; with the cache in front.
 
-A `Unit` is a compiled program: plain data that `marshal` can keep, so that a warm start parses nothing.
+A unit is kept as plain data that `marshal` can write, so that a warm start parses nothing.
 """
 
 from __future__ import annotations
 
-from _imp import _fix_co_filename  # type: ignore[attr-defined]  # what imports of .pyc files use
-
 from harnpy import cache
+from harnpy.vm.unit import CompiledUnit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import CodeType
-    from typing import Any
 
-    from harnpy.syntax.span import Lines
     from harnpy.vm.declare.table import BuiltinTable
     from harnpy.vm.emit.program import Text
     from harnpy.vm.emit.unit import UnitDraft
-    from harnpy.vm.modules.linker import Linker
     from harnpy.vm.modules.offers import Imports
     from harnpy.vm.resolve.resolved import Resolved
     from harnpy.vm.resolve.scopes import Declared
-    from harnpy.vm.values.objects import Fn
-    from harnpy.vm.vm import Vm
-
-    Value = Any
 
 #: The parts of a unit that are kept, in the order of its parameters.
 _KEPT = ("code", "called", "valued", "globals", "methods", "helpers")
-
-
-class Unit:
-    """A program, module or input that can run.
-
-    ``directory`` is where the source file lies, None when there is none; ``module`` names the unit when it
-    was imported.
-    """
-
-    __slots__ = ("_lines", "directory", "file", "module", "source")
-
-    def __init__(self, file: str, source: str) -> None:
-        self.file = file
-        self.source = source
-        self.directory: str | None = None
-        self.module: str | None = None
-        self._lines: Lines | None = None
-
-    @property
-    def lines(self) -> Lines:
-        if self._lines is None:
-            from harnpy.syntax.span import Lines
-
-            self._lines = Lines(self.source)
-        return self._lines
-
-    def get_source(self, name: str) -> str:
-        """The source text: to Python's `linecache`, which asks for it, the unit is a loader."""
-        return self.source
-
-    def main(
-        self, vm: Vm, impls: dict[str, dict[str, Fn]], linker: Linker | None, table: dict[str, Value]
-    ) -> Callable[[int], Value]:
-        """What runs the unit, called with the depth of calls.
-
-        ``impls`` collects its `impl` methods, ``linker`` does its imports, ``table`` holds the variables that
-        its functions share with one another or with other inputs.
-        """
-        raise NotImplementedError
-
-
-class CompiledUnit(Unit):
-    """Generated code and what belongs to it.
-
-    ``code`` has the positions of the Harn source (`harnpy.vm.emit.locations`). ``called`` and ``valued``
-    (builtins, with the modules that declare them), ``globals``, ``methods``, ``helpers``: what the code
-    refers to outside itself, each after the Python name that it has there. ``tree`` is there when some
-    functions are walked; such a unit isn't cached.
-    """
-
-    __slots__ = ("called", "code", "globals", "helpers", "methods", "tree", "valued")
-
-    def __init__(
-        self,
-        file: str,
-        source: str,
-        code: CodeType,
-        called: list[tuple[str, str, str]],
-        valued: list[tuple[str, str, str]],
-        globals: list[tuple[str, str]],
-        methods: list[tuple[str, str, int]],
-        helpers: list[tuple[str, str]],
-    ) -> None:
-        super().__init__(file, source)
-        self.code = code
-        self.called = called
-        self.valued = valued
-        self.globals = globals
-        self.methods = methods
-        self.helpers = helpers
-        self.tree: Resolved | None = None
-
-    def main(
-        self, vm: Vm, impls: dict[str, dict[str, Fn]], linker: Linker | None, table: dict[str, Value]
-    ) -> Callable[[int], Value]:
-        from harnpy.vm.run.namespace import namespace
-
-        # The same text may have been compiled, and kept, under another name.
-        _fix_co_filename(self.code, vm.path_of(self.file))
-        space = namespace(vm, self, impls, linker)
-        space["m"] = table
-        if self.tree is not None:
-            from harnpy.vm.walk.fallback import walking_helpers
-
-            space.update(walking_helpers(vm, self, self.tree, impls, linker, table))
-        exec(self.code, space)  # noqa: S102
-        main: Callable[[int], Value] = space["main"]
-        return main
 
 
 def program_unit(

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
     from typing import Any, TypeVar
 
-    from harnpy.vm.compile import Unit
     from harnpy.vm.declare.table import Catalog
     from harnpy.vm.modules.linker import Linker
     from harnpy.vm.modules.offers import Imports
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from harnpy.vm.run.calls import Calls
     from harnpy.vm.run.tasks.scheduler import Bridge, Scheduler
     from harnpy.vm.run.tasks.task import TaskContext
+    from harnpy.vm.unit import Unit
     from harnpy.vm.walk.walker import Observer
 
     Value = Any

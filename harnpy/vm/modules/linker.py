@@ -10,9 +10,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Never
 
-    from harnpy.vm.compile import Unit
     from harnpy.vm.modules.offers import Imports
     from harnpy.vm.modules.program_modules import Module, Names
+    from harnpy.vm.unit import Unit
     from harnpy.vm.values.objects import Fn
     from harnpy.vm.vm import Vm
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from types import FrameType, TracebackType
     from typing import Any
 
-    from harnpy.vm.compile import Unit
+    from harnpy.vm.unit import Unit
 
 #: Modules whose frames belong to the call they make.
 _TRANSPARENT = frozenset(

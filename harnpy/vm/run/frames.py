@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-    from harnpy.vm.compile import Unit
+    from harnpy.vm.unit import Unit
 
 _WALKER = "harnpy.vm.walk."
 

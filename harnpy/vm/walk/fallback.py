@@ -11,9 +11,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from harnpy.vm.compile import Unit
     from harnpy.vm.modules.linker import Linker
     from harnpy.vm.resolve.resolved import Resolved
+    from harnpy.vm.unit import Unit
     from harnpy.vm.values.objects import Fn
     from harnpy.vm.vm import Vm
     from harnpy.vm.walk.functions import Body

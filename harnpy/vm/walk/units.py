@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from harnpy.vm.compile import Unit
 from harnpy.vm.resolve.resolved import resolved_input, resolved_module, resolved_program
+from harnpy.vm.unit import Unit
 from harnpy.vm.walk.program import main_of
 from harnpy.vm.walk.tables import EVALUATORS
 from harnpy.vm.walk.walker import Walker

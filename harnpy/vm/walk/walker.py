@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from harnpy.syntax import ast
-    from harnpy.vm.compile import Unit
     from harnpy.vm.modules.linker import Linker
     from harnpy.vm.resolve.resolved import Resolved
     from harnpy.vm.resolve.scopes import Variable
     from harnpy.vm.run.parameter_types import Spec
+    from harnpy.vm.unit import Unit
     from harnpy.vm.values.objects import Fn
     from harnpy.vm.vm import Vm
     from harnpy.vm.walk.activation import Activation
