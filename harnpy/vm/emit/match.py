@@ -24,8 +24,7 @@ def match(e: Emitter, node: ast.Match, dest: Destination) -> None:
     for i, arm in enumerate(node.arms):
         e.at = arm
         if i:
-            with e.suite(f"if not {done}"):
-                one_arm(e, arm, value, done, dest)
+            e.suite(f"if not {done}", lambda arm=arm: one_arm(e, arm, value, done, dest))  # type: ignore[misc]
         else:
             one_arm(e, arm, value, done, dest)
     e.at = node
@@ -43,8 +42,7 @@ def one_arm(e: Emitter, arm: ast.Arm, value: str, done: str, dest: Destination) 
 
     def chosen() -> None:
         if arm.guard is not None:
-            with e.suite(f"if {condition(e, arm.guard)}"):
-                run()
+            e.suite(f"if {condition(e, arm.guard)}", run)
         else:
             run()
 
@@ -53,8 +51,7 @@ def one_arm(e: Emitter, arm: ast.Arm, value: str, done: str, dest: Destination) 
     if fits == "True":
         chosen()
     else:
-        with e.suite(f"if {fits}"):
-            chosen()
+        e.suite(f"if {fits}", chosen)
 
 
 def alternatives(e: Emitter, patterns: tuple[ast.Node, ...], value: str) -> str:
@@ -64,8 +61,7 @@ def alternatives(e: Emitter, patterns: tuple[ast.Node, ...], value: str) -> str:
         if isinstance(pattern, ast.Name) and pattern.name == "_":
             e.line(f"{fits} = True")
             break
-        with e.apart() as lines:
-            text = equals(e, value, pattern)
+        text, lines = e.apart(lambda pattern=pattern: equals(e, value, pattern))  # type: ignore[misc]
         e.line(f"if not {fits}:" if i else "if True:")
         e.lines.extend(lines)
         e.line(f" {fits} = {text}")
@@ -88,11 +84,9 @@ def one_pattern(e: Emitter, arm: ast.Arm, value: str) -> str:
     e.line(f"{fits} = {kind}")
     for part, text in todo:
         if isinstance(part, ast.Name):
-            with e.suite(f"if {fits}"):
-                give(e, part, text)
+            e.suite(f"if {fits}", lambda part=part, text=text: give(e, part, text))  # type: ignore[misc]
         else:
-            with e.apart() as lines:
-                compared = equals(e, text, part)
+            compared, lines = e.apart(lambda part=part, text=text: equals(e, text, part))  # type: ignore[misc]
             e.line(f"if {fits}:")
             e.lines.extend(lines)
             e.line(f" {fits} = {compared}")

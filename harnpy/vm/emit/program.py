@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harnpy.syntax import ast
 from harnpy.vm.emit.function import DISCARD, RETURN, Emitter
+from harnpy.vm.emit.makers import with_defers
 from harnpy.vm.emit.tables import WRITERS
 from harnpy.vm.emit.unit import UnitDraft
 from harnpy.vm.emit.writer import Line, render
@@ -50,7 +51,9 @@ def _main_text(unit: UnitDraft, body: Callable[[Emitter], None], shown: str = "p
     e = Emitter(unit, function)
     e.indent = 1
     e.open_scope(unit.program)
-    with e.deferring():
+    if function.defers:
+        with_defers(e, lambda: body(e))
+    else:
         body(e)
     head = [Line(0, "def main(d):", unit.start)]
     if e.uses_depth:

@@ -63,9 +63,11 @@ def update(
     read = e.fresh(x)
     atoms = e.atoms(operands)
 
-    with e.suite(f"if {x} is {read}"):
+    def unchanged() -> None:
         e.line(f"{read} = None")
         change(atoms)
+
+    e.suite(f"if {x} is {read}", unchanged)
     e.line(f"else: {x} = {compute(read, atoms)}")
 
 

@@ -55,7 +55,7 @@ class Activation(Walking):
     def within(self, name: str) -> Activation:
         """A function that runs in this one, on the same variables: a `defer` block."""
         inner = Activation(self.walker, self.function, name, self.depth)
-        inner.slots, inner.boxes = self.slots, self.boxes
+        inner.slots, inner.boxes, inner.defers = self.slots, self.boxes, self.defers
         return inner
 
     # --- evaluating -------------------------------------------------------------------------------

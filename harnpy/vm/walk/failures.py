@@ -135,10 +135,10 @@ def deadline(a: Activation, node: ast.Deadline) -> Value:
 
 def defer(a: Activation, node: ast.Defer) -> None:
     """The block runs when the function ends, and sees the variables as they are then (02 §19.6)."""
-    a.defers.append(lambda: _deferred(a, node.body))
+    inner = a.within("<closure>")
+    a.defers.append(lambda: _deferred(inner, node.body))
 
 
 def _deferred(a: Activation, body: ast.Block) -> None:
-    inner = a.within("<closure>")
     with suppress(Return):
-        inner.block(body)
+        a.block(body)

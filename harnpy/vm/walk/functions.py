@@ -144,12 +144,21 @@ def inside(a: Activation, statements: Sequence[ast.Node]) -> Value:
 
 
 def with_defers(a: Activation, statements: Sequence[ast.Node]) -> Value:
-    """Deferred blocks run at the end, the last one first, unless the task was aborted (02 §19.6)."""
     try:
         return inside(a, statements)
     finally:
-        if alive():
-            run_defers(a.defers)
+        finish_defers(a)
+
+
+def finish_defers(a: Activation) -> None:
+    """Deferred blocks run at the end, the last one first, unless the task was aborted (02 §19.6).
+
+    A failure on its way out keeps its place; one of theirs comes from the function as a whole.
+    """
+    if a.function.defers and alive():
+        at, a.at = a.at, a.function.node.start
+        run_defers(a.defers)
+        a.at = at
 
 
 # --- leaving one ----------------------------------------------------------------------------------------

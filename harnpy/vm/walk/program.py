@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from harnpy.syntax import ast
 from harnpy.vm.resolve.tree import lineage, script_order, setup_order
-from harnpy.vm.run.calls import alive, run_defers
 from harnpy.vm.walk.activation import Activation
+from harnpy.vm.walk.functions import finish_defers
 from harnpy.vm.walk.jumps import Return
 
 TYPE_CHECKING = False
@@ -38,8 +38,7 @@ def _run(a: Activation, body: Callable[[Activation], Value]) -> Value:
     except Return as jump:
         return jump.value
     finally:
-        if a.function.defers and alive():
-            run_defers(a.defers)
+        finish_defers(a)
 
 
 def _program(a: Activation) -> Value:
