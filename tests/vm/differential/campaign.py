@@ -1,0 +1,143 @@
+"""Many random programs under both evaluators: `python -m tests.vm.differential.campaign --programs 200000`.
+
+Prints each difference once, with the seed of its program, and how many programs ran in a second. `--reduce`
+prints the smallest program that still shows it. `--program SEED` prints what one seed stands for, and
+`--file FILE` compares, and reduces, a program of yours.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from time import perf_counter
+
+from tests.vm.differential.outcomes import EVALUATORS, Outcome, Program, outcome, outcomes
+from tests.vm.differential.programs import program_of
+from tests.vm.differential.reduce import reduced
+
+#: Programs that a process runs before it reports.
+_BATCH = 200
+
+Found = tuple[int, str]
+Report = tuple[Counter[str], list[Found]]
+
+
+def signature(program: Program, evaluators: Sequence[str] = EVALUATORS) -> str | None:
+    """What kind of difference a program shows; None when the evaluators agree."""
+    outcomes = [outcome(program, evaluator) for evaluator in evaluators]
+    return _signature(outcomes)
+
+
+def smallest(program: Program, evaluators: Sequence[str] = EVALUATORS) -> Program:
+    """The program made small, as long as it shows the same kind of difference."""
+    kind = signature(program, evaluators)
+    return reduced(program, lambda smaller: signature(smaller, evaluators) == kind) if kind else program
+
+
+def _signature(outcomes: list[Outcome]) -> str | None:
+    first, last = outcomes[0], outcomes[-1]
+    endings = [seen.ending for seen in outcomes]
+    if "slow" in endings:
+        return None
+    if "python" in endings:
+        return "; ".join(_last_line(seen) for seen in outcomes if seen.ending == "python")
+    if first == last:
+        return None
+    if first.ending != last.ending:
+        return f"{_headline(first)} / {_headline(last)}"
+    if first.output != last.output:
+        return f"other output, then {first.ending}"
+    return f"{_headline(first)} / {_headline(last)}"
+
+
+def _headline(seen: Outcome) -> str:
+    text = seen.text.partition("\n")[0] if seen.ending == "error" else ""
+    return re.sub(r"\d+|`\w+`", "…", f"{seen.ending} {text}")
+
+
+def _last_line(seen: Outcome) -> str:
+    lines = seen.text.strip().splitlines()
+    places = [line for line in lines if line.startswith("  File") and "<harn " not in line]
+    return f"{lines[-1]} in {places[-1].rpartition(' in ')[2] if places else '?'}"
+
+
+def run_batch(evaluators: Sequence[str], seeds: range) -> Report:
+    """How many programs of each ending there were, and the first difference of each kind."""
+    endings: Counter[str] = Counter()
+    found: dict[str, int] = {}
+    for seed in seeds:
+        program = program_of(seed)
+        outcomes = [outcome(program, evaluator) for evaluator in evaluators]
+        endings[outcomes[0].ending] += 1
+        kind = _signature(outcomes)
+        if kind is not None:
+            found.setdefault(kind, seed)
+    return endings, [(seed, kind) for kind, seed in found.items()]
+
+
+def campaign(seed: int, programs: int, jobs: int, evaluators: Sequence[str]) -> Iterator[Report]:
+    """The reports of all batches, as they come."""
+    batches = [range(at, min(at + _BATCH, seed + programs)) for at in range(seed, seed + programs, _BATCH)]
+    work = partial(run_batch, evaluators)
+    if jobs <= 1:
+        yield from map(work, batches)
+        return
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        yield from pool.map(work, batches)
+
+
+def show(program: Program, evaluators: Sequence[str], reduce: bool) -> None:
+    """Print a program and what each evaluator does with it."""
+    if reduce:
+        program = smallest(program, evaluators)
+    print(f"{program}\n{outcomes(program, evaluators)}")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Return the exit status: 1 when the evaluators disagree."""
+    options = _options(arguments)
+    # No two programs are alike, so caching them would only fill the disk.
+    os.environ["HARNPY_NO_CACHE"] = "1"
+    evaluators = tuple(options.evaluators.split(","))
+    if options.file or options.program is not None:
+        text = options.file.read_text(encoding="utf-8") if options.file else ""
+        show(Program(text) if text else program_of(options.program), evaluators, options.reduce)
+        return 0
+    start, endings, known = perf_counter(), Counter[str](), set[str]()
+    for more, found in campaign(options.seed, options.programs, options.jobs, evaluators):
+        endings += more
+        for seed, kind in found:
+            if kind not in known:
+                known.add(kind)
+                print(f"\n=== {kind} (seed {seed})", flush=True)
+                show(program_of(seed), evaluators, options.reduce)
+    count, seconds = sum(endings.values()), perf_counter() - start
+    shares = ", ".join(f"{number} {ending}" for ending, number in endings.most_common())
+    print(f"{count} programs, {count / seconds:.0f} in a second: {shares}; kinds of difference: {len(known)}")
+    return 1 if known else 0
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.vm.differential.campaign")
+    parser.add_argument("--programs", type=int, default=10_000)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument(
+        "--seed", type=int, default=0, help="of the first program; the next has the next number"
+    )
+    parser.add_argument("--reduce", action="store_true", help="make the programs that are shown small")
+    parser.add_argument("--program", type=int, metavar="SEED", help="show this program only")
+    parser.add_argument("--file", type=Path, help="show the program in this file only")
+    parser.add_argument("--evaluators", default=",".join(EVALUATORS), help="one alone is watched for crashes")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,148 @@
+"""What a run of a program showed: everything in which two evaluators must agree."""
+
+from __future__ import annotations
+
+import signal
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+
+from harnpy import Vm, VmError, World
+from harnpy.syntax.errors import SourceFault
+from harnpy.vm.errors import ExitRequest
+from harnpy.vm.run.backtrace import render
+from harnpy.vm.values.objects import display
+from harnpy.world.files import RealFiles
+from harnpy.world.streams import RealStreams
+
+EVALUATORS = ("compile", "walk")
+FILE = "/nowhere/program.harn"
+MODULE = "/nowhere/shared.harn"
+#: Processor seconds that a program may take; a generated one takes some thousandths.
+PATIENCE = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program and the text of the module that it may import as ``"shared"``."""
+
+    text: str
+    module: str = ""
+
+    def __str__(self) -> str:
+        return self.text + (f"\n// --- shared.harn\n{self.module}" if self.module else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """``ending`` says how the run ended: `value`, `error`, `exit`, `refused`, `deadlock`, `slow` or `python`.
+
+    ``text`` is the value as shown, the rendered error, the exit status or, after `python`, the traceback.
+    """
+
+    output: str
+    ending: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.output}=> {self.ending}: {self.text}"
+
+
+class TooSlow(BaseException):
+    """Nothing that a program could catch."""
+
+
+class Deadlock(BaseException):
+    """Every task waits for another one."""
+
+
+class StillClock:
+    """A clock that only sleeping moves, so that looking at it more often changes nothing."""
+
+    def __init__(self) -> None:
+        self.passed = 0.0
+
+    def now(self) -> float:
+        return 1_700_000_000.0 + self.passed
+
+    def monotonic(self) -> float:
+        return self.passed
+
+    def sleep(self, seconds: float | None) -> None:
+        if seconds is None:
+            raise Deadlock
+        self.passed += seconds
+
+
+class OneModule(RealFiles):
+    """Files of which only the module is there."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def exists(self, path: str) -> bool:
+        return path == MODULE
+
+    is_file = exists
+
+    def is_dir(self, path: str) -> bool:
+        return False
+
+    def real_path(self, path: str) -> str:
+        return path
+
+    def read_text(self, path: str, errors: str = "strict") -> str:
+        if path != MODULE:
+            raise FileNotFoundError(path)
+        return self._text
+
+
+def outcome(program: Program, evaluator: str) -> Outcome:
+    """Run a program in a fresh Vm."""
+    written: list[str] = []
+    try:
+        with _patience():
+            ending, text = _ending(program, evaluator, written)
+    except TooSlow:
+        ending, text = "slow", f"more than {PATIENCE:g} s of processor time"
+    except Deadlock:
+        ending, text = "deadlock", ""
+    except Exception:
+        ending, text = "python", traceback.format_exc(limit=-6)
+    return Outcome("".join(written), ending, text)
+
+
+def _ending(program: Program, evaluator: str, written: list[str]) -> tuple[str, str]:
+    streams = RealStreams(stdout=written.append, stderr=written.append)
+    vm = Vm(World(clock=StillClock(), files=OneModule(program.module), streams=streams), evaluator=evaluator)
+    try:
+        return "value", display(vm.run_source(program.text, file=FILE))
+    except SourceFault as fault:
+        return "refused", fault.render()
+    except VmError as error:
+        return "error", render(error)
+    except ExitRequest as request:
+        return "exit", str(request.code)
+
+
+def outcomes(program: Program, evaluators: Sequence[str] = EVALUATORS) -> str:
+    """What each evaluator shows of a program, one below the other."""
+    return "".join(f"--- {evaluator}\n{outcome(program, evaluator)}\n" for evaluator in evaluators)
+
+
+@contextmanager
+def _patience() -> Iterator[None]:
+    """End a block that takes too much processor time, by `TooSlow`."""
+
+    def ring(number: int, frame: FrameType | None) -> None:
+        raise TooSlow
+
+    before = signal.signal(signal.SIGVTALRM, ring)
+    signal.setitimer(signal.ITIMER_VIRTUAL, PATIENCE)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
