@@ -21,6 +21,7 @@ _MODULES = {
     "check": "harnpy.cli.commands.check",
     "viz": "harnpy.cli.commands.viz",
     "bench": "harnpy.cli.commands.bench",
+    "profile": "harnpy.cli.commands.profile",
     "runs": "harnpy.cli.commands.runs",
     "replay": "harnpy.cli.commands.replay",
     "eval": "harnpy.cli.commands.eval",

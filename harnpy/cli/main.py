@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 
+#: Modules that have something to do afterwards: threads to wait for, a profile to show, a debugger's prompt.
+_LATER = frozenset(("threading", "_lsprof", "bdb"))
+
+
 def entry() -> NoReturn:
     """The console script."""
     try:
@@ -34,7 +38,7 @@ def leave(status: int) -> NoReturn:
     """
     import atexit
 
-    if "threading" in sys.modules:
+    if not _LATER.isdisjoint(sys.modules):
         sys.exit(status)
     atexit._run_exitfuncs()
     sys.stderr.flush()

@@ -8,6 +8,7 @@ import faulthandler
 import io
 import pdb
 import pstats
+import subprocess
 import sys
 import tempfile
 import traceback
@@ -18,6 +19,7 @@ import pytest
 
 from harnpy import Vm
 from harnpy.vm.errors import VmError
+from tests.support import ROOT
 
 #: One program for each kind of failure and of place; `|` is where our own renderer points.
 FAILING = {
@@ -158,7 +160,7 @@ def test_a_profile_counts_the_calls_of_harn_functions(tmp_path: Path) -> None:
     assert calls[12, "<closure>"] == 3
     assert calls[6, "items"] == 1
     assert calls[6, "items.<items>"] == 3
-    assert calls[1, "pipeline"] == 1
+    assert calls[10, "pipeline"] == 1
 
 
 def test_a_tracer_sees_the_lines(tmp_path: Path) -> None:
@@ -255,3 +257,11 @@ def test_an_input_of_a_repl_is_named_by_its_number() -> None:
         ("<repl:2>", 1, "pipeline"),
         ("<repl:1>", 2, "f"),
     ]
+
+
+def test_cprofile_shows_its_table_after_a_command(tmp_path: Path) -> None:
+    path = tmp_path / "program.harn"
+    path.write_text("fn total(x) {\n  return x.count\n}\ntotal([1])\n")
+    command = [sys.executable, "-m", "cProfile", "-m", "harnpy", "run", str(path)]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    assert "program.harn:1(total)\n" in shown

@@ -30,7 +30,9 @@ def draft_of(
 
 def program_text(unit: UnitDraft, entry: ast.Pipeline | None) -> Text:
     """The text of a program that starts at ``entry``, or at its first statement; it defines ``main(d)``."""
-    return _main_text(unit, _script if entry is None else lambda e: _pipeline(e, entry))
+    if entry is None:
+        return _main_text(unit, _script)
+    return _main_text(unit, lambda e: _pipeline(e, entry), whole=entry)
 
 
 def input_text(unit: UnitDraft) -> Text:
@@ -43,7 +45,13 @@ def module_text(unit: UnitDraft) -> Text:
     return _main_text(unit, _module, "module")
 
 
-def _main_text(unit: UnitDraft, body: Callable[[Emitter], None], shown: str = "pipeline") -> Text:
+def _main_text(
+    unit: UnitDraft,
+    body: Callable[[Emitter], None],
+    shown: str = "pipeline",
+    whole: ast.Node | None = None,
+) -> Text:
+    """The text of a unit; ``whole`` is the node that `main` is made from, if not the file."""
     unit.names["main"] = shown, shown
     if id(unit.program) in unit.walked:
         return render([Line(0, "main = walked_main", unit.start)])
@@ -55,9 +63,9 @@ def _main_text(unit: UnitDraft, body: Callable[[Emitter], None], shown: str = "p
         with_defers(e, lambda: body(e))
     else:
         body(e)
-    head = [Line(0, "def main(d):", unit.start)]
+    head = [Line(0, "def main(d):", whole or unit.start)]
     if e.uses_depth:
-        head.append(Line(1, "e = d + 1", unit.start))
+        head.append(Line(1, "e = d + 1", whole or unit.start))
     makers = [line for _, lines in unit.makers for line in lines]
     return render([*makers, *head, *e.lines, Line(1, "return None", unit.start)])
 

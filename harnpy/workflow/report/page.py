@@ -16,7 +16,18 @@ if TYPE_CHECKING:
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
-def page(title: str, kind: str, header: Child, sections: Iterable[tuple[str, Markup]]) -> str:
+#: What a report of run records says of itself.
+MASKED = "Secrets are masked in this report. Made by harnpy."
+
+
+def page(
+    title: str,
+    kind: str,
+    header: Child,
+    sections: Iterable[tuple[str, Markup]],
+    foot: str = MASKED,
+    more_style: str = "",
+) -> str:
     """Return the document; each section comes with its name in the navigation, empty for none."""
     style = files(__package__).joinpath("style.css").read_text(encoding="utf-8")
     head = element(
@@ -26,7 +37,7 @@ def page(title: str, kind: str, header: Child, sections: Iterable[tuple[str, Mar
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="color-scheme", content="light dark"),
         element("title", title),
-        element("style", Markup(style)),
+        element("style", Markup(style + more_style)),
     )
     shown = [(name, section) for name, section in sections if section]
     ways = [element("a", name, href=f"#{_anchor(name)}") for name, _ in shown if name]
@@ -35,7 +46,7 @@ def page(title: str, kind: str, header: Child, sections: Iterable[tuple[str, Mar
         element("header", element("p", kind, class_="eyebrow"), header),
         element("nav", ways, aria_label="Sections") if len(ways) > 1 else None,
         element("main", [section for _, section in shown]),
-        element("footer", "Secrets are masked in this report. Made by harnpy."),
+        element("footer", foot),
     )
     document = element("html", head, body, lang="en")
     return f"<!doctype html>\n{document}\n"
