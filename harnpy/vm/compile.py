@@ -109,7 +109,7 @@ def _unit(
     file: str,
 ) -> CompiledUnit:
     """The unit whose text ``write`` makes. Functions that Python cannot express are walked instead."""
-    from harnpy.vm.emit.function import TooDeep
+    from harnpy.vm.emit.contexts import TooDeep
     from harnpy.vm.emit.locations import Locations
     from harnpy.vm.emit.program import draft_of
     from harnpy.vm.emit.protocol import helpers_used

@@ -81,8 +81,8 @@ def entry_value(e: Emitter, pattern: ast.Node, entry: ast.PatternEntry, text: st
     """One entry; the default is for nil too, and sees the names before it."""
     slot = e.settle(text) if entry.default or entry.name == "_" else text
     if entry.default:
-        default = entry.default
-        e.suite(f"if {slot} is None", lambda: e.into(default, slot))
+        with e.suite(f"if {slot} is None"):
+            e.into(entry.default, slot)
     variable = declared_name(e, pattern, entry.name)
     if variable:
         e.assign_new(variable, slot)

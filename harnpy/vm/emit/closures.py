@@ -77,21 +77,13 @@ def impl(e: Emitter, node: ast.ImplDecl) -> None:
 def defer(e: Emitter, node: ast.Defer) -> None:
     """A nested Python function: it sees the current values of the variables around it (02 §19.6)."""
     name = e.temp().replace("t", "deferred")
-    outer_lines, outer_own, outer_outer = e.lines, e.own, e.outer
-    e.lines, e.own, e.outer = [], set(), set()
-    loops, e.loops = e.loops, []
-    generator, e.generator = e.generator, False
-    e.indent += 1
-    e.block(node.body, DISCARD)
-    e.line("return None")
-    e.indent -= 1
-    inner, assigned = e.lines, e.outer
-    e.lines, e.own, e.outer = outer_lines, outer_own, outer_outer
-    e.loops, e.generator = loops, generator
+    with e.nested_function() as nested:
+        e.block(node.body, DISCARD)
+        e.line("return None")
     e.line(f"def {name}():")
-    if assigned:
-        e.line(f" nonlocal {', '.join(sorted(assigned))}")
-    e.lines.extend(inner)
+    if nested.assigned:
+        e.line(f" nonlocal {', '.join(sorted(nested.assigned))}")
+    e.lines.extend(nested.lines)
     e.line(f"defers.append({name})")
-    for slot in assigned:
+    for slot in nested.assigned:
         e.assigned(slot)

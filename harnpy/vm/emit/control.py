@@ -14,29 +14,32 @@ if TYPE_CHECKING:
 
 def if_(e: Emitter, node: ast.If, dest: Destination) -> None:
     """An `if` chain; an `else if` whose condition needs no lines before it stays flat."""
-    word, current = "if", node
-    test = condition(e, node.cond)
-    closing = 0
+    if_chain(e, node, condition(e, node.cond), dest)
+
+
+def if_chain(e: Emitter, node: ast.If, test: str, dest: Destination) -> None:
+    word = "if"
     while True:
-        branch = current
-        e.suite(f"{word} {test}", lambda branch=branch: e.block(branch.then, dest))  # type: ignore[misc]
-        following = current.otherwise
+        with e.suite(f"{word} {test}"):
+            e.block(node.then, dest)
+        following = node.otherwise
         if not isinstance(following, ast.If):
             break
-        current = following
-        test, lines = e.apart(lambda following=following: condition(e, following.cond))  # type: ignore[misc]
-        word = "elif"
+        with e.apart() as lines:
+            test = condition(e, following.cond)
         if lines:
             e.line("else:")
             e.lines.extend(lines)
-            e.indent += 1
-            closing += 1
-            word = "if"
+            with e.indented():
+                if_chain(e, following, test, dest)
+            return
+        node, word = following, "elif"
     if isinstance(following, ast.Block):
-        e.suite("else", lambda: e.block(following, dest))
+        with e.suite("else"):
+            e.block(following, dest)
     elif dest != DISCARD:
-        e.suite("else", lambda: e.store(dest, NIL))
-    e.indent -= closing
+        with e.suite("else"):
+            e.store(dest, NIL)
 
 
 def try_(e: Emitter, node: ast.Try, dest: Destination) -> None:
@@ -46,30 +49,29 @@ def try_(e: Emitter, node: ast.Try, dest: Destination) -> None:
     if node.finally_ is None:
         guarded(e, node, dest)
         return
-    finally_ = node.finally_
-    e.suite("try", lambda: guarded(e, node, dest) if node.catch else protected(e, node.body, dest))
-    e.line("finally:")
-    e.indent += 1
+    with e.suite("try"):
+        if node.catch:
+            guarded(e, node, dest)
+        else:
+            protected(e, node.body, dest)
     # An aborted task, or a generator that is not pulled again, runs nothing more.
-    e.suite("if alive()", lambda: e.block(finally_, DISCARD))
-    e.indent -= 1
+    with e.suite("finally"), e.suite("if alive()"):
+        e.block(node.finally_, DISCARD)
 
 
 def protected(e: Emitter, body: ast.Block, dest: Destination) -> None:
-    """A block without tail calls: something is still to be done after its calls."""
-    e.protected += 1
-    e.block(body, dest)
-    e.protected -= 1
+    with e.protected():
+        e.block(body, dest)
 
 
 def guarded(e: Emitter, node: ast.Try, dest: Destination) -> None:
     """``try { } catch (e: T) { }``; a bare type name selects enum values of that name (02 §19.4)."""
     catch = node.catch
     assert catch
-    e.suite("try", lambda: protected(e, node.body, dest))
+    with e.suite("try"):
+        protected(e, node.body, dest)
     error, value = e.temp(), e.temp()
-
-    def handler() -> None:
+    with e.suite(f"except FAILURES as {error}"):
         e.line(f"{value} = caught({error})")
         if isinstance(catch.type, ast.TypeName) and not catch.type.args:
             e.line(f"if type({value}) is not EnumValue or {value}.enum != {catch.type.name!r}: raise")
@@ -80,21 +82,17 @@ def guarded(e: Emitter, node: ast.Try, dest: Destination) -> None:
         # The handler's own errors go outwards, but a `finally` is still to run after it.
         protected(e, catch.body, dest) if node.finally_ else e.block(catch.body, dest)
 
-    e.suite(f"except FAILURES as {error}", handler)
-
 
 def result(e: Emitter, node: ast.Try, dest: Destination) -> None:
     """``try { }`` alone is a `Result` (02 §19.4)."""
     slot = e.temp() if dest in (RETURN, DISCARD) else dest
     error = e.temp()
-
-    def body() -> None:
+    with e.suite("try"):
         protected(e, node.body, slot)
         e.line(f"{slot} = as_result({slot})")
         e.assigned(slot)
-
-    e.suite("try", body)
-    e.suite(f"except FAILURES as {error}", lambda: e.assign(slot, f"err(caught({error}))"))
+    with e.suite(f"except FAILURES as {error}"):
+        e.assign(slot, f"err(caught({error}))")
     e.store(dest, slot)
 
 
@@ -108,7 +106,8 @@ def propagate(e: Emitter, node: ast.Propagate, into: str | None) -> str:
     atom = e.settle(e.expr(node.value))
     e.at = node
     e.line(f"if type({atom}) is not EnumValue or {atom}.enum != 'Result': bad_propagation({atom})")
-    e.suite(f"if {atom}.variant != 'Ok'", lambda: e.give(atom))
+    with e.suite(f"if {atom}.variant != 'Ok'"):
+        e.give(atom)
     slot = e.temp()
     e.line(f"{slot} = payload({atom})")
     return slot
@@ -119,24 +118,14 @@ def retry(e: Emitter, node: ast.Retry, dest: Destination) -> None:
     last, error, signal = e.temp(), e.temp(), e.temp()
     attempt = e.temp()
     e.line(f"{last} = retry_count({e.expr(node.count)})")
-
-    def body() -> None:
-        e.loops.append(signal)
-        e.protected += 1
-        e.statements(node.body.statements, DISCARD)
-        e.protected -= 1
-        e.loops.pop()
-        e.line("break")
-
-    def attempts() -> None:
+    with e.suite(f"for {attempt} in range(1, {last} + 1)"):
         e.line(f"{signal} = 0")
-        e.suite("try", body)
-        e.suite(
-            f"except FAILURES as {error}",
-            lambda: e.line(f"if {attempt} == {last}: raise again({error})"),
-        )
-
-    e.suite(f"for {attempt} in range(1, {last} + 1)", attempts)
+        with e.suite("try"):
+            with e.loop(signal), e.protected():
+                e.statements(node.body.statements, DISCARD)
+            e.line("break")
+        with e.suite(f"except FAILURES as {error}"):
+            e.line(f"if {attempt} == {last}: raise again({error})")
     relay(e, signal)
     if dest != DISCARD:
         e.store(dest, NIL)
@@ -159,8 +148,9 @@ def deadline(e: Emitter, node: ast.Deadline, dest: Destination) -> None:
     """Runs in place, under a clock (05 §9)."""
     token, error = e.temp(), e.temp()
     e.line(f"{token} = deadline_begin({e.expr(node.duration)})")
-    e.deadlines.append(token)
-    e.suite("try", lambda: protected(e, node.body, dest))
-    e.deadlines.pop()
-    e.suite(f"except Interrupted as {error}", lambda: e.line(f"raise {error}.outside({token}) from None"))
-    e.suite("finally", lambda: e.line(f"deadline_end({token})"))
+    with e.suite("try"), e.under_deadline(token):
+        protected(e, node.body, dest)
+    with e.suite(f"except Interrupted as {error}"):
+        e.line(f"raise {error}.outside({token}) from None")
+    with e.suite("finally"):
+        e.line(f"deadline_end({token})")

@@ -8,6 +8,7 @@ take a *destination*: a slot, `RETURN` or `DISCARD`.
 from __future__ import annotations
 
 from harnpy.syntax import ast
+from harnpy.vm.emit.contexts import Apart, Deferring, Indented, NestedFunction, Protected, Suite, Within
 from harnpy.vm.emit.operand import NIL, Operand, Slot, Temp, is_fixed, reading
 from harnpy.vm.emit.writer import Line, mark
 
@@ -23,20 +24,10 @@ if TYPE_CHECKING:
 RETURN = "return"
 DISCARD = "discard"
 
-#: Python's own limits on nested blocks (20) and indentation (100), with room for what we add.
-_MAX_INDENT = 90
 #: From this length on an expression is put into a slot before it grows further.
 _LONG = 1000
 #: Statements after which nothing else runs, so that they need no value.
 _LEAVING = (ast.Return, ast.Throw, ast.Break, ast.Continue)
-
-
-class TooDeep(Exception):
-    """The blocks of ``function``, a node, are nested deeper than Python can express."""
-
-    def __init__(self, function: ast.Node) -> None:
-        super().__init__("blocks are nested too deeply")
-        self.function = function
 
 
 class Emitter:
@@ -53,7 +44,7 @@ class Emitter:
         """The node that the next lines stand for."""
         self.loops: list[str | None] = []
         """Python loops around the current place: a Harn loop (None) or our own (its signal slot)."""
-        self.protected = 0
+        self.protections = 0
         """How many blocks are around the current place that have something to do after it."""
         self.deadlines: list[str] = []
         """The tokens of the `deadline` blocks around the current place."""
@@ -71,26 +62,34 @@ class Emitter:
     def line(self, text: str) -> None:
         self.lines.append(Line(self.indent, text, self.at))
 
-    def suite(self, header: str, body: Callable[[], None]) -> None:
-        """``header:`` and, indented, what ``body`` writes."""
-        self.line(header + ":")
-        before = len(self.lines)
-        self.indent += 1
-        if self.indent > _MAX_INDENT:
-            raise TooDeep(self.function.node)
-        body()
-        if len(self.lines) == before:
-            self.line("pass")
-        self.indent -= 1
+    def suite(self, header: str) -> Suite:
+        """Below ``header:``, indented."""
+        return Suite(self, header)
 
-    def apart(self, write: Callable[[], str]) -> tuple[str, list[Line]]:
-        """What ``write`` returns, and the lines it wrote, kept out of the text (one level deeper)."""
-        outside, self.lines = self.lines, []
-        self.indent += 1
-        text = write()
-        self.indent -= 1
-        inside, self.lines = self.lines, outside
-        return text, inside
+    def indented(self) -> Indented:
+        return Indented(self)
+
+    def apart(self, deeper: int = 1) -> Apart:
+        """Out of the text: gives the list that the lines, one level deeper, go into."""
+        return Apart(self, deeper)
+
+    def protected(self) -> Protected:
+        """In a block that has something to do after it: its calls are no tail calls."""
+        return Protected(self)
+
+    def loop(self, signal: str | None = None) -> Within:
+        """In a Python loop: that of a Harn loop, or our own with its signal slot."""
+        return Within(self.loops, signal)
+
+    def under_deadline(self, token: str) -> Within:
+        return Within(self.deadlines, token)
+
+    def deferring(self) -> Deferring:
+        return Deferring(self)
+
+    def nested_function(self) -> NestedFunction:
+        """In a Python function of its own; gives its lines and what it assigns outside."""
+        return NestedFunction(self)
 
     def temp(self) -> Temp:
         self.temps += 1

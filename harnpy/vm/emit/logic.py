@@ -38,7 +38,8 @@ def decides(e: Emitter, node: ast.Node) -> bool:
 def logic(e: Emitter, node: ast.Binary) -> str:
     word = "and" if node.op == "&&" else "or"
     left = condition(e, node.left)
-    right, lines = e.apart(lambda: condition(e, node.right))
+    with e.apart() as lines:
+        right = condition(e, node.right)
     if not lines:
         return f"({left} {word} {right})"
     slot = e.temp()
@@ -51,7 +52,8 @@ def logic(e: Emitter, node: ast.Binary) -> str:
 
 def coalesce(e: Emitter, node: ast.Binary, into: str | None) -> str:
     left = e.slot(node.left)
-    right, lines = e.apart(lambda: e.expr(node.right))
+    with e.apart() as lines:
+        right = e.expr(node.right)
     if not lines:
         return f"({left} if {left} is not None else {right})"
     return branch(e, f"{left} is None", (right, lines), (left, []))
@@ -59,8 +61,10 @@ def coalesce(e: Emitter, node: ast.Binary, into: str | None) -> str:
 
 def ternary(e: Emitter, node: ast.Ternary, into: str | None) -> str:
     cond = condition(e, node.cond)
-    then, then_lines = e.apart(lambda: e.expr(node.then))
-    otherwise, other_lines = e.apart(lambda: e.expr(node.otherwise))
+    with e.apart() as then_lines:
+        then = e.expr(node.then)
+    with e.apart() as other_lines:
+        otherwise = e.expr(node.otherwise)
     if not then_lines and not other_lines:
         return f"({then} if {cond} else {otherwise})"
     return branch(e, cond, (then, then_lines), (otherwise, other_lines))

@@ -20,22 +20,15 @@ _POLL = "if signal.pending: poll()"
 
 
 def while_(e: Emitter, node: ast.While) -> None:
-    cond, lines = e.apart(lambda: condition(e, node.cond))
-
-    def body() -> None:
+    with e.apart() as lines:
+        cond = condition(e, node.cond)
+    with e.suite("while True" if lines else f"while {cond}"):
         if lines:
             e.lines.extend(lines)
             e.line(f"if not {cond}: break")
         e.line(_POLL)
-        turn(e, node.body)
-
-    e.suite("while True" if lines else f"while {cond}", body)
-
-
-def turn(e: Emitter, block: ast.Block) -> None:
-    e.loops.append(None)
-    e.block(block, DISCARD)
-    e.loops.pop()
+        with e.loop():
+            e.block(node.body, DISCARD)
 
 
 def for_(e: Emitter, node: ast.For) -> None:
@@ -48,27 +41,18 @@ def for_(e: Emitter, node: ast.For) -> None:
     if simple:
         e.declare_slot(slot)
         e.assigned(slot)
-
-    def body() -> None:
+    target = e.temp() if simple and simple.in_table else slot
+    with e.suite(f"for {target} in {items}"):
+        if target is not slot:
+            e.line(f"{slot} = {target}")
         e.line(_POLL)
         e.open_scope(node)
         if simple:
             e.show_in_box(simple)
         else:
             bind(e, pattern, slot)
-        e.loops.append(None)
-        e.statements(node.body.statements, DISCARD)
-        e.loops.pop()
-
-    target = e.temp() if simple and simple.in_table else slot
-    if target != slot:
-        inner = body
-
-        def body() -> None:
-            e.line(f"{slot} = {target}")
-            inner()
-
-    e.suite(f"for {target} in {items}", body)
+        with e.loop():
+            e.statements(node.body.statements, DISCARD)
 
 
 def iterable(e: Emitter, node: ast.Node) -> str:

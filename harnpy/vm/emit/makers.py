@@ -14,7 +14,7 @@ from harnpy.vm.emit.writer import Line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from harnpy.vm.emit.function import Emitter
     from harnpy.vm.resolve.scopes import FunctionScope, Variable
@@ -45,13 +45,11 @@ def write_maker(e: Emitter, shown: str, body: ast.Block, params: Sequence[ast.Pa
     e.generator = function.yields or stream
     declared = isinstance(function.node, ast.FnDecl)
     dest = DISCARD if declared or e.generator else RETURN
-
-    def inside() -> None:
+    with e.apart(0) as prologue:
+        entry_checks(e, params)
+    with e.apart(0) as main, e.deferring():
         e.open_scope(function.node)
         e.statements(body.statements, dest)
-
-    prologue = captured_first(e, lambda: entry_checks(e, params))
-    main = captured_first(e, lambda: with_defers(e, inside) if function.defers else inside())
     node = function.node
     maker, name = f"make{number}", f"f{number}"
     captures = list(function.captures.values())
@@ -91,13 +89,6 @@ def walked_maker(e: Emitter, number: int, shown: str) -> Maker:
     return Maker(f"make{number}", True)
 
 
-def captured_first(e: Emitter, write: Callable[[], None]) -> list[Line]:
-    e.lines = []
-    write()
-    lines, e.lines = e.lines, []
-    return lines
-
-
 def head(variable: Variable) -> str:
     """A captured value's name in the maker; a copy of its own when the function assigns to it."""
     return variable.python + "_given" if variable.reassigned else variable.python
@@ -116,11 +107,8 @@ def entry_checks(e: Emitter, params: Sequence[ast.Param]) -> None:
     for param, variable in zip(params, e.function.params, strict=False):
         e.at = param
         if param.default is not None:
-            default = param.default
-            e.suite(
-                f"if {variable.python} is MISSING",
-                lambda d=default, v=variable: e.into(d, Slot(v.python)),  # type: ignore[misc]
-            )
+            with e.suite(f"if {variable.python} is MISSING"):
+                e.into(param.default, Slot(variable.python))
         elif is_rest(params):
             e.line(f"if {variable.python} is MISSING: {variable.python} = {'[]' if param.rest else 'None'}")
     for param, variable in zip(params, e.function.params, strict=False):
@@ -136,15 +124,6 @@ def _check_annotation(e: Emitter, name: str, type_: ast.Node, slot: str) -> None
     text = f"check_parameter({name!r}, {slot}, {check.spec!r})"
     quick = check.quick(slot)
     e.line(f"if {quick}: {text}" if quick else text)
-
-
-def with_defers(e: Emitter, inside: Callable[[], None]) -> None:
-    """``inside``, then the deferred blocks, which are called from the function as a whole."""
-    e.line("defers = []")
-    e.suite("try", inside)
-    e.at = e.function.node
-    e.line("finally:")
-    e.line(" if alive(): run_defers(defers)")
 
 
 def generator_lines(

@@ -24,7 +24,8 @@ def match(e: Emitter, node: ast.Match, dest: Destination) -> None:
     for i, arm in enumerate(node.arms):
         e.at = arm
         if i:
-            e.suite(f"if not {done}", lambda arm=arm: one_arm(e, arm, value, done, dest))  # type: ignore[misc]
+            with e.suite(f"if not {done}"):
+                one_arm(e, arm, value, done, dest)
         else:
             one_arm(e, arm, value, done, dest)
     e.at = node
@@ -42,7 +43,8 @@ def one_arm(e: Emitter, arm: ast.Arm, value: str, done: str, dest: Destination) 
 
     def chosen() -> None:
         if arm.guard is not None:
-            e.suite(f"if {condition(e, arm.guard)}", run)
+            with e.suite(f"if {condition(e, arm.guard)}"):
+                run()
         else:
             run()
 
@@ -51,7 +53,8 @@ def one_arm(e: Emitter, arm: ast.Arm, value: str, done: str, dest: Destination) 
     if fits == "True":
         chosen()
     else:
-        e.suite(f"if {fits}", chosen)
+        with e.suite(f"if {fits}"):
+            chosen()
 
 
 def alternatives(e: Emitter, patterns: tuple[ast.Node, ...], value: str) -> str:
@@ -61,7 +64,8 @@ def alternatives(e: Emitter, patterns: tuple[ast.Node, ...], value: str) -> str:
         if isinstance(pattern, ast.Name) and pattern.name == "_":
             e.line(f"{fits} = True")
             break
-        text, lines = e.apart(lambda pattern=pattern: equals(e, value, pattern))  # type: ignore[misc]
+        with e.apart() as lines:
+            text = equals(e, value, pattern)
         e.line(f"if not {fits}:" if i else "if True:")
         e.lines.extend(lines)
         e.line(f" {fits} = {text}")
@@ -84,9 +88,11 @@ def one_pattern(e: Emitter, arm: ast.Arm, value: str) -> str:
     e.line(f"{fits} = {kind}")
     for part, text in todo:
         if isinstance(part, ast.Name):
-            e.suite(f"if {fits}", lambda part=part, text=text: give(e, part, text))  # type: ignore[misc]
+            with e.suite(f"if {fits}"):
+                give(e, part, text)
         else:
-            compared, lines = e.apart(lambda part=part, text=text: equals(e, text, part))  # type: ignore[misc]
+            with e.apart() as lines:
+                compared = equals(e, text, part)
             e.line(f"if {fits}:")
             e.lines.extend(lines)
             e.line(f" {fits} = {compared}")

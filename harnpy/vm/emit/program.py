@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from harnpy.syntax import ast
 from harnpy.vm.emit.function import DISCARD, RETURN, Emitter
-from harnpy.vm.emit.makers import with_defers
 from harnpy.vm.emit.tables import WRITERS
 from harnpy.vm.emit.unit import UnitDraft
 from harnpy.vm.emit.writer import Line, render
@@ -59,9 +58,7 @@ def _main_text(
     e = Emitter(unit, function)
     e.indent = 1
     e.open_scope(unit.program)
-    if function.defers:
-        with_defers(e, lambda: body(e))
-    else:
+    with e.deferring():
         body(e)
     head = [Line(0, "def main(d):", whole or unit.start)]
     if e.uses_depth:

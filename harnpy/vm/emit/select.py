@@ -22,7 +22,8 @@ def select(e: Emitter, node: ast.Select, dest: Destination) -> None:
     which, item = e.temp(), e.temp()
     e.line(f"{which}, {item} = select([{', '.join(texts)}], {limit})")
     for i, case in enumerate(arms):
-        e.suite(f"{'elif' if i else 'if'} {which} == {i}", lambda case=case: arm(e, case, item, dest))  # type: ignore[misc]
+        with e.suite(f"{'elif' if i else 'if'} {which} == {i}"):
+            arm(e, case, item, dest)
     otherwise(e, fallback, dest, inside=bool(arms))
 
 
@@ -47,4 +48,5 @@ def otherwise(e: Emitter, case: ast.SelectCase | None, dest: Destination, inside
     if not inside:
         body()
     elif case is not None or dest != DISCARD:
-        e.suite("else", body)
+        with e.suite("else"):
+            body()

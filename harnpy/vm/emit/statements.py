@@ -44,15 +44,14 @@ def yield_(e: Emitter, node: ast.Yield | ast.Emit) -> None:
 
 
 def guard(e: Emitter, node: ast.Guard) -> None:
-    e.suite(f"if not {condition(e, node.cond)}", lambda: e.block(node.otherwise, DISCARD))
+    with e.suite(f"if not {condition(e, node.cond)}"):
+        e.block(node.otherwise, DISCARD)
 
 
 def require(e: Emitter, node: ast.Require) -> None:
-    def fail() -> None:
+    with e.suite(f"if not {condition(e, node.cond)}"):
         text = e.expr(node.message) if node.message else "'require condition failed'"
         e.line(f"raise Thrown({text})")
-
-    e.suite(f"if not {condition(e, node.cond)}", fail)
 
 
 def struct(e: Emitter, node: ast.StructDecl) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def tail_call(e: Emitter, node: ast.Node) -> bool:
     """Write ``return f(…)`` as a tail call, if it is one. Spec: 02 §9.4."""
-    if e.protected or e.generator or e.function.defers or e.own is not None or not called_by_calls(e):
+    if e.protections or e.generator or e.function.defers or e.own is not None or not called_by_calls(e):
         return False
     ref = tail_target(e.unit.resolution, node)
     if ref is None or ref.variable is None:

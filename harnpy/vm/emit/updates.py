@@ -63,11 +63,9 @@ def update(
     read = e.fresh(x)
     atoms = e.atoms(operands)
 
-    def unchanged() -> None:
+    with e.suite(f"if {x} is {read}"):
         e.line(f"{read} = None")
         change(atoms)
-
-    e.suite(f"if {x} is {read}", unchanged)
     e.line(f"else: {x} = {compute(read, atoms)}")
 
 

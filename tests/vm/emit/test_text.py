@@ -10,7 +10,7 @@ from harnpy import Vm
 from harnpy.syntax.parser import parse
 from harnpy.vm.compile import compile_program
 from harnpy.vm.emit import protocol
-from harnpy.vm.emit.function import TooDeep
+from harnpy.vm.emit.contexts import TooDeep
 from harnpy.vm.emit.program import draft_of, input_text, module_text, program_text
 from harnpy.vm.emit.unit import UnitDraft
 from harnpy.vm.modules.offers import Imports
