@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.vm.emit.operand import NIL, Constant, reading
+from harnpy.vm.emit.operand import CONSTANT, NIL, reading
 from harnpy.vm.resolve.tree import enum_variant
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from harnpy.vm.emit.function import Emitter
+    from harnpy.vm.emit.operand import Operand, Text
     from harnpy.vm.resolve.scopes import Reference
 
 #: Properties that lists, strings, enums and pairs have too: reading those as a dict often fails.
 COMPUTED = frozenset(["count", "empty", "first", "last", "second", "variant", "fields"])
 
 
-def name(e: Emitter, node: ast.Name, into: str | None) -> str:
+def name(e: Emitter, node: ast.Name, into: Operand | None) -> Text:
     return read(e, node, e.refs[id(node)])
 
 
-def read(e: Emitter, node: ast.Node, ref: Reference) -> str:
+def read(e: Emitter, node: ast.Node, ref: Reference) -> Text:
     """The value of a name."""
     if ref.kind == "local" and ref.variable:
         if ref.variable.in_box:
@@ -36,7 +37,7 @@ def read(e: Emitter, node: ast.Node, ref: Reference) -> str:
     return e.mark(node, f"undefined_variable({ref.name!r}, {ref.visible!r})")
 
 
-def member(e: Emitter, node: ast.Member, into: str | None) -> str:
+def member(e: Emitter, node: ast.Member, into: Operand | None) -> Text:
     if variant := enum_reference(e, node):
         return f"EnumValue({variant[0]!r}, {variant[1]!r})"
     if node.optional:
@@ -71,7 +72,9 @@ def path(node: ast.Member) -> tuple[tuple[str, ...], ast.Node]:
     return tuple(reversed(names)), current
 
 
-def long_path(e: Emitter, node: ast.Member, root: ast.Node, names: tuple[str, ...], into: str | None) -> str:
+def long_path(
+    e: Emitter, node: ast.Member, root: ast.Node, names: tuple[str, ...], into: Operand | None
+) -> Text:
     """A chain of reads in one attempt; if any link is unusual, read them one by one."""
     if enum_variant(node.object, e.unit.resolution.enums):
         return e.mark(node, f"get_prop({e.atom(node.object)}, {node.name!r})")
@@ -96,9 +99,9 @@ def enum_reference(e: Emitter, node: ast.Node) -> tuple[str, str] | None:
     return None
 
 
-def index(e: Emitter, node: ast.Index, into: str | None) -> str:
+def index(e: Emitter, node: ast.Index, into: Operand | None) -> Text:
     target, key = e.atoms([node.object, node.index])
-    if isinstance(target, Constant):
+    if target.kind == CONSTANT:
         target = e.fresh(target)
     slow = e.mark(node, f"index({target}, {key})")
     if node.optional:
@@ -118,7 +121,7 @@ def index(e: Emitter, node: ast.Index, into: str | None) -> str:
     return slot
 
 
-def slice_(e: Emitter, node: ast.Slice, into: str | None) -> str:
+def slice_(e: Emitter, node: ast.Slice, into: Operand | None) -> Text:
     nodes = [node.object, *(bound for bound in (node.first, node.last) if bound)]
     texts = iter(e.operands(nodes))
     target = next(texts)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from harnpy.syntax import ast
 from harnpy.vm.emit.function import DISCARD
-from harnpy.vm.emit.operand import is_fixed, reading
+from harnpy.vm.emit.operand import reading
 from harnpy.vm.emit.ring import SLOW
 from harnpy.vm.emit.updates import in_place, may_update, store_one
 from harnpy.vm.resolve.tree import walk
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harnpy.vm.emit.function import Emitter
+    from harnpy.vm.emit.operand import Operand, Text
+    from harnpy.vm.emit.updates import Step
     from harnpy.vm.resolve.scopes import Variable
 
 
@@ -42,14 +44,14 @@ def let(e: Emitter, node: ast.Let) -> None:
         e.show_in_box(variable)
 
 
-def source(e: Emitter, pattern: ast.Node, node: ast.Node) -> str:
+def source(e: Emitter, pattern: ast.Node, node: ast.Node) -> Operand:
     """A slot with the value that a pattern takes apart, which its defaults can't assign to."""
     value = e.slot(node)
     assigning = any(e.unit.assigns_locals(part) for part in pattern.children())
-    return e.fresh(value) if assigning and not is_fixed(value) else value
+    return e.fresh(value) if assigning and not value.is_fixed else value
 
 
-def bind(e: Emitter, pattern: ast.Node, value: str) -> None:
+def bind(e: Emitter, pattern: ast.Node, value: Operand) -> None:
     """Take ``value``, a slot, apart into the variables of a pattern."""
     match pattern:
         case ast.DictPattern():
@@ -79,13 +81,16 @@ def bind(e: Emitter, pattern: ast.Node, value: str) -> None:
 
 def entry_value(e: Emitter, pattern: ast.Node, entry: ast.PatternEntry, text: str) -> None:
     """One entry; the default is for nil too, and sees the names before it."""
-    slot = e.settle(text) if entry.default or entry.name == "_" else text
+    value: Text = text
     if entry.default:
+        value = slot = e.fresh(text)
         with e.suite(f"if {slot} is None"):
             e.into(entry.default, slot)
+    elif entry.name == "_":
+        value = e.fresh(text)
     variable = declared_name(e, pattern, entry.name)
     if variable:
-        e.assign_new(variable, slot)
+        e.assign_new(variable, value)
 
 
 def declared_name(e: Emitter, pattern: ast.Node, name: str) -> Variable | None:
@@ -135,7 +140,6 @@ def set_name(e: Emitter, node: ast.Assign, variable: Variable) -> None:
 def store(e: Emitter, node: ast.Assign, variable: Variable) -> None:
     """``x.a[i].b = v``: value first, then the indexes, then the root is bound to the updated copy."""
     indexes = indexes_of(node.target)
-    value: str
     value, *keys = e.atoms([node.value, *indexes])
     steps = path_to(node.target, iter(keys))
     x = reading(variable)
@@ -164,7 +168,7 @@ def indexes_of(target: ast.Node) -> list[ast.Node]:
     return found
 
 
-def path_to(target: ast.Node, keys: Iterator[str]) -> list[tuple[str, str]]:
+def path_to(target: ast.Node, keys: Iterator[Text]) -> list[Step]:
     """``x.a[i]`` as (("prop", "'a'"), ("index", i)), the indexes taken from ``keys``."""
     if isinstance(target, ast.Member):
         return [*path_to(target.object, keys), ("prop", repr(target.name))]

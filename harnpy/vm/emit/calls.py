@@ -10,7 +10,7 @@ from harnpy.syntax import ast
 from harnpy.vm.declare.arguments import conversion, most_arguments, needs_value
 from harnpy.vm.emit.access import enum_reference, read
 from harnpy.vm.emit.literals import list_text, sequence
-from harnpy.vm.emit.operand import Slot, tuple_text
+from harnpy.vm.emit.operand import Operand, joined, tuple_text
 from harnpy.vm.resolve.expressions import TASK_CALLS
 
 TYPE_CHECKING = False
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harnpy.vm.emit.function import Emitter
+    from harnpy.vm.emit.operand import Operand, Text
     from harnpy.vm.resolve.scopes import Reference
 
 #: The kinds of the types in signatures.
@@ -32,7 +33,7 @@ _TASK_HELPERS = {
 }
 
 
-def call(e: Emitter, node: ast.Call, into: str | None) -> str:
+def call(e: Emitter, node: ast.Call, into: Operand | None) -> Text:
     if node.name in TASK_CALLS:
         return task_call(e, node)
     ref = e.refs[id(node)]
@@ -48,10 +49,10 @@ def task_call(e: Emitter, node: ast.Call) -> str:
     helper, most = _TASK_HELPERS[node.name]
     if has_spread(node.args):
         return e.mark(node, f"{helper}(*{sequence(e, node.args)}[:{most}])")
-    return e.mark(node, f"{helper}({', '.join(at_most(e, most, e.operands(node.args)))})")
+    return e.mark(node, f"{helper}({joined(at_most(e, most, e.operands(node.args)))})")
 
 
-def at_most(e: Emitter, count: int, args: list[str]) -> list[str]:
+def at_most(e: Emitter, count: int, args: list[Text]) -> list[Text]:
     """The arguments that something takes; surplus ones are evaluated first, in their turn, and dropped."""
     if len(args) > count:
         args = [e.settle(text) for text in args]
@@ -62,7 +63,7 @@ def has_spread(args: Sequence[ast.Node]) -> bool:
     return any(isinstance(arg, ast.Spread) for arg in args)
 
 
-def named_call(e: Emitter, node: ast.Node, ref: Reference, args: list[str]) -> str:
+def named_call(e: Emitter, node: ast.Node, ref: Reference, args: list[Text]) -> str:
     """A call of what a name stands for, with the given argument texts."""
     variable = ref.variable
     if ref.kind != "local" or variable is None:
@@ -77,17 +78,17 @@ def named_call(e: Emitter, node: ast.Node, ref: Reference, args: list[str]) -> s
     return value_call(e, ref, args)
 
 
-def known_call(e: Emitter, fn: ast.FnDecl, target: str, args: list[str]) -> str:
+def known_call(e: Emitter, fn: ast.FnDecl, target: str, args: list[Text]) -> str:
     params = fn.params
     if params and params[-1].rest:
         plain = len(params) - 1
         if len(args) < plain:
             args = [*args, *missing(params[len(args) : plain])]
-        args = [*args[:plain], f"[{', '.join(args[plain:])}]"]
+        args = [*args[:plain], f"[{joined(args[plain:])}]"]
     else:
         args = at_most(e, len(params), args)
     callee = e.temp()
-    return f"({callee} := {target}.call)({', '.join([e.depth(), *args])})"
+    return f"({callee} := {target}.call)({joined([e.depth(), *args])})"
 
 
 def missing(params: Sequence[ast.Param]) -> list[str]:
@@ -95,18 +96,18 @@ def missing(params: Sequence[ast.Param]) -> list[str]:
     return ["MISSING" if param.default else "None" for param in params]
 
 
-def struct_call(struct: ast.StructDecl, args: list[str]) -> str:
+def struct_call(struct: ast.StructDecl, args: list[Text]) -> str:
     names = tuple(field.name for field in struct.fields)
     return f"construct({struct.name!r}, {names!r}, {args[0] if args else 'None'})"
 
 
-def value_call(e: Emitter, ref: Reference, args: list[str]) -> str:
+def value_call(e: Emitter, ref: Reference, args: list[Text]) -> str:
     """A call of a variable: at once when it holds a function of this arity."""
     assert ref.variable
     target, depth = ref.variable.python, e.depth()
     callee = e.temp()
     settled = [e.settle(text) for text in args]
-    plain = ", ".join([depth, *settled])
+    plain = joined([depth, *settled])
     slow = f"call_named({target}, {ref.name!r}, {depth}, {tuple_text(settled)}, {fallback(e, ref)})"
     test = f"type({target}) is Fn and {target}.arity == {len(args)}"
     return f"({callee} := {target}.call)({plain}) if {test} else {slow}"
@@ -114,7 +115,7 @@ def value_call(e: Emitter, ref: Reference, args: list[str]) -> str:
 
 def fallback(e: Emitter, ref: Reference) -> str:
     """What a call falls back on when the nearest variable holds no callable, from the inside out: a tuple."""
-    others: list[str] = []
+    others: list[Text] = []
     outer = ref.outer
     while outer is not None:
         if outer.kind == "builtin":
@@ -127,7 +128,7 @@ def fallback(e: Emitter, ref: Reference) -> str:
     return tuple_text(others)
 
 
-def unbound_call(e: Emitter, ref: Reference, args: list[str]) -> str:
+def unbound_call(e: Emitter, ref: Reference, args: list[Text]) -> str:
     if ref.kind == "dynamic":
         return f"call_dynamic(m, {ref.name!r}, {e.depth()}, {tuple_text(args)})"
     if ref.kind == "global":
@@ -158,10 +159,10 @@ def builtin_call(e: Emitter, node: ast.Node, name: str, args: Sequence[ast.Node]
     if name == "len" and len(texts) == 1:
         return length(e, node, args[0], texts[0])
     given = converted(e, name, texts, [e.kind(arg) for arg in args])
-    return e.mark(node, f"{e.unit.builtin_function(name)}({', '.join(['vm', *given])})")
+    return e.mark(node, f"{e.unit.builtin_function(name)}({joined(['vm', *given])})")
 
 
-def converted(e: Emitter, name: str, texts: list[str], kinds: list[str]) -> list[str]:
+def converted(e: Emitter, name: str, texts: list[Text], kinds: list[str]) -> list[Text]:
     """The arguments as the builtin's Python function takes them (04 §0.1); known kinds stay as they are."""
     declaration = e.unit.table.declaration(name)
     most = most_arguments(declaration)
@@ -178,7 +179,7 @@ def converted(e: Emitter, name: str, texts: list[str], kinds: list[str]) -> list
         # All arguments are evaluated before the first is converted.
         texts = [e.held(text) for text in texts]
     given = [
-        conversion(declaration, p, text) if look else text
+        conversion(declaration, p, str(text)) if look else text
         for p, text, look in zip(plain, texts, unsure, strict=False)
     ]
     for p in plain[len(given) :]:
@@ -187,7 +188,7 @@ def converted(e: Emitter, name: str, texts: list[str], kinds: list[str]) -> list
     return [*given, *texts[len(plain) :]]
 
 
-def length(e: Emitter, node: ast.Node, arg: ast.Node, text: str) -> str:
+def length(e: Emitter, node: ast.Node, arg: ast.Node, text: Text) -> str:
     """`len` of what is a string or list: Python's own."""
     if e.kind(arg) in ("str", "list"):
         return f"len({text})"
@@ -199,7 +200,7 @@ def length(e: Emitter, node: ast.Node, arg: ast.Node, text: str) -> str:
 # --- methods ----------------------------------------------------------------------------------------
 
 
-def method_call(e: Emitter, node: ast.MethodCall, into: str | None) -> str:
+def method_call(e: Emitter, node: ast.MethodCall, into: Operand | None) -> Text:
     if variant := enum_reference(e, node):
         fields = sequence(e, node.args)
         return f"EnumValue({variant[0]!r}, {variant[1]!r}, tuple({fields}))"
@@ -210,15 +211,15 @@ def method_call(e: Emitter, node: ast.MethodCall, into: str | None) -> str:
         given = list_text(node.args, args)
         return e.mark(node, f"call_method({e.depth()}, {target}, {node.name!r}, {given})")
     target, *args = e.operands([node.object, *node.args])
-    if not isinstance(target, Slot):
+    if not (isinstance(target, Operand) and target.is_slot):
         target, *args = [e.fresh(target), *map(e.settle, args)]
     if node.optional:
         args = [e.settle(text) for text in args]
     table = e.unit.method_table(node.name, len(args))
-    text = f"{table}[type({target})]({', '.join(['vm', target, *args])})"
+    text = f"{table}[type({target})]({joined(['vm', target, *args])})"
     if e.kind(node.object) == "any":
         # A method of the program's own counts as a call (02 §9.4).
-        own = f"{table}.own({', '.join(['vm', e.depth(), target, *args])})"
+        own = f"{table}.own({joined(['vm', e.depth(), target, *args])})"
         text = f"({own} if type({target}) is Struct else {text})"
     text = e.mark(node, text)
     return f"(None if {target} is None else {text})" if node.optional else text
@@ -237,7 +238,7 @@ def namespaced(e: Emitter, node: ast.MethodCall) -> str | None:
 # --- pipes ------------------------------------------------------------------------------------------
 
 
-def pipe(e: Emitter, node: ast.Pipe, into: str | None) -> str:
+def pipe(e: Emitter, node: ast.Pipe, into: Operand | None) -> Text:
     hole = e.unit.resolution.variables.get((id(node), "_"))
     if hole is not None:
         e.line(f"{hole.python} = {e.expr(node.left)}")

@@ -5,10 +5,13 @@ from __future__ import annotations
 from harnpy.syntax import ast
 from harnpy.vm.emit.function import DISCARD, Emitter
 from harnpy.vm.emit.makers import is_rest, write_maker
+from harnpy.vm.emit.operand import joined
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from harnpy.vm.emit.operand import Operand, Text
 
 
 def declaration(e: Emitter, node: ast.FnDecl) -> None:
@@ -24,7 +27,7 @@ def declaration(e: Emitter, node: ast.FnDecl) -> None:
         e.assign_new(variable, fn_text(node.name, node.params, body, trampoline))
 
 
-def closure(e: Emitter, node: ast.Closure | ast.FnExpr, into: str | None) -> str:
+def closure(e: Emitter, node: ast.Closure | ast.FnExpr, into: Operand | None) -> Text:
     body, trampoline = make(e, node, "<closure>", node.body, node.params)
     return fn_text(None, node.params, body, trampoline)
 
@@ -50,12 +53,12 @@ def make(
     return f"{maker.name}({', '.join(captured)})", maker.may_tail
 
 
-def spawn(e: Emitter, node: ast.Spawn, into: str | None) -> str:
+def spawn(e: Emitter, node: ast.Spawn, into: Operand | None) -> Text:
     body, _ = make(e, node, "<task>", node.body, ())
     return e.mark(node, f"spawn({body})")
 
 
-def parallel(e: Emitter, node: ast.Parallel, into: str | None) -> str:
+def parallel(e: Emitter, node: ast.Parallel, into: Operand | None) -> Text:
     limit = node.max_concurrent
     texts = e.operands([node.source, limit] if limit else [node.source])
     function = e.unit.resolution.functions[id(node)]
@@ -76,13 +79,13 @@ def impl(e: Emitter, node: ast.ImplDecl) -> None:
 
 def defer(e: Emitter, node: ast.Defer) -> None:
     """A nested Python function: it sees the current values of the variables around it (02 §19.6)."""
-    name = e.temp().replace("t", "deferred")
+    name = f"deferred{e.number_temp()}"
     with e.nested_function() as nested:
         e.block(node.body, DISCARD)
         e.line("return None")
     e.line(f"def {name}():")
     if nested.assigned:
-        e.line(f" nonlocal {', '.join(sorted(nested.assigned))}")
+        e.line(f" nonlocal {joined(sorted(nested.assigned, key=str))}")
     e.lines.extend(nested.lines)
     e.line(f"defers.append({name})")
     for slot in nested.assigned:

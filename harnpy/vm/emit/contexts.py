@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from harnpy.syntax import ast
     from harnpy.vm.emit.function import Emitter
+    from harnpy.vm.emit.operand import Operand
     from harnpy.vm.emit.writer import Line
 
 #: Python's own limit on indentation is 100; this leaves room for what we add.
@@ -124,7 +125,7 @@ class NestedFunction:
     def __init__(self, e: Emitter) -> None:
         self._e = e
         self.lines: list[Line] = []
-        self.assigned: set[str] = set()
+        self.assigned: set[Operand] = set()
 
     def __enter__(self) -> NestedFunction:
         e = self._e

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.vm.emit.function import DISCARD, RETURN
+from harnpy.vm.emit.function import DISCARD
 from harnpy.vm.emit.logic import condition
-from harnpy.vm.emit.operand import NIL
+from harnpy.vm.emit.operand import NIL, Operand
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from harnpy.vm.emit.function import Destination, Emitter
+    from harnpy.vm.emit.operand import Operand, Text
 
 
 def if_(e: Emitter, node: ast.If, dest: Destination) -> None:
@@ -17,7 +18,7 @@ def if_(e: Emitter, node: ast.If, dest: Destination) -> None:
     if_chain(e, node, condition(e, node.cond), dest)
 
 
-def if_chain(e: Emitter, node: ast.If, test: str, dest: Destination) -> None:
+def if_chain(e: Emitter, node: ast.If, test: Text, dest: Destination) -> None:
     word = "if"
     while True:
         with e.suite(f"{word} {test}"):
@@ -37,7 +38,7 @@ def if_chain(e: Emitter, node: ast.If, test: str, dest: Destination) -> None:
     if isinstance(following, ast.Block):
         with e.suite("else"):
             e.block(following, dest)
-    elif dest != DISCARD:
+    elif dest is not DISCARD:
         with e.suite("else"):
             e.store(dest, NIL)
 
@@ -85,7 +86,7 @@ def guarded(e: Emitter, node: ast.Try, dest: Destination) -> None:
 
 def result(e: Emitter, node: ast.Try, dest: Destination) -> None:
     """``try { }`` alone is a `Result` (02 §19.4)."""
-    slot = e.temp() if dest in (RETURN, DISCARD) else dest
+    slot = dest if isinstance(dest, Operand) else e.temp()
     error = e.temp()
     with e.suite("try"):
         protected(e, node.body, slot)
@@ -96,12 +97,12 @@ def result(e: Emitter, node: ast.Try, dest: Destination) -> None:
     e.store(dest, slot)
 
 
-def try_star(e: Emitter, node: ast.TryStar, into: str | None) -> str:
+def try_star(e: Emitter, node: ast.TryStar, into: Operand | None) -> Text:
     """An error passes on unchanged, which is what errors do anyway (02 §19.4)."""
     return e.expr(node.value, into)
 
 
-def propagate(e: Emitter, node: ast.Propagate, into: str | None) -> str:
+def propagate(e: Emitter, node: ast.Propagate, into: Operand | None) -> Text:
     """``value?``: an `Err` leaves the function at once (02 §19.5)."""
     atom = e.settle(e.expr(node.value))
     e.at = node
@@ -127,11 +128,11 @@ def retry(e: Emitter, node: ast.Retry, dest: Destination) -> None:
         with e.suite(f"except FAILURES as {error}"):
             e.line(f"if {attempt} == {last}: raise again({error})")
     relay(e, signal)
-    if dest != DISCARD:
+    if dest is not DISCARD:
         e.store(dest, NIL)
 
 
-def relay(e: Emitter, signal: str) -> None:
+def relay(e: Emitter, signal: Operand) -> None:
     """After a loop of ours: pass on a `break` or `continue` that was meant for a Harn loop."""
     if e.loops:
         outer = e.loops[-1]

@@ -9,20 +9,32 @@ from __future__ import annotations
 
 from harnpy.syntax import ast
 from harnpy.vm.emit.contexts import Apart, Deferring, Indented, NestedFunction, Protected, Suite, Within
-from harnpy.vm.emit.operand import NIL, Operand, Slot, Temp, is_fixed, reading
+from harnpy.vm.emit.operand import NIL, SLOT, TEMP, Operand, at_hand, is_fixed, reading
 from harnpy.vm.emit.writer import Line, mark
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import TypeAlias
 
+    from harnpy.vm.emit.operand import Text
     from harnpy.vm.emit.unit import UnitDraft
     from harnpy.vm.resolve.scopes import FunctionScope, Variable
 
-    Destination = str
+    Destination: TypeAlias = "Operand | Goal"
 
-RETURN = "return"
-DISCARD = "discard"
+
+class Goal:
+    """Where a value goes when no variable takes it."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+RETURN = Goal("return")
+DISCARD = Goal("discard")
 
 #: From this length on an expression is put into a slot before it grows further.
 _LONG = 1000
@@ -42,11 +54,11 @@ class Emitter:
         self.temps = 0
         self.at = unit.start
         """The node that the next lines stand for."""
-        self.loops: list[str | None] = []
+        self.loops: list[Operand | None] = []
         """Python loops around the current place: a Harn loop (None) or our own (its signal slot)."""
         self.protections = 0
         """How many blocks are around the current place that have something to do after it."""
-        self.deadlines: list[str] = []
+        self.deadlines: list[Operand] = []
         """The tokens of the `deadline` blocks around the current place."""
         self.uses_depth = False
         self.self_tail = False
@@ -54,7 +66,7 @@ class Emitter:
         self.generator = function.yields
         self.own: set[str] | None = None
         """In a `defer` body, a nested Python function: the slots that are its own …"""
-        self.outer: set[str] = set()
+        self.outer: set[Operand] = set()
         """… and those of the function around it that it assigns."""
 
     # --- lines ------------------------------------------------------------------------------------
@@ -77,11 +89,11 @@ class Emitter:
         """In a block that has something to do after it: its calls are no tail calls."""
         return Protected(self)
 
-    def loop(self, signal: str | None = None) -> Within:
+    def loop(self, signal: Operand | None = None) -> Within:
         """In a Python loop: that of a Harn loop, or our own with its signal slot."""
         return Within(self.loops, signal)
 
-    def under_deadline(self, token: str) -> Within:
+    def under_deadline(self, token: Operand) -> Within:
         return Within(self.deadlines, token)
 
     def deferring(self) -> Deferring:
@@ -91,25 +103,27 @@ class Emitter:
         """In a Python function of its own; gives its lines and what it assigns outside."""
         return NestedFunction(self)
 
-    def temp(self) -> Temp:
+    def number_temp(self) -> int:
         self.temps += 1
-        return Temp(f"t{self.temps}")
+        return self.temps
 
-    def assign(self, slot: str, text: str) -> None:
-        if text != slot:
-            self.line(f"{slot} = {text}")
-        self.assigned(slot)
+    def temp(self) -> Operand:
+        return Operand(f"t{self.number_temp()}", TEMP)
 
-    def assigned(self, slot: str) -> None:
+    def assign(self, target: Operand, text: Text) -> None:
+        if text != target:
+            self.line(f"{target} = {text}")
+        self.assigned(target)
+
+    def assigned(self, target: Operand) -> None:
         """Note the assignment, so that a nested Python function declares the slot nonlocal."""
-        ours = self.own is None or slot in self.own or isinstance(slot, Temp)
-        if not ours and isinstance(slot, Slot):
-            self.outer.add(slot)
+        if target.kind == SLOT and self.own is not None and target.text not in self.own:
+            self.outer.add(target)
 
     # --- expressions ------------------------------------------------------------------------------
 
-    def expr(self, node: ast.Node, into: str | None = None) -> str:
-        """Python text for the value of ``node``; ``into``, a slot, may be assigned on the way to it."""
+    def expr(self, node: ast.Node, into: Operand | None = None) -> Text:
+        """Python text for the value of ``node``; ``into`` may be assigned on the way to it."""
         writers = self.unit.writers
         kind = type(node)
         if form := writers.forms.get(kind):
@@ -120,45 +134,45 @@ class Emitter:
             return slot
         return self.short(writers.expressions[kind](self, node, into))
 
-    def short(self, text: str) -> str:
+    def short(self, text: Text) -> Text:
         """``text``, or a slot that holds it once it is long: Python nests parentheses 200 deep."""
-        return text if len(text) < _LONG else self.settle(text)
+        return text if isinstance(text, Operand) or len(text) < _LONG else self.fresh(text)
 
     def atom(self, node: ast.Node) -> Operand:
         """The value of ``node`` in a slot, or as a constant."""
         return self.settle(self.expr(node))
 
-    def settle(self, text: str) -> Operand:
+    def settle(self, text: Text) -> Operand:
         """``text`` itself when its value is at hand, else a new slot that holds it."""
-        return text if isinstance(text, Operand) else self.fresh(text)
+        return text if isinstance(text, Operand) and at_hand(text) else self.fresh(text)
 
-    def slot(self, node: ast.Node) -> Slot:
+    def slot(self, node: ast.Node) -> Operand:
         """The value of ``node`` in a slot, for uses that a constant does not allow."""
         return self.held(self.expr(node))
 
-    def held(self, text: str) -> Slot:
+    def held(self, text: Text) -> Operand:
         """``text`` itself when it is a slot, else a new slot that holds it."""
-        return text if isinstance(text, Slot) else self.fresh(text)
+        return text if isinstance(text, Operand) and text.is_slot else self.fresh(text)
 
-    def fresh(self, text: str) -> Temp:
+    def fresh(self, text: Text) -> Operand:
         slot = self.temp()
         self.line(f"{slot} = {text}")
         return slot
 
-    def operands(self, nodes: Sequence[ast.Node]) -> list[str]:
+    def operands(self, nodes: Sequence[ast.Node]) -> list[Text]:
         """Texts for ``nodes``, to be used in this order in one expression."""
         return self.in_order([(node, self.expr) for node in nodes])
 
-    def in_order(self, parts: Sequence[tuple[ast.Node, Callable[[ast.Node], str]]]) -> list[str]:
+    def in_order(self, parts: Sequence[tuple[ast.Node, Callable[[ast.Node], Text]]]) -> list[Text]:
         """The same for nodes that are each written in their own way."""
-        texts: list[str] = []
+        texts: list[Text] = []
         for node, write in parts:
             before = len(self.lines)
             text = write(node)
             if len(self.lines) > before:
                 disturbs = self.unit.assigns_locals(node)
                 for i, earlier in enumerate(texts):
-                    if not isinstance(earlier, Operand) or (disturbs and not is_fixed(earlier)):
+                    if not at_hand(earlier) or (disturbs and not is_fixed(earlier)):
                         texts[i] = slot = self.temp()
                         self.lines.insert(before, Line(self.indent, f"{slot} = {earlier}", self.at))
                         before += 1
@@ -190,27 +204,30 @@ class Emitter:
             form(self, node, dest)
         elif statement := writers.statements.get(kind):
             statement(self, node)
-            if dest != DISCARD and kind not in _LEAVING:
+            if dest is not DISCARD and kind not in _LEAVING:
                 self.store(dest, NIL)
         else:
-            slot = dest if dest not in (RETURN, DISCARD) else None
-            self.store(dest, writers.expressions[kind](self, node, slot))
+            into = dest if isinstance(dest, Operand) else None
+            self.store(dest, writers.expressions[kind](self, node, into))
         self.at = before
 
-    def store(self, dest: Destination, text: str) -> None:
-        if dest == RETURN:
-            self.give(text)
-        elif dest == DISCARD:
-            if not isinstance(text, Operand):
-                self.line(text)
-        else:
+    def store(self, dest: Destination, text: Text) -> None:
+        if isinstance(dest, Operand):
             self.assign(dest, text)
+        elif dest is RETURN:
+            self.give(text)
+        else:
+            self.compute(text)
 
-    def give(self, text: str) -> None:
+    def compute(self, text: Text) -> None:
+        """Write ``text`` for what computing it does, not for its value."""
+        if not at_hand(text):
+            self.line(str(text))
+
+    def give(self, text: Text) -> None:
         """Return ``text`` from the function; a generator's return value is not seen (02 §18)."""
         if self.generator:
-            if not isinstance(text, Operand):
-                self.line(text)
+            self.compute(text)
             self.line("return")
         else:
             self.line(f"return {text}")
@@ -236,7 +253,7 @@ class Emitter:
             self.into(statement, DISCARD)
         if statements:
             self.into(statements[-1], dest)
-        elif dest != DISCARD:
+        elif dest is not DISCARD:
             self.store(dest, NIL)
 
     # --- variables --------------------------------------------------------------------------------
@@ -256,7 +273,7 @@ class Emitter:
         if self.own is not None:
             self.own.add(slot)
 
-    def assign_new(self, variable: Variable, text: str) -> None:
+    def assign_new(self, variable: Variable, text: Text) -> None:
         """Give a variable its first value."""
         self.declare_slot(variable.python)
         self.assign(reading(variable), text)

@@ -7,13 +7,14 @@ from harnpy.syntax import ast
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from harnpy.vm.emit.function import Emitter
+    from harnpy.vm.emit.operand import Operand, Text
     from harnpy.vm.emit.writer import Line
 
     #: A value's text, and the lines that must come before it.
-    Choice = tuple[str, list[Line]]
+    Choice = tuple[Text, list[Line]]
 
 
-def condition(e: Emitter, node: ast.Node) -> str:
+def condition(e: Emitter, node: ast.Node) -> Text:
     """Text whose Python truth is the Harn truth of ``node``."""
     if isinstance(node, ast.Binary) and node.op in ("&&", "||"):
         return e.short(logic(e, node))
@@ -22,7 +23,7 @@ def condition(e: Emitter, node: ast.Node) -> str:
     return e.expr(node)
 
 
-def logic_value(e: Emitter, node: ast.Binary) -> str:
+def logic_value(e: Emitter, node: ast.Binary) -> Text:
     """`&&` and `||` give a bool (02 §4.2)."""
     text = logic(e, node)
     return text if decides(e, node) else f"(True if {text} else False)"
@@ -35,7 +36,7 @@ def decides(e: Emitter, node: ast.Node) -> bool:
     return e.kind(node) == "bool"
 
 
-def logic(e: Emitter, node: ast.Binary) -> str:
+def logic(e: Emitter, node: ast.Binary) -> Text:
     word = "and" if node.op == "&&" else "or"
     left = condition(e, node.left)
     with e.apart() as lines:
@@ -50,7 +51,7 @@ def logic(e: Emitter, node: ast.Binary) -> str:
     return slot
 
 
-def coalesce(e: Emitter, node: ast.Binary, into: str | None) -> str:
+def coalesce(e: Emitter, node: ast.Binary, into: Operand | None) -> Text:
     left = e.slot(node.left)
     with e.apart() as lines:
         right = e.expr(node.right)
@@ -59,7 +60,7 @@ def coalesce(e: Emitter, node: ast.Binary, into: str | None) -> str:
     return branch(e, f"{left} is None", (right, lines), (left, []))
 
 
-def ternary(e: Emitter, node: ast.Ternary, into: str | None) -> str:
+def ternary(e: Emitter, node: ast.Ternary, into: Operand | None) -> Text:
     cond = condition(e, node.cond)
     with e.apart() as then_lines:
         then = e.expr(node.then)
@@ -70,7 +71,7 @@ def ternary(e: Emitter, node: ast.Ternary, into: str | None) -> str:
     return branch(e, cond, (then, then_lines), (otherwise, other_lines))
 
 
-def branch(e: Emitter, cond: str, then: Choice, otherwise: Choice) -> str:
+def branch(e: Emitter, cond: Text, then: Choice, otherwise: Choice) -> Operand:
     """A choice between two values that each need lines of their own."""
     slot = e.temp()
     e.line(f"if {cond}:")

@@ -39,7 +39,7 @@ def for_(e: Emitter, node: ast.For) -> None:
         simple = e.declared_by(pattern, pattern.name)
     slot = reading(simple) if simple else e.temp()
     if simple:
-        e.declare_slot(slot)
+        e.declare_slot(slot.text)
         e.assigned(slot)
     target = e.temp() if simple and simple.in_table else slot
     with e.suite(f"for {target} in {items}"):

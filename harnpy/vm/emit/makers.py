@@ -9,7 +9,7 @@ from __future__ import annotations
 from harnpy.syntax import ast
 from harnpy.vm.emit.annotations import parameter_check
 from harnpy.vm.emit.function import DISCARD, RETURN
-from harnpy.vm.emit.operand import Slot, tuple_text
+from harnpy.vm.emit.operand import reading, tuple_text
 from harnpy.vm.emit.writer import Line
 
 TYPE_CHECKING = False
@@ -108,7 +108,7 @@ def entry_checks(e: Emitter, params: Sequence[ast.Param]) -> None:
         e.at = param
         if param.default is not None:
             with e.suite(f"if {variable.python} is MISSING"):
-                e.into(param.default, Slot(variable.python))
+                e.into(param.default, reading(variable))
         elif is_rest(params):
             e.line(f"if {variable.python} is MISSING: {variable.python} = {'[]' if param.rest else 'None'}")
     for param, variable in zip(params, e.function.params, strict=False):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from harnpy.syntax import ast
 from harnpy.vm.emit.logic import condition
+from harnpy.vm.emit.operand import constant
 from harnpy.vm.resolve.tree import enum_variant
 
 TYPE_CHECKING = False
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harnpy.vm.emit.function import Destination, Emitter
+    from harnpy.vm.emit.operand import Operand, Text
+
+#: The text of a test that every value passes.
+ALWAYS = constant(True)
 
 
 def match(e: Emitter, node: ast.Match, dest: Destination) -> None:
@@ -34,7 +39,7 @@ def match(e: Emitter, node: ast.Match, dest: Destination) -> None:
     e.line(f"{value} = None")
 
 
-def one_arm(e: Emitter, arm: ast.Arm, value: str, done: str, dest: Destination) -> None:
+def one_arm(e: Emitter, arm: ast.Arm, value: Operand, done: Operand, dest: Destination) -> None:
     """Test and bind, guard, run; ``done`` is set as soon as the arm is chosen."""
 
     def run() -> None:
@@ -50,14 +55,14 @@ def one_arm(e: Emitter, arm: ast.Arm, value: str, done: str, dest: Destination) 
 
     e.open_scope(arm)
     fits = alternatives(e, arm.patterns, value) if len(arm.patterns) > 1 else one_pattern(e, arm, value)
-    if fits == "True":
+    if fits is ALWAYS:
         chosen()
     else:
         with e.suite(f"if {fits}"):
             chosen()
 
 
-def alternatives(e: Emitter, patterns: tuple[ast.Node, ...], value: str) -> str:
+def alternatives(e: Emitter, patterns: tuple[ast.Node, ...], value: Operand) -> Operand:
     """``p1 | p2``: compared one after the other until one is equal."""
     fits = e.temp()
     for i, pattern in enumerate(patterns):
@@ -72,12 +77,12 @@ def alternatives(e: Emitter, patterns: tuple[ast.Node, ...], value: str) -> str:
     return fits
 
 
-def one_pattern(e: Emitter, arm: ast.Arm, value: str) -> str:
+def one_pattern(e: Emitter, arm: ast.Arm, value: Operand) -> Text:
     """Text for "the pattern fits"; binds its names on the way."""
     pattern = arm.patterns[0]
     if isinstance(pattern, ast.Name):
         give(e, pattern, value)
-        return "True"
+        return ALWAYS
     kind, parts = shape(e, pattern, value)
     if kind is None:
         return equals(e, value, pattern)
@@ -99,7 +104,7 @@ def one_pattern(e: Emitter, arm: ast.Arm, value: str) -> str:
     return fits
 
 
-def shape(e: Emitter, pattern: ast.Node, value: str) -> tuple[str | None, Iterator[tuple[ast.Node, str]]]:
+def shape(e: Emitter, pattern: ast.Node, value: Operand) -> tuple[str | None, Iterator[tuple[ast.Node, str]]]:
     """The test for the kind of value that a container pattern matches, and its parts with what each faces.
 
     The test is None for a pattern that is not a container.
@@ -121,7 +126,7 @@ def shape(e: Emitter, pattern: ast.Node, value: str) -> tuple[str | None, Iterat
     return None, iter(())
 
 
-def equals(e: Emitter, value: str, pattern: ast.Node) -> str:
+def equals(e: Emitter, value: Text, pattern: ast.Node) -> str:
     """``value == pattern`` of the language."""
     if isinstance(pattern, ast.Str):
         return f"{value} == {e.expr(pattern)}"
@@ -135,7 +140,7 @@ def key_text(entry: ast.DictEntry) -> str:
     return entry.key.value
 
 
-def give(e: Emitter, name: ast.Name, text: str) -> None:
+def give(e: Emitter, name: ast.Name, text: Text) -> None:
     """Bind a name of a pattern; what is absent is nil."""
     if name.name != "_":
         e.assign_new(e.declared_by(name, name.name), text)

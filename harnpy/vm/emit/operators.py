@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from harnpy.syntax import ast
 from harnpy.vm.emit.logic import coalesce, condition, logic_value
-from harnpy.vm.emit.operand import Constant
+from harnpy.vm.emit.operand import constant
 from harnpy.vm.emit.ring import SLOW, ring
 from harnpy.vm.resolve.kinds import RING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from harnpy.vm.emit.function import Emitter
+    from harnpy.vm.emit.operand import Operand, Text
 
 
-def binary(e: Emitter, node: ast.Binary, into: str | None) -> str:
+def binary(e: Emitter, node: ast.Binary, into: Operand | None) -> Text:
     op = node.op
     if op in RING:
         return ring(e, node, into)
@@ -57,10 +58,10 @@ def comparison(e: Emitter, node: ast.Binary) -> str:
 
 def equality(e: Emitter, node: ast.Binary) -> str:
     op = node.op
-    for constant, other in ((node.right, node.left), (node.left, node.right)):
-        if isinstance(constant, ast.Nil):
+    for known, other in ((node.right, node.left), (node.left, node.right)):
+        if isinstance(known, ast.Nil):
             return f"({e.slot(other)} {'is' if op == '==' else 'is not'} None)"
-        if isinstance(constant, ast.Str):
+        if isinstance(known, ast.Str):
             left, right = e.operands([node.left, node.right])
             return f"({left} {op} {right})"
     kinds = [e.kind(node.left), e.kind(node.right)]
@@ -75,14 +76,14 @@ def equality(e: Emitter, node: ast.Binary) -> str:
     return f"({left} {op} {right} if type({left}) is int and type({right}) is int else {slow})"
 
 
-def unary(e: Emitter, node: ast.Unary, into: str | None) -> str:
+def unary(e: Emitter, node: ast.Unary, into: Operand | None) -> Text:
     if node.op == "!":
         return f"(not {condition(e, node.operand)})"
     if isinstance(node.operand, ast.Int):
-        return Constant(-node.operand.value)
+        return constant(-node.operand.value)
     return e.mark(node, f"neg({e.expr(node.operand)})")
 
 
-def range_to(e: Emitter, node: ast.RangeTo, into: str | None) -> str:
+def range_to(e: Emitter, node: ast.RangeTo, into: Operand | None) -> Text:
     first, last = e.operands([node.first, node.last])
     return f"range_to({first}, {last}, {node.exclusive})"

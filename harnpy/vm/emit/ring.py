@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harnpy.vm.emit.function import Emitter
+    from harnpy.vm.emit.operand import Operand, Text
 
 #: The functions that do an operator for any values, or raise its error.
 SLOW = {
@@ -27,7 +28,7 @@ _NUMBERS = ("int", "num")
 _MOST_LEAVES = 12
 
 
-def ring(e: Emitter, node: ast.Binary, into: str | None) -> str:
+def ring(e: Emitter, node: ast.Binary, into: Operand | None) -> Text:
     leaves: list[ast.Node] = []
     ops: set[str] = set()
     collect(e, node, leaves, ops)
@@ -37,8 +38,9 @@ def ring(e: Emitter, node: ast.Binary, into: str | None) -> str:
     if not whole:
         leaves, ops = [node.left, node.right], {node.op}
         kinds = [e.kind(leaf) for leaf in leaves]
-    texts = e.operands(leaves)
-    atoms = texts if all(k in _NUMBERS for k in kinds) else [e.settle(text) for text in texts]
+    atoms = e.operands(leaves)
+    if not all(kind in _NUMBERS for kind in kinds):
+        atoms = [e.settle(text) for text in atoms]
     wanted, test = ring_of(ops, kinds)
     unknown = [a for a, k in zip(atoms, kinds, strict=True) if k not in wanted]
     hopeless = any(k not in (*wanted, "any") for k in kinds)
@@ -71,7 +73,7 @@ def ring_of(ops: set[str], kinds: list[str]) -> tuple[tuple[str, ...], str]:
     return _NUMBERS, "int"
 
 
-def wrap_line(e: Emitter, node: ast.Binary, slot: str, pad: str) -> None:
+def wrap_line(e: Emitter, node: ast.Binary, slot: Operand, pad: str) -> None:
     """Reduce to 64 bits; adding or taking away a constant can only leave on one side."""
     constant = isinstance(node.right, ast.Int) and not isinstance(node.left, ast.Binary)
     if constant and node.op == "+":
@@ -133,10 +135,10 @@ def all_simple(e: Emitter, node: ast.Node) -> bool:
     return isinstance(node, ast.Int | ast.Float | ast.Str)
 
 
-def fast_tree(e: Emitter, node: ast.Binary, atoms: Iterator[str], whole: bool) -> str:
+def fast_tree(e: Emitter, node: ast.Binary, atoms: Iterator[Text], whole: bool) -> str:
     """The tree in Python operators; unless ``whole``, its top alone."""
 
-    def side(child: ast.Node) -> str:
+    def side(child: ast.Node) -> Text:
         if whole and isinstance(child, ast.Binary) and child.op in RING and fuses(e, node, child):
             return f"({fast_tree(e, child, atoms, whole)})"
         return next(atoms)
@@ -145,10 +147,10 @@ def fast_tree(e: Emitter, node: ast.Binary, atoms: Iterator[str], whole: bool) -
     return f"{left} {node.op} {side(node.right)}"
 
 
-def slow_tree(e: Emitter, node: ast.Binary, atoms: Iterator[str], whole: bool) -> str:
+def slow_tree(e: Emitter, node: ast.Binary, atoms: Iterator[Text], whole: bool) -> str:
     """The tree operator by operator, each with its place in the source; unless ``whole``, its top alone."""
 
-    def side(child: ast.Node) -> str:
+    def side(child: ast.Node) -> Text:
         if whole and isinstance(child, ast.Binary) and child.op in RING and fuses(e, node, child):
             return slow_tree(e, child, atoms, whole)
         return next(atoms)

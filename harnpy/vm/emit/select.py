@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from harnpy.syntax import ast
 from harnpy.vm.emit.function import DISCARD
-from harnpy.vm.emit.operand import NIL
+from harnpy.vm.emit.operand import NIL, joined
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from harnpy.vm.emit.function import Destination, Emitter
+    from harnpy.vm.emit.operand import Operand
 
 
 def select(e: Emitter, node: ast.Select, dest: Destination) -> None:
@@ -20,14 +21,14 @@ def select(e: Emitter, node: ast.Select, dest: Destination) -> None:
     if len(texts) > len(arms):
         limit = f"select_limit({texts.pop()})"
     which, item = e.temp(), e.temp()
-    e.line(f"{which}, {item} = select([{', '.join(texts)}], {limit})")
+    e.line(f"{which}, {item} = select([{joined(texts)}], {limit})")
     for i, case in enumerate(arms):
         with e.suite(f"{'elif' if i else 'if'} {which} == {i}"):
             arm(e, case, item, dest)
     otherwise(e, fallback, dest, inside=bool(arms))
 
 
-def arm(e: Emitter, case: ast.SelectCase, item: str, dest: Destination) -> None:
+def arm(e: Emitter, case: ast.SelectCase, item: Operand, dest: Destination) -> None:
     e.open_scope(case)
     if case.name != "_":
         e.assign_new(e.declared_by(case, case.name or ""), item)
@@ -47,6 +48,6 @@ def otherwise(e: Emitter, case: ast.SelectCase | None, dest: Destination, inside
 
     if not inside:
         body()
-    elif case is not None or dest != DISCARD:
+    elif case is not None or dest is not DISCARD:
         with e.suite("else"):
             body()

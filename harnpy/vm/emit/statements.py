@@ -5,13 +5,14 @@ from __future__ import annotations
 from harnpy.syntax import ast
 from harnpy.vm.emit.function import DISCARD, RETURN, parameters_text
 from harnpy.vm.emit.logic import condition
-from harnpy.vm.emit.operand import NIL, Operand
+from harnpy.vm.emit.operand import NIL
 from harnpy.vm.emit.tail_calls import tail_call
 from harnpy.vm.resolve.tree import pack_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from harnpy.vm.emit.function import Emitter
+    from harnpy.vm.emit.operand import Text
 
 
 def return_(e: Emitter, node: ast.Return) -> None:
@@ -39,8 +40,8 @@ def yield_(e: Emitter, node: ast.Yield | ast.Emit) -> None:
         e.line(f"resume_deadlines({paused})")
     elif e.generator:
         e.line(f"yield {text}")
-    elif not isinstance(text, Operand):
-        e.line(text)
+    else:
+        e.compute(text)
 
 
 def guard(e: Emitter, node: ast.Guard) -> None:
@@ -89,7 +90,7 @@ def eval_pack(e: Emitter, node: ast.EvalPack) -> None:
     """The name is the manifest of the fields; then the statements run, unless it is only bound (08 §8.7)."""
     if e.refuses(node, node.name):
         return
-    given = {"id": repr(node.id or node.name)}
+    given: dict[str, Text] = {"id": repr(node.id or node.name)}
     values = e.atoms([field.value for field in node.fields])
     given |= {field.name: value for field, value in zip(node.fields, values, strict=True)}
     entries = ", ".join(f"{name!r}: {value}" for name, value in given.items())

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from harnpy.syntax import ast
 from harnpy.vm.emit.calls import at_most, fallback, missing
-from harnpy.vm.emit.operand import tuple_text
+from harnpy.vm.emit.operand import joined, tuple_text
 from harnpy.vm.resolve.tail_calls import tail_target
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from harnpy.vm.emit.function import Emitter
+    from harnpy.vm.emit.operand import Text
     from harnpy.vm.resolve.scopes import Reference
 
 
@@ -51,7 +52,7 @@ def called_by_calls(e: Emitter) -> bool:
     return e.function.parent is not None and not isinstance(e.function.node, ast.Spawn | ast.Parallel)
 
 
-def known_tail(e: Emitter, fn: ast.FnDecl, target: str, args: list[str]) -> None:
+def known_tail(e: Emitter, fn: ast.FnDecl, target: str, args: list[Text]) -> None:
     """Leave the call to make with the caller: what to run, with what."""
     if len(args) == len(fn.params) and not (fn.params and fn.params[-1].rest):
         e.line(f"TAIL.args = {tuple_text(args)}")
@@ -75,7 +76,7 @@ def again(e: Emitter, args: list[ast.Node]) -> None:
     texts = e.operands(args)
     if params and params[-1].rest:
         plain = len(params) - 1
-        rest = [f"[{', '.join(texts[plain:])}]"]
+        rest = [f"[{joined(texts[plain:])}]"]
         texts = texts[:plain]
     else:
         plain, rest = len(params), []
@@ -83,5 +84,5 @@ def again(e: Emitter, args: list[ast.Node]) -> None:
     given = [*texts, *missing(params[len(texts) : plain]), *rest]
     if given:
         names = ", ".join(variable.python for variable in e.function.params)
-        e.line(f"{names} = {', '.join(given)}")
+        e.line(f"{names} = {joined(given)}")
     e.line("continue")

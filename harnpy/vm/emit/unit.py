@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from harnpy.syntax import ast
 from harnpy.vm.emit import protocol
-from harnpy.vm.emit.operand import Slot
+from harnpy.vm.emit.operand import SLOT, Operand
 from harnpy.vm.resolve.kinds import Kinds
 from harnpy.vm.resolve.tail_calls import CALLS, calls_out
 from harnpy.vm.resolve.tree import walk
@@ -88,15 +88,15 @@ class UnitDraft:
         self.called.add((python, name))
         return python
 
-    def builtin_value(self, name: str) -> Slot:
+    def builtin_value(self, name: str) -> Operand:
         python = protocol.builtin_value(name)
         self.valued.add((python, name))
-        return Slot(python)
+        return Operand(python, SLOT)
 
-    def global_value(self, name: str) -> Slot:
+    def global_value(self, name: str) -> Operand:
         python = protocol.global_value(name)
         self.globals.add((python, name))
-        return Slot(python)
+        return Operand(python, SLOT)
 
     def method_table(self, name: str, count: int) -> str:
         python = protocol.method_table(name, count)

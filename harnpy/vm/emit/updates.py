@@ -16,8 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from harnpy.vm.emit.function import Emitter
-    from harnpy.vm.emit.operand import Operand
+    from harnpy.vm.emit.operand import Operand, Text
     from harnpy.vm.resolve.scopes import Variable
+
+    #: One step from a variable to the place that is assigned: ("prop", "'name'") or ("index", the key).
+    Step = tuple[str, Text]
 
 
 def in_place(e: Emitter, variable: Variable, value: ast.Node) -> bool:
@@ -48,7 +51,7 @@ def update(
     variable: Variable,
     operands: Sequence[ast.Node],
     change: Callable[[Sequence[Operand]], None],
-    compute: Callable[[str, Sequence[Operand]], str],
+    compute: Callable[[Operand, Sequence[Operand]], str],
 ) -> None:
     """Evaluate ``operands``, then ``change`` the variable's value by them.
 
@@ -110,17 +113,18 @@ def chain(value: ast.Binary) -> tuple[ast.Node, list[ast.Node]]:
     return first, added
 
 
-def growth(kind: str, x: str, atoms: Sequence[Operand], unsure: Sequence[Operand]) -> str:
+def growth(kind: str, x: Operand, atoms: Sequence[Operand], unsure: Sequence[Operand]) -> str:
     """How a value of ``kind`` grows, after the test that it is one; ``unsure`` may be of other kinds."""
     tests = " and ".join(f"type({a}) is {kind}" for a in (x, *unsure))
     if kind == "str":
-        return f"{tests}: {x} = {x} + {atoms[0] if len(atoms) == 1 else '(' + ' + '.join(atoms) + ')'}"
+        added = atoms[0] if len(atoms) == 1 else f"({' + '.join(map(str, atoms))})"
+        return f"{tests}: {x} = {x} + {added}"
     grow = f"{x}.update({atoms[0]})" if kind == "dict" else f"{x} += {atoms[0]}"
     return f"{tests} and getrefcount({x}) == SOLE: {grow}"
 
 
-def slow_chain(e: Emitter, value: ast.Binary, x: str, atoms: Sequence[str]) -> str:
-    left = slow_chain(e, value.left, x, atoms[:-1]) if isinstance(value.left, ast.Binary) else x
+def slow_chain(e: Emitter, value: ast.Binary, x: Operand, atoms: Sequence[Operand]) -> str:
+    left: Text = slow_chain(e, value.left, x, atoms[:-1]) if isinstance(value.left, ast.Binary) else x
     return e.mark(value, f"add({left}, {atoms[-1]})")
 
 
@@ -130,7 +134,7 @@ def push(e: Emitter, variable: Variable, value: ast.MethodCall) -> bool:
         return False
     x, table = reading(variable), e.unit.method_table("push", 1)
 
-    def pushed(x: str, atoms: Sequence[Operand]) -> str:
+    def pushed(x: Operand, atoms: Sequence[Operand]) -> str:
         return e.mark(value, f"{table}[type({x})](vm, {x}, {atoms[0]})")
 
     def change(atoms: Sequence[Operand]) -> None:
@@ -141,7 +145,7 @@ def push(e: Emitter, variable: Variable, value: ast.MethodCall) -> bool:
     return True
 
 
-def store_one(e: Emitter, node: ast.Assign, x: str, step: tuple[str, str], value: str) -> None:
+def store_one(e: Emitter, node: ast.Assign, x: Operand, step: Step, value: Operand) -> None:
     """``x.k = v`` and ``x[i] = v``."""
     kind, key = step
     sole = f"getrefcount({x}) == SOLE"
