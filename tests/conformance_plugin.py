@@ -1,4 +1,6 @@
-"""A pytest plugin: every conformance program is a test, run in this process by the CLI's own rules.
+"""A pytest plugin: every conformance program is two tests, run in this process by the CLI's own rules.
+
+It is compiled, and it is walked, which defines what it must do: `pytest conformance -k walk` are the latter.
 
 `pytest conformance/values` runs a directory of them, `pytest conformance/a/b.harn` one. A failure
 shows the program's diff or error, with a path that an editor can follow, and no Python traceback. Time is
@@ -23,6 +25,8 @@ from tests.support import PATIENCE
 ROOT = Path(__file__).parent.parent / "conformance"
 #: A last resort against programs that hang: real time, far more than any of them takes.
 TIMEOUT_MS = PATIENCE * 1000
+#: What a test's name ends in.
+EVALUATORS = {"compile": "", "walk": "[walk]"}
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.File | None:
@@ -37,17 +41,19 @@ class ProgramFile(pytest.File):
     def collect(self) -> Iterator[pytest.Item]:
         case = case_of(ROOT, self.path)
         if case is not None and case.kind != "skip":
-            yield Program.from_parent(self, name=self.path.stem, case=case)
+            for evaluator, name in EVALUATORS.items():
+                yield Program.from_parent(self, name=self.path.stem + name, case=case, evaluator=evaluator)
 
 
 class Program(pytest.Item):
-    def __init__(self, *, case: Case, **rest: Any) -> None:
+    def __init__(self, *, case: Case, evaluator: str, **rest: Any) -> None:
         super().__init__(**rest)
         self.case = case
+        self.evaluator = evaluator
 
     def runtest(self) -> None:
         with run_directory(), simulated_time():
-            result = run_case(self.case, TIMEOUT_MS)
+            result = run_case(self.case, TIMEOUT_MS, evaluator=self.evaluator)
         if result.status == "fail":
             raise ProgramFailed(result.detail)
 
@@ -57,7 +63,7 @@ class Program(pytest.Item):
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        return self.path, 0, self.case.name
+        return self.path, 0, self.case.name + EVALUATORS[self.evaluator]
 
 
 @contextmanager

@@ -62,12 +62,15 @@ CONVERSATIONS = [each for each in ALL if each.values[0].code.startswith(PROMPTS)
 PYTHON_PAGES = [page for page in PAGES if any(s.language == "python" for s in snippets(page))]
 
 
+@pytest.mark.parametrize("evaluator", ["compile", "walk"])
 @pytest.mark.parametrize("snippet", PROGRAMS)
-def test_harn_snippet(snippet: Snippet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_harn_snippet(
+    snippet: Snippet, evaluator: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HARN_RUN_DIR", str(tmp_path / ".harn-runs"))
     program = tmp_path / "snippet.harn"
     program.write_text(snippet.code, encoding="utf-8")
-    outcome = run_program(program)
+    outcome = run_program(program, evaluator=evaluator)
     assert outcome.error is None, outcome.report
     if snippet.output is not None:
         assert outcome.output == snippet.output

@@ -16,9 +16,10 @@ def test_there_are_examples() -> None:
     assert {"quick_tour", "sessions_v1"} <= {path.stem for path in EXAMPLES}
 
 
+@pytest.mark.parametrize("evaluator", ["compile", "walk"])
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_example_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_example_runs(path: Path, evaluator: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # where it leaves its runs
-    outcome = run_program(path)
+    outcome = run_program(path, evaluator=evaluator)
     assert (outcome.error, outcome.exit_code) == (None, 0), outcome.report
     assert outcome.output == (OUTPUTS / f"{path.stem}.expected").read_text(encoding="utf-8")
