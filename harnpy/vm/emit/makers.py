@@ -137,16 +137,17 @@ def generator_lines(
     stream: bool,
 ) -> list[Line]:
     """Arguments are bound and checked at the call; the body runs as items are asked for (02 §18)."""
-    names = ", ".join(["e", *(variable.python for variable in e.function.params)])
+    own = [*e.function.params, *(variable for variable in e.function.captures.values() if variable.reassigned)]
+    names = ", ".join(["e", *(variable.python for variable in own)])
     kind = "Stream" if stream else "Generator"
     depth = [Line(2, "if d > 512: overflow()", node), Line(2, "e = d + 1", node)]
     return [
         Line(1, f"def {name}_items({names}):", node),
-        *(Line(2, text, node) for text in private),
         Line(2, "if 0: yield", node),
         *main,
         Line(1, f"def {name}({signature(e.function, params)}):", node),
         *depth,
+        *(Line(2, text, node) for text in private),
         *prologue,
         Line(2, f"return generator({kind}, {name}_items({names}))", node),
     ]
