@@ -1,8 +1,7 @@
 """Every name that generated text may use, and where the value behind it comes from.
 
-Besides the helpers these are the names of builtins, methods and host values, made by the functions below,
-and what each unit gets in any case: ``vm``, its ``UNIT``, ``getrefcount``, ``implement`` and ``call_method``,
-``m`` (the table of variables that functions share), and what its imports need.
+The text knows nothing of how a name gets its value; `harnpy.vm.unit` sees to that, and
+`tests/vm/emit/test_protocol.py` holds the two together.
 """
 
 from __future__ import annotations
@@ -10,6 +9,27 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CodeType
+
+#: What every unit has: the Vm, the unit itself, the table of variables that functions share …
+GIVEN = frozenset("vm UNIT m getrefcount implement call_method".split())
+#: … what its imports need (`harnpy.vm.modules.linker`) …
+OF_IMPORTS = frozenset("bound bring bring_again publish pass_on".split())
+#: … and what stands for functions that Python cannot express (`harnpy.vm.walk.fallback`).
+OF_THE_WALKER = frozenset("walked walked_main".split())
+
+#: Slots that functions have besides those of the program's variables: the depth that the function was called
+#: at, the one that it calls at, its deferred blocks …
+OWN_SLOTS = frozenset("d e defers".split())
+#: … and numbered ones: temporaries, boxes of names that are bound late, deferred blocks, functions.
+NUMBERED_SLOTS = ("t", "box", "deferred", "f", "make")
+
+#: Python's own, where it means what Harn means or tells types apart.
+OF_PYTHON = frozenset(
+    "type len range tuple bool dict float int list str IndexError KeyError TypeError".split()
+)
+
+#: How the names start that stand for builtins, host values and methods; the functions below make them.
+_PREFIXES = ("b_", "v_", "g_", "m_")
 
 _PLACES = {
     "values.objects": "Builtin Duration EnumValue Fn Generator Stream Struct display",
@@ -29,7 +49,7 @@ _PLACES = {
     ),
     "vm.calls": (
         "TAIL bouncing call call_builtin call_dynamic call_from_frames call_late call_named fill generator "
-        "pipe read_dynamic read_late shell tail tail_named tail_pipe undefined_builtin undefined_variable"
+        "pipe read_dynamic read_late shell tail tail_named tail_pipe undefined_variable"
     ),
     "run.tasks.spawn": "await_task spawn",
     "run.tasks.cancel": "cancel_gracefully cancel_task is_cancelled",
@@ -40,7 +60,7 @@ _PLACES = {
 }
 #: Each helper by where it is: a module of `harnpy.vm`, the Vm (``vm``) or an attribute of the Vm. Those of
 #: `run.tasks` are bound to the scheduler, which is their first parameter.
-_HELPERS = {name: place for place, names in _PLACES.items() for name in names.split()}
+HELPERS = {name: place for place, names in _PLACES.items() for name in names.split()}
 
 
 def helpers_used(code: CodeType) -> list[tuple[str, str]]:
@@ -51,7 +71,7 @@ def helpers_used(code: CodeType) -> list[tuple[str, str]]:
         top = codes.pop()
         found.update(top.co_names)
         codes += [constant for constant in top.co_consts if type(constant) is type(code)]
-    return [(name, _HELPERS[name]) for name in sorted(found & _HELPERS.keys())]
+    return [(name, HELPERS[name]) for name in sorted(found & HELPERS.keys())]
 
 
 def builtin_function(name: str) -> str:
@@ -72,3 +92,21 @@ def global_value(name: str) -> str:
 def method_table(name: str, count: int) -> str:
     """The methods called ``name`` that take ``count`` arguments, by receiver type."""
     return f"m_{name if name.isascii() else name.encode().hex()}_{count}_"
+
+
+def knows(name: str) -> bool:
+    """Whether generated text may use the global ``name``."""
+    plain = GIVEN | OF_IMPORTS | OF_THE_WALKER | OF_PYTHON | HELPERS.keys()
+    return name in plain or (name[:2] in _PREFIXES and name.endswith("_")) or _is_numbered(name)
+
+
+def is_slot(name: str) -> bool:
+    """Whether a generated function may have a variable ``name``."""
+    variable, _, number = name.removesuffix("_given").rpartition("_")
+    return name in OWN_SLOTS or _is_numbered(name) or (variable != "" and number.isdigit())
+
+
+def _is_numbered(name: str) -> bool:
+    numbered = name.removesuffix("_items")
+    start = numbered.rstrip("0123456789")
+    return start != numbered and start in NUMBERED_SLOTS

@@ -150,31 +150,6 @@ def test_a_unit_knows_what_it_refers_to() -> None:
     assert ("get_prop", "values.operators") in helpers
 
 
-def test_the_text_uses_no_names_but_those_of_the_protocol() -> None:
-    source = (
-        "fn f(a) { return a.b[0] + 1 }\nlet t = spawn { f(1) }\nprintln(try { await(t) } catch (e) { e })"
-    )
-    draft, text, _ = drafted(source)
-    code = compile(text, "x", "exec")
-    given = {name for name, _ in protocol.helpers_used(code)} | {name for name, _ in draft.called}
-    own = {"main", "vm", *functions(text)}
-    loaded = {
-        node.id
-        for node in python.walk(python.parse(text))
-        if isinstance(node, python.Name) and isinstance(node.ctx, python.Load)
-    }
-    stored = {
-        node.id
-        for node in python.walk(python.parse(text))
-        if isinstance(node, python.Name) and isinstance(node.ctx, python.Store)
-    }
-    arguments = {node.arg for node in python.walk(python.parse(text)) if isinstance(node, python.arg)}
-    caught = {node.name for node in python.walk(python.parse(text)) if isinstance(node, python.ExceptHandler)}
-    methods = {name for name, _, _ in draft.methods}
-    python_own = {"type", "int", "str", "list", "dict", "len", "KeyError", "TypeError", "IndexError"}
-    assert loaded - stored - arguments - caught - given - own - methods - python_own == set()
-
-
 def test_python_names_of_builtins_globals_and_methods() -> None:
     assert protocol.builtin_function("stream.map") == "b_stream__map_"
     assert protocol.builtin_value("len") == "v_len_"
