@@ -158,7 +158,7 @@ def _files(directory: str, package: str) -> Iterator[tuple[str, str]]:
 def _index(modules: Iterable[tuple[str, str]]) -> dict[str, str]:
     index: dict[str, str] = {}
     for module, path in modules:
-        with open(path, encoding="utf-8") as file:
+        with open(path, "rb") as file:
             for name in _names_in(file.read()):
                 if name in index:
                     raise ValueError(f"builtin `{name}` is declared in {index[name]} and in {module}")
@@ -166,9 +166,7 @@ def _index(modules: Iterable[tuple[str, str]]) -> dict[str, str]:
     return index
 
 
-def _names_in(text: str) -> Iterator[str]:
+def _names_in(text: bytes) -> Iterator[str]:
     """Yield the names in the decorator lines of a module: the text between quote and bracket."""
-    for piece in text.split("\n@")[1:]:
-        decorator, _, rest = piece.partition("(")
-        if decorator == "builtin":
-            yield rest.lstrip()[1:].partition("(")[0]
+    for rest in text.split(b"\n@builtin(")[1:]:
+        yield rest.lstrip()[1:].partition(b"(")[0].decode()

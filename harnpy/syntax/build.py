@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from lark.grammar import Rule, Symbol
     from lark.parsers.lalr_analysis import LALR_Analyzer
 
-#: The commonest reduction of a row, the number of the set of tokens it is for, the other actions.
-PackedRow = tuple[int, int, dict[str, int]]
 STARTS = ("program", "interpolation")
 
 
@@ -51,35 +49,36 @@ def build(grammar: bytes, key: bytes) -> bytes:
                 row[kinds(symbol)] = numbers[target]
         actions.append(row)
         gotos.append(jumps)
-    lookaheads, rows = _packed(actions)
+    lookaheads, packed = _packed(actions, gotos)
     parts = (
         key,
         lookaheads,
-        rows,
-        _shared(gotos),
-        [_described(rule) for rule in rules],
+        packed,
+        [_marshalled(_described(rule)) for rule in rules],
         sum(not _is_unit(rule) for rule in rules),
         {start: i for i, start in enumerate(STARTS)},
         [_roles(state) for state in states],
     )
-    return marshal.dumps(_intern(parts))
+    return _marshalled(parts)
 
 
-def _packed(actions: list[dict[str, int]]) -> tuple[list[tuple[str, ...]], list[PackedRow]]:
-    """Each row as its commonest reduction, the number of the set of tokens it is for, and all else.
+def _packed(
+    actions: list[dict[str, int]], gotos: list[dict[str, int]]
+) -> tuple[list[tuple[str, ...]], list[bytes]]:
+    """The sets of tokens that rows refer to, and each state by itself, marshalled.
 
-    Most rows are little more than that, and few sets are different: a third of the size, and what no
-    program needs is never unpacked.
+    A state is the commonest reduction of its row, the number of the set of tokens that it is for, the other
+    actions, and the gotos. Most rows are little more than one reduction, and few sets are different.
     """
     sets: dict[tuple[str, ...], int] = {}
-    rows = []
-    for row in actions:
+    states = []
+    for row, jumps in zip(actions, gotos, strict=True):
         reductions = Counter(action for action in row.values() if action < 0)
         common = max(reductions, key=lambda action: (reductions[action], action), default=0)
         tokens = tuple(kind for kind, action in row.items() if action == common and common < 0)
         rest = {kind: action for kind, action in row.items() if kind not in tokens}
-        rows.append((common, sets.setdefault(tokens, len(sets)), rest))
-    return list(sets), rows
+        states.append(_marshalled((common, sets.setdefault(tokens, len(sets)), rest, jumps)))
+    return list(sets), states
 
 
 def _targets(row: dict[str, tuple[Any, Any]]) -> list[tuple[str, Any]]:
@@ -177,14 +176,8 @@ def _roles(state: Any) -> tuple[str, ...]:
     )
 
 
-def _shared(rows: list[dict[str, int]]) -> list[dict[str, int]]:
-    """The same rows, equal ones being one object, which marshal writes once."""
-    known: dict[tuple[tuple[str, int], ...], dict[str, int]] = {}
-    return [known.setdefault(tuple(row.items()), row) for row in rows]
-
-
-def _intern(value: Any) -> Any:
-    """``value`` with every string a plain interned `str`: marshal refers back to those."""
+def _marshalled(value: Any) -> bytes:
+    """``value`` as bytes, every string in it a plain interned `str`: marshal refers back to those."""
     memo: dict[int, Any] = {}
 
     def copy(item: Any) -> Any:
@@ -204,4 +197,4 @@ def _intern(value: Any) -> Any:
         memo[id(item)] = result
         return result
 
-    return copy(value)
+    return marshal.dumps(copy(value))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 #: A change in what `harnpy.syntax.build` writes needs a new number.
-FORMAT = 8
+FORMAT = 9
 _HERE = os.path.dirname(os.path.abspath(__file__))
 TABLE_PATH = os.path.join(_HERE, "harn.table")
 #: Present in a source checkout only; an installed package has the table instead.
@@ -30,13 +30,15 @@ GRAMMAR_PATH = os.path.join(os.path.dirname(os.path.dirname(_HERE)), "grammar", 
 class Table:
     """``actions[state][kind]`` is the state to shift to, -1 - rule to reduce by, or 0 to accept.
 
-    Rows and rules are unpacked when first needed, by `row` and `rule`; until then they are None.
+    States and rules are read when first needed, by `row` and `rule`: a program needs few of them, and reading
+    all costs a cold start more than parsing. A state's gotos are read with its row, which comes first: a
+    parser looks at the actions of every state that it enters.
     """
 
     def __init__(self, data: tuple[Any, ...]) -> None:
-        _, self._lookaheads, self._rows, gotos, self._rules, units, starts, roles = data
-        self.actions: list[dict[str, int] | None] = [None] * len(self._rows)
-        self.gotos: list[dict[str, int]] = gotos
+        _, self._lookaheads, self._states, self._rules, units, starts, roles = data
+        self.actions: list[dict[str, int] | None] = [None] * len(self._states)
+        self.gotos: list[dict[str, int]] = [{}] * len(self._states)
         self.rules: list[Rule | None] = [None] * len(self._rules)
         #: The action of the first rule that only hands on its value; those of the others are below it.
         self.first_unit: int = -1 - units
@@ -47,14 +49,14 @@ class Table:
     def row(self, state: int) -> dict[str, int]:
         found = self.actions[state]
         if found is None:
-            common, tokens, rest = self._rows[state]
+            common, tokens, rest, self.gotos[state] = marshal.loads(self._states[state])
             found = self.actions[state] = {**dict.fromkeys(self._lookaheads[tokens], common), **rest}
         return found
 
     def rule(self, number: int) -> Rule:
         found = self.rules[number]
         if found is None:
-            origin, size, name, picks = self._rules[number]
+            origin, size, name, picks = marshal.loads(self._rules[number])
             choose = None if picks is None else _chooser(picks)
             found = self.rules[number] = (origin, size, builder(name) if name else None, choose)
         return found
@@ -70,7 +72,7 @@ class Table:
         if found is None:
             action = self.row(state).get(kind, 0)
             while action <= self.first_unit:
-                state = self.gotos[below][self._rules[-1 - action][0]]
+                state = self.gotos[below][self.rule(-1 - action)[0]]
                 action = self.row(state).get(kind, 0)
             found = self._climbs[key] = state
         return found
@@ -87,7 +89,7 @@ class Table:
                 return None
             if action >= 0:
                 return states, completed
-            origin, size, _, _ = self._rules[-1 - action]
+            origin, size, _, _ = self.rule(-1 - action)
             if size:
                 del states[-size:]
             states.append(self.gotos[states[-1]][origin])
