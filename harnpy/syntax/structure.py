@@ -7,10 +7,11 @@ at the token where the specification reports it.
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.syntax.diagnostic import Diagnostic
-from harnpy.syntax.errors import CompileFault
 from harnpy.syntax.lexer import INT_MAX
-from harnpy.syntax.span import Lines
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from harnpy.syntax.errors import CompileFault
 
 #: Bodies that begin a function of their own, which `break` cannot leave and `try*` can return from.
 _FUNCTIONS = ast.FnDecl | ast.FnExpr | ast.Closure | ast.ToolDecl | ast.Pipeline | ast.Override
@@ -25,15 +26,14 @@ _Place = tuple[ast.Node, bool, bool, ast.Node | None]
 
 def check_structure(program: ast.Program, source: str, file: str = "<script>") -> list[CompileFault]:
     """Every violation, in source order; the first is the one to report."""
-    lines = Lines(source)
-    faults: list[CompileFault] = []
+    violations: list[tuple[int, str]] = []
     # A stack of our own: a sum of twenty thousand terms is a tree that deep.
     places: list[_Place] = [(program, False, False, None)]
     while places:
         node, in_loop, in_function, parent = places.pop()
         text = _violation(node, in_loop, in_function, parent)
         if text is not None:
-            faults.append(_fault(lines.line(node.start), text, source, file))
+            violations.append((node.start, text))
         if isinstance(node, _FUNCTIONS):
             in_loop, in_function = False, True
         elif isinstance(node, _DETACHED):
@@ -41,7 +41,7 @@ def check_structure(program: ast.Program, source: str, file: str = "<script>") -
         body = node.body if isinstance(node, ast.For | ast.While) else None
         children = [(child, in_loop or child is body, in_function, node) for child in node.children()]
         places += reversed(children)
-    return faults
+    return _faults(violations, source, file) if violations else []
 
 
 def _violation(node: ast.Node, in_loop: bool, in_function: bool, parent: ast.Node | None) -> str | None:
@@ -70,6 +70,16 @@ def _attribute_violation(node: ast.Attribute, target: ast.Node | None) -> str | 
     return None
 
 
-def _fault(line: int, text: str, source: str, file: str) -> CompileFault:
-    headline = f"compile error: Compile error at line {line}: {text}"
-    return CompileFault(line, text, [Diagnostic("error", headline)], source, file)
+def _faults(violations: list[tuple[int, str]], source: str, file: str) -> list[CompileFault]:
+    """The faults for offsets and texts. What reports errors is loaded when there are some."""
+    from harnpy.syntax.diagnostic import Diagnostic
+    from harnpy.syntax.errors import CompileFault
+    from harnpy.syntax.span import Lines
+
+    lines = Lines(source)
+    faults = []
+    for offset, text in violations:
+        line = lines.line(offset)
+        headline = f"compile error: Compile error at line {line}: {text}"
+        faults.append(CompileFault(line, text, [Diagnostic("error", headline)], source, file))
+    return faults

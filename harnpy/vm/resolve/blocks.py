@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.vm.modules.offers import stub
 from harnpy.vm.resolve.scopes import BlockScope
 from harnpy.vm.resolve.tree import pack_names
 
@@ -53,6 +52,8 @@ def import_(r: Visitor, node: ast.Import) -> None:
     bound = r.out.imported[id(node)] = []
     if r.imports is None:
         return
+    from harnpy.vm.modules.offers import stub
+
     functions = r.imports.of(node).functions
     for name, params in functions.items():
         own = scope.pending.get(name)
