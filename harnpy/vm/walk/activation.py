@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harnpy.vm.errors import FAILURES
 from harnpy.vm.run.calls import UNSET
 from harnpy.vm.run.frames import Walking
 from harnpy.vm.walk.jumps import Return
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
     from harnpy.syntax import ast
     from harnpy.vm.resolve.scopes import FunctionScope, Variable
-    from harnpy.vm.walk.walker import Walker
+    from harnpy.vm.walk.walker import Observer, Walker
 
     Value = Any
 
@@ -23,13 +24,14 @@ class Activation(Walking):
 
     ``slots`` holds its variables; ``boxes`` what closures share that look a name up late (02 §7.4).
     ``depth`` counts the calls around it. ``protected`` counts the blocks around the current place that have
-    something to do after it, so that no call there is a tail call (02 §9.4). ``defers`` are the blocks to run
-    at its end; ``generates`` is set in the body of a generator; ``deadlines`` are those of the blocks around
-    the current place.
+    something to do after it, so that no call there is a tail call (02 §9.4); ``catches`` tell of those that
+    catch failures whether they take a value. ``defers`` are the blocks to run at its end; ``generates`` is
+    set in the body of a generator; ``deadlines`` are those of the blocks around the current place.
     """
 
     __slots__ = (
         "boxes",
+        "catches",
         "deadlines",
         "defers",
         "depth",
@@ -49,6 +51,7 @@ class Activation(Walking):
         self.boxes: dict[Variable, list[Value]] = {}
         self.protected = 0
         self.defers: list[Callable[[], None]] = []
+        self.catches: list[Callable[[Value], bool]] = []
         self.generates = False
         self.deadlines: list[float] = []
 
@@ -80,10 +83,17 @@ class Activation(Walking):
         value = None
         for statement in statements:
             self.at = statement.start
-            if self.walker.observer is not None:
-                self.walker.observer.statement(self, statement)
-            value = self.value(statement)
+            observer = self.walker.observer
+            value = self.value(statement) if observer is None else self.observed(observer, statement)
         return value
+
+    def observed(self, observer: Observer, statement: ast.Node) -> Value:
+        observer.statement(self, statement)
+        try:
+            return self.value(statement)
+        except FAILURES as error:
+            observer.failed(self, error)
+            raise
 
     def open_scope(self, owner: ast.Node) -> None:
         """Make what the closures of a block may look for before it is declared (02 §7.4)."""

@@ -14,6 +14,7 @@ from harnpy.vm.walk.jumps import Return
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, Never
 
     from harnpy.vm.walk.activation import Activation
@@ -48,12 +49,21 @@ def protected(a: Activation, body: ast.Block) -> Value:
         a.protected -= 1
 
 
+def catching(a: Activation, body: ast.Block, takes: Callable[[Value], bool]) -> Value:
+    """A block whose failures are caught when ``takes`` is true of the value."""
+    a.catches.append(takes)
+    try:
+        return protected(a, body)
+    finally:
+        a.catches.pop()
+
+
 def guarded(a: Activation, node: ast.Try) -> Value:
     """``try { } catch (e: T) { }``; a bare type name selects enum values of that name (02 §19.4)."""
     catch = node.catch
     assert catch
     try:
-        return protected(a, node.body)
+        return catching(a, node.body, lambda value: _selects(catch, value))
     except FAILURES as error:
         value = caught(error)
         if not _selects(catch, value):
@@ -70,6 +80,14 @@ def _selects(catch: ast.Catch, value: Value) -> bool:
     return type(value) is EnumValue and value.enum == catch.type.name
 
 
+def _anything(value: Value) -> bool:
+    return True
+
+
+def _nothing(value: Value) -> bool:
+    return False
+
+
 def finish(a: Activation, block: ast.Block) -> None:
     """Run a `finally` block, unless the task was aborted. A failure on its way out keeps its place."""
     if alive():
@@ -81,7 +99,7 @@ def finish(a: Activation, block: ast.Block) -> None:
 def result(a: Activation, body: ast.Block) -> EnumValue:
     """``try { }``: `Ok` of the block's value, or `Err` of what it failed with."""
     try:
-        return as_result(protected(a, body))
+        return as_result(catching(a, body, _anything))
     except FAILURES as error:
         return err(caught(error))
 
@@ -107,6 +125,7 @@ def retry(a: Activation, node: ast.Retry) -> None:
     last = retry_count(a.value(node.count))
     for attempt in range(1, last + 1):
         a.protected += 1
+        a.catches.append(_anything if attempt < last else _nothing)
         try:
             a.statements(node.body.statements)
             return
@@ -116,6 +135,7 @@ def retry(a: Activation, node: ast.Retry) -> None:
                 a.at = a.at if failure is error else node.start
                 raise failure from None
         finally:
+            a.catches.pop()
             a.protected -= 1
 
 

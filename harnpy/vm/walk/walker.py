@@ -24,11 +24,14 @@ if TYPE_CHECKING:
     Evaluator = Callable[[Any, Any], Value]
 
     class Observer(Protocol):
-        """What watches a program that is walked, such as a debugger."""
+        """What watches a program that is walked, such as a debugger.
 
-        def enter(self, a: Activation) -> None: ...
+        ``statement`` is called before a statement of ``a`` is evaluated. ``failed`` is called when one has
+        failed, for the innermost statement first, while the variables are still those of the failure.
+        """
+
         def statement(self, a: Activation, node: ast.Node) -> None: ...
-        def leave(self, a: Activation) -> None: ...
+        def failed(self, a: Activation, error: BaseException) -> None: ...
 
 
 class Walker:
