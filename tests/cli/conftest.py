@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.terminal import Terminal
 
 
 @pytest.fixture
@@ -19,3 +22,19 @@ def write(tmp_path: Path) -> Callable[[str, str], str]:
         return name
 
     return write
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Iterator[type]:
+    """Start a `Terminal` in the test's directory; it is gone when the test ends."""
+    started: list[Terminal] = []
+
+    def start(*args: str, **env: str) -> Terminal:
+        started.append(Terminal(*args, cwd=tmp_path, **env))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.process.kill()
+        one.process.wait()
+        os.close(one.master)
