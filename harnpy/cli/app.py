@@ -18,6 +18,7 @@ from harnpy.version import __version__
 _MODULES = {
     "test": "harnpy.cli.commands.test",
     "repl": "harnpy.cli.commands.repl",
+    "debug": "harnpy.cli.commands.debug",
     "check": "harnpy.cli.commands.check",
     "viz": "harnpy.cli.commands.viz",
     "bench": "harnpy.cli.commands.bench",

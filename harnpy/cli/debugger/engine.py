@@ -1,0 +1,276 @@
+"""Watches a program that is walked, blocks it where it is to stop, and looks into it there. Spec: 09 §15.
+
+Two threads meet here. The program's calls `statement` and `failed`, and while it is stopped does what the
+other one asks for. A face, in the other, calls the methods below "for the face".
+"""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Future
+from dataclasses import dataclass
+from itertools import count
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from harnpy.cli.debugger import names
+from harnpy.cli.debugger.breakpoints import SILENT, Breakpoints
+from harnpy.cli.debugger.evaluate import EvaluationError, evaluate
+from harnpy.cli.debugger.stack import Call, activations, calls, tasks
+from harnpy.vm.errors import Leaving
+from harnpy.vm.run.backtrace import caught
+from harnpy.vm.values.objects import display
+from harnpy.vm.walk.activation import Activation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from harnpy.cli.debugger.breakpoints import Breakpoint
+    from harnpy.cli.debugger.names import Names
+    from harnpy.cli.debugger.steps import Step
+    from harnpy.syntax import ast
+    from harnpy.vm.run.tasks.task import Task
+    from harnpy.vm.vm import Vm
+    from harnpy.vm.walk.walker import Walker
+
+    Value = Any
+    #: Makes the step of a task that is in some calls: `steps.into`, `over` or `out`.
+    MakeStep = Callable[[Task, Sequence[Activation]], Step]
+
+Answer = TypeVar("Answer")
+
+
+class Terminated(Leaving):
+    """Ends the program because the user said so."""
+
+
+class NotStopped(Exception):
+    """The program runs, so nothing can be asked about it."""
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Why a program has stopped: ``"entry"``, ``"breakpoint"``, ``"step"``, ``"pause"`` or ``"exception"``.
+
+    ``text`` says more: what failed, or why a condition could not be evaluated.
+    """
+
+    reason: str
+    task: Task
+    text: str = ""
+    breakpoint: Breakpoint | None = None
+
+
+class Engine:
+    """One program being debugged. ``on_stop`` is called in its thread whenever it has stopped."""
+
+    def __init__(self, vm: Vm, on_stop: Callable[[Stop], object], stop_on_entry: bool) -> None:
+        self.vm = vm
+        self.breakpoints = Breakpoints()
+        self._scheduler = vm.tasks
+        self._on_stop = on_stop
+        self._entering = stop_on_entry
+        self._step: Step | None = None
+        self._pausing = threading.Event()
+        self._ending = False
+        self._busy = False
+        """Whether the program's thread evaluates an expression: nothing stops in there."""
+        self._stop: Stop | None = None
+        self._inbox: SimpleQueue[Callable[[], bool]] = SimpleQueue()
+        self._files: dict[Walker, Activation] = {}
+        """The run of each file's own statements."""
+        self._numbers: dict[Task, int] = {self._scheduler.root: 1}
+        self._next_number = count(2)
+        vm.observer = self
+        self._scheduler.idle = self._idle
+
+    # --- in the program's thread: where it stops --------------------------------------------------
+
+    def statement(self, a: Activation, node: ast.Node) -> None:
+        if a.function.parent is None:
+            self._files[a.walker] = a
+        if self._busy:
+            return
+        if self._ending:
+            raise Terminated
+        if not isinstance(node, SILENT):
+            stop = self._due(a, node)
+            if stop:
+                self._block(stop)
+
+    def failed(self, a: Activation, error: BaseException) -> None:
+        """A failure passes through many statements; it stops the program at the first."""
+        wanted = self.breakpoints.failures
+        if self._busy or wanted is None or _was_seen(error):
+            return
+        value = caught(error)
+        if wanted == "all" or not self._is_caught(value):
+            self._block(Stop("exception", self._scheduler.current, display(value)))
+
+    def _due(self, a: Activation, node: ast.Node) -> Stop | None:
+        """The stop that a statement is due for."""
+        task = self._scheduler.current
+        if self._pausing.is_set():
+            return Stop("pause", task)
+        point = self.breakpoints.at(a.unit, node.start)
+        if point is not None:
+            holds, text = self._holds(a, point)
+            if holds:
+                return Stop("breakpoint", task, text, point)
+        if self._entering:
+            return Stop("entry", task)
+        return Stop("step", task) if self._step and self._step.ends_at(a, task) else None
+
+    def _holds(self, a: Activation, point: Breakpoint) -> tuple[bool, str]:
+        """Whether the condition of a breakpoint holds. One that fails does, and the text says why."""
+        if point.condition is None:
+            return True, ""
+        try:
+            return bool(self._evaluated(a, point.condition)), ""
+        except EvaluationError as error:
+            return True, f"condition `{point.condition}`: {error}"
+
+    def _is_caught(self, value: Value) -> bool:
+        """Whether a block around the current place, in this task, catches a failure."""
+        stack = activations(self._scheduler, self._scheduler.current)
+        return any(takes(value) for a in stack for takes in a.catches)
+
+    def _idle(self, seconds: float | None) -> None:
+        """Wait, as the scheduler does when no task can go on; a pause or the end comes at once."""
+        if self._pausing.wait(seconds):
+            # Waiting is what the root does for all.
+            self._scheduler.current = self._scheduler.root
+            self._pause_in_wait()
+
+    def _pause_in_wait(self) -> None:
+        if self._ending:
+            raise Terminated
+        if self._pausing.is_set():
+            self._block(Stop("pause", self._scheduler.current))
+
+    def _block(self, stop: Stop) -> None:
+        """Do what the face asks for until it lets the program go on."""
+        self._pausing.clear()
+        self._entering, self._step = False, None
+        self._stop = stop
+        self._on_stop(stop)
+        while not self._inbox.get()():
+            pass
+        if self._ending:
+            raise Terminated
+
+    # --- for the face: going on -------------------------------------------------------------------
+
+    def resume(self, make: MakeStep | None = None, task: Task | None = None) -> None:
+        """Let the program go on, to the end of a step of ``task`` if there is one. Raises NotStopped."""
+        stop = self._stopped()
+
+        def go() -> bool:
+            stepping = task or stop.task
+            if make is not None:
+                self._step = make(stepping, activations(self._scheduler, stepping))
+            return True
+
+        self._stop = None
+        self._inbox.put(go)
+
+    def pause(self) -> None:
+        """Stop the program at its next statement, or where it waits."""
+        self._pausing.set()
+        bridge: Any = self._scheduler.bridge
+        if bridge is not None:
+            bridge.loop.call_soon_threadsafe(self._pause_in_wait)
+
+    def end(self) -> None:
+        """End the program at its next statement, or where it waits or has stopped."""
+        self._ending = True
+        self._go_or_wake()
+
+    def detach(self) -> None:
+        """Let the program go on, and never stop it again."""
+        self.breakpoints.clear()
+        self._step, self._entering = None, False
+        if self._stop is not None:
+            self.resume()
+
+    def _go_or_wake(self) -> None:
+        if self._stop is not None:
+            self.resume()
+        else:
+            self.pause()
+
+    @property
+    def is_stopped(self) -> bool:
+        return self._stop is not None
+
+    def _stopped(self) -> Stop:
+        if self._stop is None:
+            raise NotStopped
+        return self._stop
+
+    # --- for the face: looking into a stopped program ---------------------------------------------
+
+    def ask(self, question: Callable[[], Answer]) -> Answer:
+        """What ``question()`` returns or raises in the program's thread. Raises NotStopped."""
+        self._stopped()
+        answer: Future[Answer] = Future()
+
+        def work() -> bool:
+            try:
+                answer.set_result(question())
+            except BaseException as error:
+                answer.set_exception(error)
+            return False
+
+        self._inbox.put(work)
+        return answer.result()
+
+    def tasks(self) -> list[Task]:
+        return self.ask(lambda: tasks(self._scheduler))
+
+    def number_of(self, task: Task) -> int:
+        """A task's number; that of the root is 1."""
+        if task not in self._numbers:
+            self._numbers[task] = next(self._next_number)
+        return self._numbers[task]
+
+    def calls(self, task: Task) -> list[Call]:
+        """The calls that a task is in, innermost first."""
+        return self.ask(lambda: calls(self._scheduler, task))
+
+    def locals(self, call: Call) -> Names:
+        return self.ask(lambda: names.local(call.activation))
+
+    def captured(self, call: Call) -> Names:
+        return self.ask(lambda: names.captured(call.activation))
+
+    def of_file(self, call: Call) -> Names:
+        """What the statements of the call's file have bound, unless the call is theirs."""
+        return self.ask(lambda: self._of_file(call.activation))
+
+    def evaluate(self, call: Call, source: str) -> Value:
+        """The value of an expression in a call. Raises EvaluationError."""
+        return self.ask(lambda: self._evaluated(call.activation, source))
+
+    def _of_file(self, a: Activation) -> Names:
+        top = self._files.get(a.walker)
+        return {} if top is None or top is a else names.of_file(top)
+
+    def _evaluated(self, a: Activation, source: str) -> Value:
+        seen = self._of_file(a) | names.captured(a) | names.local(a)
+        before, self._busy = self._busy, True
+        try:
+            return evaluate(a, seen, source)
+        finally:
+            self._busy = before
+
+
+def _was_seen(error: BaseException) -> bool:
+    """Whether a failure has passed through a statement inside the one that it now leaves."""
+    trace = error.__traceback__
+    trace = trace.tb_next if trace else None
+    while trace is not None:
+        if trace.tb_frame.f_code is Activation.observed.__code__:
+            return True
+        trace = trace.tb_next
+    return False
