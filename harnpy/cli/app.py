@@ -23,6 +23,7 @@ _MODULES = {
     "viz": "harnpy.cli.commands.viz",
     "bench": "harnpy.cli.commands.bench",
     "profile": "harnpy.cli.commands.profile",
+    "emit": "harnpy.cli.commands.emit",
     "runs": "harnpy.cli.commands.runs",
     "replay": "harnpy.cli.commands.replay",
     "eval": "harnpy.cli.commands.eval",

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from types import CodeType
 
     from harnpy.vm.declare.table import BuiltinTable
-    from harnpy.vm.emit.program import Text
     from harnpy.vm.emit.unit import UnitDraft
+    from harnpy.vm.emit.writer import Line, Stretch
     from harnpy.vm.modules.offers import Imports
     from harnpy.vm.resolve.resolved import Resolved
     from harnpy.vm.resolve.scopes import Declared
@@ -76,69 +76,111 @@ def compile_program(
     source: str, file: str, entry: str | None, table: BuiltinTable, checked: bool, imports: Imports | None
 ) -> CompiledUnit:
     """What `program_unit` keeps, made anew."""
-    from harnpy.vm.emit.program import program_text
+    from harnpy.vm.emit.program import program_lines
     from harnpy.vm.resolve.resolved import resolved_program
 
     tree = resolved_program(source, file, entry, table, checked, imports)
-    return _unit(tree, table, lambda draft: program_text(draft, tree.entry), source, file)
+    return _unit(tree, table, lambda draft: program_lines(draft, tree.entry), source, file)
 
 
 def compile_module(source: str, file: str, table: BuiltinTable, imports: Imports) -> CompiledUnit:
     """What `module_unit` keeps, made anew."""
-    from harnpy.vm.emit.program import module_text
+    from harnpy.vm.emit.program import module_lines
     from harnpy.vm.resolve.resolved import resolved_module
 
-    return _unit(resolved_module(source, file, table, imports), table, module_text, source, file)
+    return _unit(resolved_module(source, file, table, imports), table, module_lines, source, file)
 
 
 def input_unit(
     source: str, file: str, declared: Declared, table: BuiltinTable, imports: Imports | None = None
 ) -> CompiledUnit:
     """One input of a REPL: it reads and adds to what is ``declared``; its last expression is its value."""
-    from harnpy.vm.emit.program import input_text
+    from harnpy.vm.emit.program import input_lines
     from harnpy.vm.resolve.resolved import resolved_input
 
-    return _unit(resolved_input(source, file, declared, table, imports), table, input_text, source, file)
+    return _unit(resolved_input(source, file, declared, table, imports), table, input_lines, source, file)
 
 
-def _unit(
-    tree: Resolved,
-    table: BuiltinTable,
-    write: Callable[[UnitDraft], Text],
-    source: str,
-    file: str,
-) -> CompiledUnit:
-    """The unit whose text ``write`` makes. Functions that Python cannot express are walked instead."""
+def listing_of(
+    source: str, file: str, table: BuiltinTable, imports: Imports | None = None, as_module: bool = False
+) -> str:
+    """The Python that a program becomes, with its own lines beside it; ``as_module``, when it is imported.
+
+    Raises SourceFault.
+    """
+    from harnpy.vm.emit.listing import listing
+    from harnpy.vm.emit.program import module_lines, program_lines
+    from harnpy.vm.modules.offers import Imports
+    from harnpy.vm.resolve.resolved import resolved_module, resolved_program
+
+    if as_module:
+        tree = resolved_module(source, file, table, imports or Imports())
+        written = _written(tree, table, module_lines, file)
+    else:
+        tree = resolved_program(source, file, None, table, True, imports)
+        written = _written(tree, table, lambda draft: program_lines(draft, tree.entry), file)
+    return listing(written.lines, source)
+
+
+class _Written:
+    """A draft whose text Python can compile."""
+
+    __slots__ = ("code", "draft", "lines", "stretches")
+
+    def __init__(self, draft: UnitDraft, lines: list[Line], stretches: list[Stretch], code: CodeType) -> None:
+        self.draft = draft
+        self.lines = lines
+        self.stretches = stretches
+        self.code = code
+
+
+def _written(
+    tree: Resolved, table: BuiltinTable, write: Callable[[UnitDraft], list[Line]], file: str
+) -> _Written:
+    """What ``write`` makes of a tree. Functions that Python cannot express are walked instead."""
     from harnpy.vm.emit.contexts import TooDeep
-    from harnpy.vm.emit.locations import Locations
     from harnpy.vm.emit.program import draft_of
-    from harnpy.vm.emit.protocol import helpers_used
+    from harnpy.vm.emit.writer import render
 
     walked: set[int] = set()
     while True:
         draft = draft_of(tree.program, tree.resolution, table, walked)
         try:
-            text, stretches = write(draft)
-            code = _code(text, file)
+            lines = write(draft)
+            text, stretches = render(lines)
+            return _Written(draft, lines, stretches, _code(text, file))
         except TooDeep as deep:
             walked.add(id(deep.function))
         except (SyntaxError, RecursionError, MemoryError) as error:
             if not _is_limit(error):
                 raise
             walked |= _inexpressible(draft, file) - walked or {id(tree.program)}
-        else:
-            break
+
+
+def _unit(
+    tree: Resolved,
+    table: BuiltinTable,
+    write: Callable[[UnitDraft], list[Line]],
+    source: str,
+    file: str,
+) -> CompiledUnit:
+    """The unit whose lines ``write`` makes."""
+    from harnpy.vm.emit.locations import Locations
+    from harnpy.vm.emit.protocol import helpers_used
+
+    written = _written(tree, table, write, file)
+    draft = written.draft
     unit = CompiledUnit(
         file,
         source,
-        Locations(source, file, stretches, draft.names).locate(code),
+        Locations(source, file, written.stretches, draft.names).locate(written.code),
         [(python, name, table.module_of(name)) for python, name in sorted(draft.called)],
         [(python, name, table.module_of(name)) for python, name in sorted(draft.valued)],
         sorted(draft.globals),
         sorted(draft.methods),
-        helpers_used(code),
+        helpers_used(written.code),
     )
-    unit.tree = tree if walked else None
+    unit.tree = tree if draft.walked else None
     return unit
 
 

@@ -137,7 +137,10 @@ def generator_lines(
     stream: bool,
 ) -> list[Line]:
     """Arguments are bound and checked at the call; the body runs as items are asked for (02 §18)."""
-    own = [*e.function.params, *(variable for variable in e.function.captures.values() if variable.reassigned)]
+    own = [
+        *e.function.params,
+        *(variable for variable in e.function.captures.values() if variable.reassigned),
+    ]
     names = ", ".join(["e", *(variable.python for variable in own)])
     kind = "Stream" if stream else "Generator"
     depth = [Line(2, "if d > 512: overflow()", node), Line(2, "e = d + 1", node)]

@@ -6,7 +6,7 @@ from harnpy.syntax import ast
 from harnpy.vm.emit.function import DISCARD, RETURN, Emitter
 from harnpy.vm.emit.tables import WRITERS
 from harnpy.vm.emit.unit import UnitDraft
-from harnpy.vm.emit.writer import Line, render
+from harnpy.vm.emit.writer import Line
 from harnpy.vm.resolve.tree import lineage, script_order, setup_order
 
 TYPE_CHECKING = False
@@ -14,11 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Set
 
     from harnpy.vm.declare.table import BuiltinTable
-    from harnpy.vm.emit.writer import Stretch
     from harnpy.vm.resolve.scopes import Resolution
-
-    #: The text of a unit, and what each of its lines stands for.
-    Text = tuple[str, list[Stretch]]
 
 
 def draft_of(
@@ -27,33 +23,33 @@ def draft_of(
     return UnitDraft(program, resolution, table, WRITERS, walked)
 
 
-def program_text(unit: UnitDraft, entry: ast.Pipeline | None) -> Text:
+def program_lines(unit: UnitDraft, entry: ast.Pipeline | None) -> list[Line]:
     """The text of a program that starts at ``entry``, or at its first statement; it defines ``main(d)``."""
     if entry is None:
-        return _main_text(unit, _script)
-    return _main_text(unit, lambda e: _pipeline(e, entry), whole=entry)
+        return _main_lines(unit, _script)
+    return _main_lines(unit, lambda e: _pipeline(e, entry), whole=entry)
 
 
-def input_text(unit: UnitDraft) -> Text:
+def input_lines(unit: UnitDraft) -> list[Line]:
     """Like a script's, but `main` returns the value of a last expression (REPL)."""
-    return _main_text(unit, lambda e: e.statements(script_order(unit.program), RETURN))
+    return _main_lines(unit, lambda e: e.statements(script_order(unit.program), RETURN))
 
 
-def module_text(unit: UnitDraft) -> Text:
+def module_lines(unit: UnitDraft) -> list[Line]:
     """The text of a module: its declarations, and what it hands out."""
-    return _main_text(unit, _module, "module")
+    return _main_lines(unit, _module, "module")
 
 
-def _main_text(
+def _main_lines(
     unit: UnitDraft,
     body: Callable[[Emitter], None],
     shown: str = "pipeline",
     whole: ast.Node | None = None,
-) -> Text:
-    """The text of a unit; ``whole`` is the node that `main` is made from, if not the file."""
+) -> list[Line]:
+    """The lines of a unit; ``whole`` is the node that `main` is made from, if not the file."""
     unit.names["main"] = shown, shown
     if id(unit.program) in unit.walked:
-        return render([Line(0, "main = walked_main", unit.start)])
+        return [Line(0, "main = walked_main", unit.start)]
     function = unit.resolution.functions[id(unit.program)]
     e = Emitter(unit, function)
     e.indent = 1
@@ -64,7 +60,7 @@ def _main_text(
     if e.uses_depth:
         head.append(Line(1, "e = d + 1", whole or unit.start))
     makers = [line for _, lines in unit.makers for line in lines]
-    return render([*makers, *head, *e.lines, Line(1, "return None", unit.start)])
+    return [*makers, *head, *e.lines, Line(1, "return None", unit.start)]
 
 
 def _script(e: Emitter) -> None:

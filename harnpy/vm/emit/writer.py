@@ -36,6 +36,12 @@ def mark(text: str, node: ast.Node) -> str:
     return f"({_OPEN}{node.start}{_BETWEEN}{node.end}{_CLOSE}{text})"
 
 
+def plain(line: Line) -> str:
+    """The text of a line without markers."""
+    head, *marked = line.text.split(_OPEN)
+    return head + "".join(piece.partition(_CLOSE)[2] for piece in marked)
+
+
 def render(lines: Iterable[Line]) -> tuple[str, list[Stretch]]:
     """The program text, and what each of its lines stands for."""
     text: list[str] = []

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from harnpy import Vm
-from harnpy.vm.emit.program import draft_of, module_text, program_text
+from harnpy.vm.emit.program import draft_of, module_lines, program_lines
+from harnpy.vm.emit.writer import render
 from harnpy.vm.resolve.resolved import resolved_module, resolved_program
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -26,9 +27,9 @@ def generated(name: str) -> str:
     table, imports = vm.builtins, vm.imports_of(source, str(GOLDEN))
     if name == MODULE:
         tree = resolved_module(source, name, table, imports)
-        return module_text(draft_of(tree.program, tree.resolution, table, set()))[0]
+        return render(module_lines(draft_of(tree.program, tree.resolution, table)))[0]
     tree = resolved_program(source, name, None, table, True, imports)
-    return program_text(draft_of(tree.program, tree.resolution, table, set()), tree.entry)[0]
+    return render(program_lines(draft_of(tree.program, tree.resolution, table), tree.entry))[0]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
