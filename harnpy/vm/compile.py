@@ -39,6 +39,7 @@ def program_unit(
     target), KeyError for an unknown entry.
     """
     key = f"{entry or ''}\0{checked}\0{_fingerprint(table, imports)}\0{source}"
+    key = _prepared(key, source, file, table)
     try:
         return _cached(
             "unit", key, source, file, lambda: compile_program(source, file, entry, table, checked, imports)
@@ -50,6 +51,7 @@ def program_unit(
 def module_unit(source: str, file: str, table: BuiltinTable, imports: Imports) -> CompiledUnit:
     """The unit for an imported file, likewise. Raises SourceFault (syntax or structure)."""
     key = f"{_fingerprint(table, imports)}\0{source}"
+    key = _prepared(key, source, file, table)
     try:
         return _cached("module", key, source, file, lambda: compile_module(source, file, table, imports))
     except RecursionError:
@@ -70,6 +72,11 @@ def _cached(kind: str, key: str, source: str, file: str, make: Callable[[], Comp
 def _fingerprint(table: BuiltinTable, imports: Imports | None) -> str:
     """Changes whenever the same text may mean something else."""
     return f"{table.fingerprint()}\0{imports.fingerprint()}" if imports else table.fingerprint()
+
+
+def _prepared(key: str, source: str, file: str, table: BuiltinTable) -> str:
+    """``key`` for a file whose tree may be changed before it is compiled."""
+    return f"{table.preparation.key(source, file)}\0{key}" if table.preparation else key
 
 
 def compile_program(

@@ -6,6 +6,7 @@ adds no strings and spawns no tasks starts without either. Modules of builtins a
 
 from __future__ import annotations
 
+import os.path
 import sys
 from _imp import _fix_co_filename  # type: ignore[attr-defined]  # what imports of .pyc files use
 
@@ -47,6 +48,13 @@ class Unit:
 
             self._lines = Lines(self.source)
         return self._lines
+
+    @property
+    def path(self) -> str:
+        """The full path of the source file; a name like ``<stdin>`` as it is."""
+        if self.directory is None or self.file.startswith("<"):
+            return self.file
+        return os.path.join(self.directory, os.path.basename(self.file))
 
     def get_source(self, name: str) -> str:
         """The source text: to Python's `linecache`, which asks for it, the unit is a loader."""
@@ -98,7 +106,7 @@ class CompiledUnit(Unit):
         self, vm: Vm, impls: dict[str, dict[str, Fn]], linker: Linker | None, table: dict[str, Value]
     ) -> Callable[[int], Value]:
         # The same text may have been compiled, and kept, under another name.
-        _fix_co_filename(self.code, vm.path_of(self.file))
+        _fix_co_filename(self.code, self.path)
         space = _namespace(vm, self, impls, linker)
         space["m"] = table
         if self.tree is not None:

@@ -159,13 +159,9 @@ class Vm:
 
     def _directory_of(self, file: str) -> str | None:
         """The directory of a file, None for a name like ``<stdin>``."""
-        return None if file.startswith("<") else os.path.dirname(self.path_of(file))
-
-    def path_of(self, file: str) -> str:
-        """The full path of a file; a name like ``<stdin>`` as it is."""
         if file.startswith("<"):
-            return file
-        return os.path.normpath(os.path.join(self.world.files.cwd(), file))
+            return None
+        return os.path.dirname(os.path.normpath(os.path.join(self.world.files.cwd(), file)))
 
     def imports_of(self, source: str, directory: str | None) -> Imports | None:
         """What the imports of a text in ``directory`` bring; None for a text without any."""

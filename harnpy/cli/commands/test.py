@@ -14,6 +14,9 @@ from harnpy.cli.console import not_yet
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s)?")
 
+#: The options that ask for coverage.
+_COVERAGE = ("coverage", "lcov", "html")
+
 #: Targets that are specified but not built yet.
 _UNBUILT_TARGETS = ("protocols", "agents-conformance")
 
@@ -54,6 +57,13 @@ def _milliseconds(context: click.Context, parameter: click.Parameter, value: str
     help="Add the skills in DIR; may be repeated.",
 )
 @click.option("--walk", is_flag=True, help="Walk the syntax trees instead of compiling them.")
+@click.option("--coverage", is_flag=True, help="User tests: report which lines and branches ran.")
+@click.option(
+    "--lcov", type=click.Path(path_type=Path), metavar="FILE", help="Coverage as an LCOV file as well."
+)
+@click.option(
+    "--html", type=click.Path(path_type=Path), metavar="FILE", help="Coverage as an HTML page as well."
+)
 @click.option("--evals", is_flag=True, help="Package: judge its eval packs.")
 @unbuilt_options("--record", "--replay", "--determinism")
 @click.pass_context
@@ -83,7 +93,7 @@ def command(context: click.Context, /, target: str | None, **options: Any) -> in
 def _conformance(context: click.Context, options: dict[str, Any]) -> int:
     from harnpy.cli.testing import conformance
 
-    _reject(context, options, ("parallel", "watch"), "harnpy test conformance")
+    _reject(context, options, ("parallel", "watch", *_COVERAGE), "harnpy test conformance")
     return conformance.run(
         conformance.Options(
             root=options["root"] or Path("conformance"),
@@ -110,7 +120,7 @@ def _package(context: click.Context, options: dict[str, Any]) -> int:
         raise click.UsageError("`harnpy test package` requires `--evals`", context)
     _reject_selection(context, options)
     others = ("filter", "parallel", "watch", "verbose", "timing", "junit", "json", "jobs", "root")
-    _reject(context, options, others, "harnpy test package")
+    _reject(context, options, (*others, *_COVERAGE), "harnpy test package")
     from harnpy.cli.testing import package_evals
 
     return package_evals.run()
@@ -132,6 +142,9 @@ def _user_tests(context: click.Context, target: str | None, options: dict[str, A
             watch=options["watch"],
             skill_dirs=_absolute(options["skill_dirs"]),
             evaluator=_evaluator(options),
+            coverage=any(options[name] for name in _COVERAGE),
+            lcov=options["lcov"],
+            html=options["html"],
         )
     )
 

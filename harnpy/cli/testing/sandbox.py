@@ -92,16 +92,19 @@ def run_program(
     skill_dirs: Sequence[str] = (),
     scratch: str | None = None,
     evaluator: str = "compile",
+    attach: Callable[[Vm], object] = lambda vm: None,
 ) -> Outcome:
     """Run `path` as a program of its own; `STEM.llm-mock.jsonl` beside it answers its model calls.
 
     `entry` is the pipeline to run instead of the usual one, `shown` what messages call the file, and
     `default_provider` the value of HARN_LLM_PROVIDER where it is not set. `skill_dirs` hold skills for it.
-    The files for its next run go to the directory `scratch`, if given. `evaluator` is one of `Vm`'s.
+    The files for its next run go to the directory `scratch`, if given. `evaluator` is one of `Vm`'s;
+    `attach` is called with the Vm before the program runs.
     """
     written: list[str] = []
     vm = Vm(sandboxed_world(written.append, default_provider, scratch), evaluator=evaluator)
     bind_project(vm, str(path), skill_dirs)
+    attach(vm)
     fixtures = path.with_suffix(".llm-mock.jsonl")
     start = perf_counter()
     try:

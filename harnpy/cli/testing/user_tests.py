@@ -6,13 +6,13 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import chdir, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing import get_context
 from os import cpu_count, walk
 from pathlib import Path
 from time import perf_counter, sleep
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from harnpy.cli import FAILED, OK
 from harnpy.cli.console import complain, paint, say
@@ -23,6 +23,9 @@ from harnpy.cli.testing.sandbox import Outcome, run_program
 from harnpy.syntax import ast
 from harnpy.syntax.errors import SyntaxFault
 from harnpy.syntax.parser import parse
+
+if TYPE_CHECKING:
+    from harnpy.cli.measure.coverage import FileCoverage
 
 #: Seconds of quiet after a change before `--watch` runs again.
 _DEBOUNCE = 0.1
@@ -50,6 +53,17 @@ class Options:
     watch: bool
     skill_dirs: tuple[str, ...] = ()
     evaluator: str = "compile"
+    coverage: bool = False
+    lcov: Path | None = None
+    html: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FileRun:
+    """What the tests of a file came to, and what they ran, where that is measured."""
+
+    results: list[Result]
+    coverage: list[FileCoverage] = field(default_factory=list)
 
 
 def run(options: Options) -> int:
@@ -67,28 +81,37 @@ def find_tests(path: Path, filter: str | None = None) -> list[TestFile]:
 
 
 def run_tests(
-    file: TestFile, timeout_ms: float, skill_dirs: Sequence[str] = (), evaluator: str = "compile"
-) -> list[Result]:
-    """The results of one file. The tests' working directory is the file's."""
+    file: TestFile,
+    timeout_ms: float,
+    skill_dirs: Sequence[str] = (),
+    evaluator: str = "compile",
+    covered: bool = False,
+) -> FileRun:
+    """Run the tests of one file. Their working directory is the file's."""
     if file.error:
-        return [Result("<file error>", "fail", 0.0, file.error)]
+        return FileRun([Result("<file error>", "fail", 0.0, file.error)])
     path = file.path.resolve()
-    with chdir(path.parent):
-        return [_run_test(path, file.path, test, timeout_ms, skill_dirs, evaluator) for test in file.tests]
-
-
-def _run_test(
-    path: Path, shown: Path, test: str, timeout_ms: float, skill_dirs: Sequence[str], evaluator: str
-) -> Result:
-    outcome = run_program(
+    run_test = partial(
+        run_program,
         path,
         timeout_ms=timeout_ms,
-        entry=test,
-        shown=shown,
+        shown=file.path,
         default_provider="mock",
         skill_dirs=skill_dirs,
         evaluator=evaluator,
     )
+    if not covered:
+        with chdir(path.parent):
+            return FileRun([_judged(test, run_test(entry=test)) for test in file.tests])
+    from harnpy.cli.measure.coverage import Coverage
+
+    coverage = Coverage(left_out=is_test)
+    with chdir(path.parent):
+        results = [_judged(test, run_test(entry=test, attach=coverage.attach)) for test in file.tests]
+    return FileRun(results, coverage.files())
+
+
+def _judged(test: str, outcome: Outcome) -> Result:
     failure = _failure(outcome)
     return Result(test, "fail" if failure else "pass", outcome.ms, failure)
 
@@ -119,11 +142,11 @@ def _test_file(path: Path, filter: str) -> TestFile:
         program = parse(path.read_text(encoding="utf-8", errors="replace"), file=str(path))
     except (OSError, SyntaxFault) as error:
         return TestFile(path, (), error_text.render(error).rstrip("\n"))
-    names = [item.name for item in program.items if isinstance(item, ast.Pipeline) and _is_test(item)]
+    names = [item.name for item in program.items if isinstance(item, ast.Pipeline) and is_test(item)]
     return TestFile(path, tuple(name for name in names if filter in name))
 
 
-def _is_test(pipeline: ast.Pipeline) -> bool:
+def is_test(pipeline: ast.Pipeline) -> bool:
     return pipeline.name.startswith("test_") or any(attribute.name == "test" for attribute in pipeline.attrs)
 
 
@@ -136,21 +159,31 @@ def _run_once(options: Options) -> int:
     say(f"Running {_plural(count, 'test')} from {_plural(len(files), 'file')}...\n")
     start = perf_counter()
     results: list[Result] = []
+    measured: list[FileCoverage] = []
     with result_lines.progress(count) as counted:
         for file, found in zip(files, _run_files(files, options), strict=True):
-            for result in found:
+            measured += found.coverage
+            for result in found.results:
                 results.append(result)
                 _say_result(result, file)
                 counted(result)
     say()
     say(_summary(tally(results), (perf_counter() - start) * 1000))
+    if options.coverage:
+        from harnpy.cli.testing.coverage_reports import report
+
+        report(measured, options.lcov, options.html)
     return FAILED if tally(results).failed else OK
 
 
-def _run_files(files: list[TestFile], options: Options) -> Iterator[list[Result]]:
-    """The results of each file, in the order of the files."""
+def _run_files(files: list[TestFile], options: Options) -> Iterator[FileRun]:
+    """What each file came to, in the order of the files."""
     work = partial(
-        run_tests, timeout_ms=options.timeout_ms, skill_dirs=options.skill_dirs, evaluator=options.evaluator
+        run_tests,
+        timeout_ms=options.timeout_ms,
+        skill_dirs=options.skill_dirs,
+        evaluator=options.evaluator,
+        covered=options.coverage,
     )
     if not options.parallel:
         yield from map(work, files)

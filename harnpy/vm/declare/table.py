@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from harnpy.vm.declare.builtin import Declaration
+    from harnpy.vm.resolve.preparation import Preparation
     from harnpy.vm.vm import Vm
 
     class Catalog(Protocol):
@@ -38,6 +39,8 @@ class BuiltinTable:
         self.deny = deny
         self.allow = allow
         self.registered: dict[str, Declaration] = {}
+        self.preparation: Preparation | None = None
+        """What is done to the tree of every file before its names are resolved."""
         self._bound: dict[str, Builtin] = {}
 
     def register(self, declaration: Declaration) -> None:

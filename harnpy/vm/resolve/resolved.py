@@ -43,7 +43,7 @@ def resolved_program(
     Unless ``checked``, what only the static checks refuse is left to fail when it runs (09 §3.1). Raises
     SourceFault also for an undefined call target, KeyError for an unknown ``entry``.
     """
-    program = parsed(source, file)
+    program = _prepared(source, file, table)
     pipeline = entry_pipeline(program, entry)
     if entry is not None and pipeline is None:
         raise KeyError(entry)
@@ -57,7 +57,7 @@ def resolved_program(
 
 def resolved_module(source: str, file: str, table: BuiltinTable, imports: Imports) -> Resolved:
     """A file that another imports."""
-    program = parsed(source, file)
+    program = _prepared(source, file, table)
     return Resolved("module", program, _resolver(table).module(program, imports))
 
 
@@ -76,6 +76,11 @@ def parsed(source: str, file: str) -> ast.Program:
     if faults:
         raise faults[0]
     return program
+
+
+def _prepared(source: str, file: str, table: BuiltinTable) -> ast.Program:
+    program = parsed(source, file)
+    return program if table.preparation is None else table.preparation.changed(program, source, file)
 
 
 def _resolver(table: BuiltinTable) -> Resolver:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harnpy.syntax import ast
 from harnpy.vm.resolve.expressions import TASK_CALLS
+from harnpy.vm.resolve.preparation import is_probe
 from harnpy.vm.resolve.tree import walk
 
 TYPE_CHECKING = False
@@ -36,4 +37,4 @@ def calls_out(fn: ast.FnDecl) -> bool:
     An empty body may stand for a function of another file, of which nothing is known.
     """
     body = fn.body.statements
-    return not body or any(isinstance(node, CALLS) for node in walk(fn.body))
+    return not body or any(isinstance(node, CALLS) and not is_probe(node) for node in walk(fn.body))
