@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import signal
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -90,8 +91,11 @@ def campaign(seed: int, programs: int, jobs: int, evaluators: Sequence[str]) -> 
     if jobs <= 1:
         yield from map(work, batches)
         return
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
+    try:
         yield from pool.map(work, batches)
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def show(program: Program, evaluators: Sequence[str], reduce: bool) -> None:
@@ -111,6 +115,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         text = options.file.read_text(encoding="utf-8") if options.file else ""
         show(Program(text) if text else program_of(options.program), evaluators, options.reduce)
         return 0
+    # Ended from outside, the processes that run the programs end too.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(number))
     start, endings, known = perf_counter(), Counter[str](), set[str]()
     for more, found in campaign(options.seed, options.programs, options.jobs, evaluators):
         endings += more

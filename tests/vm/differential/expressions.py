@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.vm.differential.operators import Operators
-from tests.vm.differential.scopes import Makers
-from tests.vm.differential.shapes import ANY, BOOL, INT, MANY, SMALL, STRING, Shape, Variable, list_of
+from tests.vm.differential.scopes import NAMES, Makers
+from tests.vm.differential.shapes import ANY, BOOL, INT, MANY, SMALL, STRING, Shape, Variable, list_of, paths
 
 #: Percentage of expressions that are not what they are meant to be.
 _MISTAKES = 1
@@ -70,7 +70,7 @@ class Expressions(Operators):
             (
                 (6, lambda: e(self.any_shape(2), depth)),
                 (2, lambda: "nil"),
-                (1, lambda: "ghost"),
+                (2, lambda: self.choices.pick(NAMES)),
                 (2, lambda: f"(nil.{self.tag()})"),
                 (2, lambda: f'({e(INT, depth)} + "a")'),
                 (2, lambda: f"({e(list_of(INT), depth)} - {e(INT, depth)})"),
@@ -154,6 +154,8 @@ class Expressions(Operators):
             case "any":
                 payload = self._bound(ANY)
                 return self.choices.pick((f"Result.Ok({payload})", f"Result.Err({payload})"))
+            case "enum":
+                return self.choices.pick((f"Color.Green({self._bound(ANY)})", "Color.Red"))
             case "int" | "string" | "float" | "bool":
                 return " | ".join(literal(shape) for _ in range(1 + self.choices.below(2)))
         return "nil"
@@ -211,10 +213,30 @@ class Expressions(Operators):
             for variable in self.holding("fn")
             if variable.shape.item == shape and self.affordable(variable.cost)
         ]
-        if found:
+        if found and self.choices.chance(80):
             return self.call(self.choices.pick(found[-12:]), depth)
+        if held := self.held_functions(shape):
+            return self.held_call(*self.choices.pick(held), depth)
         argument = self.any_shape(1)
         return f"({self.expression(argument, depth)} |> {self.lambda_of(shape, argument, times=1)})"
+
+    def held_functions(self, result: Shape) -> list[tuple[str, Shape]]:
+        """The closures inside lists and dicts that have such a result."""
+        return [
+            (text, shape)
+            for variable in self.visible()
+            if variable.shape.kind in ("list", "dict")
+            for text, shape in paths(variable.name, variable.shape)
+            if shape.kind == "fn" and shape.item == result
+        ]
+
+    def held_call(self, text: str, shape: Shape, depth: int) -> str:
+        """A call of a closure that is no variable: by a pipe, or as a method of its dict."""
+        self.spend(6)
+        [argument] = [self.expression(inner, depth) for _, inner in shape.fields]
+        if text.endswith("]") or self.choices.chance(40):
+            return f"({argument} |> {text})"
+        return f"{text}({argument})"
 
     def call(self, variable: Variable, depth: int) -> str:
         self.spend(variable.cost)

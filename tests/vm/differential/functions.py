@@ -58,8 +58,8 @@ class Functions(Statements):
 
     # --- functions --------------------------------------------------------------------------------------
 
-    def plain_function(self) -> str:
-        name, result = self.numbered("f"), self.any_shape(1)
+    def plain_function(self, result: Shape | None = None) -> str:
+        name, result = self.numbered("f"), result or self.any_shape(1)
         with self.function("fn", result) as body:
             header, params, optional = self.parameters()
             text = self.statements(1 + self.choices.below(5))

@@ -6,6 +6,7 @@ from tests.vm.differential.scopes import Scopes
 from tests.vm.differential.shapes import (
     ANY,
     BOOL,
+    ENUM,
     FLOAT,
     INT,
     NIL,
@@ -45,6 +46,7 @@ class Operands(Scopes):
                 (2, lambda: self.choices.pick(self.structs) if self.structs else INT),
                 (2, lambda: ANY),
                 (3, lambda: function(self.scalar(), (self.choices.pick("pq"), self.scalar()))),
+                (1, lambda: ENUM),
             )
         )()
 

@@ -41,6 +41,7 @@ class Operators(Operands):
                 (1, lambda: f"{e(STRING, depth)}.index_of({e(STRING, depth)})"),
                 (1, lambda: f"to_int({e(FLOAT, depth)})"),
                 (2, lambda: self._reduced(INT, depth)),
+                (1, lambda: f"max({e(INT, depth)}, {e(INT, depth)})"),
             )
         )()
 
@@ -106,7 +107,7 @@ class Operators(Operands):
 
     def interpolated(self, depth: int) -> str:
         """A string with holes. Only one of them holds a string: two would double it in a loop."""
-        holes = [self.expression(self.choices.pick((INT, BOOL, FLOAT)), min(depth, 1))]
+        holes = [self.expression(self.choices.pick((INT, BOOL, FLOAT)), depth)]
         if self.choices.chance(50):
             holes.append(self.expression(self.any_shape(1), min(depth, 1)))
         return '"' + " ".join(f"${{{hole}}}" for hole in holes) + self.choices.pick(("", ".", " a")) + '"'
@@ -173,6 +174,9 @@ class Operators(Operands):
     def _fn(self, shape: Shape, depth: int) -> str:
         assert shape.item
         return self.lambda_of(shape.item, *(inner for _, inner in shape.fields), times=1)
+
+    def _enum(self, shape: Shape, depth: int) -> str:
+        return f"Color.Green({self.expression(self.any_shape(1), depth)})"
 
     def _any(self, shape: Shape, depth: int) -> str:
         e, pick = self.expression, self.choices.pick

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
 
 from harnpy import Vm, VmError, World
 from harnpy.syntax.errors import SourceFault
+from harnpy.syntax.parser import parse
 from harnpy.vm.errors import ExitRequest
 from harnpy.vm.run.backtrace import render
 from harnpy.vm.values.objects import display
@@ -26,13 +28,18 @@ PATIENCE = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program and the text of the module that it may import as ``"shared"``."""
+    """A program and the text of the module that it may import as ``"shared"``.
+
+    In a ``session`` each of its statements is an input of a REPL.
+    """
 
     text: str
     module: str = ""
+    session: bool = False
 
     def __str__(self) -> str:
-        return self.text + (f"\n// --- shared.harn\n{self.module}" if self.module else "")
+        module = f"\n// --- shared.harn\n{self.module}" if self.module else ""
+        return ("// --- a session\n" if self.session else "") + self.text + module
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +89,9 @@ class OneModule(RealFiles):
     def __init__(self, text: str) -> None:
         self._text = text
 
+    def cwd(self) -> str:
+        return os.path.dirname(MODULE)
+
     def exists(self, path: str) -> bool:
         return path == MODULE
 
@@ -115,10 +125,22 @@ def outcome(program: Program, evaluator: str) -> Outcome:
 
 
 def _ending(program: Program, evaluator: str, written: list[str]) -> tuple[str, str]:
+    """How the program, or the last input of the session, ends; how others do is written."""
     streams = RealStreams(stdout=written.append, stderr=written.append)
     vm = Vm(World(clock=StillClock(), files=OneModule(program.module), streams=streams), evaluator=evaluator)
+    if not program.session:
+        return _end_of(lambda: vm.run_source(program.text, file=FILE))
+    session, ending = vm.repl(), ("value", "")
+    for item in parse(program.text).items:
+        source = program.text[item.start : item.end]
+        ending = _end_of(lambda source=source: session.run(source))  # type: ignore[misc]
+        written.append(f"=> {ending[0]}: {ending[1]}\n")
+    return ending
+
+
+def _end_of(run: Callable[[], object]) -> tuple[str, str]:
     try:
-        return "value", display(vm.run_source(program.text, file=FILE))
+        return "value", display(run())
     except SourceFault as fault:
         return "refused", fault.render()
     except VmError as error:

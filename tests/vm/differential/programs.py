@@ -19,10 +19,11 @@ def program_of(seed: int) -> Program:
 
 class Programs(Concurrency):
     def program(self) -> Program:
-        form = self.choices.weighted(((5, self.script), (3, self.pipeline), (3, self.inside_function)))
+        forms = ((5, self.script), (3, self.pipeline), (3, self.inside_function), (1, self.session))
+        form = self.choices.weighted(forms)
         module = self.module() if self.choices.chance(15) else ""
         importing = 'import "shared"\n' if module else ""
-        return Program(indented(importing + form()), indented(module))
+        return Program(indented(importing + form()), indented(module), form == self.session)
 
     # --- forms ------------------------------------------------------------------------------------------
 
@@ -32,6 +33,10 @@ class Programs(Concurrency):
         if self.choices.chance(50):
             text += self.function_declaration() + "\n"
         return text + self.sections(self.length()) + self.finish()
+
+    def session(self) -> str:
+        """A script, each statement of which is an input: one that fails doesn't end the others."""
+        return self.script()
 
     def length(self) -> int:
         return 1 + self.choices.below(6)
@@ -96,11 +101,12 @@ class Programs(Concurrency):
                 shape = INT
             text += f"var {name} = {self.literal(shape)}\n"
             self.declare(name, shape, mutable=True)
+        shapes, functions = [variable.shape for variable in self.visible()], []
         text += self.say()
-        functions = []
         for _ in range(1 + self.choices.below(3)):
             self.left = SECTION - 1
-            text += f"pub {self.plain_function()}\n"
+            # Of the kind of a variable, so that `s = s + f()` is frequent, where `f` changes `s`.
+            text += f"pub {self.plain_function(self.choices.pick(shapes))}\n"
             functions.append(list(self.scopes[-1].values())[-1])
         self.scopes = outer
         self.scopes[-1].update({variable.name: variable for variable in functions})

@@ -14,7 +14,7 @@ Makers = list[tuple[int, Callable[[], str]]]
 #: What loops go over, likewise: the text, and the pattern for the items.
 Sources = list[tuple[int, Callable[[], tuple[str, str]]]]
 #: Few, so that scopes shadow each other. Functions and counters have names of their own.
-NAMES = tuple("abcdnpqsuvxy")
+NAMES = (*"abcdnpqsuvxy", "max")
 #: Statements that a whole program may run, more or less.
 MOST_COST = 1500
 #: How often the innermost of nested loops may turn.

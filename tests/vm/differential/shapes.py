@@ -17,7 +17,7 @@ class Shape:
     name: str = ""
 
 
-INT, FLOAT, BOOL, STRING, NIL, ANY = (Shape(kind) for kind in "int float bool string nil any".split())
+INT, FLOAT, BOOL, STRING, NIL, ANY, ENUM = map(Shape, "int float bool string nil any enum".split())
 #: Literals that say how deep a recursion goes.
 SMALL, MANY = Shape("small"), Shape("many")
 SCALARS = (INT, FLOAT, BOOL, STRING)

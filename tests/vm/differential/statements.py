@@ -195,7 +195,7 @@ class Statements(Assignments):
         if turns < 2:
             return self.show()
         counter = self.numbered("i")
-        extra = f" && {self.expression(BOOL, 1)}" if self.choices.chance(25) else ""
+        extra = f" && {self.expression(BOOL, 2)}" if self.choices.chance(25) else ""
         with self.loop(turns), self.scope():
             self.declare(counter, INT)
             body = self.statements(1 + self.choices.below(4))
@@ -219,6 +219,7 @@ class Statements(Assignments):
             (
                 (5, lambda: (f"(0 to {turns} exclusive)", self._loop_name(INT))),
                 (3, lambda: (f"range({turns})", self._loop_name(INT))),
+                (2, lambda: (f"(({e(INT, 1)} % 3) to ({e(INT, 1)} % 3))", self._loop_name(INT))),
                 (8, lambda: (self._short(e(list_of(item), 2), turns), self._loop_name(item))),
                 (3, lambda: (self._mixed(), self._loop_name(ANY))),
                 (3, lambda: self._pattern_source(turns)),
@@ -233,7 +234,9 @@ class Statements(Assignments):
         raise NotImplementedError
 
     def _short(self, text: str, turns: int) -> str:
-        """A list of so many items at most; variables may have grown."""
+        """A list of so many items at most; variables may have grown, but outside of loops not much."""
+        if text.isidentifier() and self.body.turns == 1 and not self.in_function:
+            return text
         return text if text.startswith("[") and len(text) < 60 else f"{text}[:{turns}]"
 
     def _mixed(self) -> str:
