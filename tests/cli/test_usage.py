@@ -10,7 +10,9 @@ import pytest
 from harnpy import __version__
 from tests.support import ROOT, Command
 
-COMMANDS = "run test repl debug check viz bench profile emit runs replay eval session builtins version".split()
+COMMANDS = (
+    "run test repl debug check viz bench profile emit runs replay eval session builtins version".split()
+)
 
 
 def test_no_command_shows_the_help_and_fails(harnpy: Command) -> None:

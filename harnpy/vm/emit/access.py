@@ -38,6 +38,17 @@ def read(e: Emitter, node: ast.Node, ref: Reference) -> Text:
 
 
 def member(e: Emitter, node: ast.Member, into: Operand | None) -> Text:
+    """A property. ``p.x`` is tried as an entry of a dict or struct, which nothing guards:
+
+        try:
+         t1 = p_1['x']
+        except (KeyError, TypeError):
+         t1 = get_prop(p_1, 'x')
+
+    ``p?.x``, and what other values have too, like ``xs.count``, fails too often for that:
+
+        (p_1.get('x') if type(p_1) is dict else get_prop_optional(p_1, 'x'))
+    """
     if variant := enum_reference(e, node):
         return f"EnumValue({variant[0]!r}, {variant[1]!r})"
     if node.optional:
@@ -75,7 +86,13 @@ def path(node: ast.Member) -> tuple[tuple[str, ...], ast.Node]:
 def long_path(
     e: Emitter, node: ast.Member, root: ast.Node, names: tuple[str, ...], into: Operand | None
 ) -> Text:
-    """A chain of reads in one attempt; if any link is unusual, read them one by one."""
+    """A chain of reads in one attempt; if any link is unusual, read them one by one. ``cfg.a.b``:
+
+    try:
+     t1 = cfg_1['a']['b']
+    except (KeyError, TypeError):
+     t1 = get_path(cfg_1, ('a', 'b'))
+    """
     if enum_variant(node.object, e.unit.resolution.enums):
         return e.mark(node, f"get_prop({e.atom(node.object)}, {node.name!r})")
     atom = e.slot(root)
@@ -100,6 +117,13 @@ def enum_reference(e: Emitter, node: ast.Node) -> tuple[str, str] | None:
 
 
 def index(e: Emitter, node: ast.Index, into: Operand | None) -> Text:
+    """An element; out of range it is nil. ``xs[i]``:
+
+    if type(xs_1) is list and type(i_2) is int:
+     try: t1 = xs_1[i_2]
+     except IndexError: t1 = None
+    else: t1 = index(xs_1, i_2)
+    """
     target, key = e.atoms([node.object, node.index])
     if target.kind == CONSTANT:
         target = e.fresh(target)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 
 def let(e: Emitter, node: ast.Let) -> None:
+    """``let x = v`` puts the value straight into the slot: ``x_1 = v``, or each branch of an `if` does."""
     target = node.target
     if not isinstance(target, ast.NamePattern):
         bind(e, target, source(e, target, node.value))
@@ -52,7 +53,16 @@ def source(e: Emitter, pattern: ast.Node, node: ast.Node) -> Operand:
 
 
 def bind(e: Emitter, pattern: ast.Node, value: Operand) -> None:
-    """Take ``value``, a slot, apart into the variables of a pattern."""
+    """Take ``value``, a slot, apart into the variables of a pattern. ``let {a, n = 1, ...rest} = v``:
+
+    destructure_dict(v_1)
+    a_2 = v_1.get('a')
+    t1 = v_1.get('n')
+    if t1 is None:
+     t1 = 1
+    n_3 = t1
+    rest_4 = {k: v for k, v in v_1.items() if k not in ('a', 'n')}
+    """
     match pattern:
         case ast.DictPattern():
             e.line(f"destructure_dict({value})")
@@ -102,6 +112,7 @@ def declared_name(e: Emitter, pattern: ast.Node, name: str) -> Variable | None:
 
 
 def assign(e: Emitter, node: ast.Assign) -> None:
+    """``x = v``, ``x += v``, ``x.a[i] = v``; what may not be assigned raises after the value is evaluated."""
     root = node.target
     while isinstance(root, ast.Member | ast.Index):
         root = root.object
@@ -138,7 +149,10 @@ def set_name(e: Emitter, node: ast.Assign, variable: Variable) -> None:
 
 
 def store(e: Emitter, node: ast.Assign, variable: Variable) -> None:
-    """``x.a[i].b = v``: value first, then the indexes, then the root is bound to the updated copy."""
+    """``x.a[i].b = v``: value first, then the indexes, then the root is bound to the updated copy.
+
+    x_1 = store_path(x_1, (('prop', 'a'), ('index', i_2), ('prop', 'b'), ), v_3)
+    """
     indexes = indexes_of(node.target)
     value, *keys = e.atoms([node.value, *indexes])
     steps = path_to(node.target, iter(keys))

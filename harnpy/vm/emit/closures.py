@@ -28,6 +28,7 @@ def declaration(e: Emitter, node: ast.FnDecl) -> None:
 
 
 def closure(e: Emitter, node: ast.Closure | ast.FnExpr, into: Operand | None) -> Text:
+    """``{ x -> x + k }``: ``Fn(None, ('x',), make1(k_1))``, of a maker at the top of the text."""
     body, trampoline = make(e, node, "<closure>", node.body, node.params)
     return fn_text(None, node.params, body, trampoline)
 
@@ -78,7 +79,16 @@ def impl(e: Emitter, node: ast.ImplDecl) -> None:
 
 
 def defer(e: Emitter, node: ast.Defer) -> None:
-    """A nested Python function: it sees the current values of the variables around it (02 §19.6)."""
+    """A nested Python function: it sees the current values of the variables around it (02 §19.6).
+
+    ``defer { n = n + 1 }``, in a function whose body is in a `try` that runs ``defers`` at its end:
+
+        def deferred1():
+         nonlocal n_1
+         n_1 = n_1 + 1
+         return None
+        defers.append(deferred1)
+    """
     name = f"deferred{e.number_temp()}"
     with e.nested_function() as nested:
         e.block(node.body, DISCARD)

@@ -85,7 +85,14 @@ def guarded(e: Emitter, node: ast.Try, dest: Destination) -> None:
 
 
 def result(e: Emitter, node: ast.Try, dest: Destination) -> None:
-    """``try { }`` alone is a `Result` (02 §19.4)."""
+    """``try { }`` alone is a `Result` (02 §19.4). ``x = try { f() }``:
+
+    try:
+     x_1 = f()
+     x_1 = as_result(x_1)
+    except FAILURES as t1:
+     x_1 = err(caught(t1))
+    """
     slot = dest if isinstance(dest, Operand) else e.temp()
     error = e.temp()
     with e.suite("try"):
@@ -103,7 +110,13 @@ def try_star(e: Emitter, node: ast.TryStar, into: Operand | None) -> Text:
 
 
 def propagate(e: Emitter, node: ast.Propagate, into: Operand | None) -> Text:
-    """``value?``: an `Err` leaves the function at once (02 §19.5)."""
+    """``value?``: an `Err` leaves the function at once (02 §19.5).
+
+    if type(t1) is not EnumValue or t1.enum != 'Result': bad_propagation(t1)
+    if t1.variant != 'Ok':
+     return t1
+    t2 = payload(t1)
+    """
     atom = e.settle(e.expr(node.value))
     e.at = node
     e.line(f"if type({atom}) is not EnumValue or {atom}.enum != 'Result': bad_propagation({atom})")
@@ -115,7 +128,21 @@ def propagate(e: Emitter, node: ast.Propagate, into: Operand | None) -> Text:
 
 
 def retry(e: Emitter, node: ast.Retry, dest: Destination) -> None:
-    """Up to n attempts; the last error is thrown again (05 §10)."""
+    """Up to n attempts; the last error is thrown again (05 §10). ``retry n { if f() { break } }`` in a loop:
+
+    t1 = retry_count(n_1)
+    for t4 in range(1, t1 + 1):
+     t3 = 0
+     try:
+      if f():
+       t3 = 1
+       break
+      break
+     except FAILURES as t2:
+      if t4 == t1: raise again(t2)
+    if t3 == 1: break
+    if t3 == 2: continue
+    """
     last, error, signal = e.temp(), e.temp(), e.temp()
     attempt = e.temp()
     e.line(f"{last} = retry_count({e.expr(node.count)})")

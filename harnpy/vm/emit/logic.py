@@ -37,6 +37,13 @@ def decides(e: Emitter, node: ast.Node) -> bool:
 
 
 def logic(e: Emitter, node: ast.Binary) -> Text:
+    """``a && b`` as a condition: ``(a_1 and b_2)``, or, when the right side needs lines before it:
+
+    t1 = a_1
+    if t1:
+     <lines>
+     t1 = b_2
+    """
     word = "and" if node.op == "&&" else "or"
     left = condition(e, node.left)
     with e.apart() as lines:
@@ -52,6 +59,7 @@ def logic(e: Emitter, node: ast.Binary) -> Text:
 
 
 def coalesce(e: Emitter, node: ast.Binary, into: Operand | None) -> Text:
+    """``a ?? b``: ``(a_1 if a_1 is not None else b_2)``, or a `branch`."""
     left = e.slot(node.left)
     with e.apart() as lines:
         right = e.expr(node.right)
@@ -72,7 +80,15 @@ def ternary(e: Emitter, node: ast.Ternary, into: Operand | None) -> Text:
 
 
 def branch(e: Emitter, cond: Text, then: Choice, otherwise: Choice) -> Operand:
-    """A choice between two values that each need lines of their own."""
+    """A choice between two values that each need lines of their own. ``c ? a : b``:
+
+    if c_1:
+     <lines>
+     t1 = a_2
+    else:
+     <lines>
+     t1 = b_3
+    """
     slot = e.temp()
     e.line(f"if {cond}:")
     e.lines.extend(then[1])

@@ -36,7 +36,16 @@ def is_rest(params: Sequence[ast.Param]) -> bool:
 
 
 def write_maker(e: Emitter, shown: str, body: ast.Block, params: Sequence[ast.Param]) -> Maker:
-    """Write the maker of the function that ``e`` was made for; backtraces call it ``shown``."""
+    """Write the maker of the function that ``e`` was made for; backtraces call it ``shown``.
+
+    ``{ x -> x + k }``:
+
+    def make1(k_3):
+     def f1(d, x_2=None):
+      if d > 512: overflow()
+      …
+     return f1
+    """
     function = e.function
     number = e.unit.number_function(shown)
     if id(function.node) in e.unit.walked:

@@ -23,6 +23,21 @@ ALWAYS = constant(True)
 
 
 def match(e: Emitter, node: ast.Match, dest: Destination) -> None:
+    """``x = match v { {k: n} if n > 1 -> { n }  _ -> { 0 } }``:
+
+    t1 = v_1
+    t2 = False
+    if type(t1) is dict:
+     n_3 = t1.get('k')
+     if n_3 > 1:
+      t2 = True
+      x_2 = n_3
+    if not t2:
+     t2 = True
+     x_2 = 0
+    if not t2: raise Thrown('No match arm matched the value')
+    t1 = None
+    """
     value, done = e.temp(), e.temp()
     e.line(f"{value} = {e.expr(node.value)}")
     e.line(f"{done} = False")

@@ -29,6 +29,13 @@ _MOST_LEAVES = 12
 
 
 def ring(e: Emitter, node: ast.Binary, into: Operand | None) -> Text:
+    """A tree of `+ - *`. ``a + b * 2`` of values that may be anything:
+
+    if type(a_1) is int and type(b_2) is int:
+     t1 = a_1 + (b_2 * 2)
+     if t1 > 1073741823 or t1 < -1073741823: t1 = wrap(t1)
+    else: t1 = add(a_1, mul(b_2, 2))
+    """
     leaves: list[ast.Node] = []
     ops: set[str] = set()
     collect(e, node, leaves, ops)
@@ -66,7 +73,10 @@ def ring(e: Emitter, node: ast.Binary, into: Operand | None) -> Text:
 
 
 def ring_of(ops: set[str], kinds: list[str]) -> tuple[tuple[str, ...], str]:
-    """The kinds that the fast way is for, and the Python type that unknown leaves are tested for."""
+    """The kinds that the fast way is for, and the Python type that unknown leaves are tested for.
+
+    ``s + x``, of which `s` is a string, is fast when `x` is one too: ``("str",), "str"``.
+    """
     for kind in ("str", "list"):
         if kind in kinds and ops == {"+"}:
             return (kind,), kind

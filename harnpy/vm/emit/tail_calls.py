@@ -19,7 +19,15 @@ if TYPE_CHECKING:
 
 
 def tail_call(e: Emitter, node: ast.Node) -> bool:
-    """Write ``return f(…)`` as a tail call, if it is one. Spec: 02 §9.4."""
+    """Write ``return f(…)`` as a tail call, if it is one. Spec: 02 §9.4.
+
+    ``return f(n - 1)``, by what `f` is: the function itself; another `fn`, which calls functions in turn; a
+    variable with any value.
+
+        n_2 = t1            TAIL.args = (t1,)           return tail_named(f_3, 'f', e, (t1,), ())
+        continue            TAIL.body = f_3.body
+                            return TAIL
+    """
     if e.protections or e.generator or e.function.defers or e.own is not None or not called_by_calls(e):
         return False
     ref = tail_target(e.unit.resolution, node)

@@ -55,8 +55,14 @@ def update(
 ) -> None:
     """Evaluate ``operands``, then ``change`` the variable's value by them.
 
-    The variable is read first. If it has another value after that, what the new one is gets computed from the
-    value that was read.
+    The variable is read first. If ``operands`` may assign to it, its value is changed only when they did not:
+
+        t1 = x_1
+        t2 = …
+        if x_1 is t1:
+         t1 = None
+         <change x_1 by t2>
+        else: x_1 = <t1 and t2 put together>
     """
     x = reading(variable)
     e.assigned(x)
@@ -73,7 +79,16 @@ def update(
 
 
 def extend(e: Emitter, variable: Variable, value: ast.Binary) -> bool:
-    """``x = x + y + z``: the strings of a chain are put together first, so that `x` grows once."""
+    """``x = x + y + z``: the strings of a chain are put together first, so that `x` grows once.
+
+    ``x = x + y`` of values that may be anything:
+
+        if type(x_1) is dict and type(y_2) is dict and getrefcount(x_1) == SOLE: x_1.update(y_2)
+        elif type(x_1) is list and type(y_2) is list and getrefcount(x_1) == SOLE: x_1 += y_2
+        elif type(x_1) is str and type(y_2) is str: x_1 = x_1 + y_2
+        elif type(x_1) is int and type(y_2) is int: …
+        else: x_1 = add(x_1, y_2)
+    """
     first, added = chain(value)
     if not reads(e, first, variable) or any(reads(e, node, variable) for node in added):
         return False
@@ -129,7 +144,11 @@ def slow_chain(e: Emitter, value: ast.Binary, x: Operand, atoms: Sequence[Operan
 
 
 def push(e: Emitter, variable: Variable, value: ast.MethodCall) -> bool:
-    """``x = x.push(y)``."""
+    """``x = x.push(y)``:
+
+    if type(x_1) is list and getrefcount(x_1) == SOLE: x_1.append(y_2)
+    else: x_1 = m_push_1_[type(x_1)](vm, x_1, y_2)
+    """
     if len(value.args) != 1 or isinstance(value.args[0], ast.Spread) or reads(e, value.args[0], variable):
         return False
     x, table = reading(variable), e.unit.method_table("push", 1)
@@ -146,7 +165,13 @@ def push(e: Emitter, variable: Variable, value: ast.MethodCall) -> bool:
 
 
 def store_one(e: Emitter, node: ast.Assign, x: Operand, step: Step, value: Operand) -> None:
-    """``x.k = v`` and ``x[i] = v``."""
+    """``x.k = v`` and ``x[i] = v``. The latter:
+
+    if type(x_1) is list and type(i_2) is int and getrefcount(x_1) == SOLE and 0 <= i_2 < len(x_1):
+     x_1[i_2] = v_3
+    elif type(x_1) is dict and getrefcount(x_1) == SOLE: x_1[i_2 if type(i_2) is str else display(i_2)] = v_3
+    else: x_1 = set_index(x_1, i_2, v_3)
+    """
     kind, key = step
     sole = f"getrefcount({x}) == SOLE"
     word = "if"
