@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from harnpy import Vm
-from harnpy.cli import FAILED
+from harnpy.cli import FAILED, INTERRUPTED
 from harnpy.cli.commands.run import exit_status
 from harnpy.cli.measure.call_tree import Profile
 from harnpy.cli.measure.profile_lines import profile_lines
@@ -62,6 +62,9 @@ def _run(file: str, args: tuple[str, ...], recorder: Recorder, as_json: bool) ->
         return exit_status(value)
     except ExitRequest as request:
         return request.code
+    except KeyboardInterrupt:
+        # Somebody wants to know what takes so long.
+        return INTERRUPTED
     except Exception as error:
         sys.stdout.flush()
         sys.stderr.write(error_text.render(error, sys.stderr))

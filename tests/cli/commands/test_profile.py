@@ -8,6 +8,9 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from harnpy.cli import app
 from tests.support import Command
 
 PROGRAM = """\
@@ -152,6 +155,19 @@ def test_the_page_is_whole_and_loads_nothing(harnpy: Command, write, tmp_path: P
     assert any(title.startswith("pipeline at a.harn:16\n") for title in titles)
     ids = {attributes["id"] for _, attributes in tags if "id" in attributes}
     assert {attributes["href"] for name, attributes in tags if name == "a"} <= {f"#{each}" for each in ids}
+
+
+def test_an_interrupted_program_is_profiled_too(
+    write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    write("a.harn", "fn f() {\n  sleep(1ms)\n}\nf()\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("harnpy.vm.run.tasks.scheduler.Scheduler.sleep", interrupted)
+    assert app.main(["profile", "a.harn"]) == 124
+    assert "in 2 calls of 2 functions" in capsys.readouterr().out
 
 
 def test_a_missing_file(harnpy: Command) -> None:
