@@ -9,7 +9,8 @@
     ├─ InvalidTranscript [invalid]
     └─ ResizeError [resize]
 
-A verb refuses without naming itself; the registry's methods add the builtin's name. All of them pickle.
+A verb refuses without naming itself, and the methods of the registry add the name of the builtin; only the
+verbs of the hot path name it themselves. All of them pickle.
 """
 
 from __future__ import annotations

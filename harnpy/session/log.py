@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 class Session:
     """One log. ``version`` is the number of its last event; ``view`` says what the log means."""
 
-    __slots__ = ("id", "origin", "stream", "version", "view", "world")
+    __slots__ = ("clock", "id", "origin", "stream", "version", "view")
 
     def __init__(self, origin: Origin, stream: Stream, view: View | None = None) -> None:
         self.id = origin.id
         self.origin = origin
-        self.world = origin.world
+        self.clock = origin.world.clock
         self.stream = stream
         self.version = stream.version
         self.view = view or View()
@@ -47,9 +47,9 @@ class Session:
 
     def fork(self, id: str, backend: Backend) -> Session:
         """Create a session with this one's past. It shares the events, at constant cost."""
-        origin = Origin(id, self.world, self.origin)
+        origin = Origin(id, self.origin.world, self.origin)
         created = Created(self.origin, self.stream.last())
-        first = Event(origin, 1, kinds.SESSION_CREATED, created, self.world.clock.now())
+        first = Event(origin, 1, kinds.SESSION_CREATED, created, self.clock.now())
         session = Session(origin, backend.branch(self.stream, id, first), self.view.branch())
         session.view.apply(first)
         return session
@@ -64,7 +64,7 @@ class Session:
     def record(self, type: str, payload: Any, turn: Event | None = None) -> Event:
         """Append one event that needs no check."""
         seen = self.version
-        event = Event(self.origin, seen + 1, type, payload, self.world.clock.now(), turn)
+        event = Event(self.origin, seen + 1, type, payload, self.clock.now(), turn)
         self.stream.append((event,), seen)
         self.version = seen + 1
         self.view.apply(event)
@@ -77,7 +77,7 @@ class Session:
         log's version.
         """
         seen = self.version if expected_version is None else expected_version
-        now = self.world.clock.now()
+        now = self.clock.now()
         events = [Event.drafted(draft, self.origin, seen + i, now) for i, draft in enumerate(drafts, 1)]
         try:
             self.stream.append(events, seen)
@@ -115,7 +115,7 @@ class Session:
         """
         former = self.view.window
         archived = former.entries.items()[compaction.start : compaction.split]
-        summary = Summary(self.origin, compaction.message, archived, self.world.clock.now())
+        summary = Summary(self.origin, compaction.message, archived, self.clock.now())
         window = former.compacted(compaction.start, compaction.split, summary)
         window.summary = merged_summary(former.summary, compaction.text)
         cut = Cut(compaction.strategy, window, cutoff=self.stream.last())

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     R = TypeVar("R")
     Verb = Callable[Concatenate[Residents, P], R]
 
-_INJECT = "agent_session_inject"
-
 
 def _verb(function: Verb[P, R], builtin: str | None = None) -> Verb[P, R]:
     """Return ``function`` as a method whose refusals name the builtin."""
@@ -106,28 +104,10 @@ class SessionRegistry(Residents):
     prompt_state = _verb(loop_access.prompt_state)
     store_transcript = loop_access.store_transcript
 
-    # Written out, because appending and counting messages are the hot path.
+    # Appending and counting messages are the hot path: these verbs name their builtin themselves.
+    inject_shared = lifecycle.inject_shared
+    length = lifecycle.length
 
     def inject(self, id: str, message: Dict) -> None:
         """Append a message, which is copied."""
-        try:
-            lifecycle.inject_shared(self, id, detached(message))
-        except Refusal as refusal:
-            refusal.name(_INJECT)
-            raise
-
-    def inject_shared(self, id: str, message: Dict) -> None:
-        """Append a message that nobody changes any more, without copying it."""
-        try:
-            lifecycle.inject_shared(self, id, message)
-        except Refusal as refusal:
-            refusal.name(_INJECT)
-            raise
-
-    def length(self, id: str) -> int:
-        """Return the number of messages in a session."""
-        try:
-            return lifecycle.length(self, id)
-        except Refusal as refusal:
-            refusal.name("agent_session_length")
-            raise
+        self.inject_shared(id, detached(message))

@@ -21,14 +21,19 @@ if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
     from harnpy.session.residents import Residents, Subscriber
 
+_INJECT = "agent_session_inject"
+
 
 def exists(residents: Residents, id: str) -> bool:
     return id in residents.by_id
 
 
 def length(residents: Residents, id: str) -> int:
-    """Return the number of messages."""
-    return residents.find(id).session.length
+    """Return the number of messages in a session."""
+    resident = residents.by_id.get(id)
+    if resident is None:
+        raise SessionNotFound(id, "agent_session_length")
+    return resident.session.length
 
 
 def messages(residents: Residents, id: str) -> list[Dict]:
@@ -83,10 +88,10 @@ def trim(residents: Residents, id: str, keep_last: int) -> int:
 
 
 def inject_shared(residents: Residents, id: str, message: Dict) -> None:
-    """Append a message that nobody changes any more."""
+    """Append a message that nobody changes any more, without copying it."""
     resident = residents.by_id.get(id)
     if resident is None:
-        raise SessionNotFound(id)
+        raise SessionNotFound(id, _INJECT)
     if type(message) is not dict or type(message.get("role")) is not str:
         _refuse_message(message)
     residents.by_id.move_to_end(id)  # `touch`, without a call: this is the hot path
@@ -137,7 +142,9 @@ def subscriber_count(residents: Residents, id: str) -> int:
 
 def _refuse_message(message: Any) -> NoReturn:
     if message is None:
-        raise InvalidArgument("`message` required")
+        raise InvalidArgument("`message` required", verb=_INJECT)
     if type(message) is not dict:
-        raise InvalidArgument("message must be a dict")
-    raise InvalidArgument("message must have a string `role` (user|assistant|tool_result|system)")
+        raise InvalidArgument("message must be a dict", verb=_INJECT)
+    raise InvalidArgument(
+        "message must have a string `role` (user|assistant|tool_result|system)", verb=_INJECT
+    )
