@@ -1,8 +1,9 @@
 """The compiler: resolved trees to Python functions.
 
 Each function of a program becomes one Python function: its inner nodes are fused into it, so that nothing is
-dispatched and nothing is called that the program does not call. `writer` keeps the text and what each line
-stands for; `function` is one function being written, `unit` what the functions of a file share, `program`
-the whole text; `protocol` lists the names that the text may use. Each other module writes one family of
-nodes. May use `syntax`, `resolve` and `declare`; loaded only when there is something to compile.
+dispatched and nothing is called that the program does not call. `nodes` has what each node becomes; `function`
+is one function being written, `contexts` what holds for a part of it, `unit` what the functions of a file
+share, `program` all lines of a file. `operand` says what a text is, `protocol` which names it may use,
+`writer` and `locations` where in the program it is; `listing` shows it to people. May use `syntax`, `resolve`
+and `declare`; loaded only when there is something to compile.
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.vm.emit import (
+from harnpy.vm.emit.nodes import (
     access,
     assign,
     calls,
@@ -16,8 +16,8 @@ from harnpy.vm.emit import (
     statements,
     tools,
 )
-from harnpy.vm.emit import match as matching
-from harnpy.vm.emit import select as selecting
+from harnpy.vm.emit.nodes import match as matching
+from harnpy.vm.emit.nodes import select as selecting
 from harnpy.vm.emit.unit import Writers
 
 TYPE_CHECKING = False

@@ -1,6 +1,6 @@
 """Run-time checks of annotated parameters. Spec: 02 §20.
 
-`harnpy.vm.emit.annotations` turns a type expression into a *spec*, nested tuples that generated code
+`harnpy.vm.resolve.annotations` turns a type expression into a *spec*, nested tuples that generated code
 writes out:
 
     ("scalar", "int")      ("union", (spec, …))       ("literal", value)      ("literals", (value, …))

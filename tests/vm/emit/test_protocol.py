@@ -79,7 +79,7 @@ def test_the_text_uses_no_names_but_those_of_the_protocol(golden: Path) -> None:
 
 
 def test_the_emitter_uses_all_names_of_the_protocol() -> None:
-    modules = [*EMIT.glob("*.py"), EMIT.parent / "declare" / "arguments.py"]
+    modules = [*EMIT.rglob("*.py"), EMIT.parent / "declare" / "arguments.py"]
     written = "\n".join(path.read_text("utf-8") for path in modules if path.name != "protocol.py")
     words = set(re.findall(r"\w+", written))
     given = protocol.HELPERS.keys() | protocol.GIVEN | protocol.OF_IMPORTS | protocol.OF_THE_WALKER

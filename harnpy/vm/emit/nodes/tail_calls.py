@@ -7,7 +7,7 @@ A function that calls itself goes back to its top. Any other call is left to the
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.vm.emit.calls import at_most, fallback, missing
+from harnpy.vm.emit.nodes.calls import at_most, fallback, missing
 from harnpy.vm.emit.operand import joined, tuple_text
 from harnpy.vm.resolve.tail_calls import tail_target
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harnpy.syntax import ast
 from harnpy.vm.emit.function import DISCARD, Emitter
-from harnpy.vm.emit.makers import is_rest, write_maker
+from harnpy.vm.emit.nodes.makers import is_rest, write_maker
 from harnpy.vm.emit.operand import joined
 
 TYPE_CHECKING = False

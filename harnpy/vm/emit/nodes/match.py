@@ -7,7 +7,7 @@ all before it fitted. So an expression in a pattern sees the names to its left, 
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.vm.emit.logic import condition
+from harnpy.vm.emit.nodes.logic import condition
 from harnpy.vm.emit.operand import constant
 from harnpy.vm.resolve.tree import enum_variant
 

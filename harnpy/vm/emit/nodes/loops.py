@@ -7,9 +7,9 @@ Every turn of a loop checks one flag: that is how deadlines and cancellation rea
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.vm.emit.assign import bind
 from harnpy.vm.emit.function import DISCARD
-from harnpy.vm.emit.logic import condition
+from harnpy.vm.emit.nodes.assign import bind
+from harnpy.vm.emit.nodes.logic import condition
 from harnpy.vm.emit.operand import reading
 
 TYPE_CHECKING = False

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from harnpy.syntax import ast
 from harnpy.vm.emit.function import DISCARD
+from harnpy.vm.emit.nodes.ring import SLOW
+from harnpy.vm.emit.nodes.updates import in_place, may_update, store_one
 from harnpy.vm.emit.operand import reading
-from harnpy.vm.emit.ring import SLOW
-from harnpy.vm.emit.updates import in_place, may_update, store_one
 from harnpy.vm.resolve.tree import walk
 
 TYPE_CHECKING = False
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harnpy.vm.emit.function import Emitter
+    from harnpy.vm.emit.nodes.updates import Step
     from harnpy.vm.emit.operand import Operand, Text
-    from harnpy.vm.emit.updates import Step
     from harnpy.vm.resolve.scopes import Variable
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.vm.emit.logic import coalesce, condition, logic_value
+from harnpy.vm.emit.nodes.logic import coalesce, condition, logic_value
+from harnpy.vm.emit.nodes.ring import SLOW, ring
 from harnpy.vm.emit.operand import constant
-from harnpy.vm.emit.ring import SLOW, ring
 from harnpy.vm.resolve.kinds import RING
 
 TYPE_CHECKING = False

@@ -7,8 +7,8 @@ of copied (`SOLE`: what `getrefcount` returns then, see `harnpy.vm.values.in_pla
 from __future__ import annotations
 
 from harnpy.syntax import ast
+from harnpy.vm.emit.nodes.ring import all_simple, wrap_line
 from harnpy.vm.emit.operand import reading
-from harnpy.vm.emit.ring import all_simple, wrap_line
 from harnpy.vm.resolve.kinds import RING
 
 TYPE_CHECKING = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harnpy.syntax import ast
 from harnpy.vm.emit.function import DISCARD
-from harnpy.vm.emit.logic import condition
+from harnpy.vm.emit.nodes.logic import condition
 from harnpy.vm.emit.operand import NIL, Operand
 
 TYPE_CHECKING = False

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from harnpy.syntax import ast
 from harnpy.vm.emit.function import DISCARD, RETURN, parameters_text
-from harnpy.vm.emit.logic import condition
+from harnpy.vm.emit.nodes.logic import condition
+from harnpy.vm.emit.nodes.tail_calls import tail_call
 from harnpy.vm.emit.operand import NIL
-from harnpy.vm.emit.tail_calls import tail_call
 from harnpy.vm.resolve.tree import pack_names
 
 TYPE_CHECKING = False

@@ -7,8 +7,8 @@ makers are compiled once.
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.vm.emit.annotations import parameter_check
 from harnpy.vm.emit.function import DISCARD, RETURN
+from harnpy.vm.emit.nodes.annotations import parameter_check
 from harnpy.vm.emit.operand import reading, tuple_text
 from harnpy.vm.emit.writer import Line
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.vm.emit.closures import fn_text, make
+from harnpy.vm.emit.nodes.closures import fn_text, make
 from harnpy.vm.resolve.schemas import json_schema
 
 TYPE_CHECKING = False

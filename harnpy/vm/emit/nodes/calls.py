@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from harnpy.syntax import ast
 from harnpy.vm.declare.arguments import conversion, most_arguments, needs_value
-from harnpy.vm.emit.access import enum_reference, read
-from harnpy.vm.emit.literals import list_text, sequence
+from harnpy.vm.emit.nodes.access import enum_reference, read
+from harnpy.vm.emit.nodes.literals import list_text, sequence
 from harnpy.vm.emit.operand import Operand, joined, tuple_text
 from harnpy.vm.resolve.expressions import TASK_CALLS
 
