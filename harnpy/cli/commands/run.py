@@ -311,5 +311,15 @@ def _failed(error: Exception, options: Options) -> int:
     if options.debug:
         import traceback
 
+        _show_lines_of(error)
         traceback.print_exception(error)
     return FAILED
+
+
+def _show_lines_of(error: Exception) -> None:
+    """Give Python the texts of what is no file, such as ``<stdin>``, so that tracebacks show its lines."""
+    import linecache
+
+    for frame in getattr(error, "frames", ()):
+        text = frame.unit.source
+        linecache.cache[frame.file] = len(text), None, text.splitlines(keepends=True), frame.file

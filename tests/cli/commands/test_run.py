@@ -257,6 +257,13 @@ def test_debug_shows_the_python_traceback(harnpy: Command, script) -> None:
     assert "Traceback" in harnpy("run", "--debug", name).stderr
 
 
+def test_debug_shows_harn_lines_that_are_in_no_file(harnpy: Command) -> None:
+    program = "fn f(a) {\n  return a.b.c\n}\nf({b: 1})\n"
+    shown = '  File "<stdin>", line 2, in f\n    return a.b.c\n'
+    assert shown in harnpy("run", "--debug", "-", stdin=program).stderr
+    assert 'inline.harn", line 2, in pipeline\n    nil.b\n' in harnpy("run", "--debug", "-e", "nil.b").stderr
+
+
 def test_a_reader_that_leaves_is_no_error(tmp_path: Path, script) -> None:
     name = script("for i in 0 to 200000 { println(i) }")
     command = f"'{sys.executable}' -m harnpy run {name} | head -n 1"
