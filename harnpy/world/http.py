@@ -18,7 +18,10 @@ class Http(Protocol):
         """
 
     def client(self, sdk: Any) -> Any:
-        """A new asynchronous client for the official SDK ``sdk``, a module."""
+        """A new asynchronous client for the official SDK ``sdk``, a module.
+
+        A redirect to another origin receives no credentials.
+        """
 
 
 class Unreachable(Exception):
@@ -46,4 +49,6 @@ class RealHttp:
         return response.status_code
 
     def client(self, sdk: Any) -> Any:
-        return sdk.DefaultAsyncHttpxClient()
+        from harnpy.world.redirects import careful
+
+        return careful(sdk.DefaultAsyncHttpxClient)()
