@@ -16,14 +16,16 @@ T = TypeVar("T")
 
 
 class Spine(Generic[T]):
-    """The first ``_start`` items are those of ``_source``; the rest are in ``_own``."""
+    """The first ``_start`` items are those of ``_source``, ``_inherited`` the last of them; the rest are in
+    ``_own``."""
 
-    __slots__ = ("_own", "_source", "_start")
+    __slots__ = ("_inherited", "_own", "_source", "_start")
 
     def __init__(self, items: Iterable[T] = ()) -> None:
         self._own: list[T] = list(items)
         self._source: Spine[T] | None = None
         self._start = 0
+        self._inherited: T | None = None
 
     def __len__(self) -> int:
         return self._start + len(self._own)
@@ -33,17 +35,14 @@ class Spine(Generic[T]):
 
     def last(self) -> T | None:
         """The last item, None when there is none. Doesn't make the spine independent of its source."""
-        index = len(self) - 1
-        spine: Spine[T] | None = self
-        while spine is not None and index < spine._start:
-            spine = spine._source
-        return None if spine is None or index < 0 else spine._own[index - spine._start]
+        return self._own[-1] if self._own else self._inherited
 
     def branch(self) -> Spine[T]:
         """Return a spine with these items that grows on its own."""
         branch: Spine[T] = Spine()
         branch._source = self
         branch._start = len(self)
+        branch._inherited = self.last()
         return branch
 
     def items(self) -> list[T]:
@@ -67,3 +66,4 @@ class Spine(Generic[T]):
             self._own += pieces.pop()
         self._source = None
         self._start = 0
+        self._inherited = None

@@ -10,6 +10,7 @@ import pytest
 
 from harnpy.faults import Interruption
 from harnpy.session import InvalidArgument, SessionError, SessionRegistry, SessionStack
+from tests.support import assert_linear, processor_time
 from tests.worlds import world_with
 
 USER = {"role": "user", "content": "hi"}
@@ -573,3 +574,13 @@ def test_a_fork_that_is_interrupted_leaves_nothing_behind() -> None:
     assert store.ids() == ["src"]
     assert store.fork("src", "dst") == "dst"
     assert store.messages("dst") == [USER]
+
+
+def test_a_long_chain_of_forks_costs_the_same_at_every_link() -> None:
+    def seconds(size: int) -> float:
+        store = SessionRegistry(cap=size + 1)
+        store.open("0")
+        store.inject("0", USER)
+        return processor_time(lambda: [store.fork(str(link), str(link + 1)) for link in range(size)])
+
+    assert_linear(seconds, 1_000)
