@@ -19,6 +19,7 @@ _MODULES = {
     "test": "harnpy.cli.commands.test",
     "repl": "harnpy.cli.commands.repl",
     "debug": "harnpy.cli.commands.debug",
+    "dap": "harnpy.cli.commands.dap",
     "check": "harnpy.cli.commands.check",
     "viz": "harnpy.cli.commands.viz",
     "bench": "harnpy.cli.commands.bench",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from queue import SimpleQueue
@@ -138,15 +139,23 @@ class Engine:
     def _idle(self, seconds: float | None) -> None:
         """Wait, as the scheduler does when no task can go on; a pause or the end comes at once."""
         if self._pausing.wait(seconds):
-            # Waiting is what the root does for all.
-            self._scheduler.current = self._scheduler.root
             self._pause_in_wait()
 
     def _pause_in_wait(self) -> None:
+        # Waiting is what the root does for all tasks.
+        self._scheduler.current = self._scheduler.root
         if self._ending:
             raise Terminated
         if self._pausing.is_set():
-            self._block(Stop("pause", self._scheduler.current))
+            self._block(Stop("pause", self._scheduler.root))
+
+    def _pause_in_loop(self, bridge: Any) -> None:
+        """The same while all tasks wait in an asyncio loop, which keeps exceptions to itself."""
+        try:
+            self._pause_in_wait()
+        except Terminated as end:
+            self._scheduler.fatal = end
+            bridge.wake()
 
     def _block(self, stop: Stop) -> None:
         """Do what the face asks for until it lets the program go on."""
@@ -179,7 +188,9 @@ class Engine:
         self._pausing.set()
         bridge: Any = self._scheduler.bridge
         if bridge is not None:
-            bridge.loop.call_soon_threadsafe(self._pause_in_wait)
+            # The program may be closing the loop just now: then it doesn't wait any more.
+            with suppress(RuntimeError):
+                bridge.loop.call_soon_threadsafe(self._pause_in_loop, bridge)
 
     def end(self) -> None:
         """End the program at its next statement, or where it waits or has stopped."""
@@ -189,6 +200,7 @@ class Engine:
     def detach(self) -> None:
         """Let the program go on, and never stop it again."""
         self.breakpoints.clear()
+        self._pausing.clear()
         self._step, self._entering = None, False
         if self._stop is not None:
             self.resume()
