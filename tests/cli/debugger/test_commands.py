@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.support import Command
+from tests.support import ROOT, Command
 
 PROGRAM = """\
 import { scale } from "lib"
@@ -286,3 +286,13 @@ def test_leaving_ends_the_program(harnpy: Command, write) -> None:
     done = harnpy("debug", write("x.harn", program), stdin="q\n")
     assert done.returncode == 124
     assert "this" not in [line.strip() for line in done.stdout.splitlines() if line[:1] not in " >"]
+
+
+def test_the_guide_shows_what_happens(harnpy: Command, write) -> None:
+    write("to_debug.harn", (ROOT / "examples" / "to_debug.harn").read_text(encoding="utf-8"))
+    guide = (ROOT / "docs" / "debugging.md").read_text(encoding="utf-8")
+    _, _, rest = guide.partition("$ harnpy debug to_debug.harn\n")
+    lines = rest.partition("```")[0].splitlines(keepends=True)
+    commands = [line.removeprefix("debug〉") for line in lines if line.startswith("debug〉")]
+    answers = [line for line in lines if not line.startswith("debug〉")]
+    assert harnpy("debug", "to_debug.harn", stdin="".join(commands)).stdout == "".join(answers)
