@@ -24,12 +24,13 @@ from harnpy.vm.values.objects import display
 from harnpy.vm.walk.activation import Activation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from harnpy.cli.debugger.breakpoints import Breakpoint
     from harnpy.cli.debugger.names import Names
     from harnpy.cli.debugger.steps import Step
     from harnpy.syntax import ast
+    from harnpy.vm.run.tasks.scheduler import Bridge, Scheduler
     from harnpy.vm.run.tasks.task import Task
     from harnpy.vm.vm import Vm
     from harnpy.vm.walk.walker import Walker
@@ -83,7 +84,7 @@ class Engine:
         self._numbers: dict[Task, int] = {self._scheduler.root: 1}
         self._next_number = count(2)
         vm.observer = self
-        self._scheduler.idle = self._idle
+        self._watch_waits()
 
     # --- in the program's thread: where it stops --------------------------------------------------
 
@@ -136,18 +137,37 @@ class Engine:
         stack = activations(self._scheduler, self._scheduler.current)
         return any(takes(value) for a in stack for takes in a.catches)
 
-    def _idle(self, seconds: float | None) -> None:
-        """Wait, as the scheduler does when no task can go on; a pause or the end comes at once."""
-        if self._pausing.wait(seconds):
+    def _watch_waits(self) -> None:
+        """A pause, or the end, comes at once while no task can go on."""
+        scheduler = self._scheduler
+        open_bridge = scheduler.open_bridge
+
+        def idle(seconds: float | None) -> None:
+            self._pausing.wait(seconds)
             self._pause_in_wait()
 
+        def open_watched(tasks: Scheduler, awaitable: Awaitable[Any]) -> Bridge:
+            """From here on tasks wait in an asyncio loop. `pause` looks into it, unless it came before."""
+            bridge = open_bridge(tasks, awaitable)
+            rest = tasks.idle
+
+            def idle_in_loop(seconds: float | None) -> None:
+                self._pause_in_wait()
+                rest(seconds)
+
+            tasks.idle = idle_in_loop
+            return bridge
+
+        scheduler.idle, scheduler.open_bridge = idle, open_watched
+
     def _pause_in_wait(self) -> None:
+        if not self._pausing.is_set():
+            return
         # Waiting is what the root does for all tasks.
         self._scheduler.current = self._scheduler.root
         if self._ending:
             raise Terminated
-        if self._pausing.is_set():
-            self._block(Stop("pause", self._scheduler.root))
+        self._block(Stop("pause", self._scheduler.root))
 
     def _pause_in_loop(self, bridge: Any) -> None:
         """The same while all tasks wait in an asyncio loop, which keeps exceptions to itself."""

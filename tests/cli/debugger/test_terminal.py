@@ -33,13 +33,14 @@ def test_ctrl_c_stops_a_loop_that_never_waits(terminal, tmp_path: Path) -> None:
 
 
 def test_ctrl_c_stops_a_program_that_waits(terminal, tmp_path: Path) -> None:
-    program = 'println("going")\nspawn { sleep(1h) }\nsleep(1h)\n'
+    # The task that is awaited comes after the one that sleeps, so that one sleeps when the program goes on.
+    program = 'spawn { sleep(1h) }\nawait(spawn { 1 })\nprintln("going")\nsleep(1h)\n'
     (tmp_path / "x.harn").write_text(program, encoding="utf-8")
     debug = terminal("debug", "x.harn")
     debug.ask("c", "going\n")
     debug.type("\x03")
-    debug.expect("stopped at x.harn:3, a pause")
-    debug.ask("t", "  2  task_root:spawn:1  <task> at x.harn:2\n")
+    debug.expect("stopped at x.harn:4, a pause")
+    debug.ask("t", "  2  task_root:spawn:1  <task> at x.harn:1\n")
     debug.expect("〉")
     debug.type("\x04")
     debug.rest()
