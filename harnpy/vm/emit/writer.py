@@ -36,6 +36,11 @@ def mark(text: str, node: ast.Node) -> str:
     return f"({_OPEN}{node.start}{_BETWEEN}{node.end}{_CLOSE}{text})"
 
 
+def is_marked(text: str) -> bool:
+    """Whether ``text`` has a part on a line of its own."""
+    return _OPEN in text
+
+
 def plain(line: Line) -> str:
     """The text of a line without markers."""
     head, *marked = line.text.split(_OPEN)

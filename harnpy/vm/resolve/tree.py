@@ -113,6 +113,8 @@ def placeholders(node: ast.Node) -> Iterator[ast.Name]:
 
 def match_parts(pattern: ast.Node, enums: dict[str, ast.EnumDecl | None]) -> list[ast.Node]:
     """The parts of a match pattern that bind (names) or are compared (all else)."""
+    if is_computed(pattern):
+        return [pattern]
     if isinstance(pattern, ast.Dict):
         return [entry.value for entry in pattern.entries if isinstance(entry, ast.DictEntry)]
     if isinstance(pattern, ast.List):
@@ -121,6 +123,14 @@ def match_parts(pattern: ast.Node, enums: dict[str, ast.EnumDecl | None]) -> lis
     if variant:
         return list(pattern.args) if isinstance(pattern, ast.MethodCall) else []
     return [pattern]
+
+
+def is_computed(pattern: ast.Node) -> bool:
+    """Whether a match pattern has a spread or a computed key, so is a value to compare with (02 §12)."""
+    return any(
+        isinstance(part, ast.Spread) or (isinstance(part, ast.DictEntry) and part.computed)
+        for part in pattern.children()
+    )
 
 
 def enum_variant(node: ast.Node, enums: dict[str, ast.EnumDecl | None]) -> tuple[str, str] | None:

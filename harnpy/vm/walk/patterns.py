@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.vm.resolve.tree import enum_variant
+from harnpy.vm.resolve.tree import enum_variant, is_computed
 from harnpy.vm.run.calls import field, redeclared
 from harnpy.vm.values.objects import EnumValue
 from harnpy.vm.values.operators import destructure_dict, destructure_list, eq, get_prop
@@ -76,6 +76,8 @@ def fits(a: Activation, patterns: Sequence[ast.Node], value: Value) -> bool:
 def _fits_one(a: Activation, pattern: ast.Node, value: Value) -> bool:
     if isinstance(pattern, ast.Name):
         return _fits_part(a, pattern, value)
+    if is_computed(pattern):
+        return eq(value, a.value(pattern))
     parts: list[tuple[ast.Node, Value]]
     if isinstance(pattern, ast.Dict):
         if type(value) is not dict:

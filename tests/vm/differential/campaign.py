@@ -1,8 +1,9 @@
 """Many random programs under both evaluators: `python -m tests.vm.differential.campaign --programs 200000`.
 
 Prints each difference once, with the seed of its program, and how many programs ran in a second. `--reduce`
-prints the smallest program that still shows it. `--program SEED` prints what one seed stands for, and
-`--file FILE` compares, and reduces, a program of yours.
+prints the smallest program that still shows it. `--variations` runs changed conformance programs instead of
+generated ones. `--program SEED` prints what one seed stands for, and `--file FILE` compares, and reduces, a
+program of yours.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import re
 import signal
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
@@ -23,11 +24,13 @@ from time import perf_counter
 from tests.vm.differential.outcomes import EVALUATORS, Outcome, Program, outcome, outcomes
 from tests.vm.differential.programs import program_of
 from tests.vm.differential.reduce import reduced
+from tests.vm.differential.variations import variation_of
 
 #: Programs that a process runs before it reports.
 _BATCH = 200
 
 Found = tuple[int, str]
+Source = Callable[[int], Program]
 Report = tuple[Counter[str], list[Found]]
 
 
@@ -70,12 +73,12 @@ def _last_line(seen: Outcome) -> str:
     return f"{lines[-1]} in {places[-1].rpartition(' in ')[2] if places else '?'}"
 
 
-def run_batch(evaluators: Sequence[str], seeds: range) -> Report:
+def run_batch(source: Source, evaluators: Sequence[str], seeds: range) -> Report:
     """How many programs of each ending there were, and the first difference of each kind."""
     endings: Counter[str] = Counter()
     found: dict[str, int] = {}
     for seed in seeds:
-        program = program_of(seed)
+        program = source(seed)
         outcomes = [outcome(program, evaluator) for evaluator in evaluators]
         endings[outcomes[0].ending] += 1
         kind = _signature(outcomes)
@@ -84,10 +87,10 @@ def run_batch(evaluators: Sequence[str], seeds: range) -> Report:
     return endings, [(seed, kind) for kind, seed in found.items()]
 
 
-def campaign(seed: int, programs: int, jobs: int, evaluators: Sequence[str]) -> Iterator[Report]:
+def campaign(source: Source, seeds: range, jobs: int, evaluators: Sequence[str]) -> Iterator[Report]:
     """The reports of all batches, as they come."""
-    batches = [range(at, min(at + _BATCH, seed + programs)) for at in range(seed, seed + programs, _BATCH)]
-    work = partial(run_batch, evaluators)
+    batches = [seeds[at : at + _BATCH] for at in range(0, len(seeds), _BATCH)]
+    work = partial(run_batch, source, evaluators)
     if jobs <= 1:
         yield from map(work, batches)
         return
@@ -111,20 +114,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # No two programs are alike, so caching them would only fill the disk.
     os.environ["HARNPY_NO_CACHE"] = "1"
     evaluators = tuple(options.evaluators.split(","))
+    source = variation_of if options.variations else program_of
     if options.file or options.program is not None:
         text = options.file.read_text(encoding="utf-8") if options.file else ""
-        show(Program(text) if text else program_of(options.program), evaluators, options.reduce)
+        show(Program(text) if text else source(options.program), evaluators, options.reduce)
         return 0
     # Ended from outside, the processes that run the programs end too.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(number))
     start, endings, known = perf_counter(), Counter[str](), set[str]()
-    for more, found in campaign(options.seed, options.programs, options.jobs, evaluators):
+    seeds = range(options.seed, options.seed + options.programs)
+    for more, found in campaign(source, seeds, options.jobs, evaluators):
         endings += more
         for seed, kind in found:
             if kind not in known:
                 known.add(kind)
                 print(f"\n=== {kind} (seed {seed})", flush=True)
-                show(program_of(seed), evaluators, options.reduce)
+                show(source(seed), evaluators, options.reduce)
     count, seconds = sum(endings.values()), perf_counter() - start
     shares = ", ".join(f"{number} {ending}" for ending, number in endings.most_common())
     print(f"{count} programs, {count / seconds:.0f} in a second: {shares}; kinds of difference: {len(known)}")
@@ -139,6 +144,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--seed", type=int, default=0, help="of the first program; the next has the next number"
     )
     parser.add_argument("--reduce", action="store_true", help="make the programs that are shown small")
+    parser.add_argument("--variations", action="store_true", help="changed conformance programs")
     parser.add_argument("--program", type=int, metavar="SEED", help="show this program only")
     parser.add_argument("--file", type=Path, help="show the program in this file only")
     parser.add_argument("--evaluators", default=",".join(EVALUATORS), help="one alone is watched for crashes")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import traceback
@@ -9,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
+from typing import Any
 
 from harnpy import Vm, VmError, World
 from harnpy.syntax.errors import SourceFault
@@ -17,13 +19,14 @@ from harnpy.vm.errors import ExitRequest
 from harnpy.vm.run.backtrace import render
 from harnpy.vm.values.objects import display
 from harnpy.world.files import RealFiles
+from harnpy.world.processes import Ended, RealProcesses
 from harnpy.world.streams import RealStreams
 
 EVALUATORS = ("compile", "walk")
 FILE = "/nowhere/program.harn"
 MODULE = "/nowhere/shared.harn"
 #: Processor seconds that a program may take; a generated one takes some thousandths.
-PATIENCE = 5.0
+PATIENCE = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +86,15 @@ class StillClock:
         self.passed += seconds
 
 
+class Nothing(RealProcesses):
+    """Processes that can't be started."""
+
+    async def run(self, *argv: Any, **how: Any) -> Ended:
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+
 class OneModule(RealFiles):
-    """Files of which only the module is there."""
+    """Files of which only the module is there, and to which nothing can be added."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -99,6 +109,9 @@ class OneModule(RealFiles):
 
     def is_dir(self, path: str) -> bool:
         return False
+
+    def make_directory(self, path: str) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
 
     def real_path(self, path: str) -> str:
         return path
@@ -127,7 +140,9 @@ def outcome(program: Program, evaluator: str) -> Outcome:
 def _ending(program: Program, evaluator: str, written: list[str]) -> tuple[str, str]:
     """How the program, or the last input of the session, ends; how others do is written."""
     streams = RealStreams(stdout=written.append, stderr=written.append)
-    vm = Vm(World(clock=StillClock(), files=OneModule(program.module), streams=streams), evaluator=evaluator)
+    files = OneModule(program.module)
+    world = World(clock=StillClock(), files=files, processes=Nothing(), streams=streams)
+    vm = Vm(world, evaluator=evaluator)
     if not program.session:
         return _end_of(lambda: vm.run_source(program.text, file=FILE))
     session, ending = vm.repl(), ("value", "")

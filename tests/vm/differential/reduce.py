@@ -12,6 +12,7 @@ from harnpy.syntax.ast import Block, Node
 from harnpy.syntax.parser import parse
 from harnpy.syntax.printer import print_program
 from tests.vm.differential.outcomes import Program
+from tests.vm.differential.trees import is_expression, with_field
 
 Interesting = Callable[[Program], bool]
 #: Programs that are tried at most.
@@ -61,24 +62,24 @@ def _printed(program: Program, field: str, tree: Node) -> Program | None:
 
 def _variants(node: Node) -> Iterator[Node]:
     """The trees that are one step simpler, from the top down."""
-    if _is_expression(node):
+    if is_expression(node):
         yield from _replacements(node)
     for field in node.__slots__:
         value = getattr(node, field)
         if isinstance(value, Node):
-            yield _with(node, field, None)
+            yield with_field(node, field, None)
             for variant in _variants(value):
-                yield _with(node, field, variant)
+                yield with_field(node, field, variant)
         elif isinstance(value, tuple):
             for items in _shorter(value):
-                yield _with(node, field, items)
+                yield with_field(node, field, items)
             for i, item in enumerate(value):
                 if not isinstance(item, Node):
                     continue
                 for inner in _blocks(item):
-                    yield _with(node, field, value[:i] + inner.statements + value[i + 1 :])
+                    yield with_field(node, field, value[:i] + inner.statements + value[i + 1 :])
                 for variant in _variants(item):
-                    yield _with(node, field, (*value[:i], variant, *value[i + 1 :]))
+                    yield with_field(node, field, (*value[:i], variant, *value[i + 1 :]))
 
 
 def _shorter(items: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
@@ -97,24 +98,12 @@ def _replacements(node: Node) -> Iterator[Node]:
         yield ast.Int(0, 0, 1)
     for child in node.children():
         if isinstance(child, Block):
-            if len(child.statements) == 1 and _is_expression(child.statements[0]):
+            if len(child.statements) == 1 and is_expression(child.statements[0]):
                 yield child.statements[0]
-        elif _is_expression(child):
+        elif is_expression(child):
             yield child
 
 
 def _blocks(statement: Node) -> list[Block]:
     """The blocks that may take their statement's place."""
     return [child for child in statement.children() if isinstance(child, Block)]
-
-
-def _is_expression(node: Node) -> bool:
-    return type(node).__module__ in (ast.Name.__module__, ast.If.__module__) and not isinstance(
-        node, ast.Spread | ast.DictEntry
-    )
-
-
-def _with(node: Node, field: str, value: object) -> Node:
-    """A copy of a node with another value for one field."""
-    values = [value if name == field else getattr(node, name) for name in node.__slots__]
-    return type(node)(node.start, node.end, *values)

@@ -117,7 +117,9 @@ def assign(e: Emitter, node: ast.Assign) -> None:
     while isinstance(root, ast.Member | ast.Index):
         root = root.object
     if not isinstance(root, ast.Name):
-        e.operands([node.value, node.target])
+        # Nothing is assigned, but both are evaluated.
+        for text in e.operands([node.value, node.target]):
+            e.store(DISCARD, text)
         return
     ref = e.refs[id(root)]
     variable = ref.variable if ref.kind == "local" else None

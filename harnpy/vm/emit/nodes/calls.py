@@ -11,6 +11,7 @@ from harnpy.vm.declare.arguments import conversion, most_arguments, needs_value
 from harnpy.vm.emit.nodes.access import enum_reference, read
 from harnpy.vm.emit.nodes.literals import list_text, sequence
 from harnpy.vm.emit.operand import Operand, joined, tuple_text
+from harnpy.vm.emit.writer import is_marked
 from harnpy.vm.resolve.expressions import TASK_CALLS
 
 TYPE_CHECKING = False
@@ -226,6 +227,9 @@ def method_call(e: Emitter, node: ast.MethodCall, into: Operand | None) -> Text:
     if e.kind(node.object) == "any":
         # A method of the program's own counts as a call (02 §9.4).
         own = f"{table}.own({joined(['vm', e.depth(), target, *args])})"
+        if any(is_marked(str(arg)) for arg in args):
+            # The first branch ends on the line of an argument.
+            text = e.mark(node, text)
         text = f"({own} if type({target}) is Struct else {text})"
     text = e.mark(node, text)
     return f"(None if {target} is None else {text})" if node.optional else text

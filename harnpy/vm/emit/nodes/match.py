@@ -9,7 +9,7 @@ from __future__ import annotations
 from harnpy.syntax import ast
 from harnpy.vm.emit.nodes.logic import condition
 from harnpy.vm.emit.operand import constant
-from harnpy.vm.resolve.tree import enum_variant
+from harnpy.vm.resolve.tree import enum_variant, is_computed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -124,6 +124,8 @@ def shape(e: Emitter, pattern: ast.Node, value: Operand) -> tuple[str | None, It
 
     The test is None for a pattern that is not a container.
     """
+    if is_computed(pattern):
+        return None, iter(())
     if isinstance(pattern, ast.Dict):
         entries = [entry for entry in pattern.entries if isinstance(entry, ast.DictEntry)]
         parts = ((entry.value, f"{value}.get({key_text(entry)!a})") for entry in entries)
