@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
-    from harnpy.builtins.settings import Settings
+    from harnpy.builtins import Settings
     from harnpy.llm.providers import Provider
     from harnpy.session.registry import SessionRegistry
     from harnpy.world import World
@@ -46,7 +46,7 @@ class Vm(BaseVm):
     @property
     def settings(self) -> Settings:
         """What was set for the agents of every program run here."""
-        from harnpy.builtins.settings import settings_of
+        from harnpy.builtins import settings_of
 
         return settings_of(self)
 

@@ -1,6 +1,37 @@
-"""The builtin functions: one family of `builtins.tsv` or one idea a module, all thin.
+"""The builtin functions: one family of `builtins.tsv` or one idea a module, all thin; and their settings.
 
 A module declares with `@builtin` (`harnpy.vm.declare.builtin`) and changes nothing when imported;
 `harnpy.builtins.catalog` finds the declarations. Everything below this package may be imported here; Harn
-values meet the domain packages nowhere else.
+values meet the domain packages nowhere else. `Settings` is what an embedder sets for the agents of every
+program that a Vm runs.
 """
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from harnpy.agent.rules.hooks import Hook
+    from harnpy.agent.skills.library import FoundSkill
+    from harnpy.llm.call import Models
+    from harnpy.llm.providers import Provider
+    from harnpy.vm.vm import Vm
+
+
+class Settings:
+    """``hooks`` see what agents do; ``providers`` answer model calls, by name. ``on_models`` are called with
+    the models of a program when it first needs them. ``found_skills`` are the skills of files, None until
+    somebody looked for some. ``trace_llm`` lets programs see what their model calls took.
+    """
+
+    def __init__(self) -> None:
+        self.hooks: list[Hook] = []
+        self.providers: dict[str, Provider] = {}
+        self.on_models: list[Callable[[Models], None]] = []
+        self.found_skills: Sequence[FoundSkill] | None = None
+        self.trace_llm = False
+
+
+def settings_of(vm: Vm) -> Settings:
+    return vm.service(Settings, lambda vm: Settings())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harnpy.agent.rules.hooks import Hooks
-from harnpy.builtins.settings import settings_of
+from harnpy.builtins import settings_of
 from harnpy.reading.lenient import Options
 from harnpy.vm.declare.builtin import builtin
 

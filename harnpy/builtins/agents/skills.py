@@ -6,8 +6,8 @@ from harnpy.agent.registries import are_entries, find
 from harnpy.agent.skills.catalog import BUDGET, catalog_entries, render_catalog
 from harnpy.agent.skills.library import NO_NAME, NO_REGISTRY, Library
 from harnpy.agent.skills.skill_registry import SKILLS, define, describe
+from harnpy.builtins import settings_of
 from harnpy.builtins.agents.tools.tool_registries import need
-from harnpy.builtins.settings import settings_of
 from harnpy.faults import OptionError
 from harnpy.vm.declare.builtin import ABSENT, builtin
 from harnpy.vm.values.objects import Builtin, Fn

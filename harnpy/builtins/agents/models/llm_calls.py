@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from harnpy.agent.loop.transcript_entries import call_transcript
+from harnpy.builtins import settings_of
 from harnpy.builtins.bridge.agent_tasks import AgentTasks
 from harnpy.builtins.bridge.callables import with_callables
 from harnpy.builtins.bridge.domain_values import HarnValues
 from harnpy.builtins.bridge.live_sessions import sessions_of
-from harnpy.builtins.settings import settings_of
 from harnpy.llm.call import Models
 from harnpy.llm.call_result import result_dict
 from harnpy.llm.errors import CallError
