@@ -57,7 +57,7 @@ def build(grammar: bytes, key: bytes) -> bytes:
         [_marshalled(_described(rule)) for rule in rules],
         sum(not _is_unit(rule) for rule in rules),
         {start: i for i, start in enumerate(STARTS)},
-        [_roles(state) for state in states],
+        _marshalled([_roles(state) for state in states]),
     )
     return _marshalled(parts)
 

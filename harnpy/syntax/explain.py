@@ -168,7 +168,7 @@ class Explainer:
     def _name(self, viable: set[str], states: list[int]) -> str:
         taken = self.table.trial(states, "IDENT")
         if taken is not None:
-            roles = self.table.roles[taken[0][-1]]
+            roles = self.table.roles(taken[0][-1])
             return next((text for role, text in _ROLES.items() if role in roles), "")
         if "fn" in viable:
             return _AFTER_PUB if "eval_pack" in viable else "fn"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 #: A change in what `harnpy.syntax.build` writes needs a new number.
-FORMAT = 9
+FORMAT = 10
 _HERE = os.path.dirname(os.path.abspath(__file__))
 TABLE_PATH = os.path.join(_HERE, "harn.table")
 #: Present in a source checkout only; an installed package has the table instead.
@@ -43,7 +43,7 @@ class Table:
         #: The action of the first rule that only hands on its value; those of the others are below it.
         self.first_unit: int = -1 - units
         self.starts: dict[str, int] = starts
-        self.roles: list[tuple[str, ...]] = roles
+        self._roles = roles
         self._climbs: dict[tuple[int, int, str], int] = {}
 
     def row(self, state: int) -> dict[str, int]:
@@ -60,6 +60,11 @@ class Table:
             choose = None if picks is None else _chooser(picks)
             found = self.rules[number] = (origin, size, builder(name) if name else None, choose)
         return found
+
+    def roles(self, state: int) -> tuple[str, ...]:
+        """The rules in which an identifier may stand next in ``state``: for errors."""
+        roles: tuple[str, ...] = marshal.loads(self._roles)[state]
+        return roles
 
     def climb(self, below: int, state: int, kind: str) -> int:
         """Where a chain of such rules leads from ``state``, which stands on ``below``.
