@@ -53,6 +53,13 @@ def conversion(declaration: Declaration, p: Parameter, variable: str) -> str:
     return variable
 
 
+def converts(declaration: Declaration, p: Parameter) -> bool:
+    """Return whether `conversion` does anything with the argument of ``p``."""
+    if declaration.counted:
+        return False
+    return p.type in ("string", "int") or (declaration.strict and p.type in _CHECKED)
+
+
 def needs_value(declaration: Declaration, p: Parameter) -> bool:
     """Return whether a missing argument is converted too, as nil: a strict builtin refuses it."""
     return declaration.strict and p.type in _CHECKED and not p.optional
@@ -119,8 +126,7 @@ def bind(declaration: Declaration) -> Builtin:
 
 
 def _converts(declaration: Declaration) -> bool:
-    parameters = declaration.signature().parameters
-    return any(conversion(declaration, p, "x") != "x" for p in parameters if not p.rest)
+    return any(converts(declaration, p) for p in declaration.signature().parameters if not p.rest)
 
 
 def _waiting(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,7 +7,7 @@ evaluated and dropped here, missing ones are Python defaults. Spec: 02 §7.4, §
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.vm.declare.arguments import conversion, most_arguments, needs_value
+from harnpy.vm.declare.arguments import conversion, converts, most_arguments, needs_value
 from harnpy.vm.emit.nodes.access import enum_reference, read
 from harnpy.vm.emit.nodes.literals import list_text, sequence
 from harnpy.vm.emit.operand import Operand, joined, tuple_text
@@ -179,8 +179,7 @@ def converted(e: Emitter, name: str, texts: list[Text], kinds: list[str]) -> lis
         return texts
     plain = [p for p in declaration.signature().parameters if not p.rest]
     unsure = [
-        kind != _KINDS.get(p.type) and conversion(declaration, p, "x") != "x"
-        for p, kind in zip(plain, kinds, strict=False)
+        kind != _KINDS.get(p.type) and converts(declaration, p) for p, kind in zip(plain, kinds, strict=False)
     ]
     if any(unsure):
         # All arguments are evaluated before the first is converted.
