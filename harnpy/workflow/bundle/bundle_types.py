@@ -1,8 +1,8 @@
-"""The types of session bundles and their sections. Spec: 08 §17."""
+"""The types of the sections of session bundles. Spec: 08 §17."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
@@ -60,33 +60,3 @@ class Sections(TypedDict):
     trace_spans: list[TraceSpan]
     usage: UsageRecord | None
     child_runs: list[ChildRun]
-
-
-class Redaction(TypedDict):
-    """An entry of the redaction manifest."""
-
-    path: str
-    reason: str
-    action: str
-    sha256: NotRequired[str]
-
-
-class Producer(TypedDict):
-    name: str
-    version: str
-
-
-class Integrity(TypedDict):
-    algorithm: str
-    digest: str
-
-
-class Bundle(Sections):
-    _type: str
-    schema_version: int
-    mode: str
-    bundle_id: str
-    created_at: str
-    producer: Producer
-    redactions: list[Redaction]
-    integrity: Integrity
