@@ -2,17 +2,22 @@
 
     <root>/<session_id>/<key>                        the text
     <root>/<session_id>/.agent_state_meta/<key>      the id of its writer
+    <root>/<session_id>/.agent_state_tmp.lock        the lock under which both change
 
 Programs hold a `Handle`, which is checked at every use because they may build one themselves.
 """
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.faults import MisuseError
+from harnpy.world.files import take_lock
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from harnpy.reading.dicts import Dict
     from harnpy.world import World
 
@@ -51,11 +56,13 @@ class Handle(NamedTuple):
 
 
 class AgentState:
-    """The files of agents. Conflicts that are allowed become warnings."""
+    """The files of agents. Conflicts that are allowed become warnings. ``wait(seconds)`` lets other tasks
+    run."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, wait: Callable[[float], object]) -> None:
         self._world = world
         self._files = world.files
+        self._wait = wait
 
     def init(self, root: str, options: Dict, current_session: str | None) -> Dict:
         """Create the session's directory unless it exists. Return its handle."""
@@ -86,15 +93,31 @@ class AgentState:
 
     def delete(self, handle: Handle, key: str) -> None:
         """Delete the key, if it exists, and directories that it leaves empty."""
-        name = checked_key(key)
-        for path in (_path(handle, name), _path(handle, f"{_META}/{name}")):
-            self._files.delete_file(path, _directory(handle))
+        name, directory = checked_key(key), _directory(handle)
+        if not self._files.is_dir(directory):
+            return
+        with self._alone(handle):
+            for path in (_path(handle, name), _path(handle, f"{_META}/{name}")):
+                self._files.delete_file(path, directory)
 
     def hand_off(self, handle: Handle, envelope: str) -> None:
         """Write the envelope that `handoff_envelope` made."""
         self._put(handle, HANDOFF_KEY, envelope)
 
     def _put(self, handle: Handle, key: str, text: str) -> None:
+        with self._alone(handle):
+            self._put_alone(handle, key, text)
+
+    @contextmanager
+    def _alone(self, handle: Handle) -> Iterator[None]:
+        """Keep other writers of the session out of the block."""
+        release = take_lock(_path(handle, f"{_TEMPORARY}.lock"), self._files, self._wait)
+        try:
+            yield
+        finally:
+            release()
+
+    def _put_alone(self, handle: Handle, key: str, text: str) -> None:
         note = _path(handle, f"{_META}/{key}")
         before = self._files.read_text(note) if self._files.is_file(note) else None
         writer = str(handle.writer.get("writer_id"))
@@ -106,7 +129,7 @@ class AgentState:
                 raise MisuseError(f"agent_state.write: {problem}")
             self._world.warn("agent_state.write", problem)
         for path, content in ((_path(handle, key), text), (note, writer)):
-            self._files.replace_text(path, content, f"{path}{_TEMPORARY}")
+            self._files.replace_text(path, content, mark=_TEMPORARY)
 
     def _handle(self, root: str, session_id: str, options: Dict) -> Handle:
         _check_path(session_id)

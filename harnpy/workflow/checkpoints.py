@@ -1,37 +1,49 @@
 """Checkpoints: values that a program finds again on its next run. Spec: 08 §11.
 
-One JSON object in one file. A change is written as a whole or not at all, before it is visible.
+One JSON object in one file, which several processes may share. A change takes the file's lock, reads what
+others have written meanwhile, and is written as a whole or not at all, before it is visible.
 """
 
 from __future__ import annotations
 
 import os.path
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from harnpy.faults import MisuseError
 from harnpy.text.json.reader import parse_json
 from harnpy.text.json.writer import stored_json
+from harnpy.world.files import take_lock
 
 if TYPE_CHECKING:
-    from harnpy.reading.dicts import Dict
-    from harnpy.world import World
+    from collections.abc import Callable, Iterator
 
+    from harnpy.reading.dicts import Dict
+    from harnpy.world.files import Files
+
+    Wait = Callable[[float], object]
+
+
+T = TypeVar("T")
 
 _DEFAULT, _REPL = "default", "repl"
 
 
 class Checkpoints:
-    """Those in the file ``path``."""
+    """Those in the file ``path``, as of the first use or the last change. ``wait(seconds)`` lets other tasks
+    run."""
 
-    def __init__(self, path: str, world: World) -> None:
+    def __init__(self, path: str, files: Files, wait: Wait) -> None:
         self.path = path
-        self._files = world.files
-        self._ids = world.ids
+        self._files = files
+        self._wait = wait
+        self._text: str | None = None
         self._loaded: Dict | None = None
 
     def set(self, key: str, value: Any) -> None:
         """Keep a value, as JSON represents it. Raise `MisuseError`."""
-        self._write({**self._values, key: value})
+        with self._alone():
+            self._write({**self._read(), key: value})
 
     def get(self, key: str) -> Any:
         """Return the value under a key, None without one."""
@@ -45,42 +57,58 @@ class Checkpoints:
 
     def delete(self, key: str) -> None:
         """Remove a key; a missing one is fine. Raise `MisuseError`."""
-        if key in self._values:
-            self._write({name: value for name, value in self._values.items() if name != key})
+        if not self._files.exists(self.path):
+            return
+        with self._alone():
+            values = self._read()
+            if key in values:
+                self._write({name: value for name, value in values.items() if name != key})
 
     def clear(self) -> None:
         """Remove all keys and the file. Raise `MisuseError`."""
-        try:
-            self._files.delete_file(self.path, os.path.dirname(self.path))
-        except OSError as error:
-            raise _failure("clear", error) from error
-        self._loaded = {}
+        if self._files.exists(self.path):
+            with self._alone():
+                self._try("clear", lambda: self._files.delete_file(self.path, os.path.dirname(self.path)))
+        self._loaded, self._text = {}, None
 
     @property
     def _values(self) -> Dict:
-        if self._loaded is None:
-            self._loaded = self._read()
-        return self._loaded
+        return self._read() if self._loaded is None else self._loaded
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keep other writers out of the block."""
+        self._try("mkdir", lambda: self._files.make_directory(os.path.dirname(self.path)))
+        release = self._try("lock", lambda: take_lock(f"{self.path}.lock", self._files, self._wait))
+        try:
+            yield
+        finally:
+            release()
 
     def _read(self) -> Dict:
-        """Return the contents of the file; an unreadable one counts as empty."""
+        """Return what the file holds now; an unreadable one counts as empty."""
         try:
-            read = parse_json(self._files.read_text(self.path))
+            text = self._files.read_text(self.path)
+            if self._loaded is None or text != self._text:
+                self._keep(text)
         except (OSError, ValueError):
-            return {}
-        return read if isinstance(read, dict) else {}
+            self._loaded, self._text = {}, None
+        return self._loaded or {}
 
     def _write(self, values: Dict) -> None:
-        text = stored_json(values)
+        text = stored_json(values) + "\n"
+        self._try("write", lambda: self._files.replace_text(self.path, text))
+        self._keep(text)
+
+    def _keep(self, text: str) -> None:
+        read = parse_json(text)
+        self._loaded, self._text = (read if isinstance(read, dict) else {}), text
+
+    def _try(self, step: str, act: Callable[[], T]) -> T:
         try:
-            self._files.make_directory(os.path.dirname(self.path))
+            return act()
         except OSError as error:
-            raise _failure("mkdir", error) from error
-        try:
-            self._files.replace_text(self.path, text + "\n", f"{self.path}.{self._ids.new()}.partial")
-        except OSError as error:
-            raise _failure("write", error) from error
-        self._loaded = parse_json(text)
+            raise MisuseError(f"checkpoint {step} error: {error.strerror or error}: {self.path}") from error
 
 
 def program_name(file: str | None) -> str:
@@ -91,7 +119,3 @@ def program_name(file: str | None) -> str:
         return _DEFAULT
     stem = os.path.splitext(os.path.basename(file))[0]
     return _DEFAULT if stem in ("", ".", "..") else stem
-
-
-def _failure(step: str, error: OSError) -> MisuseError:
-    return MisuseError(f"checkpoint {step} error: {error.strerror}: {error.filename}")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from io import FileIO
     from typing import Protocol
 
     class Files(Protocol):
@@ -21,11 +23,16 @@ if TYPE_CHECKING:
         def write_text(self, path: str, text: str, append: bool = False, durable: bool = False) -> None:
             """Write a UTF-8 file, or add to it; its directory is made if need be.
 
-            What is written ``durable`` is on the disk when this returns.
+            What is written ``durable`` is on the disk when this returns. A text is added as a whole or not
+            at all, also when several processes add to a file.
             """
 
-        def replace_text(self, path: str, text: str, temporary: str | None = None) -> None:
-            """Write a UTF-8 file as a whole or not at all, by way of the file ``temporary``."""
+        def replace_text(self, path: str, text: str, durable: bool = True, mark: str = ".partial") -> None:
+            """Write a UTF-8 file as a whole or not at all, also when several processes do so at once.
+
+            The text is first written to a new file beside it whose name ends in ``mark``, and which is
+            removed if that fails; the OSError names ``path``. A process that is killed may leave it behind.
+            """
 
         def rename(self, path: str, new: str) -> None:
             """Give a file another path; what is there is replaced."""
@@ -61,6 +68,9 @@ if TYPE_CHECKING:
             """
 
 
+_LOCK_POLL = 0.002
+
+
 class RealFiles:
     def cwd(self) -> str:
         return os.getcwd()
@@ -71,17 +81,25 @@ class RealFiles:
 
     def write_text(self, path: str, text: str, append: bool = False, durable: bool = False) -> None:
         self.make_directory(os.path.dirname(path) or ".")
-        mode = "a" if append else "w"
-        with open(path, mode, encoding="utf-8", errors="surrogatepass", newline="") as file:
-            file.write(text)
+        data = text.encode("utf-8", "surrogatepass")
+        with open(path, "ab" if append else "wb", buffering=0) as file:
+            (_add if append else _write)(file, data)
             if durable:
-                file.flush()
                 os.fsync(file.fileno())
 
-    def replace_text(self, path: str, text: str, temporary: str | None = None) -> None:
-        temporary = temporary or f"{path}.partial"
-        self.write_text(temporary, text, durable=True)
-        self.rename(temporary, path)
+    def replace_text(self, path: str, text: str, durable: bool = True, mark: str = ".partial") -> None:
+        # A name of its own: writers of one file must not meet in the temporary one.
+        directory = os.path.dirname(path)
+        temporary = os.path.join(directory, f".{os.urandom(8).hex()}{mark}")
+        try:
+            self.write_text(temporary, text, durable=durable)
+            self.rename(temporary, path)
+        except BaseException as error:
+            with suppress(OSError):
+                self.delete_file(temporary, directory)
+            if isinstance(error, OSError):
+                error.filename = path
+            raise
 
     def rename(self, path: str, new: str) -> None:
         os.replace(path, new)
@@ -134,6 +152,39 @@ class RealFiles:
         except Timeout:
             return None
         return lock.release
+
+
+def take_lock(path: str, files: Files, wait: Callable[[float], object]) -> Callable[[], object]:
+    """Take the lock of the file ``path`` (`Files.try_lock`), whose directory is made if need be.
+
+    Return what releases it. ``wait(seconds)`` lets other tasks run while somebody else has it.
+    """
+    files.make_directory(os.path.dirname(path))
+    while (release := files.try_lock(path)) is None:
+        wait(_LOCK_POLL)
+    return release
+
+
+def _write(file: FileIO, data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[file.write(left) :]
+
+
+def _add(file: FileIO, data: bytes) -> None:
+    """Write at the end, alone. What a full disk cuts off is removed: it would spoil the next line, too."""
+    import fcntl
+
+    if not file.seekable():
+        _write(file, data)
+        return
+    fcntl.flock(file, fcntl.LOCK_EX)  # until the file is closed
+    end = file.seek(0, os.SEEK_END)
+    try:
+        _write(file, data)
+    except BaseException:
+        file.truncate(end)
+        raise
 
 
 def system_reason(error: Exception) -> str:

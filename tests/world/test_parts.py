@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import resource
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
 
@@ -126,9 +129,49 @@ def test_a_text_is_replaced_as_a_whole(files: RealFiles, tmp_path: Path) -> None
     path = str(tmp_path / "a")
     files.write_text(path, "old")
     files.replace_text(path, "new")
-    files.replace_text(path, "newest", temporary=f"{path}.mine")
+    files.replace_text(path, "newest", durable=False, mark=".mine")
     assert (files.read_text(path), files.list_dir(str(tmp_path))) == ("newest", ["a"])
     assert files.modified(path) == os.stat(path).st_mtime_ns
+
+
+@contextmanager
+def files_up_to(size: int) -> Iterator[None]:
+    """Let writes fail that would make a file larger, after the part that still fits: like a full disk."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+def test_a_text_that_does_not_fit_leaves_the_former_one_and_nothing_else(
+    files: RealFiles, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "a")
+    files.replace_text(path, "old")
+    with files_up_to(1000), pytest.raises(OSError, match="large") as failed:
+        files.replace_text(path, "x" * 1001)
+    assert failed.value.filename == path
+    assert (files.read_text(path), files.list_dir(str(tmp_path))) == ("old", ["a"])
+
+
+def test_a_line_that_does_not_fit_is_not_begun(files: RealFiles, tmp_path: Path) -> None:
+    path = str(tmp_path / "log")
+    with files_up_to(1000):
+        files.write_text(path, "a" * 899 + "\n", append=True)
+        with pytest.raises(OSError, match="large"):
+            files.write_text(path, "b" * 100 + "\n", append=True)
+        files.write_text(path, "c\n", append=True)
+    assert files.read_text(path) == "a" * 899 + "\nc\n"
+
+
+def test_what_has_no_end_is_added_to_as_well(files: RealFiles) -> None:
+    reader, writer = os.pipe()
+    files.write_text(f"/dev/fd/{writer}", "line\n", append=True)
+    assert os.read(reader, 100) == b"line\n"
+    os.close(reader)
+    os.close(writer)
 
 
 def test_deleting_a_file_leaves_no_empty_directories_below_the_root(files: RealFiles, tmp_path: Path) -> None:

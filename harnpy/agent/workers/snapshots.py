@@ -64,9 +64,9 @@ class Snapshots:
         if path is None:
             return
         try:
-            self._world.files.write_text(path, pretty_json(_snapshot(worker)) + "\n")
+            self._world.files.replace_text(path, pretty_json(_snapshot(worker)) + "\n", durable=False)
         except OSError as error:
-            raise MisuseError(f"failed to write worker snapshot '{path}': {error.strerror}") from error
+            raise MisuseError(f"failed to write worker snapshot '{path}': {_reason(error)}") from error
 
     def load(self, path: str) -> Dict | None:
         """Return the snapshot in a file, None when there is no file. Raises `MisuseError` for other files."""

@@ -120,7 +120,7 @@ def _handoff(vm: Vm, summary: Value) -> dict[str, Any] | None:
 
 
 def _state(vm: Vm) -> AgentState:
-    return AgentState(vm.world)
+    return AgentState(vm.world, vm.tasks.sleep)
 
 
 def _done(action: Callable[[], T]) -> T:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from harnpy.faults import MisuseError
 from harnpy.text.json.compact import compact_json
 from harnpy.text.json.reader import parse_json
+from harnpy.world.files import take_lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 
 _TYPE = "workflow_mailbox"
-_LOCK_POLL = 0.002
 
 
 class MailboxState:
@@ -43,26 +43,21 @@ class MailboxState:
     @contextmanager
     def change(self) -> Iterator[Dict]:
         """Yield the state, to be changed inside the block; it is written only if it has changed."""
-        with self._lock():
+        release = self._lock()
+        try:
             state = self.read()
             before = dict(state)
             yield state
             if state != before:
                 self._write(state)
-
-    @contextmanager
-    def _lock(self) -> Iterator[None]:
-        files, path = self._files, os.path.join(self._directory, "state.lock")
-        try:
-            files.make_directory(self._directory)
-            while (release := files.try_lock(path)) is None:
-                self._wait(_LOCK_POLL)
-        except (OSError, ValueError) as error:
-            raise self._failure("lock", error) from error
-        try:
-            yield
         finally:
             release()
+
+    def _lock(self) -> Callable[[], object]:
+        try:
+            return take_lock(os.path.join(self._directory, "state.lock"), self._files, self._wait)
+        except (OSError, ValueError) as error:
+            raise self._failure("lock", error) from error
 
     def read(self) -> Dict:
         try:

@@ -14,8 +14,6 @@ from harnpy.workflow.records.record import derive, no_questions, normalised, rea
 from harnpy.world.files import system_reason
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from harnpy.workflow.records.record import QuestionsOf
     from harnpy.workflow.records.record_types import RunRecord
     from harnpy.world import World
@@ -70,21 +68,19 @@ def write(path: str, text: str, world: World, durable: bool = True) -> None:
     Unless ``durable``, it survives the end of the process, but maybe not a power failure. Raise
     `MisuseError`, also for values nested too deeply to be read again.
     """
-    whole = os.path.join(world.files.cwd(), path)
-    temporary = f"{os.path.splitext(whole)[0]}.json.tmp"
-    _try("create run directory", lambda: world.files.make_directory(os.path.dirname(whole)))
-    _try("persist run record", lambda: world.files.write_text(temporary, _readable(text), durable=durable))
-    _try("finalize run record", lambda: world.files.rename(temporary, whole))
-
-
-def _readable(text: str) -> str:
     if _TOO_FAR_IN in text:
-        raise ValueError(TOO_DEEP)
-    return text
-
-
-def _try(what: str, act: Callable[[], None]) -> None:
+        raise MisuseError(f"failed to persist run record: {TOO_DEEP}")
+    whole = os.path.join(world.files.cwd(), path)
     try:
-        act()
+        world.files.make_directory(os.path.dirname(whole))
     except (OSError, ValueError) as error:
-        raise MisuseError(f"failed to {what}: {system_reason(error)}") from error
+        raise _failure("create run directory", os.path.dirname(whole), error) from error
+    try:
+        world.files.replace_text(whole, text, durable)
+    except (OSError, ValueError) as error:
+        renaming = isinstance(error, OSError) and error.filename2 is not None
+        raise _failure("finalize run record" if renaming else "persist run record", whole, error) from error
+
+
+def _failure(what: str, path: str, error: Exception) -> MisuseError:
+    return MisuseError(f"failed to {what}: {path}: {system_reason(error)}")

@@ -1,0 +1,60 @@
+"""Several processes that write the same files: no write that returned is lost (08 §8.2, §10, §11).
+
+`HARNPY_WRITES=500` lets each process write that often.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from harnpy.workflow.records import record_files
+from harnpy.world import World
+from tests.support import PATIENCE, ROOT
+
+WRITES = int(os.environ.get("HARNPY_WRITES", "12"))
+NAMES = [f"p{number}" for number in range(8)]
+
+PROGRAM = """
+import { agent_state_init, agent_state_write } from "std/agent_state"
+let me = argv[0]
+let state = agent_state_init("state", {session_id: "s"})
+for i in range(0, to_int(argv[1])) {
+  checkpoint("${me}-${i}", i)
+  agent_state_write(state, "${me}/${i}", "${me} wrote ${i}")
+  workflow.signal("w", me, i)
+  run_record_save({id: "${me}-${i}"}, "records/${me}-${i}.json")
+  run_record_save({id: me, task: me.repeat(i * 100)}, "records/shared.json")
+  let event = {kind: "repeated_query", summary: me.repeat(9000), trace_id: "${me}-${i}"}
+  friction_record(event, {log_path: "friction.jsonl"})
+}
+"""
+
+
+def test_eight_processes_lose_nothing(tmp_path: Path) -> None:
+    (tmp_path / "p.harn").write_text(PROGRAM)
+    command = [sys.executable, "-m", "harnpy", "run", "p.harn", "--"]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    writers = [subprocess.Popen([*command, name, str(WRITES)], cwd=tmp_path, env=env) for name in NAMES]
+    assert [writer.wait(timeout=PATIENCE) for writer in writers] == [0] * len(NAMES)
+
+    written = {f"{name}-{i}" for name in NAMES for i in range(WRITES)}
+    kept = json.loads((tmp_path / ".harn/checkpoints/p.json").read_text())
+    assert set(kept) == written
+    mailbox = json.loads((tmp_path / ".harn/workflows/w/state.json").read_text())["mailbox"]
+    assert {f"{message['name']}-{message['payload']}" for message in mailbox} == written
+    assert len(mailbox) == len(written)
+    for name in NAMES:
+        texts = [(tmp_path / f"state/s/{name}/{i}").read_text() for i in range(WRITES)]
+        assert texts == [f"{name} wrote {i}" for i in range(WRITES)]
+    records = [record_files.load(str(tmp_path / f"records/{id}.json"), World()) for id in sorted(written)]
+    assert [record["id"] for record in records] == sorted(written)
+    shared = record_files.load(str(tmp_path / "records/shared.json"), World())
+    assert shared["task"] == shared["id"] * ((WRITES - 1) * 100)
+    friction = [json.loads(line) for line in (tmp_path / "friction.jsonl").read_text().splitlines()]
+    assert {event["trace_id"] for event in friction} == written
+    assert len(friction) == len(written)
+    assert not [name for _, _, names in os.walk(tmp_path) for name in names if "partial" in name]
