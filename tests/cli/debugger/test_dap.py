@@ -230,14 +230,14 @@ println("x")
 
 
 def test_a_loop_is_paused(dap: Client, write) -> None:
-    write("main.harn", 'println("going")\nvar n = 0\nwhile true {\n  n = n + 1\n}\n')
+    write("main.harn", 'var n = 0\nwhile true { if n == 0 { println("going") }; n = n + 1 }\n')
     dap.start("main.harn")
     dap.wait_for_output("going\n")
     with pytest.raises(Refused, match="the program is running"):
         dap.request("evaluate", expression="n")
     assert dap.request("threads")["threads"] == [{"id": 1, "name": "task_root"}]
     dap.request("pause", threadId=1)
-    assert dap.stopped() == ("pause", 4)
+    assert dap.stopped() == ("pause", 2)
     dap.request("terminate")
     assert dap.ends() == 124
 
