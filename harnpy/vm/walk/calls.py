@@ -9,7 +9,7 @@ from harnpy.vm.run.methods.dispatch import call_method
 from harnpy.vm.run.tasks.cancel import cancel_gracefully, cancel_task, is_cancelled
 from harnpy.vm.run.tasks.spawn import await_task
 from harnpy.vm.values.objects import EnumValue
-from harnpy.vm.walk.access import enum_named, meaning
+from harnpy.vm.walk.access import enum_named
 from harnpy.vm.walk.literals import sequence
 
 TYPE_CHECKING = False
@@ -106,10 +106,6 @@ def pipe(a: Activation, node: ast.Pipe) -> Value:
     if hole is not None:
         a.declare(hole, value)
         return a.value(node.right)
-    vm = a.walker.vm
-    if isinstance(node.right, ast.Name):
-        target = meaning(a, a.walker.resolution.refs[id(node.right)])
-    else:
-        target = a.value(node.right)
+    target = a.value(node.right)
     a.at = node.start
-    return vm.calls.pipe(value, target, a.depth + 1)
+    return a.walker.vm.calls.pipe(value, target, a.depth + 1)

@@ -24,7 +24,7 @@ AREAS = (
     "structs", "syntax", "tasks", "values",
 )  # fmt: skip
 
-_LEFT_OUT = ("import", "agent", "uuid", "random", "llm", "workflow", "session")
+_LEFT_OUT = ("import", "addr_of", "agent", "uuid", "random", "llm", "workflow", "session")
 
 _LITERALS: tuple[Callable[[], Node], ...] = (
     lambda: ast.Nil(0, 0),
