@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import signal
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -27,6 +28,8 @@ FILE = "/nowhere/program.harn"
 MODULE = "/nowhere/shared.harn"
 #: Processor seconds that a program may take; a generated one takes some thousandths.
 PATIENCE = 2.0
+#: Callbacks in callbacks (02 §9.4) end where Python's stack does, which a walker reaches sooner.
+_HOST_DEPTH = re.compile(r"… \d+ more (calls )?…")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +137,7 @@ def outcome(program: Program, evaluator: str) -> Outcome:
         ending, text = "deadlock", ""
     except Exception:
         ending, text = "python", traceback.format_exc(limit=-6)
-    return Outcome("".join(written), ending, text)
+    return Outcome(_HOST_DEPTH.sub("…", "".join(written)), ending, _HOST_DEPTH.sub("…", text))
 
 
 def _ending(program: Program, evaluator: str, written: list[str]) -> tuple[str, str]:
