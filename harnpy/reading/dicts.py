@@ -18,9 +18,9 @@ def detached(value: Any) -> Any:
 
 def read_toml(text: str) -> Dict:
     """Return a TOML text as JSON would hold it: dates and times become texts. Raises ValueError."""
-    import tomllib
+    from harnpy.text.toml import parse_toml
 
-    return {key: _as_json(value) for key, value in tomllib.loads(text).items()}
+    return {key: _as_json(value) for key, value in parse_toml(text).items()}
 
 
 def _as_json(value: Any) -> Any:

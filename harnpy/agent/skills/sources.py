@@ -12,6 +12,7 @@ from harnpy.agent.skills.frontmatter import UnusableSkill, read_skill_file
 from harnpy.agent.skills.library import FoundSkill
 from harnpy.agent.skills.skill_registry import id_of
 from harnpy.project import MANIFEST
+from harnpy.text.toml import parse_toml
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -82,9 +83,7 @@ def read_manifest(files: Files, root: str, warn: Callable[[str], object]) -> Man
         text = files.read_text(path)
         if "skill" not in text:
             return Manifest()
-        import tomllib
-
-        given = tomllib.loads(text)
+        given = parse_toml(text)
     except FileNotFoundError:
         return Manifest()
     except (OSError, ValueError) as error:

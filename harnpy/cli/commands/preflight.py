@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from harnpy.syntax import ast
 from harnpy.syntax.diagnostic import Diagnostic
 from harnpy.syntax.span import Lines
 from harnpy.text.templates import assets
+from harnpy.text.toml import parse_toml
 from harnpy.vm.modules.paths import BUNDLED
 from harnpy.vm.modules.program_modules import Module, Modules
 from harnpy.vm.resolve.tree import walk
@@ -50,8 +50,8 @@ def findings(
 def _manifest_severity(directory: str) -> str:
     root = project_root(directory, RealFiles())
     try:
-        manifest = tomllib.loads(Path(root, MANIFEST).read_text(encoding="utf-8")) if root else {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        manifest = parse_toml(Path(root, MANIFEST).read_text(encoding="utf-8")) if root else {}
+    except (OSError, ValueError):
         return "error"
     check = manifest.get("check", {})
     given = check.get("preflight_severity") if isinstance(check, dict) else None

@@ -169,13 +169,6 @@ _ENTRIES: dict[str, type] = {
 _RULES: dict[str, type] = {"inference": InferenceRule, "tiers": TierRule}
 
 
-def parse_toml(text: str) -> dict[str, Any]:
-    """Raises ValueError."""
-    import tomllib
-
-    return tomllib.loads(text)
-
-
 def convert(value: Any, kind: type[T], where: str, key: str) -> T:
     """A value of TOML as ``kind``. Raises `OptionError` with the place."""
     import msgspec

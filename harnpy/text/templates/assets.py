@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os.path
-import tomllib
 
 from harnpy.project import MANIFEST, project_root
+from harnpy.text.toml import parse_toml
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ def _is_inside(path: str) -> bool:
 def _alias_target(files: Files, root: str, alias: str) -> str:
     manifest = os.path.join(root, MANIFEST)
     try:
-        roots = tomllib.loads(read(files, manifest)).get("asset_roots", {})
-    except tomllib.TOMLDecodeError as error:
+        roots = parse_toml(read(files, manifest)).get("asset_roots", {})
+    except ValueError as error:
         raise AssetError(f"{manifest}: {error}") from None
     target = roots.get(alias) if isinstance(roots, dict) else None
     if not isinstance(target, str):

@@ -108,11 +108,11 @@ def _exports(files: Files, package: str) -> dict[str, str]:
     manifest = os.path.join(package, MANIFEST)
     if not files.is_file(manifest):
         return {}
-    import tomllib
+    from harnpy.text.toml import parse_toml
 
     try:
-        exports = tomllib.loads(files.read_text(manifest)).get("exports")
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        exports = parse_toml(files.read_text(manifest)).get("exports")
+    except (OSError, ValueError):
         return {}
     given = exports if isinstance(exports, dict) else {}
     return {name: target for name, target in given.items() if isinstance(target, str)}
