@@ -21,7 +21,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from time import perf_counter
 
-from tests.vm.differential.outcomes import EVALUATORS, Outcome, Program, outcome, outcomes
+from tests.vm.differential.outcomes import EVALUATORS, UNCOMPARED, Outcome, Program, outcome, outcomes
 from tests.vm.differential.programs import program_of
 from tests.vm.differential.reduce import reduced
 from tests.vm.differential.variations import variation_of
@@ -48,8 +48,8 @@ def smallest(program: Program, evaluators: Sequence[str] = EVALUATORS) -> Progra
 
 def _signature(outcomes: list[Outcome]) -> str | None:
     first, last = outcomes[0], outcomes[-1]
-    endings = [seen.ending for seen in outcomes]
-    if "slow" in endings:
+    endings = {seen.ending for seen in outcomes}
+    if endings & UNCOMPARED:
         return None
     if "python" in endings:
         return "; ".join(_last_line(seen) for seen in outcomes if seen.ending == "python")

@@ -28,6 +28,8 @@ FILE = "/nowhere/program.harn"
 MODULE = "/nowhere/shared.harn"
 #: Processor seconds that a program may take; a generated one takes some thousandths.
 PATIENCE = 2.0
+#: Endings that depend on the host, so that nothing is compared.
+UNCOMPARED = {"slow", "deep"}
 #: Callbacks in callbacks (02 §9.4) end where Python's stack does, which a walker reaches sooner.
 _HOST_DEPTH = re.compile(r"… \d+ more (calls )?…")
 
@@ -50,7 +52,8 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """``ending`` says how the run ended: `value`, `error`, `exit`, `refused`, `deadlock`, `slow` or `python`.
+    """``ending`` says how the run ended: `value`, `error`, `exit`, `refused`, `deadlock`, `slow`, `deep` or
+    `python`.
 
     ``text`` is the value as shown, the rendered error, the exit status or, after `python`, the traceback.
     """
@@ -137,7 +140,10 @@ def outcome(program: Program, evaluator: str) -> Outcome:
         ending, text = "deadlock", ""
     except Exception:
         ending, text = "python", traceback.format_exc(limit=-6)
-    return Outcome(_HOST_DEPTH.sub("…", "".join(written)), ending, _HOST_DEPTH.sub("…", text))
+    output = "".join(written)
+    if _HOST_DEPTH.search(output) or _HOST_DEPTH.search(text):
+        ending = "deep"
+    return Outcome(output, ending, text)
 
 
 def _ending(program: Program, evaluator: str, written: list[str]) -> tuple[str, str]:
