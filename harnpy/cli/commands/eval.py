@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import os.path
 from typing import TYPE_CHECKING, Any
 
@@ -81,7 +82,7 @@ def shown(report: Dict, page: str | None = None) -> int:
     """Print a report, write its HTML to the file ``page``, and return the exit status."""
     for line in eval_lines.lines(report):
         say(line)
-    write_page(page, lambda: html_evaluation(report))
+    write_page(page, lambda: html_evaluation(report, os.environ))
     return OK if report["pass"] else FAILED
 
 

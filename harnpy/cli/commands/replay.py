@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
 from harnpy.cli import OK, run_records
@@ -23,5 +25,5 @@ def command(run: str, page: str | None) -> int:
         return run_records.unreadable(error)
     for line in run_lines.replay(record):
         say(line)
-    write_page(page, lambda: html_report(record))
+    write_page(page, lambda: html_report(record, os.environ))
     return OK

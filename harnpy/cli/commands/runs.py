@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -74,7 +75,7 @@ def inspect(run: str, compare: str | None, page: str | None) -> int:
     _say_all(run_lines.inspection(record))
     if base is not None:
         _say_all(run_lines.difference(diff(base, record, World())))
-    write_page(page, lambda: html_report(record))
+    write_page(page, lambda: html_report(record, os.environ))
     return OK
 
 
@@ -95,7 +96,7 @@ def compare(left: str, right: str, page: str | None) -> int:
         say("identical")
     elif rows := _changes(before, after, found):
         tables.show(tables.table(("what", "change", "details"), rows), tables.UNBROKEN)
-    write_page(page, lambda: html_diff(before, after, found))
+    write_page(page, lambda: html_diff(before, after, found, os.environ))
     return OK
 
 

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from harnpy.llm.errors import CallError
+from harnpy.text.secrets.known_values import SecretValues
+from harnpy.text.secrets.masking import mask_secrets
+from harnpy.text.secrets.names import is_secret_header_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from harnpy.llm.configuration.known_providers import ProviderConfig
 
 _DETAIL_CHARS = 600
+_MASK = "[redacted]"
 #: Shorter values of headers are not secrets.
 _SECRET_CHARS = 8
 
@@ -97,12 +101,14 @@ def unusable_key(config: ProviderConfig) -> CallError | None:
 
 
 def redacted(text: str, config: ProviderConfig) -> str:
-    """``text`` without the key and the other headers of the configuration."""
-    secrets = [config.api_key or "", *config.extra_headers.values()]
-    for secret in sorted(secrets, key=len, reverse=True):
-        if len(secret) >= _SECRET_CHARS or (secret and secret == config.api_key):
-            text = text.replace(secret, "[redacted]")
-    return text
+    """``text`` without the key, the other headers of the configuration, and whatever looks like a secret."""
+    headers = config.extra_headers
+    hidden = [value for name, value in headers.items() if is_secret_header_name(name)]
+    text = SecretValues([config.api_key or "", *hidden]).masked(text, _MASK)
+    for value in sorted(headers.values(), key=len, reverse=True):
+        if len(value) >= _SECRET_CHARS:
+            text = text.replace(value, _MASK)
+    return mask_secrets(text)
 
 
 def _failed(config: ProviderConfig, category: str, text: str) -> CallError:

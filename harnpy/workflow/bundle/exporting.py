@@ -21,7 +21,7 @@ from harnpy.workflow.bundle.bundle_format import (
 from harnpy.workflow.bundle.environment_masking import Environment
 from harnpy.workflow.bundle.path_masking import Places
 from harnpy.workflow.bundle.redaction_manifest import Manifest, step
-from harnpy.workflow.bundle.redactor import Redactor
+from harnpy.workflow.bundle.redactor import SECRETS, Redactor, secret_variables
 from harnpy.workflow.bundle.replay_only import reduced
 from harnpy.workflow.bundle.sections import SECTIONS, sections
 from harnpy.workflow.records.plain_json import plain
@@ -57,6 +57,7 @@ def export_run(
     ``mode`` is ``"sanitized"`` (for support and sharing), ``"local"`` (verbatim except for secrets) or
     ``"replay_only"`` (hashes and lengths). ``sidecar`` are the rows of the run's `llm_transcript.jsonl`.
 
+    Values of secret variables of ``env`` and ``run.execution.env`` are secrets, in any encoding.
     `sanitized` keeps absolute paths inside ``workspaces`` and the directories of ``run.execution``. It
     removes values of ``run.execution.env``, of its child runs' and of ``env`` from all texts. Home
     directories are recognised; ``home`` is for one that doesn't look like one.
@@ -130,14 +131,14 @@ def _redactor(
     home: str | None,
     env: Mapping[str, str] | None,
 ) -> Redactor:
-    if mode == LOCAL:
-        return Redactor(manifest)
     executions = list(_executions(run))
+    environments = [env or {}, *(given for given in (each.get("env") for each in executions) if given)]
+    if mode == LOCAL:
+        return Redactor(manifest, (SECRETS, secret_variables(environments)))
     directories = [execution.get(key) for execution in executions for key in _PLACES]
     known = [directory for directory in [*workspaces, *directories] if isinstance(directory, str)]
-    environments = [given for given in (execution.get("env") for execution in executions) if given]
     places = Places(known, home or (env or {}).get("HOME"))
-    rules = sanitizing.text_rules(places, Environment([env or {}, *environments]))
+    rules = sanitizing.text_rules(places, Environment(environments))
     return Redactor(manifest, rules, sanitizing.shapes)
 
 

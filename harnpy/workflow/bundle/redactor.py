@@ -9,17 +9,14 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from harnpy.text.secrets.contexts import MASK
+from harnpy.text.secrets.masking import mask_secrets
+from harnpy.text.secrets.names import is_secret_header, is_secret_member, names_secret
+from harnpy.workflow.bundle.environment_masking import Environment
 from harnpy.workflow.bundle.redaction_manifest import Manifest, step
-from harnpy.workflow.bundle.secret_patterns import (
-    MASK,
-    is_secret_header,
-    is_secret_name,
-    mask_secrets,
-    names_secret,
-)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from harnpy.reading.dicts import Dict
 
@@ -39,6 +36,11 @@ class TextRule(NamedTuple):
 
 
 SECRETS = TextRule("secret", "masked", mask_secrets)
+
+
+def secret_variables(environments: Iterable[Mapping[str, str]]) -> TextRule:
+    """Return the rule for values of variables that are named like a secret."""
+    return TextRule("env", "masked", Environment(environments, only_secrets=True).removed_from)
 
 
 def _as_it_is(value: Dict, pointer: str, manifest: Manifest) -> Dict:
@@ -75,7 +77,7 @@ class Redactor:
         hidden = "value" if names_secret(value) else None
         for key, item in value.items():
             shown = self._key(key, redacted, pointer)
-            alter = self._secret if key == hidden or is_secret_name(key) else self.value
+            alter = self._secret if key == hidden or is_secret_member(key, item) else self.value
             redacted[shown] = alter(item, step(pointer, shown))
         return redacted
 
@@ -131,6 +133,10 @@ class Redactor:
         return text, min(changed, key=self._rules.index, default=None)
 
 
-def without_secrets(value: Any) -> Any:
-    """Return a JSON value with every secret masked, as in a bundle of any mode; nothing else changes."""
-    return Redactor(Manifest()).value(value, "")
+def without_secrets(value: Any, env: Mapping[str, str] | None = None) -> Any:
+    """Return a JSON value with every secret masked, as in a bundle of any mode; nothing else changes.
+
+    Values of secret variables of ``env`` are secrets, too.
+    """
+    rules = (SECRETS, secret_variables([env])) if env else (SECRETS,)
+    return Redactor(Manifest(), rules).value(value, "")

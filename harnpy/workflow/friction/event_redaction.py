@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from harnpy.text.secrets.contexts import MASK
+from harnpy.text.secrets.masking import mask_secrets
+from harnpy.text.secrets.names import is_secret_name
+
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
 
@@ -19,10 +23,15 @@ _SECRET_KEYS = ("secret", "token", "password", "api_key", "apikey")
 
 def redacted(text: str) -> str:
     """Return the words of ``text``, separated by one space, without those that look like secrets."""
-    return " ".join(REDACTED if is_secret(word) else word for word in text.split())
+    masked = mask_secrets(text)
+    return " ".join(REDACTED if MASK in word or _is_suspect(word) else word for word in masked.split())
 
 
 def is_secret(word: str) -> bool:
+    return _is_suspect(word) or mask_secrets(word) != word
+
+
+def _is_suspect(word: str) -> bool:
     if word.startswith(_PREFIXES) or _LONG.fullmatch(word):
         return True
     lowered = word.lower()
@@ -47,4 +56,4 @@ def _within(value: Any) -> Any:
 
 def _names_secret(key: str) -> bool:
     lowered = key.lower()
-    return lowered == "authorization" or any(part in lowered for part in _SECRET_KEYS)
+    return is_secret_name(key) or any(part in lowered for part in _SECRET_KEYS)

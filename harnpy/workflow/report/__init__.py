@@ -1,11 +1,12 @@
 """Reports for people, each one HTML file: on a run, on two runs compared, on an evaluation.
 
-    html_report(run) -> text                a run record (08 §8.1)
-    html_diff(left, right, diff) -> text    two run records and the result of `run_record_diff` (08 §8.5)
-    html_evaluation(report) -> text         a report of `run_record_eval`, a suite or a pack (08 §8.3, §8.7)
+    html_report(run, env) -> text               a run record (08 §8.1)
+    html_diff(left, right, diff, env) -> text   two run records and their `run_record_diff` (08 §8.5)
+    html_evaluation(report, env) -> text        an evaluation's report (08 §8.3, §8.7)
 
 A file is self-contained: no scripts, no fonts, no network. Secrets are masked before anything is written, as
-in a session bundle; output of programs and models is always escaped.
+in a session bundle, also the values of secret variables of ``env``. Output of programs and models is always
+escaped.
 """
 
 from __future__ import annotations

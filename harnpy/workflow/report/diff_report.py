@@ -18,9 +18,17 @@ if TYPE_CHECKING:
     from harnpy.workflow.records.record_types import RunRecord
 
 
-def html_diff(left: Mapping[str, Any], right: Mapping[str, Any], diff: Mapping[str, Any]) -> str:
-    """Return one HTML document that shows the result of `run_record_diff(left, right)`, secrets masked."""
-    before, after, found = known(left), known(right), without_secrets(diff)
+def html_diff(
+    left: Mapping[str, Any],
+    right: Mapping[str, Any],
+    diff: Mapping[str, Any],
+    env: Mapping[str, str] | None = None,
+) -> str:
+    """Return one HTML document that shows the result of `run_record_diff(left, right)`.
+
+    Secrets are masked, those of ``env`` too.
+    """
+    before, after, found = known(left, env), known(right, env), without_secrets(diff, env)
     name = name_of(after)
     verdict = "identical" if found["identical"] else "different"
     header = joined(

@@ -12,7 +12,7 @@ from harnpy.workflow.report.markup import Markup, element, joined
 from harnpy.workflow.report.page import page
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from harnpy.reading.dicts import Dict
 
@@ -33,13 +33,13 @@ _FOUND = (
 )
 
 
-def html_evaluation(report: Dict) -> str:
-    """Return one HTML document that shows the report of an evaluation, secrets masked.
+def html_evaluation(report: Dict, env: Mapping[str, str] | None = None) -> str:
+    """Return one HTML document that shows the report of an evaluation, secrets masked, those of ``env`` too.
 
     Of what `harnpy eval` adds it shows ``path``, ``run_id`` and ``comparison``, and of a paired experiment
     ``spec``, ``baseline``, ``experiment``, ``metrics`` and ``output_diff``.
     """
-    report = without_secrets(report)
+    report = without_secrets(report, env)
     name = str(report.get("pack_id") or report.get("run_id") or report.get("path") or "Evaluation")
     figures = [(_words(key), count(report[key])) for key in _COUNTS if isinstance(report.get(key), int)]
     header = joined(

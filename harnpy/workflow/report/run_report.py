@@ -28,19 +28,19 @@ if TYPE_CHECKING:
     from harnpy.workflow.records.record_types import RunRecord, StageRecord
 
 
-def html_report(run: Mapping[str, Any]) -> str:
-    """Return one HTML document that shows a run record, secrets masked.
+def html_report(run: Mapping[str, Any], env: Mapping[str, str] | None = None) -> str:
+    """Return one HTML document that shows a run record, secrets masked, those of ``env`` too.
 
     Raise `MisuseError` for a field of the record that has a wrong type.
     """
-    record = known(run)
+    record = known(run, env)
     name = name_of(record)
     return page(f"{name} – {record['status']}", "Workflow run", _header(record, name), _sections(record))
 
 
-def known(run: Mapping[str, Any]) -> RunRecord:
+def known(run: Mapping[str, Any], env: Mapping[str, str] | None = None) -> RunRecord:
     """Return the record with every key and without secrets."""
-    masked: RunRecord = without_secrets(read(RUN, plain(run)))
+    masked: RunRecord = without_secrets(read(RUN, plain(run)), env)
     return masked
 
 

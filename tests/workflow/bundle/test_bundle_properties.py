@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harnpy.text.secrets.masking import mask_secrets
 from harnpy.workflow.artifacts.artifact import normal_kind
 from harnpy.workflow.bundle import export_run, import_bundle, validate_bundle
-from harnpy.workflow.bundle.secret_patterns import mask_secrets
 from harnpy.workflow.bundle.sections import SECTIONS, sections
 from harnpy.workflow.records.plain_json import plain
 from harnpy.workflow.records.record_shapes import RUN

@@ -1,0 +1,219 @@
+"""What is masked and what stays: secrets and harmless strings by the thousand, from seeds. Spec: 08 §17."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import time
+import uuid
+from pathlib import Path
+from random import Random
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harnpy.llm.configuration.known_providers import ProviderConfig
+from harnpy.llm.providers.service_errors import redacted as error_without_secrets
+from harnpy.text.secrets.forms import FORMS, WEBHOOKS
+from harnpy.text.secrets.known_values import SecretValues
+from harnpy.text.secrets.masking import mask_secrets
+from harnpy.workflow.bundle import export_run, validate_bundle, without_secrets
+from harnpy.workflow.friction.event_redaction import redacted as friction_text
+from harnpy.workflow.report import html_report
+from tests.support import assert_linear
+from tests.text.secrets.corpus import CONTEXTS, Sample, corpus, leaked, leaks
+
+CORPUS = corpus(seed=20)
+ROOT = Path(__file__).parents[3]
+
+
+def in_context(at: int, sample: Sample) -> str:
+    return [*CONTEXTS.values()][at % len(CONTEXTS)](sample.name, sample.text)
+
+
+def test_the_corpus_is_large_enough() -> None:
+    assert len(CORPUS) >= 400
+    assert len({sample.kind for sample in CORPUS}) >= 70
+    assert len(CONTEXTS) == 12
+
+
+@pytest.mark.parametrize("context", CONTEXTS)
+def test_secrets_in_texts(context: str) -> None:
+    texts = [(sample, CONTEXTS[context](sample.name, sample.text)) for sample in CORPUS]
+    assert all(leaked(sample.secret, text) for sample, text in texts if sample.kind != "pem"), (
+        "nothing to mask"
+    )
+    left = [(sample.kind, text) for sample, text in texts if leaked(sample.secret, mask_secrets(text))]
+    assert len(left) <= len(texts) * 0.005, left
+
+
+@pytest.mark.parametrize(
+    "artefact", ["sanitized", "local", "replay_only", "report", "friction", "error", "json"]
+)
+def test_secrets_in_artefacts(artefact: str) -> None:
+    texts = [in_context(at, sample) for at, sample in enumerate(CORPUS)]
+    events = [{"kind": "message", "role": "user", "text": text} for text in texts]
+    run = {"id": "run_1", "status": "completed", "transcript": {"_type": "transcript", "events": events}}
+    config = ProviderConfig("openai", "https://api.example.com", "bearer")
+    match artefact:
+        case "report":
+            run["stages"] = [
+                {"id": str(at), "node_id": str(at), "visible_text": "\n\n".join(texts[at : at + 20])}
+                for at in range(0, len(texts), 20)
+            ]
+            shown = html_report(run)
+        case "friction":
+            shown = "\n".join(map(friction_text, texts))
+        case "error":
+            shown = "\n".join(error_without_secrets(text, config) for text in texts)
+        case "json":
+            shown = str(without_secrets(texts))
+        case mode:
+            bundle = export_run(run, mode)
+            assert validate_bundle(bundle) == []
+            shown = str(bundle)
+    left = leaks([sample.secret for sample in CORPUS], shown)
+    assert len(left) <= len(CORPUS) * 0.005, left
+
+
+def test_another_scanner_finds_nothing_that_is_left(tmp_path: Path) -> None:
+    from detect_secrets import SecretsCollection
+    from detect_secrets.settings import default_settings
+
+    file, found = tmp_path / "masked.txt", SecretsCollection()
+    file.write_text("\n".join(mask_secrets(in_context(at, sample)) for at, sample in enumerate(CORPUS)))
+    with default_settings():
+        found.scan_file(str(file))
+    assert [
+        (each.type, each.secret_value) for _, each in found if "redacted" not in str(each.secret_value)
+    ] == []
+
+
+def harmless(random: Random) -> list[str]:
+    """2000 lines of prose and code from this repository, and names for things that aren't secret."""
+    files = [
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / "harnpy").rglob("*.py"),
+        *(ROOT / "stdlib").rglob("*.harn"),
+    ]
+    lines = [line for path in sorted(files) for line in path.read_text().splitlines() if len(line) > 20]
+    made = []
+    for _ in range(100):
+        digest = hashlib.sha256(random.randbytes(8))
+        id = uuid.UUID(bytes=random.randbytes(16))
+        made += [
+            digest.hexdigest(), digest.hexdigest()[:40], f"sha256:{digest.hexdigest()}", str(id), f"run_{id}",
+            f"sha512-{base64.b64encode(random.randbytes(64)).decode()}",
+            f"toolu_{digest.hexdigest()[:24]}",
+            f"commit {digest.hexdigest()[:40]}",
+            f"index {digest.hexdigest()[:7]}..{digest.hexdigest()[7:14]} 100644",
+            f"https://example.com/docs/{id}/page-{random.randrange(99)}#part",
+            f"2026-01-02T03:04:{random.randrange(60):02}.123456Z",
+        ]  # fmt: skip
+    return random.sample(lines, 2000 - len(made)) + made
+
+
+def test_harmless_strings_stay() -> None:
+    strings = harmless(Random(21))
+    masked = [(text, mask_secrets(text)) for text in strings if mask_secrets(text) != text]
+    assert len(strings) == 2000
+    assert len(masked) <= 20, masked
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "password: str = Field(...)", "def login(user: str, password: Password) -> None:",
+        "token: AbstractTokenizer", "The password: must be at least eight characters",
+        "password = getpass()", "self.password = config.password",
+        "if token == 'identifier':", "password=$DB_PASSWORD", "--token TOKEN", "bearer sessions are tokens",
+        "https://git@github.com/a/b.git", "https://user1234@host/x", "AsyncOpenAIWithRawResponse",
+        "docker run -p 8080:80 image", "curl -u https://example.com",
+        "lib/python3.11/site-packages/x86_64_linux",
+    ],
+)  # fmt: skip
+def test_code_and_prose_stay(text: str) -> None:
+    assert mask_secrets(text) == text
+
+
+def test_every_form_names_its_issuer_once() -> None:
+    kinds = [form.kind for form in (*FORMS, *WEBHOOKS)]
+    assert len(kinds) == len(set(kinds))
+    assert all(form.issuer for form in (*FORMS, *WEBHOOKS))
+
+
+def encodings(value: str) -> dict[str, str]:
+    return {
+        "plain": value,
+        "reversed": value[::-1],
+        "percent": quote(value, safe=""),
+        "hex": value.encode().hex(),
+        "base64": base64.b64encode(value.encode()).decode(),
+        "urlsafe": base64.urlsafe_b64encode(f"u:{value}".encode()).decode(),
+        "inside base64": base64.b64encode(f"bo:{value}!".encode()).decode(),
+    }
+
+
+@pytest.mark.parametrize("encoding", encodings("x"))
+@settings(max_examples=25)
+@given(value=st.text("abcdefgh123456+/ %é", min_size=16, max_size=40).filter(lambda text: len(set(text)) > 9))
+def test_known_values_in_any_encoding(encoding: str, value: str) -> None:
+    encoded = encodings(value)[encoding]
+    shown = SecretValues([value]).masked(f"a {encoded} b", "[x]")
+    # Of base64, the characters at the ends also depend on the neighbours.
+    assert "[x]" in shown
+    assert len(shown) <= len("a [x] b") + (8 if "base64" in encoding or encoding == "urlsafe" else 0)
+
+
+@settings(max_examples=50)
+@given(st.text("abcdefghijklm0123456789", min_size=20, max_size=30), st.integers(0, 8), st.integers(12, 20))
+def test_known_values_cut_short(value: str, start: int, length: int) -> None:
+    part = value[start : start + length]
+    if len(part) >= 12 and all(len(set(part[at : at + 12])) >= 5 for at in range(len(part) - 11)):
+        assert SecretValues([value]).masked(f"<{part}>", "[x]") == "<[x]>"
+
+
+@pytest.mark.parametrize("mode", ["sanitized", "local"])
+def test_secret_variables_in_bundles(mode: str) -> None:
+    env = {"DEPLOY_TOKEN": "open, sesame and more", "CITY": "Amsterdam"}
+    encoded = base64.b64encode(b"x" + env["DEPLOY_TOKEN"].encode()).decode()
+    bundle = export_run({"id": "run_1", "task": f"try {encoded} in Amsterdam"}, mode, env=env)
+    assert "[redacted:" in bundle["run"]["task"]
+    assert encoded[4:16] not in bundle["run"]["task"]
+    assert bundle["run"]["task"].endswith("in Amsterdam")
+    assert validate_bundle(bundle) == []
+
+
+def test_secret_variables_in_reports() -> None:
+    run = {"id": "run_1", "status": "completed", "workflow_name": "say opensesame"}
+    assert "opensesame" not in html_report(run, {"MAGIC_PASSWORD": "opensesame"})
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "a_",
+        "password=",
+        "-a",
+        "sk-",
+        "eyJ",
+        "A",
+        "://",
+        '\\"password\\":',
+        "curl ",
+        "%41",
+        "aB3",
+        "login a ",
+        "a:1234:",
+    ],
+)
+def test_time_is_linear(piece: str) -> None:
+    def seconds(size: int) -> float:
+        text = piece * size
+        start = time.process_time()
+        mask_secrets(text)
+        return time.process_time() - start
+
+    assert_linear(seconds, 250)
