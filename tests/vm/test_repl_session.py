@@ -60,3 +60,12 @@ def test_sessions_outlive_a_failed_input(repl: ReplSession) -> None:
     with pytest.raises(VmError):
         repl.run('agent_session_inject("s", {role: "user", content: "hi"})\nthrow 1')
     assert repl.run('agent_session_length("s")') == 1
+
+
+@pytest.mark.parametrize("evaluator", ["compile", "walk"])
+def test_a_variable_that_a_closure_found_late_can_be_assigned(evaluator: str) -> None:
+    session = Vm(evaluator=evaluator).repl()
+    session.run("var total = { count -> if count == 0 { 0 } else { total(count - 1) + 1 } }")
+    assert session.run("total(3)") == 3
+    session.run("total = 5")
+    assert session.run("total") == 5

@@ -86,6 +86,9 @@ class Resolver:
         """An input of a REPL: it sees, and adds to, what earlier ones have ``declared``."""
         r = self._visitor(imports, declared)
         r.out.continue_from(declared)
+        for variable in declared.names.values():
+            # Who looked for it before it was declared has found it by now.
+            variable.late = False
         _begin(r, program)
         r.function.scopes[-1].names = declared.names
         r.statements(script_order(program))
