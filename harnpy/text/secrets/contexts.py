@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from harnpy.text.secrets.documents import DOCUMENT_RULES
 from harnpy.text.secrets.names import BETWEEN, KEY, NAME, PASSWORD, is_docker_auth
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ _NO_VALUES = frozenset(
     "length policy manager hash hashed strength forgot forgotten".split()
 )
 _REFERENCE = re.compile(
-    r"(?:[A-Za-z_]\w*[.:])+[A-Za-z_]\w*[.:!?]?|[A-Za-z]+_\w*[A-Za-z]|(?:[A-Z][a-z]+){2,}|[A-Z_]{2,}\b.?|[./~].*"
+    r"(?:[A-Za-z_]\w*[.:])+[A-Za-z_]\w*[.:!?]?|[A-Za-z]+_\w*[A-Za-z]|(?:[A-Z][a-z]+){2,}|[A-Z]+_[A-Z_]+|[A-Z]{2,5}|[./~].*"
 )
 
 _PARAMETER = re.compile(
@@ -115,13 +116,14 @@ _FLAG = re.compile(
     _FLAGS,
 )
 _CURL_USER = re.compile(
-    r"""(?P<keep>\b(?:curl|wget|http|xh)\b[^\n]{0,300}?\s(?:-u|-U|--user|--proxy-user)(?:[ \t]*=?[ \t]*)
-        \\*["']?[^\s:"'\\]{0,80}:)(?!\[redacted|//)[^\s"'\\]{1,200}""",
+    r"""(?P<keep>\b(?:curl|wget|http|xh)\b[^\n]{0,300}?\s(?:-u|-U|-a|--user|--proxy-user|--auth)
+        (?:[ \t]*=?[ \t]*)\\*["']?[^\s:"'\\]{0,80}:)(?!\[redacted|//)[^\s"'\\]{1,200}""",
     re.VERBOSE,
 )
 _CLIENT_PASSWORD = re.compile(
-    r"""(?P<keep>\b(?:sshpass|mysql(?:dump|admin)?|mariadb|(?:docker|podman)[ ]login|redis-cli|mongo(?:sh)?)\b
-        [^\n|]{0,300}?[ ](?:-p|-a|--pass)[ ]?\\*["']?)(?!\[redacted)[^\s"'\\-][^\s"'\\]{2,200}""",
+    r"""(?P<keep>\b(?:sshpass|mysql(?:dump|admin)?|mariadb|(?:docker|podman)[ ]login|redis-cli
+        |mongo(?:sh)?|ldap\w+)\b[^\n|]{0,300}?[ ](?:-p|-a|-w|--pass)[ ]?\\*["']?)
+        (?!\[redacted)[^\s"'\\-][^\s"'\\]{2,200}""",
     re.VERBOSE,
 )
 _NETRC = re.compile(
@@ -139,6 +141,8 @@ def mask_in_context(text: str) -> str:
     """Return ``text`` with `MASK` in place of values that a name, a header, a URL or a command gives away."""
     text = _PEM.sub(MASK, text)
     text = _MEMBER.sub(lambda found: f"{found['keep']}{MASK}{found['end']}", text)
+    for pattern in DOCUMENT_RULES:
+        text = pattern.sub(_mask, text)
     for pattern, apply in _RULES:
         text = pattern.sub(apply, text)
     return text

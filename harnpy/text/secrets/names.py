@@ -54,6 +54,11 @@ def is_docker_auth(value: str) -> bool:
     return text is not None and ":" in text[1:-1]
 
 
+def is_secret_flag(argument: Any) -> bool:
+    """Return whether the next argument of a command is a secret: ``--password``."""
+    return isinstance(argument, str) and argument.startswith("-") and is_secret_name(argument.lstrip("-"))
+
+
 def is_secret_header(pair: list[Any]) -> bool:
     """Return whether a list is a secret header's name and value."""
     return len(pair) == 2 and isinstance(pair[0], str) and is_secret_header_name(pair[0])

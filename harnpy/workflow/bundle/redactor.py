@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.text.secrets.contexts import MASK
 from harnpy.text.secrets.masking import mask_secrets
-from harnpy.text.secrets.names import is_secret_header, is_secret_member, names_secret
+from harnpy.text.secrets.names import is_secret_flag, is_secret_header, is_secret_member, names_secret
 from harnpy.workflow.bundle.environment_masking import Environment
 from harnpy.workflow.bundle.redaction_manifest import Manifest, step
 
@@ -65,9 +65,10 @@ class Redactor:
         if isinstance(value, dict):
             return self._dict(self._shapes(value, pointer, self._manifest), pointer)
         if isinstance(value, list):
-            hidden = 1 if is_secret_header(value) else None
+            hidden = {at + 1 for at, item in enumerate(value) if is_secret_flag(item)}
+            hidden |= {1} if is_secret_header(value) else set()
             return [
-                (self._secret if at == hidden else self.value)(item, step(pointer, at))
+                (self._secret if at in hidden else self.value)(item, step(pointer, at))
                 for at, item in enumerate(value)
             ]
         return value

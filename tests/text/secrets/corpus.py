@@ -16,7 +16,7 @@ from urllib.parse import quote
 LETTERS, DIGITS, LOWER = string.ascii_letters, string.digits, string.ascii_lowercase
 B62 = LETTERS + DIGITS
 HEX = "0123456789abcdef"
-WORDS = "swordfish correcthorse opensesame trustnoone letmein monkeybusiness hunterhunter qwertz".split()
+WORDS = "swordfish correcthorse opensesame trustnoone letmeinplease monkeybusiness hunterhunter qwertzuiop".split()
 
 
 class Sample(NamedTuple):
@@ -114,6 +114,10 @@ def _structured(random: Random) -> Iterator[Sample]:
     )
     yield Sample("bearer", "HEADER", f"Authorization: Bearer {run(B62 + '-_', 30)}", "")
     yield Sample("basic", "HEADER", f"Authorization: Basic {docker}", docker)
+    yield Sample("xml", "CONFIG", f"<db><password>{word}</password></db>", word)
+    yield Sample("sql", "QUERY", f"CREATE USER bo WITH PASSWORD '{word}'", word)
+    yield Sample("code", "LINE", f"define('DB_PASSWORD', '{word}');", word)
+    yield Sample("subscript", "LINE", f"os.environ['API_TOKEN'] = '{mixed}'", mixed)
     yield Sample("flag", "COMMAND", f"deploy --password {word} --dry-run", word)
 
 

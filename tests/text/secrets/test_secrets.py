@@ -138,6 +138,12 @@ def test_code_and_prose_stay(text: str) -> None:
     assert mask_secrets(text) == text
 
 
+def test_the_argument_after_a_secret_flag() -> None:
+    assert without_secrets(["x", "--password", "open", "--n", "1"]) == [
+        "x", "--password", "[redacted:secret]", "--n", "1"
+    ]  # fmt: skip
+
+
 def test_every_form_names_its_issuer_once() -> None:
     kinds = [form.kind for form in (*FORMS, *WEBHOOKS)]
     assert len(kinds) == len(set(kinds))
