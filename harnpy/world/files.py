@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,6 +94,9 @@ class RealFiles:
             self.write_text(temporary, text, durable=durable)
             self.rename(temporary, path)
         except BaseException as error:
+            # On the start-up path: what a failure needs is loaded by it.
+            from contextlib import suppress
+
             with suppress(OSError):
                 self.delete_file(temporary, directory)
             if isinstance(error, OSError):
