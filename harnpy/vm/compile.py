@@ -40,22 +40,16 @@ def program_unit(
     """
     key = f"{entry or ''}\0{checked}\0{_fingerprint(table, imports)}\0{source}"
     key = _prepared(key, source, file, table)
-    try:
-        return _cached(
-            "unit", key, source, file, lambda: compile_program(source, file, entry, table, checked, imports)
-        )
-    except RecursionError:
-        raise _too_deep(0, source, file) from None
+    return _cached(
+        "unit", key, source, file, lambda: compile_program(source, file, entry, table, checked, imports)
+    )
 
 
 def module_unit(source: str, file: str, table: BuiltinTable, imports: Imports) -> CompiledUnit:
     """The unit for an imported file, likewise. Raises SourceFault (syntax or structure)."""
     key = f"{_fingerprint(table, imports)}\0{source}"
     key = _prepared(key, source, file, table)
-    try:
-        return _cached("module", key, source, file, lambda: compile_module(source, file, table, imports))
-    except RecursionError:
-        raise _too_deep(0, source, file) from None
+    return _cached("module", key, source, file, lambda: compile_module(source, file, table, imports))
 
 
 def _cached(kind: str, key: str, source: str, file: str, make: Callable[[], CompiledUnit]) -> CompiledUnit:
@@ -63,7 +57,12 @@ def _cached(kind: str, key: str, source: str, file: str, make: Callable[[], Comp
     kept = cache.load(kind, key)
     if isinstance(kept, tuple) and len(kept) == len(_KEPT):
         return CompiledUnit(file, source, *kept)
-    unit = make()
+    try:
+        unit = make()
+    except RecursionError:
+        from harnpy.vm.resolve.resolved import too_long
+
+        raise too_long(source, file) from None
     if unit.tree is None:
         cache.store(kind, key, tuple(getattr(unit, field) for field in _KEPT))
     return unit
@@ -211,14 +210,3 @@ def _inexpressible(draft: UnitDraft, file: str) -> set[int]:
         except (SyntaxError, RecursionError, MemoryError):
             found.add(id(function))
     return found
-
-
-def _too_deep(offset: int, source: str, file: str) -> Exception:
-    from harnpy.syntax.diagnostic import Diagnostic
-    from harnpy.syntax.errors import CompileFault
-    from harnpy.syntax.span import Lines
-
-    lines = Lines(source)
-    text = "nested too deeply; move the inner part into a function"
-    found = Diagnostic("error", text, lines.span(offset, offset + 1), "too deep here")
-    return CompileFault(lines.line(offset), text, [found], source, file)

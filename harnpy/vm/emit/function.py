@@ -11,6 +11,7 @@ from harnpy.syntax import ast
 from harnpy.vm.emit.contexts import Apart, Deferring, Indented, NestedFunction, Protected, Suite, Within
 from harnpy.vm.emit.operand import NIL, SLOT, TEMP, Operand, at_hand, is_fixed, reading
 from harnpy.vm.emit.writer import Line, mark
+from harnpy.vm.resolve.tree import signature
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -289,5 +290,5 @@ def parameters_text(variable: Variable) -> str:
     """The parameters of the `fn` that a variable holds, and whether the last takes the rest."""
     fn = variable.fn
     assert fn
-    rest = bool(fn.params) and fn.params[-1].rest
-    return f"{tuple(param.name for param in fn.params)!r}, {rest}"
+    names, rest = signature(fn.params)
+    return f"{names!r}, {rest}"

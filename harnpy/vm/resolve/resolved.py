@@ -12,6 +12,8 @@ from harnpy.vm.resolve.tree import entry_pipeline
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from harnpy.syntax import ast
     from harnpy.vm.declare.table import BuiltinTable
     from harnpy.vm.modules.offers import Imports
@@ -47,7 +49,8 @@ def resolved_program(
     pipeline = entry_pipeline(program, entry)
     if entry is not None and pipeline is None:
         raise KeyError(entry)
-    resolution = _resolver(table).program(program, pipeline, imports)
+    resolver = _resolver(table)
+    resolution = _resolution(lambda: resolver.program(program, pipeline, imports), source, file)
     if checked and resolution.has_faults:
         from harnpy.vm.resolve.static_faults import refuse_faults
 
@@ -58,7 +61,8 @@ def resolved_program(
 def resolved_module(source: str, file: str, table: BuiltinTable, imports: Imports) -> Resolved:
     """A file that another imports."""
     program = _prepared(source, file, table)
-    return Resolved("module", program, _resolver(table).module(program, imports))
+    resolver = _resolver(table)
+    return Resolved("module", program, _resolution(lambda: resolver.module(program, imports), source, file))
 
 
 def resolved_input(
@@ -66,7 +70,9 @@ def resolved_input(
 ) -> Resolved:
     """An input of a REPL: it reads and adds to what is ``declared``."""
     program = parsed(source, file)
-    return Resolved("input", program, _resolver(table).input(program, declared, imports))
+    resolver = _resolver(table)
+    resolution = _resolution(lambda: resolver.input(program, declared, imports), source, file)
+    return Resolved("input", program, resolution)
 
 
 def parsed(source: str, file: str) -> ast.Program:
@@ -81,6 +87,28 @@ def parsed(source: str, file: str) -> ast.Program:
 def _prepared(source: str, file: str, table: BuiltinTable) -> ast.Program:
     program = parsed(source, file)
     return program if table.preparation is None else table.preparation.changed(program, source, file)
+
+
+def _resolution(resolve: Callable[[], Resolution], source: str, file: str) -> Resolution:
+    try:
+        return resolve()
+    except RecursionError:
+        raise too_long(source, file) from None
+
+
+def too_long(source: str, file: str) -> Exception:
+    """What is wrong with a program whose tree is deeper than Python recurses.
+
+    The syntax limits the nesting of brackets and blocks, so that is a chain of tens of thousands of operators
+    or calls (01 §10).
+    """
+    from harnpy.syntax.diagnostic import Diagnostic
+    from harnpy.syntax.errors import CompileFault
+    from harnpy.syntax.span import Lines
+
+    text = "an expression is too long; put parts of it into variables"
+    found = Diagnostic("error", text, Lines(source).span(0, 1), "in this file")
+    return CompileFault(1, text, [found], source, file)
 
 
 def _resolver(table: BuiltinTable) -> Resolver:

@@ -6,7 +6,7 @@ from harnpy.syntax import ast
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 #: Declarations that a file with pipelines performs before the entry (02 §10.2).
 DECLARATIONS = (
@@ -54,6 +54,11 @@ def setup_order(program: ast.Program) -> list[ast.Node]:
 def script_order(program: ast.Program) -> list[ast.Node]:
     """What a file without pipelines does: imports, then all else as it stands (06 §1)."""
     return sorted(program.items, key=lambda item: not isinstance(item, ast.Import))
+
+
+def signature(params: Sequence[ast.Param]) -> tuple[tuple[str, ...], bool]:
+    """The names of a function's parameters, and whether the last takes the rest of the arguments."""
+    return tuple(param.name for param in params), bool(params) and params[-1].rest
 
 
 def walk(node: ast.Node) -> Iterator[ast.Node]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harnpy.vm.errors import FAILURES
-from harnpy.vm.run.calls import UNSET
+from harnpy.vm.run.calls import UNSET, redeclared
 from harnpy.vm.run.frames import Walking
 from harnpy.vm.walk.jumps import Return
 
@@ -119,6 +119,11 @@ class Activation(Walking):
     def declared_by(self, node: ast.Node, name: str) -> Variable:
         """The variable that ``node`` declares under ``name``."""
         return self.walker.resolution.variables[id(node), name]
+
+    def refuse_redeclared(self, node: ast.Node, name: str) -> None:
+        """Raise when ``node`` may not declare ``name``, which is taken (02 §8)."""
+        if (id(node), name) in self.walker.resolution.redeclared:
+            redeclared(name)
 
     def read(self, variable: Variable) -> Value:
         """What a variable holds; `UNSET` when a closure reads it before it has been declared."""

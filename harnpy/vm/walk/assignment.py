@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.vm.run.calls import immutable, redeclared
+from harnpy.vm.run.calls import immutable
 from harnpy.vm.values import operators
 from harnpy.vm.walk.operators import OPERATORS
 from harnpy.vm.walk.patterns import bind
@@ -21,15 +21,9 @@ if TYPE_CHECKING:
 
 
 def let(a: Activation, node: ast.Let) -> None:
-    target = node.target
     value = a.value(node.value)
     a.at = node.start
-    if not isinstance(target, ast.NamePattern):
-        bind(a, target, value)
-    elif target.name != "_":
-        if (id(target), target.name) in a.walker.resolution.redeclared:
-            redeclared(target.name)
-        a.declare(a.declared_by(target, target.name), value)
+    bind(a, node.target, value)
 
 
 def assign(a: Activation, node: ast.Assign) -> None:

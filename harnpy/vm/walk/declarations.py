@@ -6,8 +6,8 @@ from copy import deepcopy
 
 from harnpy.syntax import ast
 from harnpy.vm.resolve.schemas import json_schema
-from harnpy.vm.resolve.tree import pack_names
-from harnpy.vm.run.calls import constructor, redeclared, unsupported
+from harnpy.vm.resolve.tree import pack_names, signature
+from harnpy.vm.run.calls import constructor, unsupported
 from harnpy.vm.walk.functions import function_of
 
 TYPE_CHECKING = False
@@ -28,18 +28,13 @@ def mutex(a: Activation, node: ast.Mutex) -> Never:
     unsupported("`mutex`")
 
 
-def _refuse_redeclared(a: Activation, node: ast.Node, name: str) -> None:
-    if (id(node), name) in a.walker.resolution.redeclared:
-        redeclared(name)
-
-
 def _call_builtin(a: Activation, name: str, *args: Value) -> Value:
     return a.walker.vm.calls.call_builtin(a.walker.vm.builtins.bound(name), args)
 
 
 def struct(a: Activation, node: ast.StructDecl) -> None:
     """The name is a constructor function too (02 §15.1)."""
-    _refuse_redeclared(a, node, node.name)
+    a.refuse_redeclared(node, node.name)
     names = tuple(field.name for field in node.fields)
     a.declare(a.declared_by(node, node.name), constructor(node.name, names))
 
@@ -53,7 +48,7 @@ def impl(a: Activation, node: ast.ImplDecl) -> None:
 
 def tool(a: Activation, node: ast.ToolDecl) -> None:
     """The name is a registry of one tool, made by `tool_define` (07 §4.3)."""
-    _refuse_redeclared(a, node, node.name)
+    a.refuse_redeclared(node, node.name)
     config: dict[str, Any] = {"parameters": _tool_parameters(a, node)}
     if node.returns is not None:
         config["returns"] = json_schema(node.returns, a.walker.resolution.aliases)
@@ -82,7 +77,7 @@ def _tool_parameters(a: Activation, node: ast.ToolDecl) -> dict[str, Any]:
 
 def skill(a: Activation, node: ast.SkillDecl) -> None:
     """The name is a registry of one skill, made by `skill_define` (07 §13.1)."""
-    _refuse_redeclared(a, node, node.name)
+    a.refuse_redeclared(node, node.name)
     fields = {field.name: a.value(field.value) for field in node.fields}
     a.at = node.start
     skills = _call_builtin(a, "skill_define", _call_builtin(a, "skill_registry"), node.name, fields)
@@ -91,7 +86,7 @@ def skill(a: Activation, node: ast.SkillDecl) -> None:
 
 def eval_pack(a: Activation, node: ast.EvalPack) -> None:
     """The name is the manifest of the fields; then the statements run, unless it is only bound (08 §8.7)."""
-    _refuse_redeclared(a, node, node.name)
+    a.refuse_redeclared(node, node.name)
     given = {"id": node.id or node.name}
     given |= {field.name: a.value(field.value) for field in node.fields}
     a.at = node.start
@@ -116,8 +111,7 @@ def import_(a: Activation, node: ast.Import) -> None:
     wanted = {}
     for variable in variables:
         assert variable.fn
-        params = variable.fn.params
-        wanted[variable.name] = tuple(p.name for p in params), bool(params) and params[-1].rest
+        wanted[variable.name] = signature(variable.fn.params)
     bring = linker.bring if node in a.walker.tree.program.items else linker.bring_again
     brought = bring(node.path, node.names, wanted)
     for variable, value in zip(variables, brought, strict=True):

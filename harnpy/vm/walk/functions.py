@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harnpy.syntax import ast
 from harnpy.vm.resolve.tail_calls import calls_out, tail_target
+from harnpy.vm.resolve.tree import signature
 from harnpy.vm.run.calls import MISSING, alive, overflow, redeclared, run_defers
 from harnpy.vm.run.parameter_types import check_parameter
 from harnpy.vm.values.objects import Fn, Generator, Stream
@@ -31,8 +32,7 @@ _MOST_CALLS = 512
 
 
 def declaration(a: Activation, node: ast.FnDecl) -> None:
-    if (id(node), node.name) in a.walker.resolution.redeclared:
-        redeclared(node.name)
+    a.refuse_redeclared(node, node.name)
     linker = a.walker.linker
     if linker is not None and id(node) in a.walker.resolution.contested and node.name in linker.bound:
         redeclared(node.name)
@@ -51,10 +51,8 @@ def function_of(
     a: Activation, node: ast.FnDecl | ast.Closure | ast.FnExpr | ast.ToolDecl, shown: str, name: str | None
 ) -> Fn:
     """The function value of ``node``, called ``shown`` in backtraces."""
-    params = node.params
-    rest = bool(params) and params[-1].rest
-    body = body_of(a, node, shown, params)
-    return a.walker.vm.calls.bouncing(name, tuple(param.name for param in params), body, rest)
+    names, rest = signature(node.params)
+    return a.walker.vm.calls.bouncing(name, names, body_of(a, node, shown, node.params), rest)
 
 
 def body_of(a: Activation, node: ast.Node, shown: str, params: Sequence[ast.Param]) -> Body:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harnpy.syntax import ast
 from harnpy.vm.resolve.tree import enum_variant, is_computed
-from harnpy.vm.run.calls import field, redeclared
+from harnpy.vm.run.calls import field
 from harnpy.vm.values.objects import EnumValue
 from harnpy.vm.values.operators import destructure_dict, destructure_list, eq, get_prop
 
@@ -57,8 +57,7 @@ def bind_rest(a: Activation, pattern: ast.DictPattern | ast.ListPattern, value: 
 
 
 def bind_name(a: Activation, pattern: ast.Node, name: str, value: Value) -> None:
-    if (id(pattern), name) in a.walker.resolution.redeclared:
-        redeclared(name)
+    a.refuse_redeclared(pattern, name)
     if name != "_":
         a.declare(a.declared_by(pattern, name), value)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harnpy.vm.resolve.annotations import annotation_spec
+from harnpy.vm.resolve.tree import signature
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,6 +71,4 @@ class Walker:
     def shell(self, variable: Variable) -> Fn:
         """A function that is named before its declaration has run."""
         assert variable.fn
-        params = variable.fn.params
-        rest = bool(params) and params[-1].rest
-        return self.vm.calls.shell(variable.name, tuple(param.name for param in params), rest)
+        return self.vm.calls.shell(variable.name, *signature(variable.fn.params))

@@ -6,35 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.cli.debugger.program import LIBRARY, PROGRAM
 from tests.support import ROOT, Command
-
-PROGRAM = """\
-import { scale } from "lib"
-
-let factor = 3
-
-fn total(xs) {
-  var sum = 0
-  for x in xs {
-    let part = scale(x, factor)
-    sum = sum + part
-  }
-  return sum
-}
-
-pipeline main(task) {
-  let xs = [1, 2]
-  let t = total(xs)
-  println("total ${t}")
-}
-"""
-LIBRARY = """\
-pub fn scale(x, by) {
-  let y = x * by
-
-  return y
-}
-"""
 
 
 @pytest.fixture

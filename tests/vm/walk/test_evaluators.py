@@ -10,6 +10,7 @@ import pytest
 
 from harnpy import Vm, VmError, World
 from harnpy.syntax import ast
+from harnpy.syntax.errors import CompileFault
 from harnpy.vm.emit.tables import WRITERS
 from harnpy.vm.resolve import annotations
 from harnpy.vm.run import parameter_types
@@ -91,3 +92,12 @@ class Streams:
 
     def isatty(self, stream: str) -> bool:
         return False
+
+
+@pytest.mark.parametrize("evaluator", ["compile", "walk"])
+@pytest.mark.parametrize(
+    "program", ["println(" + " + ".join(["1"] * 40_000) + ")", '"a"' + ".trim()" * 40_000]
+)
+def test_a_chain_that_python_cannot_recurse_through_is_refused(evaluator: str, program: str) -> None:
+    with pytest.raises(CompileFault, match="line 1: an expression is too long; put parts"):
+        Vm(evaluator=evaluator).run_source(program)
