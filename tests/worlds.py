@@ -30,6 +30,7 @@ class OwnWorld(World, RealEnvironment, RealFiles, RealIds, RealProcesses, RealSt
         stdin: TextIO | None = None,
         clock: Clock | None = None,
     ) -> None:
+        RealFiles.__init__(self)
         RealStreams.__init__(self, stdout, stderr, stdin)
         if clock:
             self.clock = clock

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
             """Write a UTF-8 file as a whole or not at all, also when several processes do so at once.
 
             The text is first written to a new file beside it whose name ends in ``mark``, and which is
-            removed if that fails; the OSError names ``path``. A process that is killed may leave it behind.
+            removed if that fails; the OSError names ``path``. What a killed process leaves behind is removed
+            by the next one that writes in that directory. What is ``durable`` survives a power failure.
             """
 
         def rename(self, path: str, new: str) -> None:
@@ -71,6 +72,10 @@ _LOCK_POLL = 0.002
 
 
 class RealFiles:
+    def __init__(self) -> None:
+        #: The directories, and the marks in them, that nothing killed has left a file in.
+        self._tidied: set[tuple[str, str]] = set()
+
     def cwd(self) -> str:
         return os.getcwd()
 
@@ -87,21 +92,39 @@ class RealFiles:
                 os.fsync(file.fileno())
 
     def replace_text(self, path: str, text: str, durable: bool = True, mark: str = ".partial") -> None:
-        # A name of its own: writers of one file must not meet in the temporary one.
-        directory = os.path.dirname(path)
-        temporary = os.path.join(directory, f".{os.urandom(8).hex()}{mark}")
-        try:
-            self.write_text(temporary, text, durable=durable)
-            self.rename(temporary, path)
-        except BaseException as error:
-            # On the start-up path: what a failure needs is loaded by it.
-            from contextlib import suppress
+        # On the start-up path: what only writing needs is loaded by it.
+        from contextlib import suppress
 
-            with suppress(OSError):
-                self.delete_file(temporary, directory)
+        from harnpy.world.temporaries import Temporary, sync_directory
+
+        directory = os.path.dirname(path) or "."
+        temporary = None
+        try:
+            self.make_directory(directory)
+            self._tidy(directory, mark)
+            temporary = Temporary(directory, mark)
+            self.write_text(temporary.path, text, durable=durable)
+            self.rename(temporary.path, path)
+            if durable:
+                sync_directory(directory)
+        except BaseException as error:
+            if temporary:
+                with suppress(OSError):
+                    self.delete_file(temporary.path, directory)
             if isinstance(error, OSError):
                 error.filename = path
             raise
+        finally:
+            if temporary:
+                temporary.close()
+
+    def _tidy(self, directory: str, mark: str) -> None:
+        """Remove what killed processes have left in a directory, once."""
+        if (directory, mark) not in self._tidied:
+            from harnpy.world.temporaries import remove_left_behind
+
+            remove_left_behind(directory, mark)
+            self._tidied.add((directory, mark))
 
     def rename(self, path: str, new: str) -> None:
         os.replace(path, new)

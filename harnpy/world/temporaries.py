@@ -1,0 +1,66 @@
+"""Temporary files beside the files that they will replace.
+
+The writer of one holds its lock (`flock`), which ends with the process. So one whose lock is free
+was left by a process that was killed; whoever writes in that directory next removes it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+from contextlib import suppress
+from errno import EINVAL
+
+_NAME = re.compile(r"\.[0-9a-f]{16}")
+
+
+class Temporary:
+    """A new, locked file in ``directory``; its name is its own and ends in ``mark``."""
+
+    def __init__(self, directory: str, mark: str) -> None:
+        while True:
+            self.path = os.path.join(directory, f".{os.urandom(8).hex()}{mark}")
+            self._file = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666)
+            if _is_locked_and_there(self._file):
+                return
+            # Somebody found it before it was locked.
+            os.close(self._file)
+
+    def close(self) -> None:
+        os.close(self._file)
+
+
+def _is_locked_and_there(file: int) -> bool:
+    with suppress(OSError):  # a file system without locks: nobody will remove the file
+        fcntl.flock(file, fcntl.LOCK_EX)
+    return os.fstat(file).st_nlink > 0
+
+
+def remove_left_behind(directory: str, mark: str) -> None:
+    """Remove the temporary files of processes that are gone."""
+    for name in os.listdir(directory):
+        if name.endswith(mark) and _NAME.fullmatch(name.removesuffix(mark)):
+            with suppress(OSError):  # somebody is writing it, or has renamed it meanwhile
+                _remove_unless_locked(os.path.join(directory, name))
+
+
+def _remove_unless_locked(path: str) -> None:
+    file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.unlink(path)
+    finally:
+        os.close(file)
+
+
+def sync_directory(directory: str) -> None:
+    """Return when the names in a directory are on the disk."""
+    file = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(file)
+    except OSError as error:
+        if error.errno != EINVAL:  # a file system that has no such thing
+            raise
+    finally:
+        os.close(file)
