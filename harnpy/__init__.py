@@ -1,7 +1,8 @@
 """harnpy: the Harn language for orchestrating AI agents, and its session runtime.
 
 The embedding API: `Vm` runs programs, `VmError` is how they fail (`VmError.Thrown` carries a thrown
-value), `World` is everything outside a program. See docs/embedding.md. Names load on first use, so that
+value), `World` is everything outside a program, `Limits` what a run may use (`LimitExceeded` when it uses
+more). See docs/embedding.md. Names load on first use, so that
 `harnpy run` pays for what it runs.
 """
 
@@ -11,11 +12,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from harnpy.embedding import Vm as Vm
     from harnpy.version import __version__ as __version__
+    from harnpy.vm.errors import LimitExceeded as LimitExceeded
     from harnpy.vm.errors import Thrown as Thrown
     from harnpy.vm.errors import VmError as VmError
+    from harnpy.vm.limits import Limits as Limits
     from harnpy.world import World as World
 
-__all__ = ["Thrown", "Vm", "VmError", "World", "__version__"]
+__all__ = ["LimitExceeded", "Limits", "Thrown", "Vm", "VmError", "World", "__version__"]
 
 
 def __getattr__(name: str) -> object:
@@ -31,7 +34,11 @@ def __getattr__(name: str) -> object:
         from harnpy.world import World
 
         return World
-    if name in ("VmError", "Thrown"):
+    if name == "Limits":
+        from harnpy.vm.limits import Limits
+
+        return Limits
+    if name in ("VmError", "Thrown", "LimitExceeded"):
         from harnpy.vm import errors
 
         return getattr(errors, name)

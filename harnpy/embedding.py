@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from harnpy.builtins import Settings
     from harnpy.llm.providers import Provider
     from harnpy.session.registry import SessionRegistry
+    from harnpy.vm.limits import Limits
     from harnpy.world import World
 
 
@@ -28,6 +29,7 @@ class Vm(BaseVm):
     ``world`` is everything outside (default: the real one); ``deny`` and ``allow`` name builtins that must
     fail, or the only ones that may work; with ``trace_llm`` programs can read the usage of their model
     calls (`llm_usage`). ``evaluator="walk"`` walks programs instead of compiling them: slower, and the same.
+    ``limits``: what each run may use; one that goes beyond ends with `LimitExceeded`.
     """
 
     def __init__(
@@ -38,8 +40,9 @@ class Vm(BaseVm):
         allow: Iterable[str] | None = None,
         trace_llm: bool = False,
         evaluator: str = "compile",
+        limits: Limits | None = None,
     ) -> None:
-        super().__init__(catalog, world, deny, allow, evaluator)
+        super().__init__(catalog, world, deny, allow, evaluator, limits)
         if trace_llm:
             self.settings.trace_llm = True
 

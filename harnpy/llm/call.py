@@ -45,7 +45,7 @@ class Models:
 
     ``waiting`` suspends a call; ``values`` is what is known of values that come from JSON; ``directory``
     returns where the program is; ``tracing`` as `Account` has it. ``provided`` are an embedder's own
-    providers: they need no configuration and pass no gate.
+    providers: they need no configuration and pass no gate. ``admission`` is called before every attempt.
     """
 
     def __init__(
@@ -57,6 +57,7 @@ class Models:
         directory: Callable[[], str] | None = None,
         tracing: bool = False,
         provided: Mapping[str, Provider] | None = None,
+        admission: Callable[[], object] | None = None,
     ) -> None:
         self.world = world = world or World()
         self.waiting = waiting = waiting or Blocking(world.clock)
@@ -65,6 +66,7 @@ class Models:
         self.config = Configured(env, world.files.read_text, directory or world.files.cwd)
         self.connections = Connections(world.http, waiting)
         self.provided = provided or {}
+        self._admission = admission
         self.mock = MockProvider()
         #: Where replies are recorded, if they are.
         self.recording: Recording | None = None
@@ -207,6 +209,8 @@ class Models:
 
     def admit(self, request: Request) -> None:
         """Check the budgets, then take the provider's permit, as every attempt must."""
+        if self._admission is not None:
+            self._admission()
         self.account.check(request)
         self.rates.acquire(request.provider)
 

@@ -64,12 +64,17 @@ class Residents:
         *,
         world: World | None = None,
         stack: Callable[[], SessionStack] | None = None,
+        admission: Callable[[int], object] | None = None,
     ) -> None:
-        """``stack`` returns the running task's stack; without it there is one for all tasks."""
+        """``stack`` returns the running task's stack; without it there is one for all tasks.
+
+        ``admission`` is called before a session is added, with the number that will be open; it may raise.
+        """
         self.world = world or World()
         self.set_cap(cap)
         only = SessionStack()
         self._stack = stack or (lambda: only)
+        self._admission = admission
         self._sink_directory: str | None = None  # unknown until the first session is admitted
         self.backend = MemoryBackend()
         #: Least recently used first. Only `admit` and `forget` add and remove.
@@ -210,6 +215,8 @@ class Residents:
 
         Its subscribers may open other sessions, which evicts more, or ``id`` itself, which ends it.
         """
+        if self._admission is not None:
+            self._admission(self._open_count() + 1)
         full = max(self._cap, self._open_count())
         while self._open_count() >= full and id not in self.by_id:
             victim = self._victim()

@@ -7,6 +7,7 @@
     ├─ PlainFault(message)      no prefix until it leaves a context: division by zero, undefined
     │                           names, immutable assignment, call depth
     └─ CategorizedFault(category, message)   "Error [category]: …"
+       └─ LimitExceeded(limit, message)      a limit of the embedder; the program can't catch it
 
 Raising costs nothing but the exception: positions and the Harn call stack are read off the Python
 traceback when somebody asks (`harnpy.vm.run.backtrace`).
@@ -104,6 +105,18 @@ class CategorizedFault(VmError):
     @property
     def text(self) -> str:
         return f"Error [{self.category}]: {self.message}"
+
+
+class LimitExceeded(CategorizedFault):
+    """The run went beyond the embedder's limit of that name; no program catches it."""
+
+    def __init__(self, limit: str, message: str) -> None:
+        super().__init__("limit_exceeded", message)
+        self.limit = limit
+        self.code = f"limit_{limit}"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.limit, self.message)
 
 
 VmError.Thrown = Thrown

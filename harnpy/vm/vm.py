@@ -11,7 +11,7 @@ import sys
 
 from harnpy.vm import compile as compiler
 from harnpy.vm.declare.table import BuiltinTable
-from harnpy.vm.errors import FAILURES
+from harnpy.vm.errors import FAILURES, Leaving
 from harnpy.vm.values.objects import Builtin, Fn
 from harnpy.world import World
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from harnpy.vm.declare.table import Catalog
+    from harnpy.vm.limits import Limits, Meter
     from harnpy.vm.modules.linker import Linker
     from harnpy.vm.modules.offers import Imports
     from harnpy.vm.repl_session import ReplSession
@@ -86,7 +87,7 @@ class Vm:
 
     ``catalog``: the builtins. ``world``: everything outside (default: the real one). ``deny``: builtins that
     fail; ``allow``: the only ones that don't. ``evaluator``: ``"compile"``, or ``"walk"`` to have the tree
-    walked, which is slow and can be watched by an ``observer``.
+    walked, which is slow and can be watched by an ``observer``. ``limits``: what one run may use.
     """
 
     def __init__(
@@ -96,6 +97,7 @@ class Vm:
         deny: Iterable[str] = (),
         allow: Iterable[str] | None = None,
         evaluator: str = "compile",
+        limits: Limits | None = None,
     ) -> None:
         self.world = world or World()
         self.units = _units(evaluator)
@@ -103,7 +105,10 @@ class Vm:
         allowed = None if allow is None else frozenset(allow)
         self.builtins = BuiltinTable(catalog, self, frozenset(deny), allowed)
         self.signal = Signal()
-        self.write: Callable[[str], object] = self.world.streams.write_out
+        #: What this run has used of its limits; None when it has none.
+        self.meter: Meter | None = self._meter(limits)
+        self.write = self._counted(self.world.streams.write_out)
+        self.write_err = self._counted(self.world.streams.write_err)
         #: Called when a program or a REPL session starts, as the first thing that its root task does.
         self.on_start: list[Callable[[], object]] = []
         self.enter = _big_frame(66_000)
@@ -117,6 +122,17 @@ class Vm:
         self._given: dict[str, Value] = {"argv": []}
         self._states: dict[type, Any] = {}
         self._services: dict[type, Any] = {}
+
+    def _meter(self, limits: Limits | None) -> Meter | None:
+        if limits is None:
+            return None
+        from harnpy.vm.limits import Meter
+
+        return Meter(limits, self.world.clock.monotonic)
+
+    def _counted(self, write: Callable[[str], object]) -> Callable[[str], object]:
+        """``write`` for a program's output, of which there may be a limit."""
+        return write if self.meter is None else self.meter.counting(write)
 
     # --- running ----------------------------------------------------------------------------------
 
@@ -196,6 +212,12 @@ class Vm:
             from harnpy.vm.run.backtrace import finish
 
             raise finish(error)  # noqa: B904  (it has its cause)
+        except Leaving as leaving:
+            if self.meter is None:
+                raise
+            from harnpy.vm.run.backtrace import limit_exceeded
+
+            raise limit_exceeded(leaving) from None
         finally:
             self._running = False
             if self._tasks:
@@ -218,7 +240,7 @@ class Vm:
             from harnpy.vm.run.tasks.scheduler import Scheduler
 
             self._tasks = Scheduler(self, _open_bridge)
-            self.write = self._tasks.write
+            self.write = self._counted(self._tasks.write)
         return self._tasks
 
     def poll(self) -> None:
@@ -229,6 +251,9 @@ class Vm:
         allow_deep_recursion()
         self._refuse_when_running()
         self._running = True
+        if self.meter is not None:
+            self.meter.begin()
+            self.tasks.refresh()
 
     def _refuse_when_running(self) -> None:
         if self._running:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from harnpy.builtins.bridge.contexts import context_of
 from harnpy.session.registry import SessionRegistry
 
@@ -16,5 +18,7 @@ def sessions_of(vm: Vm) -> SessionRegistry:
 
 
 def _opened(vm: Vm) -> SessionRegistry:
-    """Return sessions whose stack is the running task's."""
-    return SessionRegistry(world=vm.world, stack=lambda: context_of(vm).sessions)
+    """Return sessions whose stack is the running task's, as many as the Vm's limits allow."""
+    meter = vm.meter
+    admission = None if meter is None else partial(meter.hold, "sessions")
+    return SessionRegistry(world=vm.world, stack=lambda: context_of(vm).sessions, admission=admission)

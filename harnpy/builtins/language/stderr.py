@@ -21,7 +21,7 @@ def eprint(vm: Vm, msg: str) -> None:
     """Write `msg` to standard error, without a newline."""
     captured = vm.state(StderrCapture).pieces
     if captured is None:
-        vm.world.streams.write_err(msg)
+        vm.write_err(msg)
     else:
         captured.append(msg)
 

@@ -8,7 +8,7 @@ at, never while programs run.
 
 from __future__ import annotations
 
-from harnpy.vm.errors import OVERFLOW, PlainFault, Thrown, VmError
+from harnpy.vm.errors import OVERFLOW, Leaving, PlainFault, Thrown, VmError
 from harnpy.vm.run.frames import line_of, name_of, place_of, running, unit_of
 
 TYPE_CHECKING = False
@@ -125,6 +125,16 @@ def finish(error: BaseException) -> VmError:
     finished.frames = frames
     finished.__cause__ = error
     return finished
+
+
+def limit_exceeded(leaving: Leaving) -> BaseException:
+    """What leaves the Vm: the error for an exceeded limit, with its Harn frames, or ``leaving`` itself."""
+    from harnpy.vm.limits import LimitReached
+
+    if not isinstance(leaving, LimitReached):
+        return leaving
+    leaving.error.frames = harn_frames(leaving.__traceback__)
+    return leaving.error
 
 
 def render(error: VmError, colour: bool = False) -> str:

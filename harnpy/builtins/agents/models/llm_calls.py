@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from harnpy.agent.loop.transcript_entries import call_transcript
 from harnpy.builtins import settings_of
 from harnpy.builtins.bridge.agent_tasks import AgentTasks
@@ -34,7 +36,7 @@ def models_of(vm: Vm) -> Models:
 
 
 def _new_models(vm: Vm) -> Models:
-    world, settings = vm.world, settings_of(vm)
+    world, settings, meter = vm.world, settings_of(vm), vm.meter
     models = Models(
         world,
         AgentTasks(vm),
@@ -42,6 +44,7 @@ def _new_models(vm: Vm) -> Models:
         directory=lambda: vm.source_dir or world.files.cwd(),
         tracing=settings.trace_llm,
         provided=settings.providers,
+        admission=None if meter is None else partial(meter.spend, "model_calls"),
     )
     vm.tasks.at_end(models.connections.aclose)
     for prepare in settings.on_models:

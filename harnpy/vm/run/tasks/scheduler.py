@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from heapq import heappop, heappush
+from math import inf
 
 from harnpy.vm.errors import FAILURES, OVERFLOW, Interrupted, PlainFault, RuntimeFault
 from harnpy.vm.run.calls import TaskAborted
@@ -53,6 +54,8 @@ class Scheduler:
     def __init__(self, vm: Vm, open_bridge: Callable[[Scheduler, Awaitable[Any]], Bridge]) -> None:
         self.vm = vm
         self.signal = vm.signal
+        self.meter = vm.meter
+        self.limited = self.meter is not None and self.meter.polls
         self.root = Task(None, None)
         self.detached = Task(None, None)
         """The parent of the tasks that outlive the one that started them. It never runs."""
@@ -76,6 +79,11 @@ class Scheduler:
         self.abroad = 0
         """Coroutines that asyncio is running for tasks of ours."""
 
+    @property
+    def ends_at(self) -> float:
+        """When the run must end, on the clock that `now` reads; infinity when it need not."""
+        return inf if self.meter is None else self.meter.ends_at
+
     def new_hub(self) -> None:
         """Forget the greenlets made under another root: a run begins or ends somewhere else."""
         self.hub = None
@@ -90,6 +98,8 @@ class Scheduler:
             self.wake_at(task, task.deadlines[-1])
         if task.cancel_requested:
             self.wake_at(task, task.cancelled_at + GRACE)
+        if self.limited and self.ends_at != inf:
+            self.wake_at(task, self.ends_at)
         try:
             if task is self.root:
                 self.run_others()
@@ -186,7 +196,7 @@ class Scheduler:
 
     def switch_to(self, task: Task) -> None:
         self.current = task
-        self.signal.pending = task.cancel_requested or bool(task.deadlines)
+        self.signal.pending = self.limited or task.cancel_requested or bool(task.deadlines)
         if task.started:
             task.greenlet.switch()
         else:
@@ -259,13 +269,16 @@ class Scheduler:
     # --- deadlines and cancellation ---------------------------------------------------------------
 
     def refresh(self) -> None:
-        self.signal.pending = self.current.cancel_requested or bool(self.current.deadlines)
+        task = self.current
+        self.signal.pending = self.limited or task.cancel_requested or bool(task.deadlines)
 
     def poll(self) -> None:
         """Between two turns of a loop, or entering a function: raise what is due in the current task.
 
         After a request to end, code that does not wait has some turns left to do so (05 §11).
         """
+        if self.meter is not None:
+            self.meter.poll()
         task = self.current
         self.expire(task)
         if task.cancel_requested:
@@ -276,6 +289,8 @@ class Scheduler:
 
     def interrupt(self, task: Task) -> None:
         """The same after a wait, which has a time to end instead."""
+        if self.meter is not None:
+            self.meter.check_time()
         self.expire(task)
         if task.cancel_requested and self.now() >= task.cancelled_at + GRACE:
             raise Interrupted(CANCELLED)
@@ -322,6 +337,8 @@ class Scheduler:
         parent = parent or starter
         if parent.nesting >= MOST_NESTED:
             raise PlainFault(OVERFLOW)
+        if self.meter is not None:
+            self.meter.spend("tasks")
         task = Task(body, parent)
         if starter.context is not None:
             task.context = starter.context.branch()
@@ -386,6 +403,8 @@ class Scheduler:
 
     def finish(self, task: Task) -> None:
         task.done, task.body = True, None
+        if self.meter is not None:
+            self.meter.give_back("tasks")
         if task.children:
             self.abort_children(task)
         if task.parent is self.detached and self.detached.children:

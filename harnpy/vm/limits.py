@@ -1,0 +1,121 @@
+"""Limits that an embedder sets for programs, and the meter that holds a run to them. Spec: 09 §16.
+
+Loaded only by a Vm that has limits. What spends something reports it to the meter (`spend`), what has several
+of something at once reports how many (`hold`), and `poll` looks at the time. An exceeded limit is no failure
+that a program could catch: `LimitReached` leaves the program, and `Vm.run` makes a `LimitExceeded` of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from math import inf, isfinite
+from typing import TYPE_CHECKING
+
+from harnpy.vm.errors import Leaving, LimitExceeded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Never
+
+#: What a limit counts, as messages say it.
+_UNITS = {
+    "seconds": "seconds",
+    "steps": "steps",
+    "output": "characters of output",
+    "sessions": "open sessions",
+    "tasks": "tasks at once",
+    "model_calls": "model calls",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Limits:
+    """What one run of a program may use; None is no limit. Raises ValueError for what is not positive.
+
+    ``seconds``: time on the world's clock. ``steps``: turns of loops and calls. ``output``: characters on
+    standard output and error. ``sessions`` and ``tasks``: at once. ``model_calls``: retries included.
+    """
+
+    seconds: float | None = None
+    steps: int | None = None
+    output: int | None = None
+    sessions: int | None = None
+    tasks: int | None = None
+    model_calls: int | None = None
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value is not None and not _is_positive(value, whole=field.name != "seconds"):
+                kind = "number of seconds" if field.name == "seconds" else "whole number"
+                raise ValueError(f"Limits({field.name}={value!r}): a limit is a positive {kind}, or None")
+
+
+def _is_positive(value: Any, whole: bool) -> bool:
+    return type(value) in ((int,) if whole else (int, float)) and isfinite(value) and value > 0
+
+
+class LimitReached(Leaving):
+    """Leaves a program that has exceeded a limit."""
+
+    def __init__(self, error: LimitExceeded) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+class Meter:
+    """What the current run of a Vm has used."""
+
+    def __init__(self, limits: Limits, now: Callable[[], float]) -> None:
+        self._limits = limits
+        self._now = now
+        self._most: dict[str, float] = {
+            field.name: getattr(limits, field.name) or inf for field in fields(limits)
+        }
+        self._used: dict[str, int] = {}
+        self.ends_at = inf
+        #: Whether the Vm is to poll.
+        self.polls = limits.seconds is not None or limits.steps is not None
+
+    def begin(self) -> None:
+        """A run begins, with nothing used."""
+        self._used = dict.fromkeys(_UNITS, 0)
+        self.ends_at = inf if self._limits.seconds is None else self._now() + self._limits.seconds
+
+    def poll(self) -> None:
+        """Count a step, and look at the time."""
+        self.spend("steps")
+        self.check_time()
+
+    def check_time(self) -> None:
+        if self.ends_at != inf and self._now() >= self.ends_at:
+            self.exceed("seconds")
+
+    def spend(self, what: str, amount: int = 1) -> None:
+        """Count ``amount`` more of ``what`` in this run."""
+        used = self._used[what] = self._used[what] + amount
+        if used > self._most[what]:
+            self.exceed(what)
+
+    def give_back(self, what: str) -> None:
+        """One that was spent is there again: a task has ended."""
+        self._used[what] -= 1
+
+    def hold(self, what: str, count: int) -> None:
+        """There are ``count`` of ``what`` now."""
+        if count > self._most[what]:
+            self.exceed(what)
+
+    def exceed(self, what: str) -> Never:
+        """Leave the program."""
+        limit = getattr(self._limits, what)
+        raise LimitReached(LimitExceeded(what, f"the program exceeded its limit of {limit:g} {_UNITS[what]}"))
+
+    def counting(self, write: Callable[[str], object]) -> Callable[[str], object]:
+        """``write`` for a program's output, which is counted."""
+
+        def counted(text: str) -> None:
+            self.spend("output", len(text))
+            write(text)
+
+        return counted
