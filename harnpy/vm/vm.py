@@ -63,12 +63,14 @@ def _big_frame(size: int) -> Callable[..., Any]:
 
 
 class Signal:
-    """``pending`` is what loops check: true while the running task has a deadline or was asked to end."""
+    """``pending`` is what loops check: true while the running task has a deadline or was asked to end,
+    and while the run is ``watched``, whichever task runs: it has limits, or it is inside an asyncio loop.
+    """
 
-    __slots__ = ("pending",)
+    __slots__ = ("pending", "watched")
 
     def __init__(self) -> None:
-        self.pending = False
+        self.pending = self.watched = False
 
 
 def _units(evaluator: str) -> Any:

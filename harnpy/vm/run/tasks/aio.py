@@ -12,6 +12,7 @@ from greenlet import getcurrent, greenlet
 
 from harnpy.vm.errors import Leaving
 from harnpy.vm.run.tasks.scheduler import Closers
+from harnpy.vm.run.tasks.turns import Turns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -112,20 +113,32 @@ async def run_inside(scheduler: Scheduler, run: Callable[[], Any]) -> Any:
         waiting = getcurrent()
         outside.switch(seconds)
 
+    def give_way() -> None:
+        # Not in what the loop itself calls in its turn.
+        if getcurrent() is not outside:
+            task = scheduler.current
+            idle(0)
+            scheduler.current = task
+
     before = scheduler.idle, scheduler.bridge
-    bridge = Bridge(scheduler, asyncio.get_running_loop())
-    scheduler.idle, scheduler.bridge = idle, bridge
+    bridge, turns = Bridge(scheduler, asyncio.get_running_loop()), Turns(scheduler, give_way)
+    scheduler.idle, scheduler.bridge, scheduler.turns = idle, bridge, turns
     scheduler.new_hub()
     try:
+        turns.begin()
         given = runner.switch()
         while not runner.dead:
+            turns.end()
             await bridge.rest(given)
+            turns.begin()
             given = waiting.switch()
     finally:
-        if not runner.dead:
-            # The coroutine was cancelled: the program ends where it waits.
+        turns.end()
+        # The coroutine was cancelled: the program ends where it is, though what it closes may wait once more.
+        while not runner.dead:
             waiting.throw(Leaving())
         scheduler.idle, scheduler.bridge = before
+        scheduler.turns = None
         scheduler.new_hub()
         await bridge.close_all()
     value, error = given

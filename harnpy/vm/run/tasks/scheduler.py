@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from typing import Any, Protocol
 
+    from harnpy.vm.run.tasks.turns import Turns
     from harnpy.vm.vm import Vm
 
     Value = Any
@@ -55,7 +56,9 @@ class Scheduler:
         self.vm = vm
         self.signal = vm.signal
         self.meter = vm.meter
-        self.limited = self.meter is not None and self.meter.polls
+        self.limited = self.signal.watched = self.meter is not None and self.meter.polls
+        self.turns: Turns | None = None
+        """Those of the asyncio loop that the run is inside of."""
         self.root = Task(None, None)
         self.detached = Task(None, None)
         """The parent of the tasks that outlive the one that started them. It never runs."""
@@ -196,7 +199,7 @@ class Scheduler:
 
     def switch_to(self, task: Task) -> None:
         self.current = task
-        self.signal.pending = self.limited or task.cancel_requested or bool(task.deadlines)
+        self.signal.pending = self.signal.watched or task.cancel_requested or bool(task.deadlines)
         if task.started:
             task.greenlet.switch()
         else:
@@ -270,13 +273,15 @@ class Scheduler:
 
     def refresh(self) -> None:
         task = self.current
-        self.signal.pending = self.limited or task.cancel_requested or bool(task.deadlines)
+        self.signal.pending = self.signal.watched or task.cancel_requested or bool(task.deadlines)
 
     def poll(self) -> None:
         """Between two turns of a loop, or entering a function: raise what is due in the current task.
 
         After a request to end, code that does not wait has some turns left to do so (05 §11).
         """
+        if self.turns is not None:
+            self.turns.poll()
         if self.meter is not None:
             self.meter.poll()
         task = self.current
