@@ -95,6 +95,7 @@ class Harmless(OwnWorld):
 def outcome(source: str, directory: Path, clock: SimulatedClock) -> str:
     vm = Vm(Harmless(directory, clock))
     vm.tasks.root.deadlines = (clock.monotonic() + SECONDS,)
+    vm.tasks.may_interrupt = True
     vm.tasks.refresh()
     try:
         vm.run_source(source, file="fuzz.harn")

@@ -17,6 +17,9 @@ OF_IMPORTS = frozenset("bound bring bring_again publish pass_on".split())
 #: … and what stands for functions that Python cannot express (`harnpy.vm.walk.fallback`).
 OF_THE_WALKER = frozenset("walked walked_main".split())
 
+#: What every turn of a loop and every function that calls others begins with (05 §9, §11).
+POLL = "if signal.pending: poll()"
+
 #: Slots that functions have besides those of the program's variables: the depth that the function was called
 #: at, the one that it calls at, its deferred blocks …
 OWN_SLOTS = frozenset("d e defers".split())

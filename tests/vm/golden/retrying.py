@@ -7,6 +7,7 @@ def make1():
    if signal.pending: poll()
    t1 = retry_count(3)
    for t4 in range(1, t1 + 1):
+    if signal.pending: poll()
     t3 = 0
     try:
      r_4 = (

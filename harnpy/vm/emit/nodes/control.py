@@ -6,6 +6,7 @@ from harnpy.syntax import ast
 from harnpy.vm.emit.function import DISCARD
 from harnpy.vm.emit.nodes.logic import condition
 from harnpy.vm.emit.operand import NIL, Operand
+from harnpy.vm.emit.protocol import POLL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -132,6 +133,7 @@ def retry(e: Emitter, node: ast.Retry, dest: Destination) -> None:
 
     t1 = retry_count(n_1)
     for t4 in range(1, t1 + 1):
+     if signal.pending: poll()
      t3 = 0
      try:
       if f():
@@ -147,6 +149,7 @@ def retry(e: Emitter, node: ast.Retry, dest: Destination) -> None:
     attempt = e.temp()
     e.line(f"{last} = retry_count({e.expr(node.count)})")
     with e.suite(f"for {attempt} in range(1, {last} + 1)"):
+        e.line(POLL)
         e.line(f"{signal} = 0")
         with e.suite("try"):
             with e.loop(signal), e.protected():

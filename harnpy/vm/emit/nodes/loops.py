@@ -11,12 +11,11 @@ from harnpy.vm.emit.function import DISCARD
 from harnpy.vm.emit.nodes.assign import bind
 from harnpy.vm.emit.nodes.logic import condition
 from harnpy.vm.emit.operand import reading
+from harnpy.vm.emit.protocol import POLL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from harnpy.vm.emit.function import Emitter
-
-_POLL = "if signal.pending: poll()"
 
 
 def while_(e: Emitter, node: ast.While) -> None:
@@ -26,7 +25,7 @@ def while_(e: Emitter, node: ast.While) -> None:
         if lines:
             e.lines.extend(lines)
             e.line(f"if not {cond}: break")
-        e.line(_POLL)
+        e.line(POLL)
         with e.loop():
             e.block(node.body, DISCARD)
 
@@ -45,7 +44,7 @@ def for_(e: Emitter, node: ast.For) -> None:
     with e.suite(f"for {target} in {items}"):
         if target is not slot:
             e.line(f"{slot} = {target}")
-        e.line(_POLL)
+        e.line(POLL)
         e.open_scope(node)
         if simple:
             e.show_in_box(simple)

@@ -10,6 +10,7 @@ from harnpy.syntax import ast
 from harnpy.vm.emit.function import DISCARD, RETURN
 from harnpy.vm.emit.nodes.annotations import parameter_check
 from harnpy.vm.emit.operand import reading, tuple_text
+from harnpy.vm.emit.protocol import POLL
 from harnpy.vm.emit.writer import Line
 
 TYPE_CHECKING = False
@@ -71,12 +72,12 @@ def write_maker(e: Emitter, shown: str, body: ast.Block, params: Sequence[ast.Pa
         lines.append(Line(1, f"def {name}({signature(function, params)}):", node))
         lines.append(Line(2, "if d > 512: overflow()", node))
         if e.uses_depth:
-            lines.append(Line(2, "if signal.pending: poll()", node))
+            lines.append(Line(2, POLL, node))
             lines.append(Line(2, "e = d + 1", node))
         inner = [*(Line(2, text, node) for text in private), *prologue, *main]
         if e.self_tail:
             lines.append(Line(2, "while True:", node))
-            lines.append(Line(3, "if signal.pending: poll()", node))
+            lines.append(Line(3, POLL, node))
             inner = [Line(line.indent + 1, line.text, line.node) for line in inner]
             inner.append(Line(3, "return None", node))
         lines += inner or [Line(2, "return None", node)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harnpy.vm.run.tasks.overtime import expire
 from harnpy.vm.values.objects import Duration
 
 TYPE_CHECKING = False
@@ -9,6 +10,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from harnpy.vm.run.tasks.scheduler import Scheduler
+    from harnpy.vm.run.tasks.task import Task
 
     Value = Any
 
@@ -26,21 +28,22 @@ def deadline_begin(tasks: Scheduler, limit: Value) -> float:
     ms = limit.ms if type(limit) is Duration else milliseconds(limit, _DEFAULT_MS)
     when = tasks.now() + max(ms, 0) / 1000
     tasks.current.deadlines += (when,)
-    tasks.signal.pending = True
+    tasks.may_interrupt = tasks.signal.pending = True
     return when
 
 
 def deadline_end(tasks: Scheduler, token: float) -> None:
-    deadlines = tasks.current.deadlines
-    if token in deadlines:
-        tasks.current.deadlines = deadlines[: deadlines.index(token)]
+    task = tasks.current
+    task.deadlines = task.deadlines[: _place(task, token)]
+    if task.overtime and task.overtime.deadline not in task.deadlines:
+        task.overtime = None
     tasks.refresh()
 
 
 def pause_deadlines(tasks: Scheduler, token: float) -> tuple[float, ...]:
     """A generator that hands out an item takes its deadlines with it, from ``token`` on."""
     deadlines = tasks.current.deadlines
-    at = deadlines.index(token) if token in deadlines else len(deadlines)
+    at = _place(tasks.current, token)
     tasks.current.deadlines = deadlines[:at]
     tasks.refresh()
     return deadlines[at:]
@@ -50,4 +53,13 @@ def resume_deadlines(tasks: Scheduler, paused: tuple[float, ...]) -> None:
     """… and brings them back when it is asked for the next."""
     tasks.current.deadlines += paused
     tasks.refresh()
-    tasks.expire(tasks.current)
+    if paused:
+        expire(tasks, tasks.current)
+
+
+def _place(task: Task, token: float) -> int:
+    """Where ``token`` is among the deadlines of ``task``: the innermost of equal ones."""
+    for place in reversed(range(len(task.deadlines))):
+        if task.deadlines[place] == token:
+            return place
+    return len(task.deadlines)

@@ -14,6 +14,7 @@ from math import inf
 from harnpy.vm.errors import FAILURES, OVERFLOW, Interrupted, PlainFault, RuntimeFault
 from harnpy.vm.run.calls import TaskAborted
 from harnpy.vm.run.tasks.chaos import VARIABLE, Shuffled, seed_of
+from harnpy.vm.run.tasks.overtime import CANCELLED, Overtime, end_of_wait, interrupt, is_over
 from harnpy.vm.run.tasks.task import Task
 
 TYPE_CHECKING = False
@@ -33,11 +34,6 @@ if TYPE_CHECKING:
         def close(self) -> None: ...
 
 
-CANCELLED = "kind:cancelled:VM cancelled by host"
-DEADLINE = "Deadline exceeded"
-#: After a request to end: seconds that a wait may go on, turns of loops that code may go on (05 §11).
-GRACE = 0.25
-TURNS_AFTER_CANCEL = 1024
 #: Tasks in tasks in tasks: the same limit as for calls, since a task starts a call stack of its own.
 MOST_NESTED = 512
 
@@ -73,6 +69,8 @@ class Scheduler:
         self.root_is_next = False
         self.fatal: BaseException | None = None
         """What a child ended with that ends the run."""
+        self.may_interrupt = False
+        """Whether any task has had a deadline or was asked to end, in this run."""
         self.now: Callable[[], float] = vm.world.clock.monotonic
         self.idle: Callable[[float | None], object] = vm.world.clock.sleep
         self.chores: list[Callable[[], object]] = []
@@ -97,10 +95,10 @@ class Scheduler:
     def suspend(self) -> None:
         """Give way until `resume` is called for the current task; may return early, so look again."""
         task = self.current
-        if task.deadlines:
-            self.wake_at(task, task.deadlines[-1])
-        if task.cancel_requested:
-            self.wake_at(task, task.cancelled_at + GRACE)
+        if self.may_interrupt:
+            until = end_of_wait(task)
+            if until is not None:
+                self.wake_at(task, until)
         if self.limited and self.ends_at != inf:
             self.wake_at(task, self.ends_at)
         try:
@@ -113,7 +111,9 @@ class Scheduler:
             task.turn += 1
         self.refresh()
         if self.signal.pending:
-            self.interrupt(task)
+            if self.meter is not None:
+                self.meter.check_time()
+            interrupt(self, task, 0)
 
     def run_others(self) -> None:
         """As the root: run whatever is ready until it is the root's turn."""
@@ -199,7 +199,7 @@ class Scheduler:
 
     def switch_to(self, task: Task) -> None:
         self.current = task
-        self.signal.pending = self.signal.watched or task.cancel_requested or bool(task.deadlines)
+        self.refresh()
         if task.started:
             task.greenlet.switch()
         else:
@@ -272,48 +272,38 @@ class Scheduler:
     # --- deadlines and cancellation ---------------------------------------------------------------
 
     def refresh(self) -> None:
-        task = self.current
-        self.signal.pending = self.signal.watched or task.cancel_requested or bool(task.deadlines)
+        """Have the current task poll if it, or one that may wait for it, can be interrupted."""
+        task: Task | None = self.current if self.may_interrupt else None
+        while task and not task.is_limited():
+            task = task.parent
+        self.signal.pending = self.signal.watched or task is not None
 
     def poll(self) -> None:
-        """Between two turns of a loop, or entering a function: raise what is due in the current task.
-
-        After a request to end, code that does not wait has some turns left to do so (05 §11).
-        """
+        """Between two turns of a loop, or entering a function: raise what is due in the current task."""
         if self.turns is not None:
             self.turns.poll()
         if self.meter is not None:
             self.meter.poll()
-        task = self.current
-        self.expire(task)
-        if task.cancel_requested:
-            task.turns_left -= 1
-            if task.turns_left < 0:
-                task.turns_left = TURNS_AFTER_CANCEL
-                raise Interrupted(CANCELLED)
+        interrupt(self, self.current, 1)
+        if self.may_interrupt and self.current.parent:
+            self.give_way_to_ancestors()
 
-    def interrupt(self, task: Task) -> None:
-        """The same after a wait, which has a time to end instead."""
-        if self.meter is not None:
-            self.meter.check_time()
-        self.expire(task)
-        if task.cancel_requested and self.now() >= task.cancelled_at + GRACE:
-            raise Interrupted(CANCELLED)
-
-    def expire(self, task: Task) -> None:
-        if not task.deadlines:
-            return
-        now = self.now()
-        if now >= min(task.deadlines):
-            outermost = next(when for when in task.deadlines if when <= now)
-            task.deadlines = tuple(when for when in task.deadlines if when > now)
-            self.abort_children(task)
-            raise Interrupted(DEADLINE, outermost)
+    def give_way_to_ancestors(self) -> None:
+        """Let the others run when something is due in a task that waits for the current one."""
+        now, task = self.now(), self.current
+        ancestor = task.parent
+        while ancestor and not is_over(ancestor, now):
+            ancestor = ancestor.parent
+        if ancestor:
+            self.ready.append(task)
+            self.suspend()
 
     def request_cancel(self, task: Task) -> None:
         """Ask a task, and the parts of a `parallel` it waits for, to end."""
-        task.cancel_requested, task.cancelled_at = True, self.now()
-        task.turns_left = TURNS_AFTER_CANCEL
+        task.cancel_requested, task.patience = True, Overtime(self.now())
+        self.may_interrupt = True
+        if task is self.current:
+            self.refresh()
         if task.started and not task.done:
             self.resume(task)
         for child in task.children or ():
@@ -471,7 +461,7 @@ class Scheduler:
         self.abort_children(self.detached)
         self.ready.clear()
         self.timers.clear()
-        self.root.deadlines = ()
+        self.root.deadlines, self.root.overtime, self.may_interrupt = (), None, False
         self.refresh()
         # The next run may begin elsewhere: in another thread, inside an asyncio loop.
         self.new_hub()

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any, Protocol
 
+    from harnpy.vm.run.tasks.overtime import Overtime
+
     Value = Any
 
     class TaskContext(Protocol):
@@ -70,11 +72,12 @@ class Task:
     waiting: tuple[Task, ...] = ()
     #: Its unawaited children, as the keys.
     children: dict[Task, None] | None = None
-    #: When it was asked to end, and how many turns of loops it has left.
-    cancelled_at = 0.0
-    turns_left = 0
-    #: When its `deadline` blocks end, innermost last.
+    #: When its `deadline` blocks end, innermost last, and what it may do after the outermost that has passed.
     deadlines: tuple[float, ...] = ()
+    overtime: Overtime | None = None
+    #: What it may do after it was asked to end, and once more after that has been thrown.
+    patience: Overtime | None = None
+    overtime_of_end: Overtime | None = None
 
     def __init__(self, body: Callable[[int], Value] | None, parent: Task | None) -> None:
         self.body = body
