@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from harnpy.llm.reply import Reply
     from harnpy.llm.request import Request
     from harnpy.llm.structured.asking import Answer
-    from harnpy.llm.transport import Caps
     from harnpy.llm.waiting import Waiting
 
     Complete = Callable[[Request], Reply | Awaitable[Reply]]
@@ -46,8 +45,7 @@ class Models:
 
     ``waiting`` suspends a call; ``values`` is what is known of values that come from JSON; ``directory``
     returns where the program is; ``tracing`` as `Account` has it. ``provided`` are an embedder's own
-    providers: they need no configuration and pass no gate. ``admission`` is called before every attempt;
-    ``caps`` bound the replies.
+    providers: they need no configuration and pass no gate. ``admission`` is called before every attempt.
     """
 
     def __init__(
@@ -60,14 +58,13 @@ class Models:
         tracing: bool = False,
         provided: Mapping[str, Provider] | None = None,
         admission: Callable[[], object] | None = None,
-        caps: Caps | None = None,
     ) -> None:
         self.world = world = world or World()
         self.waiting = waiting = waiting or Blocking(world.clock)
         self.values = values or SchemaValues()
         self._env = env = world.environment.get
         self.config = Configured(env, world.files.read_text, directory or world.files.cwd)
-        self.connections = Connections(world.http, waiting, caps)
+        self.connections = Connections(world.http, waiting)
         self.provided = provided or {}
         self._admission = admission
         self.mock = MockProvider()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from stat import S_ISDIR, S_ISREG
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,6 +73,10 @@ _LOCK_POLL = 0.002
 
 
 class RealFiles:
+    #: The open directory that paths are relative to, and its path; None is the working directory.
+    _within: int | None = None
+    _where = ""
+
     def __init__(self) -> None:
         #: The directories, and the marks in them, that nothing killed has left a file in.
         self._tidied: set[tuple[str, str]] = set()
@@ -79,14 +84,20 @@ class RealFiles:
     def cwd(self) -> str:
         return os.getcwd()
 
+    def _open(self, path: str, flags: int) -> int:
+        return os.open(path, flags, 0o666)
+
+    def _status(self, path: str) -> os.stat_result:
+        return os.stat(path)
+
     def read_text(self, path: str, errors: str = "strict") -> str:
-        with open(path, encoding="utf-8", errors=errors, newline="") as file:
+        with open(path, encoding="utf-8", errors=errors, newline="", opener=self._open) as file:
             return file.read()
 
     def write_text(self, path: str, text: str, append: bool = False, durable: bool = False) -> None:
         self.make_directory(os.path.dirname(path) or ".")
         data = text.encode("utf-8", "surrogatepass")
-        with open(path, "ab" if append else "wb", buffering=0) as file:
+        with open(path, "ab" if append else "wb", buffering=0, opener=self._open) as file:
             (_add if append else _write)(file, data)
             if durable:
                 os.fsync(file.fileno())
@@ -102,11 +113,11 @@ class RealFiles:
         try:
             self.make_directory(directory)
             self._tidy(directory, mark)
-            temporary = Temporary(directory, mark)
+            temporary = Temporary(directory, mark, self._within)
             self.write_text(temporary.path, text, durable=durable)
             self.rename(temporary.path, path)
             if durable:
-                sync_directory(directory)
+                sync_directory(directory, self._within)
         except BaseException as error:
             if temporary:
                 with suppress(OSError):
@@ -120,11 +131,12 @@ class RealFiles:
 
     def _tidy(self, directory: str, mark: str) -> None:
         """Remove what killed processes have left in a directory, once."""
-        if (directory, mark) not in self._tidied:
+        tidied = os.path.join(self._where, directory), mark
+        if tidied not in self._tidied:
             from harnpy.world.temporaries import remove_left_behind
 
-            remove_left_behind(directory, mark)
-            self._tidied.add((directory, mark))
+            remove_left_behind(directory, mark, self._within)
+            self._tidied.add(tidied)
 
     def rename(self, path: str, new: str) -> None:
         os.replace(path, new)
@@ -151,32 +163,41 @@ class RealFiles:
         return [os.path.relpath(os.path.join(where, name), directory) for where, name in walk]
 
     def modified(self, path: str) -> int | None:
-        try:
-            return os.stat(path).st_mtime_ns
-        except OSError:
-            return None
+        status = self._found(path)
+        return None if status is None else status.st_mtime_ns
 
     def exists(self, path: str) -> bool:
-        return os.path.exists(path)
+        return self._found(path) is not None
 
     def is_dir(self, path: str) -> bool:
-        return os.path.isdir(path)
+        status = self._found(path)
+        return status is not None and S_ISDIR(status.st_mode)
 
     def is_file(self, path: str) -> bool:
-        return os.path.isfile(path)
+        status = self._found(path)
+        return status is not None and S_ISREG(status.st_mode)
+
+    def _found(self, path: str) -> os.stat_result | None:
+        try:
+            return self._status(path)
+        except (OSError, ValueError):
+            return None
 
     def real_path(self, path: str) -> str:
         return os.path.realpath(os.path.join(self.cwd(), path))
 
     def try_lock(self, path: str) -> Callable[[], object] | None:
-        from filelock import FileLock, Timeout
+        import fcntl
 
-        lock = FileLock(path)
+        file = open(path, "ab", opener=self._open)  # noqa: SIM115 - as long as the lock is held
         try:
-            lock.acquire(blocking=False)
-        except Timeout:
-            return None
-        return lock.release
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BaseException as error:
+            file.close()
+            if isinstance(error, BlockingIOError):
+                return None
+            raise
+        return file.close
 
 
 def take_lock(path: str, files: Files, wait: Callable[[float], object]) -> Callable[[], object]:

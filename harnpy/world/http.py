@@ -17,11 +17,10 @@ class Http(Protocol):
         Raises TimeoutError, and `Unreachable` when there is no response.
         """
 
-    def client(self, sdk: Any, most: int) -> Any:
+    def client(self, sdk: Any) -> Any:
         """A new asynchronous client for the official SDK ``sdk``, a module.
 
-        A redirect to another origin receives no credentials. A response of more than ``most`` bytes raises
-        `harnpy.world.capped.TooLarge`.
+        A redirect to another origin receives no credentials.
         """
 
 
@@ -40,21 +39,16 @@ class RealHttp:
         import httpx
 
         try:
-            # Only the head of the response is read.
-            async with (
-                httpx.AsyncClient(timeout=timeout, headers=headers) as client,
-                client.stream(method, url, json=body) as response,
-            ):
-                status = response.status_code
+            async with httpx.AsyncClient(timeout=timeout, headers=headers) as client:
+                response = await client.request(method, url, json=body)
         except httpx.TimeoutException:
             raise TimeoutError from None
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
             # Without its cause: that one may hold a key.
             raise Unreachable(type(error).__name__) from None
-        return status
+        return response.status_code
 
-    def client(self, sdk: Any, most: int) -> Any:
-        from harnpy.world.capped import capped
+    def client(self, sdk: Any) -> Any:
         from harnpy.world.redirects import careful
 
-        return careful(capped(sdk.DefaultAsyncHttpxClient, most))()
+        return careful(sdk.DefaultAsyncHttpxClient)()

@@ -1,7 +1,8 @@
 """Temporary files beside the files that they will replace.
 
 The writer of one holds its lock (`flock`), which ends with the process. So one whose lock is free
-was left by a process that was killed; whoever writes in that directory next removes it.
+was left by a process that was killed; whoever writes in that directory next removes it. Paths are relative
+to ``within``, an open directory, or to the working directory.
 """
 
 from __future__ import annotations
@@ -13,15 +14,18 @@ from contextlib import suppress
 from errno import EINVAL
 
 _NAME = re.compile(r"\.[0-9a-f]{16}")
+_NEW = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
+_AS_IT_IS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 class Temporary:
     """A new, locked file in ``directory``; its name is its own and ends in ``mark``."""
 
-    def __init__(self, directory: str, mark: str) -> None:
+    def __init__(self, directory: str, mark: str, within: int | None = None) -> None:
         while True:
             self.path = os.path.join(directory, f".{os.urandom(8).hex()}{mark}")
-            self._file = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666)
+            self._file = os.open(self.path, _NEW, 0o666, dir_fd=within)
             if _is_locked_and_there(self._file):
                 return
             # Somebody found it before it was locked.
@@ -37,26 +41,30 @@ def _is_locked_and_there(file: int) -> bool:
     return os.fstat(file).st_nlink > 0
 
 
-def remove_left_behind(directory: str, mark: str) -> None:
+def remove_left_behind(directory: str, mark: str, within: int | None = None) -> None:
     """Remove the temporary files of processes that are gone."""
-    for name in os.listdir(directory):
-        if name.endswith(mark) and _NAME.fullmatch(name.removesuffix(mark)):
-            with suppress(OSError):  # somebody is writing it, or has renamed it meanwhile
-                _remove_unless_locked(os.path.join(directory, name))
+    opened = os.open(directory, _DIRECTORY, dir_fd=within)
+    try:
+        for name in os.listdir(opened):
+            if name.endswith(mark) and _NAME.fullmatch(name.removesuffix(mark)):
+                with suppress(OSError):  # somebody is writing it, or has renamed it meanwhile
+                    _remove_unless_locked(name, opened)
+    finally:
+        os.close(opened)
 
 
-def _remove_unless_locked(path: str) -> None:
-    file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+def _remove_unless_locked(name: str, directory: int) -> None:
+    file = os.open(name, _AS_IT_IS, dir_fd=directory)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.unlink(path)
+        os.unlink(name, dir_fd=directory)
     finally:
         os.close(file)
 
 
-def sync_directory(directory: str) -> None:
+def sync_directory(directory: str, within: int | None = None) -> None:
     """Return when the names in a directory are on the disk."""
-    file = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    file = os.open(directory, _DIRECTORY, dir_fd=within)
     try:
         os.fsync(file)
     except OSError as error:

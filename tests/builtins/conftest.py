@@ -21,8 +21,6 @@ from harnpy.world.files import RealFiles
 class FakeWorld:
     """A world of plain attributes: what was written, what is there to read, the clock. Files are real."""
 
-    cwd, read_text, is_file = RealFiles.cwd, RealFiles.read_text, RealFiles.is_file
-
     def __init__(self) -> None:
         self.errors = ""
         self.input = ""
@@ -31,7 +29,8 @@ class FakeWorld:
         self.time = 1_700_000_000.25
         self.random = random.Random(7)
         self.minted = 0
-        self.clock = self.environment = self.files = self.ids = self.streams = self
+        self.files = RealFiles()
+        self.clock = self.environment = self.ids = self.streams = self
 
     def write_err(self, text: str) -> None:
         self.errors += text

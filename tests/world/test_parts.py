@@ -12,9 +12,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+from harnpy.world.checked_files import checked_files
 from harnpy.world.clock import RealClock, is_rfc3339, rfc3339
 from harnpy.world.environment import RealEnvironment, Variables
 from harnpy.world.files import RealFiles, system_reason
@@ -23,6 +25,9 @@ from harnpy.world.ids import RealIds
 from harnpy.world.processes import RealProcesses
 from harnpy.world.random import RealRandom, seeded
 from harnpy.world.streams import RealStreams
+
+if TYPE_CHECKING:
+    from harnpy.world.files import Files
 
 # The clock.
 
@@ -90,19 +95,30 @@ def test_given_variables_are_all_there_are() -> None:
 # Files.
 
 
-@pytest.fixture
-def files() -> RealFiles:
-    return RealFiles()
+class Others(RealFiles):
+    """Files of an embedder."""
 
 
-def test_a_text_is_read_as_it_was_written(files: RealFiles, tmp_path: Path) -> None:
+def nothing_forbidden(effect: str, path: str) -> None:
+    assert os.path.isabs(path), effect
+
+
+@pytest.fixture(params=["real", "checked", "asked"])
+def files(request: pytest.FixtureRequest) -> Files:
+    """The real files, and what must be the same behind a check that allows everything."""
+    if request.param == "real":
+        return RealFiles()
+    return checked_files(RealFiles() if request.param == "checked" else Others(), nothing_forbidden)
+
+
+def test_a_text_is_read_as_it_was_written(files: Files, tmp_path: Path) -> None:
     path = str(tmp_path / "made" / "on the way" / "a.txt")
     files.write_text(path, "é\r\n\n")
     files.write_text(path, "more", append=True, durable=True)
     assert files.read_text(path) == "é\r\n\nmore"
 
 
-def test_bytes_that_are_no_text(files: RealFiles, tmp_path: Path) -> None:
+def test_bytes_that_are_no_text(files: Files, tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"a\xff")
     with pytest.raises(UnicodeDecodeError) as failure:
@@ -111,7 +127,7 @@ def test_bytes_that_are_no_text(files: RealFiles, tmp_path: Path) -> None:
     assert files.read_text(str(path), "replace") == "a\ufffd"
 
 
-def test_a_missing_file(files: RealFiles, tmp_path: Path) -> None:
+def test_a_missing_file(files: Files, tmp_path: Path) -> None:
     path = str(tmp_path / "a")
     with pytest.raises(FileNotFoundError) as failure:
         files.read_text(path)
@@ -125,7 +141,7 @@ def test_a_missing_file(files: RealFiles, tmp_path: Path) -> None:
     files.delete_file(path, str(tmp_path))
 
 
-def test_a_text_is_replaced_as_a_whole(files: RealFiles, tmp_path: Path) -> None:
+def test_a_text_is_replaced_as_a_whole(files: Files, tmp_path: Path) -> None:
     path = str(tmp_path / "a")
     files.write_text(path, "old")
     files.replace_text(path, "new")
@@ -146,7 +162,7 @@ def files_up_to(size: int) -> Iterator[None]:
 
 
 def test_a_text_that_does_not_fit_leaves_the_former_one_and_nothing_else(
-    files: RealFiles, tmp_path: Path
+    files: Files, tmp_path: Path
 ) -> None:
     path = str(tmp_path / "a")
     files.replace_text(path, "old")
@@ -156,7 +172,7 @@ def test_a_text_that_does_not_fit_leaves_the_former_one_and_nothing_else(
     assert (files.read_text(path), files.list_dir(str(tmp_path))) == ("old", ["a"])
 
 
-def test_a_line_that_does_not_fit_is_not_begun(files: RealFiles, tmp_path: Path) -> None:
+def test_a_line_that_does_not_fit_is_not_begun(files: Files, tmp_path: Path) -> None:
     path = str(tmp_path / "log")
     with files_up_to(1000):
         files.write_text(path, "a" * 899 + "\n", append=True)
@@ -166,15 +182,15 @@ def test_a_line_that_does_not_fit_is_not_begun(files: RealFiles, tmp_path: Path)
     assert files.read_text(path) == "a" * 899 + "\nc\n"
 
 
-def test_what_has_no_end_is_added_to_as_well(files: RealFiles) -> None:
+def test_what_has_no_end_is_added_to_as_well() -> None:
     reader, writer = os.pipe()
-    files.write_text(f"/dev/fd/{writer}", "line\n", append=True)
+    RealFiles().write_text(f"/dev/fd/{writer}", "line\n", append=True)
     assert os.read(reader, 100) == b"line\n"
     os.close(reader)
     os.close(writer)
 
 
-def test_deleting_a_file_leaves_no_empty_directories_below_the_root(files: RealFiles, tmp_path: Path) -> None:
+def test_deleting_a_file_leaves_no_empty_directories_below_the_root(files: Files, tmp_path: Path) -> None:
     root = str(tmp_path)
     files.write_text(f"{root}/a/b/c", "")
     files.write_text(f"{root}/a/d", "")
@@ -185,14 +201,14 @@ def test_deleting_a_file_leaves_no_empty_directories_below_the_root(files: RealF
     assert (files.list_dir(root), files.is_dir(root)) == ([], True)
 
 
-def test_directories_are_marked_in_lists(files: RealFiles, tmp_path: Path) -> None:
+def test_directories_are_marked_in_lists(files: Files, tmp_path: Path) -> None:
     files.make_directory(str(tmp_path / "b"))
     files.make_directory(str(tmp_path / "b"))
     files.write_text(str(tmp_path / "a"), "")
     assert files.list_dir(str(tmp_path)) == ["a", "b/"]
 
 
-def test_real_paths_follow_links(files: RealFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_real_paths_follow_links(files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "target").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "target")
     monkeypatch.chdir(tmp_path)
@@ -200,7 +216,7 @@ def test_real_paths_follow_links(files: RealFiles, tmp_path: Path, monkeypatch: 
     assert files.real_path("link/x") == f"{files.cwd()}/target/x"
 
 
-def test_a_lock_is_held_by_one(files: RealFiles, tmp_path: Path) -> None:
+def test_a_lock_is_held_by_one(files: Files, tmp_path: Path) -> None:
     path = str(tmp_path / "lock")
     release = files.try_lock(path)
     assert release is not None

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from harnpy.llm.configuration.known_providers import ProviderConfig
     from harnpy.llm.reply import Reply
     from harnpy.llm.request import Request
-    from harnpy.llm.transport import Caps
     from harnpy.world.http import Http
 
 
@@ -39,18 +38,18 @@ class RemoteProvider(Provider, StreamingProvider, Protocol):
         """End the connections; the next call opens new ones."""
 
 
-def make_provider(config: ProviderConfig, http: Http, caps: Caps | None = None) -> RemoteProvider:
+def make_provider(config: ProviderConfig, http: Http) -> RemoteProvider:
     """The provider that a configuration describes. Raises `OptionError` when its SDK isn't there."""
     extra = config.protocol
     try:
         if extra == "openai":
             from harnpy.llm.providers.openai_compatible import OpenAIProvider
 
-            return OpenAIProvider(config, http, caps)
+            return OpenAIProvider(config, http)
         if extra == "anthropic":
             from harnpy.llm.providers.anthropic import AnthropicProvider
 
-            return AnthropicProvider(config, http, caps)
+            return AnthropicProvider(config, http)
     except ModuleNotFoundError as error:
         if error.name != extra:
             raise

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from harnpy.llm.providers import make_provider
 from harnpy.llm.reply import Reply
-from harnpy.llm.transport import Caps
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -20,9 +19,8 @@ if TYPE_CHECKING:
 class Connections:
     """One provider for each name, made anew when its configuration has changed. `aclose` closes all."""
 
-    def __init__(self, http: Http, waiting: Waiting, caps: Caps | None = None) -> None:
+    def __init__(self, http: Http, waiting: Waiting) -> None:
         self._http = http
-        self._caps = caps or Caps()
         self._waiting = waiting
         self._open: dict[str, RemoteProvider] = {}
         self._left: list[RemoteProvider] = []
@@ -33,7 +31,7 @@ class Connections:
         if found is None or found.config != config:
             if found is not None:
                 self._left.append(found)
-            found = self._open[config.name] = make_provider(config, self._http, self._caps)
+            found = self._open[config.name] = make_provider(config, self._http)
         return found
 
     def reply(self, answer: Reply | Awaitable[Reply]) -> Reply:

@@ -1,0 +1,267 @@
+"""Files behind a check: what it is given, and that nothing is done before or besides."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from harnpy.world.checked_files import checked_files
+from harnpy.world.files import RealFiles
+
+if TYPE_CHECKING:
+    from harnpy.world.files import Files
+
+
+class Others(RealFiles):
+    """Files of an embedder."""
+
+
+class Refused(Exception):
+    pass
+
+
+class Check:
+    """Allows what is in ``inside``, and notes what it was asked."""
+
+    def __init__(self, inside: Path) -> None:
+        self.inside = os.path.realpath(inside)
+        self.asked: list[tuple[str, str]] = []
+
+    def __call__(self, effect: str, path: str) -> None:
+        self.asked.append((effect, path))
+        if path != self.inside and not path.startswith(self.inside + "/"):
+            raise Refused(path)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """``in`` with files and links, ``out`` with what must not change."""
+    (tmp_path / "in" / "deep").mkdir(parents=True)
+    (tmp_path / "out" / "below").mkdir(parents=True)
+    (tmp_path / "in" / "a").write_text("inside")
+    (tmp_path / "out" / "secret").write_text("secret")
+    (tmp_path / "in" / "here").symlink_to("deep")
+    (tmp_path / "in" / "deep" / "up").symlink_to("../a")
+    (tmp_path / "in" / "away").symlink_to(tmp_path / "out")
+    (tmp_path / "in" / "far").symlink_to("../out/secret")
+    (tmp_path / "in" / "new").symlink_to("../out/made")
+    (tmp_path / "in" / "loop").symlink_to("loop")
+    return tmp_path
+
+
+@pytest.fixture
+def check(tree: Path) -> Check:
+    return Check(tree / "in")
+
+
+@pytest.fixture(params=[RealFiles, Others])
+def files(request: pytest.FixtureRequest, check: Check) -> Files:
+    return checked_files(request.param(), check)
+
+
+def snapshot(tree: Path) -> dict[str, tuple[int, str]]:
+    """What is there, by path: its mode, and its text or where it leads."""
+
+    def content(path: Path) -> str:
+        if path.is_symlink():
+            return os.readlink(path)
+        return path.read_text() if path.is_file() else ""
+
+    return {str(path): (path.lstat().st_mode, content(path)) for path in sorted(tree.rglob("*"))}
+
+
+# What a path leads to.
+
+
+@pytest.mark.parametrize(
+    ("path", "real"),
+    [
+        ("a", "in/a"),
+        ("./deep/../a", "in/a"),
+        ("here/up", "in/a"),
+        ("here/../a", "in/a"),
+        ("deep/up", "in/a"),
+        ("here/", "in/deep"),
+        ("here/.", "in/deep"),
+        ("deep/..", "in"),
+        ("missing/a", "in/missing/a"),
+        ("missing/../a", "in/a"),
+        ("a/below", "in/a/below"),
+        (".", "in"),
+    ],
+)
+def test_the_check_sees_what_a_path_leads_to(
+    path: str, real: str, files: Files, check: Check, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tree / "in")
+    here = os.path.realpath(tree)
+    assert files.real_path(path) == os.path.join(here, real)
+    with suppress(OSError):
+        files.read_text(path)
+    with suppress(OSError):
+        files.list_dir(path)
+    assert check.asked == [(effect, os.path.join(here, real)) for effect in ("list", "read", "list")]
+
+
+def test_what_is_allowed_is_done_through_links(files: Files, tree: Path) -> None:
+    inside = str(tree / "in")
+    files.write_text(f"{inside}/here/b", "new")
+    files.write_text(f"{inside}/here/up", "more", append=True)
+    files.rename(f"{inside}/here/b", f"{inside}/c")
+    files.replace_text(f"{inside}/deep/up", "no link any more")
+    assert (tree / "in" / "c").read_text() == "new"
+    assert (tree / "in" / "a").read_text() == "insidemore"
+    assert (tree / "in" / "deep" / "up").read_text() == "no link any more"
+    assert not (tree / "in" / "deep" / "up").is_symlink()
+
+
+def test_a_link_is_renamed_and_deleted_itself(files: Files, check: Check, tree: Path) -> None:
+    inside = os.path.realpath(tree / "in")
+    files.rename(f"{inside}/far", f"{inside}/deep/far")
+    files.delete_file(f"{inside}/deep/far", inside)
+    assert check.asked[:3] == [
+        ("delete", f"{inside}/far"),
+        ("write", f"{inside}/deep/far"),
+        ("delete", f"{inside}/deep/far"),
+    ]
+    assert (tree / "out" / "secret").read_text() == "secret"
+
+
+# What is refused isn't done.
+
+
+def locked(files: Files, path: str) -> None:
+    release = files.try_lock(path)
+    if release is not None:
+        release()
+
+
+ACTS: dict[str, Callable[[Files, str], object]] = {
+    "read": lambda files, path: files.read_text(path),
+    "write": lambda files, path: files.write_text(path, "x"),
+    "append": lambda files, path: files.write_text(path, "x", append=True),
+    "list": lambda files, path: files.list_dir(path),
+    "walk": lambda files, path: files.files_under(path),
+    "make": lambda files, path: files.make_directory(path),
+    "modified": lambda files, path: files.modified(path),
+    "exists": lambda files, path: files.exists(path),
+    "is_dir": lambda files, path: files.is_dir(path),
+    "is_file": lambda files, path: files.is_file(path),
+    "real_path": lambda files, path: files.real_path(path),
+    "lock": locked,
+}
+
+ENTRIES: dict[str, Callable[[Files, str], object]] = {
+    "replace": lambda files, path: files.replace_text(path, "x"),
+    "rename": lambda files, path: files.rename(path, path + "2"),
+    "delete": lambda files, path: files.delete_file(path, os.path.dirname(path)),
+}
+
+#: Ways out of ``in``.
+OUTSIDE = [
+    "{out}/secret", "{out}/new", "{out}/new/new", "{out}/secret/new", "../out/secret",
+    "deep/../../out/secret", "away/secret", "away/new/new", "here/../away/below", "away/below/../secret",
+    "away/../out/secret", "missing/../../out/secret", "../out/missing/../secret", "..", "../", "/",
+]  # fmt: skip
+
+#: Ways out by a last name that is a link.
+LINKS = ["far", "new", "away", "away/", "away/.", "here/../far"]
+
+
+@pytest.mark.parametrize("path", [*OUTSIDE, *LINKS])
+def test_what_is_outside_is_refused_before_anything_is_done(
+    path: str, files: Files, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tree / "in")
+    before = snapshot(tree)
+    for act in ACTS.values():
+        with pytest.raises(Refused):
+            act(files, path.format(out=tree / "out"))
+        assert snapshot(tree) == before
+
+
+@pytest.mark.parametrize("path", OUTSIDE)
+def test_so_are_entries_of_directories_outside(
+    path: str, files: Files, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tree / "in")
+    before = snapshot(tree)
+    for act in ENTRIES.values():
+        with pytest.raises(Refused):
+            act(files, path.format(out=tree / "out"))
+        assert snapshot(tree) == before
+
+
+@pytest.mark.parametrize(
+    "path", ["", "a\0b", "\0", "a\ud800", "x" * 300, "a/" * 3000 + "a", "loop", "loop/a", "a/"]
+)
+def test_what_is_no_path_is_an_error_of_the_system_or_nothing(
+    path: str, files: Files, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tree / "in")
+    before = snapshot(tree / "out")
+    for act in {**ACTS, **ENTRIES}.values():
+        with suppress(OSError, Refused):
+            act(files, path)
+    assert snapshot(tree / "out") == before
+
+
+def test_a_failure_names_the_path_that_was_given(tree: Path, check: Check) -> None:
+    files = checked_files(RealFiles(), check)
+    path = str(tree / "in" / "missing" / "b")
+    with pytest.raises(FileNotFoundError) as failed:
+        files.read_text(path)
+    assert failed.value.filename == path
+
+
+# Links that are swapped in meanwhile.
+
+
+@contextmanager
+def swapping(path: Path, make: Callable[[Path], object], target: Path) -> Iterator[None]:
+    """Let ``path`` be, in turn, what ``make`` makes and a link to ``target``, as fast as it can be."""
+    over = threading.Event()
+    aside = path.parent / "aside"
+    aside.mkdir()
+
+    def swap() -> None:
+        for turn in count():
+            if over.is_set():
+                break
+            with suppress(OSError):
+                path.symlink_to(target) if turn % 2 else make(path)
+            with suppress(OSError):
+                path.rename(aside / str(turn))
+
+    thread = threading.Thread(target=swap)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("act", ["read", "write", "append", "list", "walk", "make", "lock", *ENTRIES])
+@pytest.mark.parametrize("place", ["directory", "file"])
+def test_links_that_are_swapped_in_lead_nowhere(act: str, place: str, tree: Path, check: Check) -> None:
+    files = checked_files(RealFiles(), check)
+    swapped, outside = tree / "in" / "swapped", tree / "out"
+    path = str(swapped / "secret") if place == "directory" else str(swapped)
+    target = outside if place == "directory" or act in ("list", "walk") else outside / "secret"
+    before = snapshot(outside)
+    seen: list[object] = []
+    with swapping(swapped, Path.mkdir if place == "directory" else Path.touch, target):
+        for _ in range(100):
+            with suppress(OSError, Refused):
+                seen.append({**ACTS, **ENTRIES}[act](files, path))
+    assert snapshot(outside) == before
+    assert "secret" not in seen
+    assert not any("below/" in names for names in seen if isinstance(names, list))
