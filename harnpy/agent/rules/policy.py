@@ -7,17 +7,19 @@ tools or capabilities beyond it is an error.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.agent.rules.annotations import NETWORK, Annotations, operations, rank, read_annotations, strings
 from harnpy.agent.rules.ceilings import CEILINGS
+from harnpy.agent.rules.roots import Roots, common_roots, outside
 from harnpy.faults import MisuseError
 from harnpy.text.globs import first_match
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from harnpy.agent.rules.roots import RealPath
     from harnpy.reading.dicts import Dict
 
 
@@ -40,7 +42,8 @@ class Constraint(NamedTuple):
 class Policy:
     """Empty or None restricts nothing, except that ``roots`` () allow no path at all.
 
-    ``tool_annotations`` is as given, by tool name.
+    ``tool_annotations`` is as given, by tool name. ``bounds`` are the roots of all policies that were
+    intersected: a path must be in one of each; empty are those of this one.
     """
 
     tools: tuple[str, ...] = ()
@@ -50,6 +53,7 @@ class Policy:
     recursion_limit: int | None = None
     constraints: tuple[Constraint, ...] = ()
     tool_annotations: Mapping[str, Dict] = field(default_factory=dict)
+    bounds: tuple[Roots, ...] = field(default=(), compare=False)
 
     def annotations(self, tool: str) -> Annotations | None:
         return read_annotations(self.tool_annotations.get(tool))
@@ -84,6 +88,14 @@ class Policy:
         granted = capability is None or self.grants(*capability.split(".", 1))
         return None if granted and self.reaches(level) else f"builtin '{name}' exceeds {ceiling} ceiling"
 
+    def check_path(self, effect: str, path: str) -> str | None:
+        """Whether what ``path``, absolute and free of links, names may be read, listed, written or deleted.
+
+        Or whether it may be the working directory of a ``process``. Not before the policy is `placed`.
+        """
+        refusing = next((roots for roots in self._all_bounds() if not roots.contain(path)), None)
+        return None if refusing is None else outside(refusing, effect, path)
+
     def check_host_call(self, capability: str, operation: str) -> str | None:
         if self.grants(capability, operation):
             return None
@@ -101,6 +113,17 @@ class Policy:
 
     # Nesting.
 
+    def placed(self, real_path: RealPath) -> Policy:
+        """Return the policy as it is in force where ``real_path`` says what its roots lead to.
+
+        Raises `MisuseError` for a root that is no path.
+        """
+        bounds = tuple(roots.place(real_path) for roots in self._all_bounds())
+        return replace(self, bounds=bounds) if bounds != self.bounds else self
+
+    def _all_bounds(self) -> tuple[Roots, ...]:
+        return self.bounds or (() if self.roots is None else (Roots(self.roots),))
+
     def intersect(self, requested: Policy) -> Policy:
         """Return ``requested`` restricted to this ceiling. Raises `PolicyError`."""
         tools = self._common_tools(requested)
@@ -108,13 +131,14 @@ class Policy:
         return Policy(
             tools=tools,
             capabilities=self._common_capabilities(requested),
-            roots=_common_roots(self.roots, requested.roots),
+            roots=common_roots(self.roots, requested.roots),
             side_effect_level=_lower(self.side_effect_level, requested.side_effect_level),
             recursion_limit=_least(self.recursion_limit, requested.recursion_limit),
             constraints=self.constraints + requested.constraints,
             tool_annotations={
                 name: given for name, given in names.items() if not tools or first_match(tools, name)
             },
+            bounds=tuple(dict.fromkeys(self._all_bounds() + requested._all_bounds())),
         )
 
     def _common_tools(self, requested: Policy) -> tuple[str, ...]:
@@ -224,17 +248,6 @@ def _violation(
 def _path_keys(annotations: Annotations | None, arguments: Mapping[str, Any]) -> Iterator[str]:
     names = () if annotations is None else annotations.path_params
     return (name for name in names if isinstance(arguments.get(name), str))
-
-
-def _common_roots(outer: tuple[str, ...] | None, inner: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """Return the requested roots that are inside one of the ceiling's."""
-    if outer is None or inner is None:
-        return inner if outer is None else outer
-    return tuple(root for root in inner if any(_within(root, parent) for parent in outer))
-
-
-def _within(path: str, parent: str) -> bool:
-    return path == parent or (path.startswith(parent.rstrip("/") + "/") and ".." not in path.split("/"))
 
 
 def _lower(a: str | None, b: str | None) -> str | None:
