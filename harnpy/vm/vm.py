@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from harnpy.vm.run.tasks.scheduler import Bridge, Scheduler
     from harnpy.vm.run.tasks.task import TaskContext
     from harnpy.vm.unit import Unit
+    from harnpy.vm.values.objects import Iter
+    from harnpy.vm.values.sizes import Sizes
     from harnpy.vm.walk.walker import Observer
 
     Value = Any
@@ -60,6 +62,10 @@ def _big_frame(size: int) -> Callable[..., Any]:
     new: Any = type(enter)
     big: Callable[..., Any] = new(enter.__code__.replace(co_stacksize=size), {})
     return big
+
+
+#: Items that a builtin works through without a look at the signal.
+_FEW = 256
 
 
 class Signal:
@@ -121,6 +127,7 @@ class Vm:
         self._running = False
         self._tasks: Scheduler | None = None
         self._calls: Calls | None = None
+        self._sizes: Sizes | None = None
         self._given: dict[str, Value] = {"argv": []}
         self._states: dict[type, Any] = {}
         self._services: dict[type, Any] = {}
@@ -304,9 +311,32 @@ class Vm:
 
     def iterate(self, value: Value) -> Iterator[Value]:
         """The items of an iterable value. Raises TypeFault for any other."""
-        from harnpy.vm.values.iterators import iterate
+        from harnpy.vm.run.pacing import iterator
 
-        return iterate(value)
+        return iterator(value, self.signal, self.poll)
+
+    def handle(self, value: Value) -> Iter:
+        """A lazy iterator over the items of an iterable value."""
+        from harnpy.vm.run.pacing import handle
+
+        return handle(value, self.signal, self.poll)
+
+    def paced(self, items: Sequence[Value]) -> Iterable[Value]:
+        """The items for a builtin to work on; when they are many, it polls now and then (05 §9)."""
+        if len(items) <= _FEW:
+            return items
+        from harnpy.vm.run.pacing import paced
+
+        return paced(items, self.signal, self.poll)
+
+    @property
+    def sizes(self) -> Sizes:
+        """How large the results of builtins may be."""
+        if self._sizes is None:
+            from harnpy.vm.values.sizes import Sizes
+
+            self._sizes = Sizes()
+        return self._sizes
 
     # --- names ------------------------------------------------------------------------------------
 

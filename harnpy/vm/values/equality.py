@@ -9,10 +9,11 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Sequence
     from typing import Any
 
     Value = Any
+    Paced = Callable[[Sequence[Value]], Iterable[Value]]
 
 #: Kinds on which Python's `==` is Harn's, given that both sides have the kind.
 _SCALARS = frozenset({str, int, float, bool, bytes, type(None)})
@@ -57,7 +58,7 @@ def compare(a: Value, b: Value) -> int:
     return 0
 
 
-def contains_value(items: Sequence[Value], x: Value) -> bool:
+def contains_value(items: Iterable[Value], x: Value) -> bool:
     """Whether some item is ``==`` to ``x``."""
     kind = type(x)
     # Where Python's `in` agrees with Harn's `==`: not for 0 and 1, which are False and True to Python,
@@ -72,18 +73,22 @@ def contains_value(items: Sequence[Value], x: Value) -> bool:
 
 def _is_exact(x: Value) -> bool:
     """Whether Python's `==` and `hash` serve for comparing ``x`` with anything but a bool."""
-    return type(x) is str or (type(x) is int and -_EXACT_FLOAT_LIMIT < x < _EXACT_FLOAT_LIMIT)
+    return type(x) is str or (_is_number(x) and -_EXACT_FLOAT_LIMIT < x < _EXACT_FLOAT_LIMIT)
 
 
 class Members:
-    """Distinct values by `==`, in order of arrival; strings and usual ints are found by hash."""
+    """Distinct values by `==`, in order of arrival; strings and usual numbers are found by hash.
 
-    __slots__ = ("_exact", "_others", "items")
+    ``paced`` is `Vm.paced`, for searching among many others.
+    """
 
-    def __init__(self, items: Iterable[Value] = ()) -> None:
+    __slots__ = ("_exact", "_others", "_paced", "items")
+
+    def __init__(self, items: Iterable[Value] = (), paced: Paced | None = None) -> None:
         self.items: list[Value] = []
-        self._exact: set[str | int] = set()
+        self._exact: set[str | int | float] = set()
         self._others: list[Value] = []
+        self._paced = paced
         for item in items:
             self.add(item)
 
@@ -98,9 +103,9 @@ class Members:
             self._others.append(item)
 
     def has(self, x: Value) -> bool:
-        if (_is_exact(x) or type(x) is float) and x in self._exact:
-            return True
-        return contains_value(self._others, x)
+        if _is_exact(x):
+            return x in self._exact
+        return contains_value(self._paced(self._others) if self._paced else self._others, x)
 
 
 def structural_key(value: Value) -> Hashable:

@@ -13,7 +13,7 @@ from harnpy.vm.values.objects import Iter, Pair, Range, Set, Struct, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
     Value = Any
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     Callback = Callable[..., Value]
 
 
-def iterate(value: Value) -> Iterator[Value]:
-    """The items that ``iter(value)`` runs over; a dict gives a `Pair` per key, in key order."""
+def items_of(value: Value) -> Iterable[Value]:
+    """What ``iter(value)`` runs over; a dict gives a `Pair` per key, in key order."""
     kind = type(value)
     if kind is list or kind is str:
-        return iter(value)
+        return value  # type: ignore[no-any-return]
     if kind is Range:
-        return iter(range(value.first, value.stop))
+        return range(value.first, value.stop)
     if kind is dict:
-        return iter([Pair(key, value[key]) for key in sorted(value)])
+        return [Pair(key, value[key]) for key in sorted(value)]
     if kind is Set:
-        return iter(value.items)
+        return value.items  # type: ignore[no-any-return]
     if hasattr(kind, "__iter__") and kind is not bytes and kind is not Struct:
-        return iter(value)
+        return value  # type: ignore[no-any-return]
     raise TypeFault(f"iter: value of type {type_name(value)} is not iterable")
 
 

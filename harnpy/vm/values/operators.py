@@ -11,6 +11,7 @@ import math
 from harnpy.vm.errors import PlainFault, RuntimeFault, TypeFault
 from harnpy.vm.values.equality import compare, contains_value, equal
 from harnpy.vm.values.objects import EnumValue, Pair, Range, Set, Struct, display, type_name
+from harnpy.vm.values.sizes import Sizes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,11 +67,9 @@ def mul(a: Value, b: Value) -> Value:
 
 
 def repeated(text: str, times: int) -> str:
-    """``text`` several times over. Raises MemoryError also where Python finds the size absurd."""
-    try:
-        return text * times
-    except OverflowError:
-        raise MemoryError from None
+    """``text`` several times over. Raises RuntimeFault when it would be too long."""
+    Sizes().check_text(len(text) * times)
+    return text * times
 
 
 def div(a: Value, b: Value) -> Value:

@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 from harnpy.vm.declare.builtin import Signature
 from harnpy.vm.errors import Thrown, TypeFault
 from harnpy.vm.run.methods import receivers
+from harnpy.vm.run.pacing import handle, iterator, paced
 from harnpy.vm.values.equality import equal
-from harnpy.vm.values.iterators import iterate
 from harnpy.vm.values.objects import Duration, Generator, Iter, Pair, Range, Set, Stream, Struct, display
+from harnpy.vm.values.sizes import Sizes
+from harnpy.vm.vm import Signal
 
 
 class FakeVm:
@@ -24,8 +26,20 @@ class FakeVm:
     def callback(self, value: Any, n: int) -> Callable[..., Any] | None:
         return (lambda depth, *args: value(*args[:n])) if callable(value) else None
 
+    signal = Signal()
+    sizes = Sizes()
+
+    def poll(self) -> None:
+        """Nothing is ever due."""
+
     def iterate(self, value: Any) -> Iterator[Any]:
-        return iterate(value)
+        return iterator(value, self.signal, self.poll)
+
+    def handle(self, value: Any) -> Iter:
+        return handle(value, self.signal, self.poll)
+
+    def paced(self, items: Any) -> Any:
+        return paced(items, self.signal, self.poll)
 
 
 def call(receiver: Any, name: str, *args: Any) -> Any:

@@ -28,13 +28,13 @@ def keys(vm: Vm, d: Value) -> list[str]:
 @builtin("values(d: dict) -> list", family="collections")
 def values(vm: Vm, d: Value) -> list[Value]:
     """The values in key order; `[]` unless given a dict."""
-    return [d[key] for key in keys(vm, d)]
+    return [d[key] for key in vm.paced(keys(vm, d))]
 
 
 @builtin("entries(d: dict) -> list", family="collections")
 def entries(vm: Vm, d: Value) -> list[Value]:
     """A dict `{key, value}` for each entry, in key order; `[]` unless given a dict."""
-    return [{"key": key, "value": d[key]} for key in keys(vm, d)]
+    return [{"key": key, "value": d[key]} for key in vm.paced(keys(vm, d))]
 
 
 @builtin("chunk(items: list, size: int = 1) -> list", family="collections", counted=True)
@@ -66,7 +66,7 @@ def partition(vm: Vm, items: Value = ABSENT, f: Value = ABSENT) -> dict[str, lis
     _list("partition", items)
     matches = _callback(vm, "partition", f)
     sides: dict[str, list[Value]] = {"match": [], "no_match": []}
-    for item in items:
+    for item in vm.paced(items):
         sides["match" if matches(0, item) else "no_match"].append(item)
     return sides
 
@@ -77,7 +77,7 @@ def dedup_by(vm: Vm, items: Value = ABSENT, f: Value = ABSENT) -> list[Value]:
     _list("dedup_by", items)
     key_of = _callback(vm, "dedup_by", f)
     firsts: dict[Hashable, Value] = {}
-    for item in items:
+    for item in vm.paced(items):
         firsts.setdefault(structural_key(key_of(0, item)), item)
     return list(firsts.values())
 
@@ -98,7 +98,7 @@ def lift(vm: Vm, source: Value = ABSENT) -> Iter:
     """
     if source is ABSENT:
         raise TypeFault("iter: expected 1 argument")
-    return source if type(source) is Iter else Iter(vm.iterate(source))
+    return source if getattr(type(source), "type_name", None) == Iter.type_name else vm.handle(source)
 
 
 @builtin("pair(first: any, second: any) -> pair", family="collections", counted=True)

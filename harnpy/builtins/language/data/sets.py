@@ -41,7 +41,7 @@ def make_set(vm: Vm, *items: Value) -> Set:
 @builtin("set_contains(s: set, item: any) -> bool")
 def set_contains(vm: Vm, s: Value, item: Value) -> bool:
     """Whether `item` is a member; false unless `s` is a set."""
-    return type(s) is Set and structural_key(item) in _keys(s)
+    return type(s) is Set and structural_key(item) in _keys(vm, s)
 
 
 @builtin("set_add(s: set, item: any) -> set")
@@ -53,7 +53,7 @@ def set_add(vm: Vm, s: Value, item: Value) -> Set:
 @builtin("set_remove(s: set, item: any) -> set")
 def set_remove(vm: Vm, s: Value, item: Value) -> Set:
     """The set without `item`."""
-    return _without(_set("set_remove", s), {structural_key(item)})
+    return _without(vm, _set("set_remove", s), {structural_key(item)})
 
 
 @builtin("set_union(a: set, b: set) -> set")
@@ -67,48 +67,48 @@ def set_union(vm: Vm, a: Value, b: Value) -> Set:
 def set_intersect(vm: Vm, a: Value, b: Value) -> Set:
     """The members of `a` that `b` has too."""
     _both("set_intersect", a, b)
-    theirs = _keys(b)
-    return Set([item for item in a.items if structural_key(item) in theirs])
+    theirs = _keys(vm, b)
+    return Set([item for item in vm.paced(a.items) if structural_key(item) in theirs])
 
 
 @builtin("set_difference(a: set, b: set) -> set")
 def set_difference(vm: Vm, a: Value, b: Value) -> Set:
     """The members of `a` that `b` doesn't have."""
     _both("set_difference", a, b)
-    return _without(a, _keys(b))
+    return _without(vm, a, _keys(vm, b))
 
 
 @builtin("set_symmetric_difference(a: set, b: set) -> set")
 def set_symmetric_difference(vm: Vm, a: Value, b: Value) -> Set:
     """The members that only `a` has, then those that only `b` has."""
     _both("set_symmetric_difference", a, b)
-    return Set(_without(a, _keys(b)).items + _without(b, _keys(a)).items)
+    return Set(_without(vm, a, _keys(vm, b)).items + _without(vm, b, _keys(vm, a)).items)
 
 
 @builtin("set_is_subset(a: set, b: set) -> bool")
 def set_is_subset(vm: Vm, a: Value, b: Value) -> bool:
     """Whether `b` has every member of `a`; false unless both are sets."""
-    return _are_sets(a, b) and _keys(a) <= _keys(b)
+    return _are_sets(a, b) and _keys(vm, a) <= _keys(vm, b)
 
 
 @builtin("set_is_superset(a: set, b: set) -> bool")
 def set_is_superset(vm: Vm, a: Value, b: Value) -> bool:
     """Whether `a` has every member of `b`; false unless both are sets."""
-    return _are_sets(a, b) and _keys(a) >= _keys(b)
+    return _are_sets(a, b) and _keys(vm, a) >= _keys(vm, b)
 
 
 @builtin("set_is_disjoint(a: set, b: set) -> bool")
 def set_is_disjoint(vm: Vm, a: Value, b: Value) -> bool:
     """Whether no member of `a` is in `b`; true unless both are sets."""
-    return not _are_sets(a, b) or _keys(a).isdisjoint(_keys(b))
+    return not _are_sets(a, b) or _keys(vm, a).isdisjoint(_keys(vm, b))
 
 
-def _keys(s: Set) -> set[Hashable]:
-    return {structural_key(item) for item in s.items}
+def _keys(vm: Vm, s: Set) -> set[Hashable]:
+    return {structural_key(item) for item in vm.paced(s.items)}
 
 
-def _without(s: Set, unwanted: set[Hashable]) -> Set:
-    return Set([item for item in s.items if structural_key(item) not in unwanted])
+def _without(vm: Vm, s: Set, unwanted: set[Hashable]) -> Set:
+    return Set([item for item in vm.paced(s.items) if structural_key(item) not in unwanted])
 
 
 def _are_sets(a: Value, b: Value) -> bool:

@@ -6,6 +6,8 @@ from functools import partial
 
 from harnpy.text.case import WHITESPACE
 from harnpy.vm.declare.builtin import builtin as declare
+from harnpy.vm.run.methods.lists import joined
+from harnpy.vm.run.methods.strings import replaced
 from harnpy.vm.values.equality import contains_value
 from harnpy.vm.values.objects import display
 
@@ -48,13 +50,13 @@ def split(vm: Vm, s: str, sep: str) -> list[str]:
 @builtin('join(items: list, sep: string = "") -> string')
 def join(vm: Vm, items: Value, sep: str) -> str:
     """The texts of the items with `sep` between them; `""` unless given a list."""
-    return sep.join([display(item) for item in items]) if type(items) is list else ""
+    return joined(vm, items, sep) if type(items) is list else ""
 
 
 @builtin("replace(s: string, old: string, new: string) -> string")
 def replace(vm: Vm, s: str, old: str, new: str) -> str:
     """`s` with every `old` replaced by `new`; an empty `old` is found at every position."""
-    return s.replace(old, new)
+    return replaced(vm, s, old, new)
 
 
 @builtin("contains(hay: any, needle: any) -> bool")
@@ -62,7 +64,7 @@ def contains(vm: Vm, hay: Value, needle: Value) -> bool:
     """Whether a string contains a text, or a list an equal item; false for other types."""
     if type(hay) is str:
         return display(needle) in hay
-    return type(hay) is list and contains_value(hay, needle)
+    return type(hay) is list and contains_value(vm.paced(hay), needle)
 
 
 @builtin("starts_with(s: string, prefix: string) -> bool")

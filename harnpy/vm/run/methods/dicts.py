@@ -6,14 +6,14 @@ Any other name calls the entry of that name, if it is callable; generated code s
 from __future__ import annotations
 
 from harnpy.vm.declare.builtin import method
-from harnpy.vm.values.iterators import iterate
-from harnpy.vm.values.objects import Iter, display
+from harnpy.vm.values.objects import display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from harnpy.reading.dicts import Dict
+    from harnpy.vm.values.objects import Iter
     from harnpy.vm.vm import Vm
 
     Value = Any
@@ -28,13 +28,13 @@ def keys(vm: Vm, self: Dict) -> list[str]:
 @method("dict", "values() -> list")
 def values(vm: Vm, self: Dict) -> list[Value]:
     """The values in the order of their keys."""
-    return [self[key] for key in sorted(self)]
+    return [self[key] for key in vm.paced(sorted(self))]
 
 
 @method("dict", "entries() -> list")
 def entries(vm: Vm, self: Dict) -> list[Value]:
     """A dict `{key, value}` for each entry, in key order."""
-    return [{"key": key, "value": self[key]} for key in sorted(self)]
+    return [{"key": key, "value": self[key]} for key in vm.paced(sorted(self))]
 
 
 @method("dict", "count() -> int")
@@ -65,7 +65,7 @@ def merge(vm: Vm, self: Dict, other: Value) -> Dict:
 def map_values(vm: Vm, self: Dict, f: Value) -> Dict | None:
     """The same keys with `f(value)`."""
     g = vm.callback(f, 1)
-    return None if g is None else {key: g(0, self[key]) for key in sorted(self)}
+    return None if g is None else {key: g(0, self[key]) for key in vm.paced(sorted(self))}
 
 
 @method("dict", "map_keys(f: callable) -> dict")
@@ -73,14 +73,14 @@ def map_values(vm: Vm, self: Dict, f: Value) -> Dict | None:
 def map_keys(vm: Vm, self: Dict, f: Value) -> Dict | None:
     """The same values under the display text of `f(key)`; of colliding keys the last one wins."""
     g = vm.callback(f, 1)
-    return None if g is None else {display(g(0, key)): self[key] for key in sorted(self)}
+    return None if g is None else {display(g(0, key)): self[key] for key in vm.paced(sorted(self))}
 
 
 @method("dict", "filter(f: callable) -> dict")
 def filter_(vm: Vm, self: Dict, f: Value) -> Dict | None:
     """The entries for which `f(value)` is truthy."""
     g = vm.callback(f, 1)
-    return None if g is None else {key: self[key] for key in sorted(self) if g(0, self[key])}
+    return None if g is None else {key: self[key] for key in vm.paced(sorted(self)) if g(0, self[key])}
 
 
 @method("dict", "remove(key: string) -> dict")
@@ -92,4 +92,4 @@ def remove(vm: Vm, self: Dict, key: str) -> Dict:
 @method("dict", "iter() -> iter")
 def iter_(vm: Vm, self: Dict) -> Iter:
     """A lazy iterator over a pair (key, value) for each entry, in key order."""
-    return Iter(iterate(self))
+    return vm.handle(self)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from harnpy.vm.declare.builtin import method
 from harnpy.vm.errors import TypeFault
+from harnpy.vm.run.pacing import gather
 from harnpy.vm.values import iterators
 from harnpy.vm.values.equality import Members, compare
 from harnpy.vm.values.iterators import visit
@@ -111,15 +112,15 @@ def iter_(vm: Vm, self: Iter) -> Iter:
 def to_list(vm: Vm, self: Iter) -> list[Value]:
     """All items."""
     items: list[Value] = []
-    visit(self.__next__, items.append)
+    gather(vm, self, items.append, items)
     return items
 
 
 @method("iter", "to_set() -> set")
 def to_set(vm: Vm, self: Iter) -> Set:
     """The distinct items in order of their first occurrence."""
-    members = Members()
-    visit(self.__next__, members.add)
+    members = Members(paced=vm.paced)
+    gather(vm, self, members.add, members.items)
     return Set(members.items)
 
 
@@ -135,7 +136,7 @@ def to_dict(vm: Vm, self: Iter) -> dict[str, Value]:
             raise TypeFault(f"iter.to_dict: expected string key, got {type_name(pair.first)}")
         entries[pair.first] = pair.second
 
-    visit(self.__next__, enter)
+    gather(vm, self, enter, entries)
     return entries
 
 

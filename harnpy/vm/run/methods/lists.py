@@ -8,13 +8,14 @@ from __future__ import annotations
 from harnpy.vm.declare.builtin import method
 from harnpy.vm.run.methods.ordering import first_extreme, in_order, sum_of
 from harnpy.vm.values.equality import contains_value, equal, structural_key
-from harnpy.vm.values.objects import Iter, display
+from harnpy.vm.values.objects import display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Hashable
     from typing import Any
 
+    from harnpy.vm.values.objects import Iter
     from harnpy.vm.vm import Vm
 
     Value = Any
@@ -37,21 +38,21 @@ def empty(vm: Vm, self: List) -> bool:
 def map_(vm: Vm, self: List, f: Value) -> List | None:
     """`f(item)` of every item."""
     g = vm.callback(f, 1)
-    return None if g is None else [g(0, item) for item in self]
+    return None if g is None else [g(0, item) for item in vm.paced(self)]
 
 
 @method("list", "filter(f: callable) -> list")
 def filter_(vm: Vm, self: List, f: Value) -> List | None:
     """The items for which `f(item)` is truthy."""
     g = vm.callback(f, 1)
-    return None if g is None else [item for item in self if g(0, item)]
+    return None if g is None else [item for item in vm.paced(self) if g(0, item)]
 
 
 @method("list", "flat_map(f: callable) -> list")
 def flat_map(vm: Vm, self: List, f: Value) -> List | None:
     """`f(item)` of every item; results that are lists are spliced in, one level deep."""
     g = vm.callback(f, 1)
-    return None if g is None else _spliced([g(0, item) for item in self])
+    return None if g is None else _spliced(vm, [g(0, item) for item in vm.paced(self)])
 
 
 @method("list", "reduce(init, f: callable) -> any")
@@ -60,7 +61,7 @@ def reduce(vm: Vm, self: List, init: Value, f: Value) -> Value:
     g = vm.callback(f, 2)
     if g is None:
         return None
-    for item in self:
+    for item in vm.paced(self):
         init = g(0, init, item)
     return init
 
@@ -77,7 +78,7 @@ def find_index(vm: Vm, self: List, f: Value) -> int:
     """The position of the first item for which `f(item)` is truthy, or -1."""
     g = vm.callback(f, 1)
     if g is not None:
-        for i, item in enumerate(self):
+        for i, item in enumerate(vm.paced(self)):
             if g(0, item):
                 return i
     return -1
@@ -95,7 +96,7 @@ def all_(vm: Vm, self: List, f: Value) -> bool:
     """Whether `f(item)` is truthy for every item."""
     g = vm.callback(f, 1)
     if g is not None:
-        for item in self:
+        for item in vm.paced(self):
             if not g(0, item):
                 return False
     return True
@@ -110,14 +111,14 @@ def none(vm: Vm, self: List, f: Value) -> bool:
 @method("list", "sort() -> list")
 def sort(vm: Vm, self: List) -> List:
     """Ascending and stable; items that have no order keep theirs."""
-    return in_order(self, self)
+    return in_order(vm, self, self)
 
 
 @method("list", "sort_by(f: callable) -> list")
 def sort_by(vm: Vm, self: List, f: Value) -> List | None:
     """Ascending by `f(item)`, stable."""
     g = vm.callback(f, 1)
-    return None if g is None else in_order(self, [g(0, item) for item in self])
+    return None if g is None else in_order(vm, self, [g(0, item) for item in vm.paced(self)])
 
 
 @method("list", "reverse() -> list")
@@ -129,51 +130,52 @@ def reverse(vm: Vm, self: List) -> List:
 @method("list", "min() -> any")
 def min_(vm: Vm, self: List) -> Value:
     """The least item, the first of several; nil for an empty list."""
-    return first_extreme(self, self, -1)
+    return first_extreme(vm, self, self, -1)
 
 
 @method("list", "max() -> any")
 def max_(vm: Vm, self: List) -> Value:
     """The greatest item, the first of several; nil for an empty list."""
-    return first_extreme(self, self, 1)
+    return first_extreme(vm, self, self, 1)
 
 
 @method("list", "min_by(f: callable) -> any")
 def min_by(vm: Vm, self: List, f: Value) -> Value:
     """The item with the least `f(item)`, the first of several; nil for an empty list."""
     g = vm.callback(f, 1)
-    return None if g is None else first_extreme(self, [g(0, item) for item in self], -1)
+    return None if g is None else first_extreme(vm, self, [g(0, item) for item in vm.paced(self)], -1)
 
 
 @method("list", "max_by(f: callable) -> any")
 def max_by(vm: Vm, self: List, f: Value) -> Value:
     """The item with the greatest `f(item)`, the first of several; nil for an empty list."""
     g = vm.callback(f, 1)
-    return None if g is None else first_extreme(self, [g(0, item) for item in self], 1)
+    return None if g is None else first_extreme(vm, self, [g(0, item) for item in vm.paced(self)], 1)
 
 
 @method("list", "sum() -> int | float")
 def sum_(vm: Vm, self: List) -> int | float:
     """The sum of the numbers among the items."""
-    return sum_of([item for item in self if type(item) is int or type(item) is float])
+    numbers = [item for item in vm.paced(self) if type(item) is int or type(item) is float]
+    return sum_of(vm.paced(numbers))
 
 
 @method("list", 'join(sep: string = "") -> string')
 def join(vm: Vm, self: List, sep: str) -> str:
     """The display text of the items, `sep` in between."""
-    return sep.join([display(item) for item in self])
+    return joined(vm, self, sep)
 
 
 @method("list", "contains(v) -> bool")
 def contains(vm: Vm, self: List, v: Value) -> bool:
     """Whether an item equals `v`."""
-    return contains_value(self, v)
+    return contains_value(vm.paced(self), v)
 
 
 @method("list", "index_of(v) -> int")
 def index_of(vm: Vm, self: List, v: Value) -> int:
     """The position of the first item that equals `v`, or -1."""
-    for i, item in enumerate(self):
+    for i, item in enumerate(vm.paced(self)):
         if equal(item, v):
             return i
     return -1
@@ -182,7 +184,7 @@ def index_of(vm: Vm, self: List, v: Value) -> int:
 @method("list", "enumerate() -> list")
 def enumerate_(vm: Vm, self: List) -> List:
     """A dict `{index, value}` for each item."""
-    return [{"index": i, "value": item} for i, item in enumerate(self)]
+    return [{"index": i, "value": item} for i, item in enumerate(vm.paced(self))]
 
 
 @method("list", "zip(other: list) -> list")
@@ -190,7 +192,7 @@ def zip_(vm: Vm, self: List, other: Value) -> List:
     """Two-item lists of the items at the same position, as many as the shorter list has."""
     if type(other) is not list:
         return []
-    return [[mine, theirs] for mine, theirs in zip(self, other, strict=False)]
+    return [[mine, theirs] for mine, theirs in zip(vm.paced(self), other, strict=False)]
 
 
 @method("list", "slice(start: int = 0, end?: int) -> list")
@@ -203,7 +205,7 @@ def slice_(vm: Vm, self: List, start: int, end: int | None) -> List:
 def unique(vm: Vm, self: List) -> List:
     """The first of equal items; an int and a float are never the same here."""
     kept: dict[Hashable, Value] = {}
-    for item in self:
+    for item in vm.paced(self):
         kept.setdefault(structural_key(item), item)
     return list(kept.values())
 
@@ -239,7 +241,7 @@ def last(vm: Vm, self: List, n: int | None) -> Value:
 @method("list", "flatten() -> list")
 def flatten(vm: Vm, self: List) -> List:
     """With the items of inner lists in their place, one level deep."""
-    return _spliced(self)
+    return _spliced(vm, self)
 
 
 @method("list", "push(v) -> list")
@@ -262,7 +264,7 @@ def partition(vm: Vm, self: List, f: Value) -> List | None:
         return None
     matching: List = []
     rest: List = []
-    for item in self:
+    for item in vm.paced(self):
         (matching if g(0, item) else rest).append(item)
     return [matching, rest]
 
@@ -274,7 +276,7 @@ def group_by(vm: Vm, self: List, f: Value) -> dict[str, List] | None:
     if g is None:
         return None
     groups: dict[str, List] = {}
-    for item in self:
+    for item in vm.paced(self):
         groups.setdefault(display(g(0, item)), []).append(item)
     return groups
 
@@ -284,7 +286,7 @@ def group_by(vm: Vm, self: List, f: Value) -> dict[str, List] | None:
 def chunk(vm: Vm, self: List, size: int) -> List:
     """Lists of `size` items each; the last may be shorter."""
     size = max(size, 1)
-    return [self[i : i + size] for i in range(0, len(self), size)]
+    return [self[i : i + size] for i in vm.paced(range(0, len(self), size))]
 
 
 @method("list", "window(size: int = 2, step: int = 1) -> list")
@@ -293,20 +295,22 @@ def chunk(vm: Vm, self: List, size: int) -> List:
 def window(vm: Vm, self: List, size: int, step: int) -> List:
     """Lists of `size` neighbours, each beginning `step` items after the one before."""
     size, step = max(size, 1), max(step, 1)
-    return [self[i : i + size] for i in range(0, len(self) - size + 1, step)]
+    starts = range(0, len(self) - size + 1, step)
+    vm.sizes.check_items(len(starts) * size)
+    return [self[i : i + size] for i in vm.paced(starts)]
 
 
 @method("list", "compact() -> list")
 def compact(vm: Vm, self: List) -> List:
     """Without the nils."""
-    return [item for item in self if item is not None]
+    return [item for item in vm.paced(self) if item is not None]
 
 
 @method("list", "tally() -> dict")
 def tally(vm: Vm, self: List) -> dict[str, int]:
     """How often each display text occurs among the items."""
     counts: dict[str, int] = {}
-    for item in self:
+    for item in vm.paced(self):
         text = display(item)
         counts[text] = counts.get(text, 0) + 1
     return counts
@@ -315,14 +319,23 @@ def tally(vm: Vm, self: List) -> dict[str, int]:
 @method("list", "iter() -> iter")
 def iter_(vm: Vm, self: List) -> Iter:
     """A lazy iterator over the items."""
-    return Iter(self)
+    return vm.handle(self)
 
 
-def _spliced(items: List) -> List:
+def joined(vm: Vm, items: List, sep: str) -> str:
+    """The display text of the items, ``sep`` in between."""
+    texts = [display(item) for item in vm.paced(items)]
+    if len(texts) > 1:
+        vm.sizes.check_text(sum(map(len, texts)) + len(sep) * (len(texts) - 1))
+    return sep.join(texts)
+
+
+def _spliced(vm: Vm, items: List) -> List:
     flat: List = []
-    for item in items:
+    for item in vm.paced(items):
         if type(item) is list:
             flat += item
+            vm.sizes.check_items(len(flat))
         else:
             flat.append(item)
     return flat

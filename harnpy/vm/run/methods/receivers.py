@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 
 from harnpy.vm.declare.builtin import Declaration
-from harnpy.vm.values.objects import Iter, Range
+from harnpy.vm.run.pacing import handle
+from harnpy.vm.values.objects import Range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def _lifted(method: Declaration) -> Declaration:
     function = method.function
 
     def on_range(vm: Vm, self: Range, *args: Any) -> Any:
-        return function(vm, Iter(range(self.first, self.stop)), *args)
+        return function(vm, handle(self, vm.signal, vm.poll), *args)
 
     on_range.__doc__ = function.__doc__
     return Declaration(method.signature_text, "range methods", on_range, False, "range")

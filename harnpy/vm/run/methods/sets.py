@@ -5,12 +5,13 @@ from __future__ import annotations
 from harnpy.vm.declare.builtin import method
 from harnpy.vm.run.methods import lists
 from harnpy.vm.values.equality import Members, contains_value
-from harnpy.vm.values.objects import Iter, Set
+from harnpy.vm.values.objects import Set
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from harnpy.vm.values.objects import Iter
     from harnpy.vm.vm import Vm
 
     Value = Any
@@ -32,40 +33,40 @@ def empty(vm: Vm, self: Set) -> bool:
 @method("set", "contains(v) -> bool")
 def contains(vm: Vm, self: Set, v: Value) -> bool:
     """Whether a member equals `v`."""
-    return contains_value(self.items, v)
+    return contains_value(vm.paced(self.items), v)
 
 
 @method("set", "add(v) -> set")
 def add(vm: Vm, self: Set, v: Value) -> Set:
     """With `v`, unless a member equals it."""
-    return self if contains_value(self.items, v) else Set([*self.items, v])
+    return self if contains_value(vm.paced(self.items), v) else Set([*self.items, v])
 
 
 @method("set", "remove(v) -> set")
 @method("set", "delete(v) -> set")
 def remove(vm: Vm, self: Set, v: Value) -> Set:
     """Without the member that equals `v`."""
-    return _without(self, Members([v]))
+    return _without(vm, self, Members([v]))
 
 
 @method("set", "union(other: set) -> set")
 def union(vm: Vm, self: Set, other: Value) -> Set:
     """The members of both."""
-    return Set(Members([*self.items, *other.items]).items) if type(other) is Set else self
+    return Set(_distinct(vm, [*self.items, *other.items]).items) if type(other) is Set else self
 
 
 @method("set", "intersect(other: set) -> set")
 @method("set", "intersection(other: set) -> set")
 def intersect(vm: Vm, self: Set, other: Value) -> Set:
     """The members that `other` has too."""
-    theirs = _members(other)
-    return Set([item for item in self.items if theirs.has(item)])
+    theirs = _members(vm, other)
+    return Set([item for item in vm.paced(self.items) if theirs.has(item)])
 
 
 @method("set", "difference(other: set) -> set")
 def difference(vm: Vm, self: Set, other: Value) -> Set:
     """The members that `other` doesn't have."""
-    return _without(self, _members(other))
+    return _without(vm, self, _members(vm, other))
 
 
 @method("set", "symmetric_difference(other: set) -> set")
@@ -104,7 +105,7 @@ def to_list(vm: Vm, self: Set) -> list[Value]:
 def map_(vm: Vm, self: Set, f: Value) -> Set | None:
     """The distinct `f(member)`."""
     results = lists.map_(vm, self.items, f)
-    return None if results is None else Set(Members(results).items)
+    return None if results is None else Set(_distinct(vm, results).items)
 
 
 @method("set", "filter(f: callable) -> set")
@@ -130,13 +131,17 @@ def all_(vm: Vm, self: Set, f: Value) -> bool:
 @method("set", "iter() -> iter")
 def iter_(vm: Vm, self: Set) -> Iter:
     """A lazy iterator over the members."""
-    return Iter(self.items)
+    return vm.handle(self)
 
 
-def _members(value: Value) -> Members:
+def _members(vm: Vm, value: Value) -> Members:
     """The members of a set; what isn't a set has none."""
-    return Members(value.items if type(value) is Set else ())
+    return _distinct(vm, value.items if type(value) is Set else [])
 
 
-def _without(source: Set, unwanted: Members) -> Set:
-    return Set([item for item in source.items if not unwanted.has(item)])
+def _distinct(vm: Vm, items: list[Value]) -> Members:
+    return Members(vm.paced(items), vm.paced)
+
+
+def _without(vm: Vm, source: Set, unwanted: Members) -> Set:
+    return Set([item for item in vm.paced(source.items) if not unwanted.has(item)])

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from harnpy.text.case import WHITESPACE
 from harnpy.vm.declare.builtin import method
-from harnpy.vm.values.objects import Iter, display
-from harnpy.vm.values.operators import repeated
+from harnpy.vm.values.objects import display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from harnpy.vm.values.objects import Iter
     from harnpy.vm.vm import Vm
 
 
@@ -51,7 +51,7 @@ def replace(vm: Vm, self: str, *args: Any) -> str | None:
 
     An empty `old` puts `new` between all characters and at both ends.
     """
-    return self.replace(display(args[0]), display(args[1])) if len(args) >= 2 else None
+    return replaced(vm, self, display(args[0]), display(args[1])) if len(args) >= 2 else None
 
 
 @method("string", 'split(sep: string = ",") -> list')
@@ -135,7 +135,8 @@ def lines(vm: Vm, self: str) -> list[str]:
 @method("string", "repeat(n: int = 1) -> string")
 def repeat(vm: Vm, self: str, n: int) -> str:
     """The string `n` times over; empty for `n` below 1."""
-    return repeated(self, n)
+    vm.sizes.check_text(len(self) * n)
+    return self * n
 
 
 @method("string", "reverse() -> string")
@@ -147,16 +148,25 @@ def reverse(vm: Vm, self: str) -> str:
 @method("string", 'pad_left(width: int = 0, ch: string = " ") -> string')
 def pad_left(vm: Vm, self: str, width: int, ch: str) -> str:
     """Filled in front to `width` characters with the first character of `ch`."""
+    vm.sizes.check_text(width)
     return self.rjust(width, ch[:1] or " ")
 
 
 @method("string", 'pad_right(width: int = 0, ch: string = " ") -> string')
 def pad_right(vm: Vm, self: str, width: int, ch: str) -> str:
     """Filled at the end to `width` characters with the first character of `ch`."""
+    vm.sizes.check_text(width)
     return self.ljust(width, ch[:1] or " ")
 
 
 @method("string", "iter() -> iter")
 def iter_(vm: Vm, self: str) -> Iter:
     """A lazy iterator over the characters."""
-    return Iter(self)
+    return vm.handle(self)
+
+
+def replaced(vm: Vm, text: str, old: str, new: str) -> str:
+    """``text`` with every ``old`` replaced; one that would become too long is refused."""
+    if len(new) > len(old):
+        vm.sizes.check_text(len(text) + text.count(old) * (len(new) - len(old)))
+    return text.replace(old, new)

@@ -34,12 +34,14 @@ def parallel(
     if cap is not None and type(cap) is not int:
         raise TypeFault(f"parallel max_concurrent must be an int; got {type_name(cap)}")
     if kind == "count":
-        items: list[Value] = list(range(source)) if type(source) is int else []
+        count = source if type(source) is int else 0
+        tasks.vm.sizes.check_items(count)
+        items: list[Value] = list(range(count))
     elif type(source) is not list:
         return None
     else:
         items = source
-    calls = [applied(body, x) if takes else body for x in items]
+    calls = [applied(body, x) if takes else body for x in tasks.vm.paced(items)]
     batch = Batch(tasks, _NAMES[kind], calls, cap if cap and cap > 0 else len(calls))
     if kind == "stream":
         return tasks.vm.calls.generator(Stream, batch.completions())

@@ -1,0 +1,32 @@
+"""How large a result may be: what is known to be larger is refused before it is made. Spec: 02 §30."""
+
+from __future__ import annotations
+
+from harnpy.vm.errors import RuntimeFault
+
+MOST_ITEMS = 1 << 24
+MOST_CHARACTERS = 1 << 28
+
+
+class Sizes:
+    """The most ``items`` of a list, set or dict and ``characters`` of a string that one step may make."""
+
+    __slots__ = ("characters", "items")
+
+    def __init__(self) -> None:
+        self.items = MOST_ITEMS
+        self.characters = MOST_CHARACTERS
+
+    def check_items(self, count: int) -> None:
+        """Raise RuntimeFault when a collection of ``count`` items is too large."""
+        if count > self.items:
+            _refuse(f"{count} items", self.items)
+
+    def check_text(self, length: int) -> None:
+        """Raise RuntimeFault when a string of ``length`` characters is too long."""
+        if length > self.characters:
+            _refuse(f"{length} characters", self.characters)
+
+
+def _refuse(size: str, most: int) -> None:
+    raise RuntimeFault(f"result too large: {size}, and at most {most} are allowed")
