@@ -9,3 +9,7 @@ OK = 0
 FAILED = 1
 USAGE = 2
 INTERRUPTED = 124
+
+
+class Stopped(KeyboardInterrupt):
+    """SIGINT or SIGTERM ends the command. Who catches `KeyboardInterrupt` otherwise lets this pass."""

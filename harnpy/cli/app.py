@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
+from errno import EPIPE
 from importlib import import_module
 
 import click
 
-from harnpy.cli import FAILED, INTERRUPTED, USAGE
+from harnpy.cli import FAILED, USAGE
 from harnpy.cli.commands import run
 from harnpy.cli.console import complain, usage_error
 from harnpy.cli.show import error_text
@@ -83,14 +85,17 @@ def main(argv: Sequence[str]) -> int:
     except click.ClickException as error:
         complain(f"error: {error.format_message()}")
         return FAILED
-    except BrokenPipeError:
-        raise
+    except SystemExit:
+        # click has found that nobody reads our output, and has replaced the streams.
+        sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
+        raise BrokenPipeError(EPIPE, os.strerror(EPIPE)) from None
     except OSError as error:
+        if not error.filename:
+            raise  # maybe of stdout: `harnpy.cli.main` looks
         complain(f"error: {error_text.text(error)}")
         return FAILED
-    except (click.Abort, KeyboardInterrupt):
-        sys.stdout.flush()
-        return INTERRUPTED
+    except click.Abort:
+        raise KeyboardInterrupt from None
     return status if isinstance(status, int) else 0
 
 

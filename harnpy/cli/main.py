@@ -1,48 +1,86 @@
-"""argv to exit status. Spec: 09 §1.1.
+"""The process, from argv to its exit status: signals, streams, the end. Spec: 09 §1.1–1.3, 2.4.
 
 `run` is dispatched here, by hand: its start-up is part of every script's, and a command-line
-framework alone takes longer to import than a small program takes to run.
+framework alone takes longer to import than a small program takes to run. One module, because each costs a
+start: signals are handled from its first line on.
 """
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # the Python module above it costs a start too much: enum
+import _thread
+import _warnings
 import os
 import sys
+import time
+
+from harnpy.cli import INTERRUPTED, Stopped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import NoReturn
+    from typing import Any, NoReturn
 
 
-#: Modules that have something to do afterwards: threads to wait for, a profile to show, a debugger's prompt.
-_LATER = frozenset(("threading", "_lsprof", "bdb"))
+#: Modules that have something to do when the interpreter ends: a profile to show, a debugger's prompt.
+_LATER = frozenset(("_lsprof", "bdb"))
+#: Seconds between the first signal and the end of the process, whatever the program does with them.
+_GRACE = 2.0
+_GLANCE = 0.01
+_NOTICE = b"[harn] signal received, flushing state...\n"
 
 
 def entry() -> NoReturn:
     """The console script."""
+    signals = Signals()
     try:
-        status = main(sys.argv[1:])
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader (`| head`) has gone. Python would flush stdout once more at exit, and complain.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = 1
-    leave(status)
+        signals.handle()
+        status = _finished(sys.argv[1:])
+        signals.leaving = True
+    except KeyboardInterrupt:
+        signals.leaving = signals.came = True
+        status = 0
+    leave(status, signals)
 
 
-def leave(status: int) -> NoReturn:
+def leave(status: int, signals: Signals) -> NoReturn:
     """End the process without finalizing the interpreter, which takes an eighth of a small program's time.
 
-    Everything observable is done first: exit functions, other threads, buffers.
+    Everything observable is done first: exit functions, other threads unless a signal came, buffers.
     """
     import atexit
 
     if not _LATER.isdisjoint(sys.modules):
-        sys.exit(status)
+        sys.exit(signals.status(status))
+    if "threading" in sys.modules and not signals.came:
+        from threading import _shutdown  # type: ignore[attr-defined]
+
+        _shutdown()
     atexit._run_exitfuncs()
-    sys.stderr.flush()
-    os._exit(status)
+    signals.end(status)
+
+
+def _finished(argv: Sequence[str]) -> int:
+    """Run a command line and return its exit status; what it has printed is written then."""
+    try:
+        _prepare_streams()
+        status = main(argv)
+        sys.stdout.flush()
+        return status
+    except Exception as error:
+        from harnpy.cli.failures import report
+
+        return report(error, debug="--debug" in argv)
+
+
+def _prepare_streams() -> None:
+    """Let any text be read and written: what the encoding lacks is replaced or escaped."""
+    if None in (sys.stdin, sys.stdout, sys.stderr):
+        from harnpy.cli.closed_streams import open_closed_streams
+
+        open_closed_streams()
+    sys.stdin.reconfigure(errors="replace")  # type: ignore[union-attr]
+    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
 
 
 def main(argv: Sequence[str]) -> int:
@@ -56,3 +94,112 @@ def main(argv: Sequence[str]) -> int:
     from harnpy.cli import app
 
     return app.main(argv)
+
+
+class Signals:
+    """SIGINT and SIGTERM end the command with status 124, whenever and however often they come.
+
+    The first raises `Stopped` in the main thread, wherever that is. Two seconds later the process ends.
+    """
+
+    def __init__(self) -> None:
+        self.came = False
+        #: The command is done: a signal has nothing to stop, and only decides the exit status.
+        self.leaving = False
+        self._to_raise = False
+        self._main = _thread.get_ident()
+
+    def handle(self) -> None:
+        """Handle signals from now on."""
+        _signal.signal(_signal.SIGINT, self._handle)
+        _signal.signal(_signal.SIGTERM, self._handle)
+
+    def status(self, status: int) -> int:
+        """Return the exit status of a command that ended with ``status``."""
+        return INTERRUPTED if self.came else status
+
+    def end(self, status: int) -> NoReturn:
+        """End the process."""
+        if self.came:
+            end_children()
+        for stream in (sys.stdout, sys.stderr):
+            _flush(stream)
+        os._exit(self.status(status))
+
+    def _handle(self, number: int, frame: object) -> None:
+        if not self.came:
+            self.came = self._to_raise = True
+            self._announce()
+        if self.leaving or not self._to_raise:
+            return
+        # In the middle of writing: `Stopped` would lose what is to be written. `_watch` comes back.
+        if _flush(sys.stdout):
+            self._to_raise = False
+            raise Stopped
+
+    def _announce(self) -> None:
+        _thread.start_new_thread(self._watch, ())
+        sys.unraisablehook = self._ignored
+        _be_quiet()
+        try:
+            os.write(2, _NOTICE)
+        except OSError:
+            return  # nobody can be told
+
+    def _ignored(self, what: Any) -> None:
+        """Note that Python dropped an exception, as it does in `__del__`; `Stopped` is raised again."""
+        if isinstance(what.exc_value, Stopped):
+            self._to_raise = True
+
+    def _watch(self) -> None:
+        """Raise what could not be raised; end the process when its time is over."""
+        end = time.monotonic() + _GRACE
+        while time.monotonic() < end:
+            time.sleep(_GLANCE)
+            if self._to_raise and not self.leaving:
+                _signal.pthread_kill(self._main, _signal.SIGTERM)
+        end_children()
+        os._exit(INTERRUPTED)
+
+
+def _be_quiet() -> None:
+    """Show no warnings and logs of Python from now on: they are about what was interrupted."""
+    _warnings.filters.insert(0, ("ignore", None, Warning, None, 0))
+    _warnings._filters_mutated()  # type: ignore[attr-defined]
+    disable = getattr(sys.modules.get("logging"), "disable", None)
+    if disable:
+        disable()
+
+
+def _flush(stream: Any) -> bool:
+    """Write what is buffered; return False if the stream is being written to, further down on the stack."""
+    try:
+        stream.flush()
+    except RuntimeError:
+        return False
+    except Exception:
+        pass  # closed, or full: reported when the command ends
+    return True
+
+
+def end_children() -> None:
+    """End the programs that this process has started and that are still there, with their groups."""
+    own = os.getpgrp()
+    for child in _children():
+        try:
+            if os.getpgid(child) != own:
+                os.killpg(child, _signal.SIGKILL)
+        except OSError:
+            continue  # it has ended
+
+
+def _children() -> list[int]:
+    """The processes that the system lists as ours; where it lists none, awaiting tasks end their own."""
+    found: list[int] = []
+    try:
+        for thread in os.listdir("/proc/self/task"):
+            with open(f"/proc/self/task/{thread}/children") as children:
+                found += map(int, children.read().split())
+    except OSError:
+        pass
+    return found

@@ -82,7 +82,11 @@ class RealFiles:
         self._tidied: set[tuple[str, str]] = set()
 
     def cwd(self) -> str:
-        return os.getcwd()
+        try:
+            return os.getcwd()
+        except OSError as error:
+            error.filename = "the working directory"  # which has no path any more
+            raise
 
     def _open(self, path: str, flags: int) -> int:
         return os.open(path, flags, 0o666)

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Protocol, TextIO
 
+    from harnpy.world.lost_output import OutputLost
+
     class Streams(Protocol):
         write_out: Callable[[str], object]
         write_err: Callable[[str], object]
@@ -56,10 +58,25 @@ class RealStreams:
 
 
 def _write_out(text: str) -> None:
-    sys.stdout.write(text)
+    try:
+        sys.stdout.write(text)
+    except OSError as error:
+        raise _lost("stdout", error) from None
 
 
 def _write_err(text: str) -> None:
-    # What was printed before shows before.
-    sys.stdout.flush()
-    sys.stderr.write(text)
+    try:
+        # What was printed before shows before.
+        sys.stdout.flush()
+    except OSError as error:
+        raise _lost("stdout", error) from None
+    try:
+        sys.stderr.write(text)
+    except OSError as error:
+        raise _lost("stderr", error) from None
+
+
+def _lost(stream: str, error: OSError) -> OutputLost:
+    from harnpy.world.lost_output import OutputLost
+
+    return OutputLost(stream, error)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 import click
 
-from harnpy.cli import FAILED
+from harnpy.cli import FAILED, Stopped
 from harnpy.cli.repl.highlight import is_unfinished
 from harnpy.cli.repl.shell import Shell
 from harnpy.cli.show import error_text
@@ -24,6 +26,8 @@ def command() -> int:
     """
     try:
         shell = Shell()
+        # Ctrl+C interrupts an input, and not the conversation.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         if sys.stdin.isatty():
             _converse(shell)
         else:
@@ -40,23 +44,40 @@ def _converse(shell: Shell) -> None:
     from harnpy.cli.repl.terminal import prompter
 
     print(f"Harn REPL v{__version__}")
-    print("Type expressions or statements. Ctrl+C or Ctrl+D to exit.")
+    print("Type expressions or statements, :help for commands. Ctrl+D or :quit to exit.")
     ask = prompter(shell)
-    with suppress(EOFError, KeyboardInterrupt):
+    with suppress(EOFError):
         while not shell.done:
-            shell.feed(ask())
+            with _uninterrupted():
+                shell.feed(ask())
     print("Goodbye!")
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """End the block at a Ctrl+C, and nothing else."""
+    try:
+        yield
+    except Stopped:
+        raise
+    except KeyboardInterrupt:
+        pass
 
 
 def _read_pipe(shell: Shell) -> None:
     """Feed the inputs on stdin; an unfinished one at the end is fed as it is."""
+    more = True
+    while more and not shell.done:
+        with _uninterrupted():
+            text, more = _next_piped()
+            shell.feed(text)
+
+
+def _next_piped() -> tuple[str, bool]:
+    """One input from stdin, and whether there may be more."""
     text = ""
-    for line in sys.stdin:
+    for line in iter(sys.stdin.readline, ""):
         text += line
-        if is_unfinished(text):
-            continue
-        shell.feed(text)
-        text = ""
-        if shell.done:
-            return
-    shell.feed(text)
+        if not is_unfinished(text):
+            return text, True
+    return text, False

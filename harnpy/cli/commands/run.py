@@ -8,13 +8,12 @@ from __future__ import annotations
 import gc
 import sys
 
-from harnpy.cli import FAILED, INTERRUPTED, OK
+from harnpy.cli import FAILED, OK
 from harnpy.cli.project_setup import bind_project
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from types import FrameType
     from typing import Any
 
     from harnpy import Vm
@@ -82,9 +81,6 @@ _CORE = (
     "runtime_context_set runtime_context_clear"
 )
 
-#: Seconds between the first signal and the end of the process, whatever the program does with them.
-_GRACE = 2.0
-
 
 class UsageError(Exception):
     """The command line can't be understood; the message says why."""
@@ -126,15 +122,11 @@ def main(argv: Sequence[str]) -> int:
     if options.help:
         sys.stdout.write(_HELP)
         return OK
-    _install_signals()
     # What is loaded and compiled before the program starts is no garbage: looking for some would cost a cold
     # start 5 %. `_collect` ends this.
     gc.disable()
     try:
         return _execute(options)
-    except KeyboardInterrupt:
-        sys.stdout.flush()
-        return INTERRUPTED
     finally:
         gc.unfreeze()
         gc.enable()
@@ -195,23 +187,6 @@ def _take(options: Options, word: str, rest: Any) -> None:
         options.file = word
 
 
-def _install_signals() -> None:
-    """SIGTERM ends a run as Ctrl+C does: a notice, a moment for the program's records, status 124."""
-    # The C module below `signal`: the Python one costs a third of a small program's start-up (enum).
-    import _signal  # type: ignore[import-not-found]
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        import os
-
-        os.write(2, b"[harn] signal received, flushing state...\n")
-        _signal.signal(_signal.SIGALRM, lambda *_: os._exit(INTERRUPTED))
-        _signal.setitimer(_signal.ITIMER_REAL, _GRACE)
-        raise KeyboardInterrupt
-
-    _signal.signal(_signal.SIGINT, stop)
-    _signal.signal(_signal.SIGTERM, stop)
-
-
 def _execute(options: Options) -> int:
     from harnpy import Vm
     from harnpy.vm.errors import ExitRequest
@@ -233,11 +208,10 @@ def _execute(options: Options) -> int:
         return exit_status(value)
     except ExitRequest as request:
         return request.code
-    except BrokenPipeError:
-        raise  # the reader of our output has closed it: `harnpy.cli.main` ends quietly
     except Exception as error:
-        sys.stdout.flush()
-        return _failed(error, options)
+        from harnpy.cli.failures import report
+
+        return report(error, options.debug)
 
 
 def _world(options: Options) -> World:
@@ -316,24 +290,3 @@ def exit_status(value: Any) -> int:
         complain(text.removesuffix("\n"))
         return FAILED
     return OK
-
-
-def _failed(error: Exception, options: Options) -> int:
-    from harnpy.cli.show import error_text
-
-    sys.stderr.write(error_text.render(error, sys.stderr))
-    if options.debug:
-        import traceback
-
-        _show_lines_of(error)
-        traceback.print_exception(error)
-    return FAILED
-
-
-def _show_lines_of(error: Exception) -> None:
-    """Give Python the texts of what is no file, such as ``<stdin>``, so that tracebacks show its lines."""
-    import linecache
-
-    for frame in getattr(error, "frames", ()):
-        text = frame.unit.source
-        linecache.cache[frame.file] = len(text), None, text.splitlines(keepends=True), frame.file

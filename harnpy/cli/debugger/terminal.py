@@ -9,7 +9,7 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
-from harnpy.cli import INTERRUPTED
+from harnpy.cli import INTERRUPTED, Stopped
 from harnpy.cli.debugger.commands import Commands
 from harnpy.cli.debugger.program import Program
 
@@ -109,6 +109,8 @@ def _prompter(commands: Commands) -> Callable[[], str | None]:
         while True:
             try:
                 return session.prompt()
+            except Stopped:
+                raise
             except KeyboardInterrupt:
                 print("(Ctrl+D or q to leave)")
             except EOFError:

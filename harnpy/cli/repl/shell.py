@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harnpy import Vm
+from harnpy.cli import Stopped
 from harnpy.cli.console import complain
 from harnpy.cli.project_setup import bind_hooks
 from harnpy.cli.repl.highlight import pieces
@@ -49,7 +50,7 @@ The values of expressions are also in _1, _2, ...
   :tree         which session was forked from which
   :load FILE    run a file here
   :reset        forget everything
-  :quit         leave (so do Ctrl+C and Ctrl+D)
+  :quit         leave (so does Ctrl+D)
 """
 
 
@@ -103,6 +104,8 @@ class Shell:
         """Do `action`; show its failure instead of raising it."""
         try:
             action(argument)
+        except Stopped:
+            raise
         except KeyboardInterrupt:
             complain("Error: interrupted")
         except Exception as error:

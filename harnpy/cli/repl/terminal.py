@@ -14,15 +14,20 @@ from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.output import ColorDepth
 
+from harnpy.cli import Stopped
 from harnpy.cli.repl.highlight import is_unfinished, prompt_lexer
 from harnpy.cli.repl.shell import Shell
 
 _PROMPT, _CONTINUATION = "harn〉", "::: "
+_HOW_TO_LEAVE = "(Ctrl+D or :quit to exit)"
 _HISTORY_ENTRIES = 1000
 
 
 def prompter(shell: Shell) -> Callable[[], str]:
-    """A function that asks for one complete input. Raises EOFError and KeyboardInterrupt."""
+    """A function that asks for one complete input. Raises EOFError.
+
+    Ctrl+C clears what has been typed.
+    """
     words = _known_words()
     session: PromptSession[str] = PromptSession(
         _PROMPT,
@@ -35,7 +40,18 @@ def prompter(shell: Shell) -> Callable[[], str]:
         key_bindings=_keys(),
         color_depth=ColorDepth.MONOCHROME if "NO_COLOR" in os.environ else None,
     )
-    return session.prompt
+
+    def ask() -> str:
+        while True:
+            try:
+                return session.prompt()
+            except Stopped:
+                raise
+            except KeyboardInterrupt:
+                if not session.default_buffer.text:
+                    print(_HOW_TO_LEAVE)
+
+    return ask
 
 
 class _History(FileHistory):

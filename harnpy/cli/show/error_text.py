@@ -34,8 +34,8 @@ def render(error: Exception, stream: TextIO | None = None) -> str:
         return backtrace.render(error)
     if isinstance(error, OSError) and error.filename:
         return f"Error reading {text(error)}\n"
-    if isinstance(error, FixtureError):
-        return f"error: {error.message}\n"
+    if isinstance(error, FixtureError | OSError):
+        return f"error: {text(error)}\n"
     if isinstance(error, ManifestError):
         help_ = f"  = help: {error.help}\n" if error.help else ""
         return f"error: {error.message}\n  --> {error.path}\n{help_}"

@@ -264,14 +264,6 @@ def test_debug_shows_harn_lines_that_are_in_no_file(harnpy: Command) -> None:
     assert 'inline.harn", line 2, in pipeline\n    nil.b\n' in harnpy("run", "--debug", "-e", "nil.b").stderr
 
 
-def test_a_reader_that_leaves_is_no_error(tmp_path: Path, script) -> None:
-    name = script("for i in 0 to 200000 { println(i) }")
-    command = f"'{sys.executable}' -m harnpy run {name} | head -n 1"
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, env=environment)
-    assert (done.stdout, done.stderr) == ("0\n", "")
-
-
 @pytest.fixture
 def running(tmp_path: Path, script):
     """Start a program that first prints a line, and answer its process once it has."""

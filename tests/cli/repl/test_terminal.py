@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.support import PATIENCE
+
 
 def test_a_conversation(terminal) -> None:
     repl = terminal("repl")
-    repl.expect("Type expressions or statements. Ctrl+C or Ctrl+D to exit.")
+    repl.expect("Type expressions or statements, :help for commands. Ctrl+D or :quit to exit.")
     repl.enter("fn twice(n) {")
     repl.expect(":::")
     repl.submit("return n * 2 }")
@@ -41,7 +43,7 @@ def test_history_is_kept_for_the_next_session(terminal, tmp_path: Path) -> None:
     first = terminal("repl")
     first.ask("40 + 2", "42\n")
     first.expect("harn〉")
-    first.type("\x03")
+    first.type("\x04")
     first.expect("Goodbye!")
     first.rest()
     assert "40 + 2" in (tmp_path / ".harn" / "repl_history").read_text(encoding="utf-8")
@@ -57,6 +59,27 @@ def test_an_interrupted_input_costs_only_itself(terminal) -> None:
     repl.type("\x03")
     repl.expect("Error: interrupted\n")
     repl.ask("1 + 1", "2\n")
+
+
+def test_an_interrupt_at_the_prompt_clears_what_is_typed(terminal) -> None:
+    repl = terminal("repl")
+    repl.expect("harn〉")
+    repl.type("40 +")
+    repl.expect("40 +")
+    repl.type("\x03")
+    repl.enter("1 + 1")
+    repl.expect("2\n")
+    repl.expect("harn〉")
+    repl.type("\x03")
+    repl.expect("(Ctrl+D or :quit to exit)")
+    repl.ask("2 + 2", "4\n")
+
+
+def test_sigterm_ends_the_conversation(terminal) -> None:
+    repl = terminal("repl")
+    repl.ask('if true { println("going"); while true { } }', "going\n")
+    repl.process.terminate()
+    assert repl.process.wait(timeout=PATIENCE) == 124
 
 
 def test_diagnostics_have_colour_on_a_terminal(terminal, tmp_path: Path) -> None:
