@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Sequence
-from errno import EPIPE
 from importlib import import_module
 
 import click
@@ -78,24 +75,22 @@ def harnpy(context: click.Context) -> int | None:
 def main(argv: Sequence[str]) -> int:
     """Run a command; a command returns its exit status, None meaning 0."""
     try:
-        status = harnpy.main(list(argv), prog_name="harnpy", standalone_mode=False)
+        # What `harnpy.main` does, without its ways to end a process.
+        with harnpy.make_context("harnpy", list(argv)) as context:
+            status = harnpy.invoke(context)
+    except click.exceptions.Exit as end:
+        return end.exit_code
     except click.UsageError as error:
         usage = error.ctx.get_usage().removeprefix("Usage: ") if error.ctx else "harnpy <command> [args]"
         return usage_error(_sentence(error.format_message()), usage)
     except click.ClickException as error:
         complain(f"error: {error.format_message()}")
         return FAILED
-    except SystemExit:
-        # click has found that nobody reads our output, and has replaced the streams.
-        sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
-        raise BrokenPipeError(EPIPE, os.strerror(EPIPE)) from None
     except OSError as error:
         if not error.filename:
             raise  # maybe of stdout: `harnpy.cli.main` looks
         complain(f"error: {error_text.text(error)}")
         return FAILED
-    except click.Abort:
-        raise KeyboardInterrupt from None
     return status if isinstance(status, int) else 0
 
 

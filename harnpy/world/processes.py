@@ -39,17 +39,22 @@ class RealProcesses:
         import asyncio
         import os
         from asyncio.subprocess import DEVNULL, PIPE
+        from contextlib import suppress
 
         process = await asyncio.create_subprocess_exec(
             *argv, cwd=cwd, env=env, stdin=DEVNULL, stdout=PIPE, stderr=PIPE, start_new_session=True
         )
+        whole = False
         try:
             out, err = await asyncio.wait_for(process.communicate(), timeout)
+            whole = True
         except TimeoutError:
             return Ended(process.pid, None, b"", b"")
         finally:
-            if process.returncode is None:
-                # Its own group: what it has started goes with it, or would keep the pipes open.
-                os.killpg(process.pid, 9)
+            if not whole:
+                # Its own group: what it has started goes with it, also if it has ended itself, or would keep
+                # the pipes open.
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, 9)
                 await process.wait()
         return Ended(process.pid, process.returncode, out, err)

@@ -53,6 +53,7 @@ def started(directory: Path, *command: str, **env: str) -> subprocess.Popen[str]
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        start_new_session=True,
     )
 
 
@@ -113,7 +114,7 @@ def test_what_was_printed_is_not_lost(tmp_path: Path) -> None:
 
 
 def test_what_exec_started_ends_with_all_that_it_started(tmp_path: Path) -> None:
-    inner = "sleep 1000 & echo $! > inner; echo $$ > outer; wait"
+    inner = "sleep 1000 & echo $! > inner; echo $$ > outer"
     (tmp_path / "p.harn").write_text(f"exec('sh', '-c', '{inner}')".replace("'", '"'))
     process = started(tmp_path, "run", "p.harn")
     wait_until((tmp_path / "outer").exists)
@@ -123,6 +124,23 @@ def test_what_exec_started_ends_with_all_that_it_started(tmp_path: Path) -> None
     assert (process.returncode, err) == (124, NOTICE)
     pids = [int((tmp_path / name).read_text()) for name in ("inner", "outer")]
     wait_until(lambda: not any(map(is_alive, pids)))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("command", [("t", "--parallel"), ("conformance", "--root", "t", "--jobs", "2")])
+def test_workers_of_tests_end_with_all_that_they_started(
+    tmp_path: Path, number: signal.Signals, command: tuple[str, ...]
+) -> None:
+    (tmp_path / "t").mkdir()
+    inner = f"echo $$ > '{tmp_path}'/pid.part; mv '{tmp_path}'/pid.part '{tmp_path}'/pid; sleep 1000"
+    (tmp_path / "t/a.harn").write_text(f'pipeline test_a(t) {{ exec("sh", "-c", "{inner}") }}')
+    (tmp_path / "t/a.expected").touch()
+    process = started(tmp_path, "test", *command)
+    wait_until((tmp_path / "pid").exists)
+    os.killpg(process.pid, number)  # as a terminal does
+    _, err = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, err) == (124, NOTICE)
+    wait_until(lambda: not is_alive(int((tmp_path / "pid").read_text())))
 
 
 def is_alive(pid: int) -> bool:

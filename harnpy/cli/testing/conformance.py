@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,6 +17,7 @@ from harnpy.cli.testing.judge import normalise, verdict
 from harnpy.cli.testing.results import Result, junit, tally
 from harnpy.cli.testing.sandbox import Outcome, run_program
 from harnpy.cli.testing.suite import Case, SelectionError, find_cases
+from harnpy.cli.testing.workers import worker_processes
 
 Mapper = Callable[[Callable[[Case], Result], Iterable[Case]], Iterable[Result]]
 
@@ -112,8 +111,8 @@ def _mapper(jobs: int) -> Iterator[Mapper]:
     if jobs <= 1:
         yield map
         return
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        yield pool.map
+    with worker_processes(jobs) as mapper:
+        yield mapper
 
 
 def _report(results: list[Result], options: Options) -> None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import chdir, suppress
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import chdir, closing, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from multiprocessing import get_context
 from os import cpu_count, walk
 from pathlib import Path
 from time import perf_counter, sleep
@@ -20,6 +18,7 @@ from harnpy.cli.show import error_text
 from harnpy.cli.testing import result_lines
 from harnpy.cli.testing.results import Result, Tally, tally
 from harnpy.cli.testing.sandbox import Outcome, run_program
+from harnpy.cli.testing.workers import worker_processes
 from harnpy.syntax import ast
 from harnpy.syntax.errors import SyntaxFault
 from harnpy.syntax.parser import parse
@@ -160,8 +159,8 @@ def _run_once(options: Options) -> int:
     start = perf_counter()
     results: list[Result] = []
     measured: list[FileCoverage] = []
-    with result_lines.progress(count) as counted:
-        for file, found in zip(files, _run_files(files, options), strict=True):
+    with closing(_run_files(files, options)) as runs, result_lines.progress(count) as counted:
+        for file, found in zip(files, runs, strict=True):
             measured += found.coverage
             for result in found.results:
                 results.append(result)
@@ -176,7 +175,7 @@ def _run_once(options: Options) -> int:
     return FAILED if tally(results).failed else OK
 
 
-def _run_files(files: list[TestFile], options: Options) -> Iterator[FileRun]:
+def _run_files(files: list[TestFile], options: Options) -> Generator[FileRun]:
     """What each file came to, in the order of the files."""
     work = partial(
         run_tests,
@@ -188,8 +187,8 @@ def _run_files(files: list[TestFile], options: Options) -> Iterator[FileRun]:
     if not options.parallel:
         yield from map(work, files)
         return
-    with ProcessPoolExecutor(cpu_count(), mp_context=get_context("spawn")) as pool:
-        yield from pool.map(work, files)
+    with worker_processes(cpu_count() or 1) as mapper:
+        yield from mapper(work, files)
 
 
 def _say_result(result: Result, file: TestFile) -> None:
