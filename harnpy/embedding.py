@@ -26,10 +26,14 @@ if TYPE_CHECKING:
 class Vm(BaseVm):
     """A Harn interpreter. Several may live in one process; they never see each other.
 
-    ``world`` is everything outside (default: the real one); ``deny`` and ``allow`` name builtins that must
-    fail, or the only ones that may work; with ``trace_llm`` programs can read the usage of their model
-    calls (`llm_usage`). ``evaluator="walk"`` walks programs instead of compiling them: slower, and the same.
+    ``world`` is everything outside (default: the real one). ``capabilities`` are the effects that programs
+    may have on it (default: all): some of read, list, write, delete, process, network, environment, model,
+    person and state. ``deny`` names builtins that must fail, and whose effect no other may have; ``allow``
+    the only ones that may work. With ``trace_llm`` programs can read the usage of their model calls
+    (`llm_usage`). ``evaluator="walk"`` walks programs instead of compiling them: slower, and the same.
     ``limits``: what each run may use; one that goes beyond ends with `LimitExceeded`.
+
+    Raises ValueError for an unknown capability or evaluator. Spec: 07 §8.5.
     """
 
     def __init__(
@@ -41,8 +45,11 @@ class Vm(BaseVm):
         trace_llm: bool = False,
         evaluator: str = "compile",
         limits: Limits | None = None,
+        capabilities: Iterable[str] | None = None,
     ) -> None:
-        super().__init__(catalog, world, deny, allow, evaluator, limits)
+        deny = frozenset(deny)
+        refused = _refused(capabilities, deny)
+        super().__init__(catalog, world, deny, allow, evaluator, limits, refused)
         if trace_llm:
             self.settings.trace_llm = True
 
@@ -103,3 +110,13 @@ class Vm(BaseVm):
         from harnpy.agent.rules.hooks import hook
 
         self.settings.hooks.append(hook(event, handler, pattern))
+
+
+def _refused(capabilities: Iterable[str] | None, deny: frozenset[str]) -> frozenset[str]:
+    """Return the effects that aren't among ``capabilities``, and those of the builtins in ``deny``."""
+    if capabilities is None and not deny:
+        return frozenset()
+    from harnpy.agent.rules.ceilings import effects_of
+    from harnpy.world.effects import without
+
+    return effects_of(deny) | (frozenset() if capabilities is None else without(capabilities))

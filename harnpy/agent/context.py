@@ -7,12 +7,13 @@ of its starter at no cost.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.agent.rules.approval import read_approval_policy
 from harnpy.agent.rules.permissions import read_permissions
-from harnpy.agent.rules.policy import read_policy
+from harnpy.agent.rules.policy import PolicyError, read_policy
+from harnpy.reading.strict import errors_after
 from harnpy.session.stack import SessionStack
 
 if TYPE_CHECKING:
@@ -57,18 +58,34 @@ class Rules:
         scopes = self.permissions if permissions is None else (*self.permissions, permissions)
         return Rules(policy or self.policy, approval or self.approval, scopes)
 
+    def one_deeper(self, label: str) -> Rules:
+        """The rules of a loop or workflow that one under these starts, before its own policies.
+
+        Raises `PolicyError`, in the name of ``label``, when it is one too many.
+        """
+        limit = None if self.policy is None else self.policy.recursion_limit
+        if limit is None:
+            return self
+        if limit <= 0:
+            raise PolicyError(f"{label}: exceeds recursion ceiling: the policy allows no deeper nesting")
+        assert self.policy is not None
+        return replace(self, policy=replace(self.policy, recursion_limit=limit - 1))
+
     def for_options(self, options: Options, label: str) -> Rules:
         """The rules of a loop with such options: `policy`, `approval_policy`, `permissions`.
 
-        Raises `MisuseError`, in the name of ``label`` where permissions can't be read.
+        Raises `MisuseError`, in the name of ``label`` where one can't be read.
         """
         policy, approval = options.value("policy"), options.value("approval_policy")
-        return self.for_policies(policy, approval, options.value("permissions"), label)
+        inside = self.one_deeper(label)
+        return inside.for_policies(policy, approval, options.value("permissions"), label)
 
     def for_policies(self, policy: Any, approval: Any, permissions: Any, label: str) -> Rules:
         """The rules of a loop with these policies, each nil or a dict; raises as `for_options` does."""
+        with errors_after(f"{label}: "):
+            ceiling = None if policy is None else read_policy(policy)
         return self.below(
-            None if policy is None else read_policy(policy),
+            ceiling,
             read_approval_policy(approval),
             read_permissions(permissions, label),
         )
@@ -101,11 +118,12 @@ def place_of(execution: Mapping[str, Any] | None) -> Place | None:
 class AgentContext:
     """What one task works under.
 
-    ``sessions`` are those that it drives, ``rules`` those in force; it works for ``worker`` and ``workflow``,
-    at ``place``, if that isn't the program's.
+    ``sessions`` are those that it drives, ``rules`` those in force. ``caller_rules`` are those under which
+    the running workflow was started: the model calls of its stages obey them, what else is done ``rules``.
+    The task works for ``worker`` and ``workflow``, at ``place``, if that isn't the program's.
     """
 
-    __slots__ = ("place", "rules", "sessions", "worker", "workflow")
+    __slots__ = ("caller_rules", "place", "rules", "sessions", "worker", "workflow")
 
     def __init__(
         self,
@@ -114,17 +132,31 @@ class AgentContext:
         worker: WorkerName | None = None,
         workflow: WorkflowScope | None = None,
         place: Place | None = None,
+        caller_rules: Rules = NO_RULES,
     ) -> None:
         self.sessions = sessions or SessionStack()
         self.rules = rules
         self.worker = worker
         self.workflow = workflow
         self.place = place
+        self.caller_rules = caller_rules
 
     @contextmanager
-    def govern(self, rules: Rules) -> Iterator[None]:
-        """Put ``rules`` in force inside the block."""
-        outer, self.rules = self.rules, rules
+    def govern(self, rules: Rules, caller_rules: Rules | None = None) -> Iterator[None]:
+        """Put ``rules`` in force inside the block, for whoever is under ``caller_rules`` itself."""
+        outer, outer_caller = self.rules, self.caller_rules
+        self.rules = rules
+        if caller_rules is not None:
+            self.caller_rules = caller_rules
+        try:
+            yield
+        finally:
+            self.rules, self.caller_rules = outer, outer_caller
+
+    @contextmanager
+    def as_caller(self) -> Iterator[None]:
+        """Put those rules in force under which the running workflow was started."""
+        outer, self.rules = self.rules, self.caller_rules
         try:
             yield
         finally:
@@ -152,6 +184,10 @@ class AgentContext:
         """Return why a script may not call a builtin here; None when it may."""
         return None if self.rules.policy is None else self.rules.policy.check_builtin(builtin)
 
+    def refuses_effect(self, effect: str, target: str) -> str | None:
+        """The same for an effect of whatever it calls."""
+        return None if self.rules.policy is None else self.rules.policy.check_effect(effect, target)
+
     def refuses_host_call(self, capability: str, operation: str) -> str | None:
         """The same for an operation of the host."""
         policy = self.rules.policy
@@ -159,4 +195,6 @@ class AgentContext:
 
     def branch(self) -> AgentContext:
         """Return the context of a task that starts here: a copy."""
-        return AgentContext(self.sessions.branch(), self.rules, self.worker, self.workflow, self.place)
+        return AgentContext(
+            self.sessions.branch(), self.rules, self.worker, self.workflow, self.place, self.caller_rules
+        )

@@ -46,6 +46,7 @@ class Models:
     ``waiting`` suspends a call; ``values`` is what is known of values that come from JSON; ``directory``
     returns where the program is; ``tracing`` as `Account` has it. ``provided`` are an embedder's own
     providers: they need no configuration and pass no gate. ``admission`` is called before every attempt.
+    ``permit(provider)`` raises where the running task may not call a provider; mocks may always be called.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class Models:
         tracing: bool = False,
         provided: Mapping[str, Provider] | None = None,
         admission: Callable[[], object] | None = None,
+        permit: Callable[[str], object] = lambda provider: None,
     ) -> None:
         self.world = world = world or World()
         self.waiting = waiting = waiting or Blocking(world.clock)
@@ -67,6 +69,7 @@ class Models:
         self.connections = Connections(world.http, waiting)
         self.provided = provided or {}
         self._admission = admission
+        self._permit = permit
         self.mock = MockProvider()
         #: Where replies are recorded, if they are.
         self.recording: Recording | None = None
@@ -136,6 +139,7 @@ class Models:
         name = request.provider
         if self.mock.intercepts(name):
             return self.mock
+        self._permit(name)
         if name in self.provided:
             return self.provided[name]
         self.config.known_providers.require(name)

@@ -264,7 +264,7 @@ class Residents:
     def _sink_for(self, id: str) -> EventSink | None:
         """Return the file for a new session's agent events; None unless a directory is set for them."""
         if self._sink_directory is None:
-            self._sink_directory = self.world.environment.get(VARIABLE) or ""
+            self._sink_directory = self.world.unguarded.environment.get(VARIABLE) or ""
         return EventSink(self._sink_directory, id, self.world) if self._sink_directory else None
 
     def _settle_children(self, resident: Resident) -> None:

@@ -49,7 +49,7 @@ class EventSink:
     def _put(self, text: str, append: bool) -> None:
         suffix = f"-{self._part:06d}" if self._part else ""
         try:
-            self._world.files.write_text(f"{self._stem}{suffix}.jsonl", text, append)
+            self._world.unguarded.files.write_text(f"{self._stem}{suffix}.jsonl", text, append)
         except OSError as error:
             self._broken = True
             self._world.warn("agent.event_log", f"{self._stem}: {error.strerror}")

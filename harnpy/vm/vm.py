@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from harnpy.vm.declare.table import Catalog
+    from harnpy.vm.guard import VmGuard
     from harnpy.vm.limits import Limits, Meter
     from harnpy.vm.modules.linker import Linker
     from harnpy.vm.modules.offers import Imports
@@ -94,8 +95,9 @@ class Vm:
     """One interpreter.
 
     ``catalog``: the builtins. ``world``: everything outside (default: the real one). ``deny``: builtins that
-    fail; ``allow``: the only ones that don't. ``evaluator``: ``"compile"``, or ``"walk"`` to have the tree
-    walked, which is slow and can be watched by an ``observer``. ``limits``: what one run may use.
+    fail; ``allow``: the only ones that don't. ``refused``: the effects that programs may not have.
+    ``evaluator``: ``"compile"``, or ``"walk"`` to have the tree walked, which is slow and can be watched by
+    an ``observer``. ``limits``: what one run may use.
     """
 
     def __init__(
@@ -106,17 +108,20 @@ class Vm:
         allow: Iterable[str] | None = None,
         evaluator: str = "compile",
         limits: Limits | None = None,
+        refused: frozenset[str] = frozenset(),
     ) -> None:
-        self.world = world or World()
+        self.unguarded = world or World()
+        """The world for what the Vm does on its own account."""
         self.units = _units(evaluator)
         self.observer: Observer | None = None
         allowed = None if allow is None else frozenset(allow)
         self.builtins = BuiltinTable(catalog, self, frozenset(deny), allowed)
+        self._refused = refused
         self.signal = Signal()
         #: What this run has used of its limits; None when it has none.
         self.meter: Meter | None = self._meter(limits)
-        self.write = self._counted(self.world.streams.write_out)
-        self.write_err = self._counted(self.world.streams.write_err)
+        self.write = self._counted(self.unguarded.streams.write_out)
+        self.write_err = self._counted(self.unguarded.streams.write_err)
         #: Called when a program or a REPL session starts, as the first thing that its root task does.
         self.on_start: list[Callable[[], object]] = []
         self.enter = _big_frame(66_000)
@@ -128,6 +133,7 @@ class Vm:
         self._tasks: Scheduler | None = None
         self._calls: Calls | None = None
         self._sizes: Sizes | None = None
+        self._world: World | None = None
         self._given: dict[str, Value] = {"argv": []}
         self._states: dict[type, Any] = {}
         self._services: dict[type, Any] = {}
@@ -179,14 +185,14 @@ class Vm:
         self, path: str, *, args: Sequence[str] = (), entry: str | None = None, checked: bool = True
     ) -> Value:
         """Run the program in the file ``path``. Raises OSError when it can't be read."""
-        source = self.world.files.read_text(path, "replace")
+        source = self.unguarded.files.read_text(path, "replace")
         return self.run_source(source, file=path, args=args, entry=entry, checked=checked)
 
     def _directory_of(self, file: str) -> str | None:
         """The directory of a file, None for a name like ``<stdin>``."""
         if file.startswith("<"):
             return None
-        return os.path.dirname(os.path.normpath(os.path.join(self.world.files.cwd(), file)))
+        return os.path.dirname(os.path.normpath(os.path.join(self.unguarded.files.cwd(), file)))
 
     def imports_of(self, source: str, directory: str | None) -> Imports | None:
         """What the imports of a text in ``directory`` bring; None for a text without any."""
@@ -194,7 +200,7 @@ class Vm:
             return None
         from harnpy.vm.modules.program_modules import Modules
 
-        return self.state(Modules).imports_of(self, source, directory or self.world.files.cwd())
+        return self.state(Modules).imports_of(self, source, directory or self.unguarded.files.cwd())
 
     def linker(self, unit: Unit, bound: set[str]) -> Linker:
         """A linker for ``unit``, a program or an input."""
@@ -357,6 +363,25 @@ class Vm:
         from harnpy.text.spell import nearest_at_run_time
 
         return nearest_at_run_time(name, candidates)
+
+    @property
+    def world(self) -> World:
+        """The world as programs reach it: what they have it do obeys the rules in force."""
+        if self._world is None:
+            from harnpy.world.guarded import GuardedWorld
+
+            self._world = GuardedWorld(self.unguarded, self.guard)
+        return self._world
+
+    def _ruling_context(self) -> TaskContext | None:
+        return None if self._tasks is None else self._tasks.responsible().context
+
+    @property
+    def guard(self) -> VmGuard:
+        """The rules in force in the running task."""
+        from harnpy.vm.guard import VmGuard
+
+        return VmGuard(self._refused, self._ruling_context)
 
     # --- what hangs off a Vm ----------------------------------------------------------------------
 

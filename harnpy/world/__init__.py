@@ -1,9 +1,9 @@
 """The one door to the outside: time, ids, chance, environment, files, processes, streams, HTTP and people.
 
 A module each: what a program may ask of the world (a protocol), and the real thing beside it. `World`
-gathers them. Recording, replaying, sandboxing and mocking replace parts of it. Every other room reaches the
-outside through a `World`; this room imports nothing but `harnpy.faults`. On the start-up path: parts load on
-first use.
+gathers them. Recording, replaying, sandboxing and mocking replace parts of it; `harnpy.world.guarded` puts
+rules before it. Every other room reaches the outside through a `World`; this room imports nothing but
+`harnpy.faults`. On the start-up path: parts load on first use.
 """
 
 from __future__ import annotations
@@ -88,6 +88,20 @@ class World:
             part = getattr(module, _REAL[name])()
             setattr(self, name, part)
             return part
+
+    @property
+    def unguarded(self) -> World:
+        """The world for what the Vm does on its own account, whatever the rules for programs are."""
+        return self
+
+    @property
+    def state_files(self) -> Files:
+        """The files in which programs keep what their next run finds again."""
+        return self.files
+
+    def held(self) -> World:
+        """The world under the rules of this moment, for work whose writing comes later."""
+        return self
 
     def warn(self, topic: str, message: str) -> None:
         """Write a warning of ours to standard error."""

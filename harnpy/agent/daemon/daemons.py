@@ -68,7 +68,7 @@ class Daemons:
             directory=directory,
             options={key: value for key, value in config.items() if key not in _OWN},
             events=EventQueue(CAPACITY if capacity is None else capacity),
-            files=StateFiles(self._world.files, self._runtime.workplace, SPAWN),
+            files=StateFiles(self._world.held().files, self._runtime.workplace, SPAWN),
             bell=self._background.bell(),
             as_text=self._as_text,
         )
@@ -112,7 +112,7 @@ class Daemons:
 
     def resume(self, directory: str) -> BackgroundDaemon:
         """Start the daemon of a directory again. Raises `MisuseError` when there is none."""
-        files = StateFiles(self._world.files, self._runtime.workplace, RESUME)
+        files = StateFiles(self._world.held().files, self._runtime.workplace, RESUME)
         self._refuse_second(directory, RESUME)
         meta = files.load(meta_path(directory), META, SHAPE)
         former = self._daemons.get(meta["id"])

@@ -64,7 +64,7 @@ class Daemon:
         self._model_input = model_input
         self._conversation = model_input.conversation
         self._emit = emit
-        self._files = StateFiles(runtime.world.files, runtime.workplace, caller)
+        self._files = StateFiles(runtime.world.held().files, runtime.workplace, caller)
         self._watch = Watch(options.watch_paths, self._files.modified)
         self._backoff_ms = _BACKOFF[0]
         self._resumed = False

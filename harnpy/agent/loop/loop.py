@@ -248,7 +248,7 @@ class Loop:
         """Return the answer. Ask again while its output doesn't fit, as often as the options allow."""
         attempt = 0
         while True:
-            reply = self.models.ask(request, iteration)
+            reply = self._called(request, iteration)
             self._account(reply)
             self._note(reply, request.experiment_note)
             if not request.output.structured:
@@ -269,7 +269,12 @@ class Loop:
         messages = [{"role": "user", "content": prompt}]
         bare: Dict = {"system": None, "tools": None, "prefill": None, "segment": None}
         request = replace(self.model_input.request, messages=messages, **bare)
-        return self._account(self.models.ask(request)).text
+        return self._account(self._called(request)).text
+
+    def _called(self, request: Request, iteration: int | None = None) -> Reply:
+        """Return the reply of the model, which is called by right of the loop's caller."""
+        with self.runtime.context().as_caller():
+            return self.models.ask(request, iteration)
 
     def _account(self, reply: Reply) -> Reply:
         """Charge a call to the loop's budget."""

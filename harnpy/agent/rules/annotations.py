@@ -20,12 +20,12 @@ _MUTATION_CLASSES = {
 }
 
 NETWORK = "network"
-_LEVELS = ("none", "read_only", "workspace_write", "process_exec", NETWORK)
+LEVELS = ("none", "read_only", "workspace_write", "process_exec", NETWORK)
 
 
 def rank(level: str) -> int:
     """Return how far the effects of a side-effect level reach; an unknown level reaches furthest."""
-    return _LEVELS.index(level) if level in _LEVELS else len(_LEVELS)
+    return LEVELS.index(level) if level in LEVELS else len(LEVELS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from harnpy.text.globs import affix_matches
 from harnpy.text.json.compact import compact_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Sequence
 
     from harnpy.reading.dicts import Dict
 
@@ -53,10 +53,11 @@ class BeforeTool(NamedTuple):
 
 
 class Hooks:
-    """The hooks of one program."""
+    """The hooks of one program, after the ``lasting`` ones of its embedder."""
 
-    def __init__(self, hooks: Iterable[Hook] = ()) -> None:
-        self._hooks = list(hooks)
+    def __init__(self, lasting: Sequence[Hook] = ()) -> None:
+        self._lasting = lasting
+        self._hooks: list[Hook] = []
 
     def add(self, event: str, handler: Handler, pattern: str = "*") -> None:
         self._hooks.append(hook(event, handler, pattern))
@@ -79,6 +80,7 @@ class Hooks:
             )
 
     def clear_tool_hooks(self) -> None:
+        """Remove the program's hooks that run before or after tools."""
         self._hooks = [each for each in self._hooks if each.event not in (PRE_TOOL_USE, POST_TOOL_USE)]
 
     def before(self, name: str, arguments: Dict) -> BeforeTool:
@@ -123,7 +125,7 @@ class Hooks:
                 each.handler(given)
 
     def _of(self, event: str) -> list[Hook]:
-        return [each for each in self._hooks if each.event == event]
+        return [each for each in (*self._lasting, *self._hooks) if each.event == event]
 
 
 def hook(event: str, handler: Handler, pattern: str = "*") -> Hook:

@@ -10,17 +10,32 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harnpy.agent.rules.annotations import NETWORK, Annotations, operations, rank, read_annotations, strings
-from harnpy.agent.rules.ceilings import CEILINGS
+from harnpy.agent.rules.annotations import LEVELS, NETWORK, Annotations, rank, read_annotations
+from harnpy.agent.rules.ceilings import BUILTIN_NEEDS, EFFECT_NEEDS
 from harnpy.agent.rules.roots import Roots, common_roots, outside
 from harnpy.faults import MisuseError
+from harnpy.reading.strict import errors_after, read_fields
 from harnpy.text.globs import first_match
+from harnpy.world.effects import described
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
+    from harnpy.agent.rules.ceilings import Need
     from harnpy.agent.rules.roots import RealPath
     from harnpy.reading.dicts import Dict
+
+
+_FIELDS = {
+    "tools": "list of strings",
+    "capabilities": "dict of lists of strings",
+    "workspace_roots": "list of strings",
+    "side_effect_level": "string",
+    "recursion_limit": "int",
+    "tool_arg_constraints": "list of dicts",
+    "tool_annotations": "dict of dicts",
+}
+_CONSTRAINT_FIELDS = {"tool": "string", "arg_patterns": "list of strings", "arg_key": "string"}
 
 
 class PolicyError(MisuseError):
@@ -82,11 +97,17 @@ class Policy:
 
     def check_builtin(self, name: str) -> str | None:
         """Whether scripts may call the builtin while the policy is active."""
-        if name not in CEILINGS:
+        return self._exceeded(BUILTIN_NEEDS.get(name), lambda: f"builtin '{name}'")
+
+    def check_effect(self, effect: str, target: str) -> str | None:
+        """Whether scripts may have an effect while the policy is active."""
+        return self._exceeded(EFFECT_NEEDS.get(effect), lambda: described(effect, target))
+
+    def _exceeded(self, need: Need | None, what: Callable[[], str]) -> str | None:
+        if need is None:
             return None
-        ceiling, level, capability = CEILINGS[name]
-        granted = capability is None or self.grants(*capability.split(".", 1))
-        return None if granted and self.reaches(level) else f"builtin '{name}' exceeds {ceiling} ceiling"
+        granted = need.capability is None or self.grants(*need.capability.split(".", 1))
+        return None if granted and self.reaches(need.level) else f"{what()} exceeds {need.ceiling} ceiling"
 
     def check_path(self, effect: str, path: str) -> str | None:
         """Whether what ``path``, absolute and free of links, names may be read, listed, written or deleted.
@@ -168,49 +189,50 @@ class Policy:
 
 
 def read_policy(given: Any) -> Policy:
-    """Return the policy in a dict; an unreadable one restricts nothing."""
-    return parse_policy(given) or Policy()
+    """Return the policy in a dict; a field that is nil or absent restricts nothing.
+
+    Raises `MisuseError` for everything that isn't understood: it would restrict nothing.
+    """
+    fields = _read(given, _FIELDS, "policy", "")
+    level = fields["side_effect_level"] or None
+    if level is not None and level not in LEVELS:
+        raise MisuseError(
+            f"policy parse error: side_effect_level: unknown level '{level}' "
+            f"(expected one of: {', '.join(LEVELS)})"
+        )
+    return Policy(
+        tools=tuple(fields["tools"] or ()),
+        capabilities={name: tuple(asked) for name, asked in (fields["capabilities"] or {}).items()},
+        roots=tuple(fields["workspace_roots"] or ()) or None,
+        side_effect_level=level,
+        recursion_limit=fields["recursion_limit"],
+        constraints=tuple(map(_constraint, fields["tool_arg_constraints"] or ())),
+        tool_annotations=fields["tool_annotations"] or {},
+    )
 
 
-def parse_policy(given: Any) -> Policy | None:
-    """Return the policy in a dict; None when a field has the wrong shape."""
-    if not isinstance(given, dict):
-        return None
-    set_ = {key: value for key, value in given.items() if value is not None}
-    tools, roots = strings(set_.get("tools", [])), strings(set_.get("workspace_roots", []))
-    capabilities = operations(set_.get("capabilities", {}))
-    constraints = _constraints(set_.get("tool_arg_constraints", []))
-    annotated = set_.get("tool_annotations", {})
-    level, limit = set_.get("side_effect_level"), set_.get("recursion_limit")
-    if tools is None or roots is None or capabilities is None or constraints is None:
-        return None
-    if not isinstance(annotated, dict) or not all(isinstance(item, dict) for item in annotated.values()):
-        return None
-    if not isinstance(level, str | None) or (limit is not None and type(limit) is not int):
-        return None
-    return Policy(tools, capabilities, roots or None, level or None, limit, constraints, annotated)
+def _constraint(given: Dict) -> Constraint:
+    fields = _read(
+        given, _CONSTRAINT_FIELDS, "policy.tool_arg_constraints", "tool_arg_constraints", ("tool",)
+    )
+    return Constraint(fields["tool"], tuple(fields["arg_patterns"] or ()), fields["arg_key"] or None)
 
 
-def _constraints(given: Any) -> tuple[Constraint, ...] | None:
-    if not isinstance(given, list):
-        return None
-    read = [_constraint(item) for item in given]
-    known = tuple(constraint for constraint in read if constraint is not None)
-    return known if len(known) == len(read) else None
-
-
-def _constraint(given: Any) -> Constraint | None:
-    if not isinstance(given, dict) or not isinstance(given.get("tool"), str):
-        return None
-    patterns = given.get("arg_patterns")
-    read, key = strings([] if patterns is None else patterns), given.get("arg_key")
-    if read is None or not isinstance(key, str | None):
-        return None
-    return Constraint(given["tool"], read, key or None)
+def _read(
+    given: Any, types: Mapping[str, str], option: str, path: str, required: tuple[str, ...] = ()
+) -> Dict:
+    """Return the fields of a dict that has no others."""
+    if isinstance(given, dict):
+        unknown = next((key for key in given if key not in types), None)
+        if unknown is not None:
+            known = ", ".join(types)
+            raise MisuseError(f"unknown option key '{option}.{unknown}' (expected one of: {known})")
+    with errors_after("policy parse error: "):
+        return read_fields(given, types, path, required)
 
 
 def policy_dict(policy: Policy) -> Dict:
-    """Return the dict that `parse_policy` reads."""
+    """Return the dict that `read_policy` reads."""
     return {
         "tools": list(policy.tools),
         "capabilities": {name: list(operations) for name, operations in policy.capabilities.items()},

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.agent.rules.policy import Policy, parse_policy
+from harnpy.agent.rules.policy import Policy, read_policy
 from harnpy.agent.workers.worktrees import read_worktree
 from harnpy.faults import MisuseError
+from harnpy.reading.strict import errors_after
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
@@ -27,10 +28,8 @@ def requested_policies(policy: Any, tools: Any, caller: str) -> list[Policy]:
     """
     asked = []
     if policy is not None:
-        parsed = parse_policy(policy)
-        if parsed is None:
-            raise MisuseError(f"{caller}: policy parse error: not a capability policy")
-        asked.append(parsed)
+        with errors_after(f"{caller}: "):
+            asked.append(read_policy(policy))
     if tools is None:
         return asked
     if not isinstance(tools, list) or not all(isinstance(name, str) for name in tools):

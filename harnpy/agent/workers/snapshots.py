@@ -46,7 +46,7 @@ class Snapshots:
 
     def path(self, id: str) -> str:
         """Return the path of the worker's snapshot."""
-        env = self._world.environment.get
+        env = self._world.unguarded.environment.get
         directory = (env(VARIABLE) or "").strip()
         if not directory:
             root = (env(_STATE_ROOT) or "").strip() or ".harn"
@@ -63,8 +63,9 @@ class Snapshots:
         path = worker.snapshot_path
         if path is None:
             return
+        files = self._world.state_files if path == self.path(worker.id) else self._world.files
         try:
-            self._world.files.replace_text(path, pretty_json(_snapshot(worker)) + "\n", durable=False)
+            files.replace_text(path, pretty_json(_snapshot(worker)) + "\n", durable=False)
         except OSError as error:
             raise MisuseError(f"failed to write worker snapshot '{path}': {_reason(error)}") from error
 

@@ -31,6 +31,7 @@ from harnpy.agent.workers.worker import (
 )
 from harnpy.agent.workers.worktrees import is_worktree, mutation
 from harnpy.faults import Interruption, MisuseError
+from harnpy.reading.strict import errors_after
 from harnpy.world.clock import rfc3339
 
 if TYPE_CHECKING:
@@ -191,7 +192,8 @@ class Workers:
             raise MisuseError(f"unknown worker: {id_or_path}")
         id, name = snapshot["id"], snapshot["name"]
         given = snapshot.get("policy")
-        policies = [] if given is None else [read_policy(given)]
+        with errors_after("resume_agent: "):
+            policies = [] if given is None else [read_policy(given)]
         rules = _below(self._running_context().rules, policies, "resume_agent")
         context = self._context_for(id, name, rules, snapshot["execution"])
         worker = restored(snapshot, path, context, self._background.bell())

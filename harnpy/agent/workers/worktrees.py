@@ -94,7 +94,7 @@ class Worktrees:
 
     def _directory(self) -> str:
         """Return the directory of the worktrees without a path of their own (09 §7)."""
-        env = self._world.environment.get
+        env = self._world.unguarded.environment.get
         named = (env(_DIRECTORY) or "").strip()
         return named or os.path.join((env(_STATE_ROOT) or "").strip() or ".harn", "worktrees")
 

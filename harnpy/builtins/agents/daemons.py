@@ -57,7 +57,7 @@ def daemon_stop(vm: Vm, handle: Value = ABSENT) -> Dict:
     return daemon.handle()
 
 
-@builtin("daemon_resume(path: string) -> dict", family="agents", counted=True)
+@builtin("daemon_resume(path: string) -> dict", family="agents", counted=True, guarded=True)
 def daemon_resume(vm: Vm, path: Value = ABSENT) -> Dict:
     """Restart the daemon of a directory, with its conversation, its iterations and its events."""
     require("daemon_resume: missing path", path)

@@ -32,5 +32,5 @@ def register_tool_hook(vm: Vm, config: Value) -> None:
 
 @builtin("clear_tool_hooks() -> nil", family="workflows")
 def clear_tool_hooks(vm: Vm) -> None:
-    """Remove all hooks that run before or after tools."""
+    """Remove the hooks of the program and its manifest that run before or after tools."""
     hooks_of(vm).clear_tool_hooks()

@@ -84,13 +84,13 @@ def _file(vm: Vm, manifest: _Manifest, root: str, name: str) -> str:
     """The file or import path that a module's name in a handler stands for."""
     if name == manifest.package.name:
         path = os.path.join(root, _LIBRARY)
-        if not vm.world.files.is_file(path):
+        if not vm.unguarded.files.is_file(path):
             text = f"module '{name}' resolves to local {_LIBRARY}, but {path} is missing"
             raise _Refused(text, _OWN_NAME)
         return path
     if name in manifest.exports:
         path = os.path.normpath(os.path.join(root, manifest.exports[name]))
-        if not vm.world.files.exists(path):
+        if not vm.unguarded.files.exists(path):
             raise _Refused(f"export '{name}' resolves to {path}, but that path does not exist", _EXPORTED)
         return path
     return name

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 def runtime_root(vm: Vm) -> str:
     """The root of the program's project; without one, the directory of the program."""
-    directory = vm.source_dir or vm.world.files.cwd()
-    return project_root(directory, vm.world.files) or directory
+    directory = vm.source_dir or vm.unguarded.files.cwd()
+    return project_root(directory, vm.unguarded.files) or directory
 
 
 def state_root(vm: Vm) -> str:
     """The directory of the state that programs keep."""
-    return state_directory(runtime_root(vm), vm.world.environment.get(STATE_VARIABLE))
+    return state_directory(runtime_root(vm), vm.unguarded.environment.get(STATE_VARIABLE))
 
 
 def workplace_of(vm: Vm) -> Workplace:

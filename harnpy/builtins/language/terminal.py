@@ -43,9 +43,9 @@ def _shows_color(vm: Vm) -> bool:
     mode = vm.state(Terminal).mode
     if mode != "auto":
         return bool(mode == "always")
-    if vm.world.environment.get("FORCE_COLOR") is not None:
+    if vm.unguarded.environment.get("FORCE_COLOR") is not None:
         return True
-    return vm.world.environment.get("NO_COLOR") is None and is_tty(vm, "stdout")
+    return vm.unguarded.environment.get("NO_COLOR") is None and is_tty(vm, "stdout")
 
 
 def _styled(vm: Vm, text: str, code: int) -> str:

@@ -59,7 +59,7 @@ class Linker:
 
     def _taken(self, path: str, names: Names) -> tuple[Module, dict[str, Fn]]:
         modules = self.vm.state(Modules)
-        module = modules.open(self.vm, path, self.unit.directory or self.vm.world.files.cwd())
+        module = modules.open(self.vm, path, self.unit.directory or self.vm.unguarded.files.cwd())
         return module, self._given(module, names) if load(self.vm, module) else {}
 
     def _in_order(self, given: dict[str, Fn], wanted: Wanted) -> list[Fn]:

@@ -90,7 +90,7 @@ class Modules:
 
     def look(self, vm: Vm, path: str, directory: str) -> Module | None:
         """The module that a path leads to; None when there is none that can be read."""
-        place = paths.find(vm.world.files, path, directory)
+        place = paths.find(vm.unguarded.files, path, directory)
         try:
             return None if place is None else self._module(vm, place)
         except (OSError, UnicodeDecodeError):
@@ -105,7 +105,7 @@ class Modules:
 
     def open(self, vm: Vm, path: str, directory: str) -> Module:
         """The module that an import statement means. Raises RuntimeFault."""
-        place = paths.find(vm.world.files, path, directory)
+        place = paths.find(vm.unguarded.files, path, directory)
         if place is None and path.startswith(paths.BUNDLED):
             raise RuntimeFault(f"Unknown stdlib module: {path}")
         file = paths.expected(path, directory) if place is None else place.path
@@ -137,7 +137,7 @@ def _own(surface: Surface, every: bool) -> Offer:
 
 def _text(vm: Vm, place: Place) -> str:
     # A bundled module is part of the interpreter: no world can hide it.
-    files = RealFiles() if place.bundled else vm.world.files
+    files = RealFiles() if place.bundled else vm.unguarded.files
     return files.read_text(place.path)
 
 

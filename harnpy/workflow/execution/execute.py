@@ -84,9 +84,12 @@ class Execution:
         mutation = mutation_session(run["id"], options, context, world.ids.new())
         run["metadata"] = run_metadata(run, graph, options, mutation, validation, self._replay)
         ready = Ready(graph, options.steps(graph, self._replay), run["pending_nodes"], run["completed_nodes"])
-        path = options.persist_path or options.resume_path or default_path(run["id"], world)
+        path = options.persist_path or options.resume_path
+        # A stage's own rules don't decide about the record of the run.
+        files = world.held().files if path else world.held().state_files
+        path = path or default_path(run["id"], world)
         self._recorder = RunRecorder(runtime, run)
-        writer = RunWriter(run, path, world, runtime.tasks.when_idle)
+        writer = RunWriter(run, path, world, runtime.tasks.when_idle, files)
         self._progress = Progress(ready, writer, self._recorder, world)
         self._scope = WorkflowScope(
             workflow_id=graph["id"],
@@ -119,9 +122,10 @@ class Execution:
     def _installed(self) -> Iterator[None]:
         """Put the run's mutation session, skills and approval policy in force inside the block."""
         context = self._runtime.context()
-        rules = context.rules.below(approval=self._options.approval)
+        rules = context.rules.one_deeper(CALLER).below(approval=self._options.approval)
         place = context.work_at(place_of(self._run["execution"]))
-        with context.govern(rules), context.work_for(self._scope), place, self._recorder.listening():
+        governed = context.govern(rules, caller_rules=context.rules)
+        with governed, context.work_for(self._scope), place, self._recorder.listening():
             yield
 
     def _next(self) -> str | None:

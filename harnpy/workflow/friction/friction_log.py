@@ -13,6 +13,7 @@ from harnpy.world.files import system_reason
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
     from harnpy.world import World
+    from harnpy.world.files import Files
 
 
 VARIABLE = "HARN_FRICTION_LOG"
@@ -33,16 +34,18 @@ class FrictionLog:
         event = normalised(given, world, top_level_keys=True)
         if settings["enabled"] is False:
             return {"recorded": False, "sink": "disabled", "event": event}
-        path = settings["log_path"] or settings["path"] or world.environment.get(VARIABLE)
+        path, files = settings["log_path"] or settings["path"], world.files
+        if not path:
+            path, files = world.unguarded.environment.get(VARIABLE), world.unguarded.files
         if path:
-            _append(path, event, world)
+            _append(path, event, files)
         self.events.append(event)
         sink = {"sink": "jsonl", "path": path} if path else {"sink": "memory"}
         return {"recorded": True, "event": event, **sink}
 
 
-def _append(path: str, event: Dict, world: World) -> None:
+def _append(path: str, event: Dict, files: Files) -> None:
     try:
-        world.files.write_text(path, to_json(event) + "\n", append=True)
+        files.write_text(path, to_json(event) + "\n", append=True)
     except (OSError, ValueError) as error:
         raise MisuseError(f"failed to write friction log: {path}: {system_reason(error)}") from error

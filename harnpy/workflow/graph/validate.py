@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.rules.policy import PolicyError, policy_dict, read_policy
 from harnpy.agent.tools import surface
-from harnpy.faults import OptionError
+from harnpy.faults import MisuseError, OptionError
 from harnpy.llm.native_tools import tool_entries
 from harnpy.workflow.graph.policies import BUILT_IN, stage_policy, tools_policy, with_granted_tools
 
@@ -99,12 +99,12 @@ def _exceeding(graph: Graph, ceiling: Policy) -> Iterator[str]:
     """Report policies that ask for more than the ceiling grants."""
     try:
         ceiling.intersect(read_policy(graph["capability_policy"]))
-    except PolicyError as error:
+    except MisuseError as error:
         yield error.message
     for id, node in graph["nodes"].items():
         try:
             ceiling.intersect(read_policy(node["capability_policy"])).intersect(tools_policy(node))
-        except PolicyError as error:
+        except MisuseError as error:
             yield f"node {id}: {error.message}"
         except OptionError as error:
             yield f"node {id}: {error}"

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from harnpy.workflow.records.record import QuestionsOf
     from harnpy.workflow.records.record_types import RunRecord
     from harnpy.world import World
+    from harnpy.world.files import Files
 
 
 VARIABLE = "HARN_RUN_DIR"
@@ -27,7 +28,7 @@ _TOO_FAR_IN = "\n" + " " * (2 * 127)
 
 def run_directory(world: World) -> str:
     """Return the default directory of records, an absolute path."""
-    named = (world.environment.get(VARIABLE) or "").strip()
+    named = (world.unguarded.environment.get(VARIABLE) or "").strip()
     return os.path.join(world.files.cwd(), named or _DIRECTORY)
 
 
@@ -42,11 +43,12 @@ def save(given: Any, world: World, path: str | None = None, asked: QuestionsOf =
     Raise `MisuseError`.
     """
     run = normalised(given, world, asked)
+    files = world.files if path else world.state_files
     path = path or default_path(run["id"], world)
     run["persisted_path"] = plain(path)
     derive(run, world, asked)
     run["observability"] = observability(run, world)
-    write(path, pretty(run), world)
+    write(path, pretty(run), files)
     return run
 
 
@@ -62,7 +64,7 @@ def load(path: str, world: World) -> RunRecord:
     return run
 
 
-def write(path: str, text: str, world: World, durable: bool = True) -> None:
+def write(path: str, text: str, files: Files, durable: bool = True) -> None:
     """Write a record's text to its file atomically: a reader finds the former text or the new one.
 
     Unless ``durable``, it survives the end of the process, but maybe not a power failure. Raise
@@ -70,13 +72,13 @@ def write(path: str, text: str, world: World, durable: bool = True) -> None:
     """
     if _TOO_FAR_IN in text:
         raise MisuseError(f"failed to persist run record: {TOO_DEEP}")
-    whole = os.path.join(world.files.cwd(), path)
+    whole = os.path.join(files.cwd(), path)
     try:
-        world.files.make_directory(os.path.dirname(whole))
+        files.make_directory(os.path.dirname(whole))
     except (OSError, ValueError) as error:
         raise _failure("create run directory", os.path.dirname(whole), error) from error
     try:
-        world.files.replace_text(whole, text, durable)
+        files.replace_text(whole, text, durable)
     except (OSError, ValueError) as error:
         renaming = isinstance(error, OSError) and error.filename2 is not None
         raise _failure("finalize run record" if renaming else "persist run record", whole, error) from error

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
     from harnpy.workflow.records.record_types import RunRecord
     from harnpy.world import World
+    from harnpy.world.files import Files
 
     WhenIdle = Callable[[Callable[[], None]], None]
 
@@ -40,14 +41,21 @@ _UNSETTLED = 2
 
 class RunWriter:
     """``run`` is a record with every key (`new_run`). The executor adds to it and calls `checkpoint`, and
-    `save` at the end. ``when_idle(act)`` calls ``act`` when the program waits for something, or at once."""
+    `save` at the end. ``files`` are those that the record is written to, the world's by default.
+    ``when_idle(act)`` calls ``act`` when the program waits for something, or at once."""
 
     def __init__(
-        self, run: RunRecord, path: str, world: World, when_idle: WhenIdle = lambda act: act()
+        self,
+        run: RunRecord,
+        path: str,
+        world: World,
+        when_idle: WhenIdle = lambda act: act(),
+        files: Files | None = None,
     ) -> None:
         self.run = run
         self.path = path
         self._world = world
+        self._files = files or world.files
         self._when_idle = when_idle
         self._texts = _Texts()
         self._observer = Observer(world)
@@ -79,7 +87,7 @@ class RunWriter:
     def _write(self, durable: bool) -> None:
         begun = self._world.clock.now()
         text = self._text()
-        write(self.path, text, self._world, durable)
+        write(self.path, text, self._files, durable)
         ended = self._world.clock.now()
         self._size, self._behind = len(text), False
         self._due = ended + _REST * (ended - begun)

@@ -49,7 +49,9 @@ def call_options(node: Node) -> Dict:
 
 def tool_format(runtime: Runtime, node: Node) -> str:
     """Return the node's tool format, else the environment's, else the model's."""
-    given = node["model_policy"]["tool_format"] or runtime.sessions.world.environment.get(FORMAT_VARIABLE)
+    given = node["model_policy"]["tool_format"] or runtime.sessions.world.unguarded.environment.get(
+        FORMAT_VARIABLE
+    )
     if given:
         return given
     models = runtime.models

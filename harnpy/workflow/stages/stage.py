@@ -103,7 +103,8 @@ class Stage:
                 conversation.add({"role": "user", "content": prompt})
                 request.messages = conversation.converted(request_message)
                 conversation.store()
-                reply = models.ask(request)
+                with self.runtime.context().as_caller():
+                    reply = models.ask(request)
             except BaseException as error:
                 conversation.fail(str(error))
                 raise

@@ -9,7 +9,7 @@ import pytest
 
 from harnpy import Vm
 from harnpy.agent.context import NO_RULES, AgentContext, Rules
-from harnpy.agent.rules.ceilings import CEILINGS
+from harnpy.agent.rules.ceilings import BUILTIN_NEEDS
 from harnpy.agent.rules.gate import Decision, Gate
 from harnpy.agent.rules.hooks import Hooks
 from harnpy.agent.rules.policy import PolicyError
@@ -187,4 +187,4 @@ def test_the_policy_ends_with_its_block(governed: Any) -> None:
 
 def test_the_builtins_below_a_ceiling_are_the_guarded_ones() -> None:
     declared = {declaration.name: declaration.guarded for declaration in catalog.all_declarations()}
-    assert {name for name, guarded in declared.items() if guarded} == declared.keys() & CEILINGS.keys()
+    assert {name for name, guarded in declared.items() if guarded} == declared.keys() & BUILTIN_NEEDS.keys()

@@ -16,6 +16,7 @@ from harnpy.llm.errors import CallError
 from harnpy.llm.structured.asking import settle
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import Thrown
+from harnpy.world.effects import MODEL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def models_of(vm: Vm) -> Models:
 
 
 def _new_models(vm: Vm) -> Models:
-    world, settings, meter = vm.world, settings_of(vm), vm.meter
+    world, settings, meter = vm.unguarded, settings_of(vm), vm.meter
     models = Models(
         world,
         AgentTasks(vm),
@@ -45,6 +46,7 @@ def _new_models(vm: Vm) -> Models:
         tracing=settings.trace_llm,
         provided=settings.providers,
         admission=None if meter is None else partial(meter.spend, "model_calls"),
+        permit=lambda provider: vm.guard.require(MODEL, provider),
     )
     vm.tasks.at_end(models.connections.aclose)
     for prepare in settings.on_models:

@@ -74,4 +74,4 @@ async def llm_healthcheck(vm: Vm, provider: Value, options: Value) -> Dict:
     given = {"provider": provider} if type(provider) is not dict else provider
     read = models.options({**given, **(options if type(options) is dict else {})})
     name = models.router.provider(read.string("provider"), read.string("model"))
-    return await healthcheck(models.world.http, models.config.known_providers, name, read)
+    return await healthcheck(vm.world.http, models.config.known_providers, name, read)

@@ -57,6 +57,6 @@ def checkpoint_clear(vm: Vm) -> None:
 def _checkpoints(vm: Vm) -> Checkpoints:
     def load() -> Checkpoints:
         path = os.path.join(state_root(vm), "checkpoints", f"{program_name(vm.file)}.json")
-        return Checkpoints(path, vm.world.files, vm.tasks.sleep)
+        return Checkpoints(path, vm.world.state_files, vm.tasks.sleep)
 
     return vm.state(Checkpoints, load)

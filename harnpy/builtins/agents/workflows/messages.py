@@ -103,7 +103,7 @@ def continue_as_new(vm: Vm, target: Value = None) -> Dict:
 def _mailbox(vm: Vm, verb: str, given: Value) -> Mailbox:
     world = vm.world
     target = read_target(given, f"workflow.{verb}", runtime_root(vm), world.files.cwd())
-    state = state_directory(target.base_dir, world.environment.get(STATE_VARIABLE))
+    state = state_directory(target.base_dir, world.unguarded.environment.get(STATE_VARIABLE))
     directory = os.path.join(state, "workflows", target.workflow_id)
     return Mailbox(target, directory, world, vm.tasks.sleep)
 

@@ -143,7 +143,7 @@ def _ask(vm: Vm, params: Dict) -> str:
 
 
 def _task(vm: Vm, params: Dict) -> str:
-    return vm.world.environment.get("HARN_TASK") or ""
+    return vm.unguarded.environment.get("HARN_TASK") or ""
 
 
 def _set_result(vm: Vm, params: Dict) -> None:
@@ -151,7 +151,7 @@ def _set_result(vm: Vm, params: Dict) -> None:
 
 
 def _project_root(vm: Vm, params: Dict) -> str:
-    return vm.world.environment.get("HARN_PROJECT_ROOT") or vm.world.files.cwd()
+    return vm.unguarded.environment.get("HARN_PROJECT_ROOT") or vm.world.files.cwd()
 
 
 def _cwd(vm: Vm, params: Dict) -> str:

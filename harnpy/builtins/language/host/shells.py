@@ -36,11 +36,11 @@ def shells(vm: Vm) -> dict[str, Dict]:
 
 
 def _candidates(vm: Vm) -> Iterator[tuple[str, str | None]]:
-    yield "configured", vm.world.environment.get("HARN_DEFAULT_SHELL")
-    yield "env", vm.world.environment.get("SHELL")
-    yield "login", vm.world.environment.login_shell()
-    if vm.world.files.exists("/etc/shells"):
-        for line in vm.world.files.read_text("/etc/shells").splitlines():
+    yield "configured", vm.unguarded.environment.get("HARN_DEFAULT_SHELL")
+    yield "env", vm.unguarded.environment.get("SHELL")
+    yield "login", vm.unguarded.environment.login_shell()
+    if vm.unguarded.files.exists("/etc/shells"):
+        for line in vm.unguarded.files.read_text("/etc/shells").splitlines():
             yield "etc_shells", line.strip()
     for directory in ("/bin", "/usr/bin"):
         for name in _FALLBACKS:
@@ -54,7 +54,7 @@ def descriptor(vm: Vm, path: str, source: str) -> Dict:
         "label": name,
         "path": path,
         "platform": "darwin" if sys.platform == "darwin" else "linux",
-        "available": vm.world.files.exists(path),
+        "available": vm.unguarded.files.exists(path),
         "supports_login": True,
         "supports_interactive": True,
         "default_args": ["-c"],

@@ -7,6 +7,7 @@ that awaits is suspended, the others go on, and while all of them wait the async
 from __future__ import annotations
 
 import asyncio
+from contextvars import ContextVar, copy_context
 
 from greenlet import getcurrent, greenlet
 
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from harnpy.vm.run.tasks.task import Task
 
 
+#: The task that waits for the coroutine that is running.
+_WAITING: ContextVar[Task] = ContextVar("waiting")
+
+
 class Bridge:
     """Between one scheduler and one asyncio loop."""
 
@@ -34,7 +39,9 @@ class Bridge:
     def wait_for(self, awaitable: Awaitable[Any]) -> Any:
         """The result of ``awaitable``; the current task is suspended until it is there."""
         task = self.scheduler.current
-        future = asyncio.ensure_future(awaitable, loop=self.loop)
+        context = copy_context()
+        context.run(_WAITING.set, task)
+        future = context.run(asyncio.ensure_future, awaitable, loop=self.loop)
         future.add_done_callback(lambda _: self.arrived(task))
         self.scheduler.abroad += 1
         try:
@@ -44,6 +51,10 @@ class Bridge:
             self.scheduler.abroad -= 1
             future.cancel()
         return future.result()
+
+    def waiting(self) -> Task | None:
+        """The task on whose behalf the running code works; None outside any coroutine."""
+        return _WAITING.get(None)
 
     def arrived(self, task: Task) -> None:
         self.scheduler.resume(task)

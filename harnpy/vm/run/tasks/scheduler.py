@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         """What waits for coroutines on behalf of tasks."""
 
         def wait_for(self, awaitable: Awaitable[Any]) -> Any: ...
+        def waiting(self) -> Task | None: ...
         def close(self) -> None: ...
 
 
@@ -59,7 +60,7 @@ class Scheduler:
         self.detached = Task(None, None)
         """The parent of the tasks that outlive the one that started them. It never runs."""
         self.current = self.root
-        seed = seed_of(vm.world.environment.get(VARIABLE))
+        seed = seed_of(vm.unguarded.environment.get(VARIABLE))
         self.shuffled = None if seed is None else Shuffled(seed)
         self.ready: deque[Task] = deque() if self.shuffled is None else self.shuffled
         self.timers: list[tuple[float, int, Task, int]] = []
@@ -268,6 +269,10 @@ class Scheduler:
     def at_end(self, close: Callable[[], Awaitable[None]]) -> None:
         """Have ``close()`` awaited at the end of every run of the program that awaited a coroutine."""
         self.vm.state(Closers).coroutines.append(close)
+
+    def responsible(self) -> Task:
+        """The current task, or the one for which the coroutine runs that is asking."""
+        return (self.bridge and self.bridge.waiting()) or self.current
 
     # --- deadlines and cancellation ---------------------------------------------------------------
 

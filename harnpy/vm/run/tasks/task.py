@@ -26,6 +26,9 @@ if TYPE_CHECKING:
         def refuses(self, builtin: str) -> str | None:
             """Why the task may not call a builtin; None when it may."""
 
+        def refuses_effect(self, effect: str, target: str) -> str | None:
+            """Why the task may not have an effect on the world; None when it may."""
+
     class Group(Protocol):
         """The tasks that run together, by name and by number among those that their parent started."""
 

@@ -1,0 +1,42 @@
+"""The rules before a Vm's world: the effects that its programs may have, and those of the running task.
+
+Spec: 07 §8.5.
+"""
+
+from __future__ import annotations
+
+from harnpy.vm.errors import CategorizedFault
+from harnpy.world.effects import described
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harnpy.vm.run.tasks.task import TaskContext
+
+
+class VmGuard:
+    """``refused`` are the effects that no program may have; ``context`` returns what it works under."""
+
+    def __init__(self, refused: frozenset[str], context: Callable[[], TaskContext | None]) -> None:
+        self.refused = refused
+        self.context = context
+
+    def refuses(self, effect: str, target: str) -> str | None:
+        """Return why the running task may not have an effect; None when it may."""
+        if effect in self.refused:
+            return f"{described(effect, target)} is not permitted"
+        context = self.context()
+        return None if context is None else context.refuses_effect(effect, target)
+
+    def require(self, effect: str, target: str) -> None:
+        """Raise `CategorizedFault` unless the running task may have the effect."""
+        reason = self.refuses(effect, target)
+        if reason is not None:
+            raise CategorizedFault("tool_rejected", reason)
+
+    def held(self) -> VmGuard:
+        """The same with the rules of this moment."""
+        context = self.context()
+        held = None if context is None else context.branch()
+        return VmGuard(self.refused, lambda: held)

@@ -1,0 +1,43 @@
+"""The effects that rules restrict: what a program may have the world do. Spec: 07 §8.5."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+READ, LIST, WRITE, DELETE = "read", "list", "write", "delete"
+PROCESS, NETWORK, ENVIRONMENT = "process", "network", "environment"
+MODEL, PERSON, STATE = "model", "person", "state"
+
+#: How messages speak of each effect on a target.
+_SHOWN = {
+    READ: "reading '{}'",
+    LIST: "looking up '{}'",
+    WRITE: "writing '{}'",
+    DELETE: "deleting '{}'",
+    PROCESS: "running '{}'",
+    NETWORK: "connecting to '{}'",
+    ENVIRONMENT: "reading the variable '{}'",
+    MODEL: "calling a model of '{}'",
+    PERSON: "asking a person",
+    STATE: "keeping '{}'",
+}
+
+EFFECTS = frozenset(_SHOWN)
+
+
+def described(effect: str, target: str) -> str:
+    """Return what would be done, for messages: ``writing 'notes.txt'``."""
+    return _SHOWN[effect].format(target)
+
+
+def without(granted: Iterable[str]) -> frozenset[str]:
+    """Return the effects that aren't ``granted``. Raises ValueError for a name that is none."""
+    if isinstance(granted, str):
+        raise ValueError(f"capabilities are a collection of names, not the string {granted!r}")
+    granted = frozenset(granted)
+    unknown = sorted(granted - EFFECTS)
+    if unknown:
+        raise ValueError(f"unknown capability {unknown[0]!r}: there are {', '.join(_SHOWN)}")
+    return EFFECTS - granted

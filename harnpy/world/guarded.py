@@ -1,0 +1,181 @@
+"""The world as programs reach it: rules are asked before every effect. Spec: 07 §8.5.
+
+A `GuardedWorld` is another `World` behind a `Guard`. What restricts nobody passes: time, chance, ids, output,
+and what the embedder offers as `Host`. Whoever acts on the Vm's own account (its settings, its logs, the
+modules of a program) says so by `world.unguarded`, what keeps state for a program's next run by
+`world.state_files`.
+"""
+
+from __future__ import annotations
+
+from harnpy.world import World
+from harnpy.world.effects import ENVIRONMENT, NETWORK, PERSON, PROCESS, STATE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any, Protocol
+
+    from harnpy.world.environment import Environment
+    from harnpy.world.files import Files
+    from harnpy.world.http import Http
+    from harnpy.world.people import People
+    from harnpy.world.processes import Ended, Processes
+    from harnpy.world.streams import Streams
+
+    class Guard(Protocol):
+        """The rules in force at the moment of a call; a ``target`` is a path, a program, a URL or a name."""
+
+        def refuses(self, effect: str, target: str) -> str | None:
+            """Why the effect is not allowed; None when it is."""
+
+        def require(self, effect: str, target: str) -> None:
+            """Raise unless the effect is allowed."""
+
+        def held(self) -> Guard:
+            """A guard with the rules of this moment."""
+
+
+class GuardedWorld(World):
+    """``unguarded``, where ``guard`` is asked before each effect."""
+
+    def __init__(self, unguarded: World, guard: Guard) -> None:
+        super().__init__()
+        self._unguarded = unguarded
+        self._guard = guard
+
+    @property
+    def unguarded(self) -> World:
+        return self._unguarded
+
+    @property
+    def state_files(self) -> Files:
+        return guarded_files(self._unguarded.files, _OneEffect(self._guard, STATE))
+
+    def held(self) -> World:
+        return GuardedWorld(self._unguarded, self._guard.held())
+
+    if not TYPE_CHECKING:  # mypy would let any name pass
+
+        def __getattr__(self, name: str) -> object:
+            part = getattr(self._unguarded, name)
+            if name in _GUARDED:
+                part = _GUARDED[name](part, self._guard)
+            setattr(self, name, part)
+            return part
+
+
+class _OneEffect:
+    """``guard``, with every effect taken for ``effect``."""
+
+    def __init__(self, guard: Guard, effect: str) -> None:
+        self._guard = guard
+        self._effect = effect
+
+    def refuses(self, effect: str, target: str) -> str | None:
+        return self._guard.refuses(self._effect, target)
+
+    def require(self, effect: str, target: str) -> None:
+        self._guard.require(self._effect, target)
+
+    def held(self) -> Guard:
+        return _OneEffect(self._guard.held(), self._effect)
+
+
+def guarded_files(files: Files, guard: Guard) -> Files:
+    from harnpy.world.guarded_files import GuardedFiles
+
+    return GuardedFiles(files, guard)
+
+
+class GuardedEnvironment:
+    def __init__(self, environment: Environment, guard: Guard) -> None:
+        self._environment = environment
+        self._guard = guard
+
+    def get(self, name: str) -> str | None:
+        self._guard.require(ENVIRONMENT, name)
+        return self._environment.get(name)
+
+    def all(self) -> Mapping[str, str]:
+        return {} if self._guard.refuses(ENVIRONMENT, "*") else self._environment.all()
+
+    def login_shell(self) -> str | None:
+        return self._environment.login_shell()
+
+
+class GuardedProcesses:
+    def __init__(self, processes: Processes, guard: Guard) -> None:
+        self._processes = processes
+        self._guard = guard
+
+    async def run(
+        self,
+        argv: Sequence[str],
+        cwd: str,
+        env: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+    ) -> Ended:
+        self._guard.require(PROCESS, argv[0])
+        if env is None and self._guard.refuses(ENVIRONMENT, "*"):
+            env = {}
+        return await self._processes.run(argv, cwd, env, timeout)
+
+
+class GuardedHttp:
+    def __init__(self, http: Http, guard: Guard) -> None:
+        self._http = http
+        self._guard = guard
+
+    async def status(
+        self, method: str, url: str, headers: Mapping[str, str], timeout: float, body: Any = None
+    ) -> int:
+        self._guard.require(NETWORK, url)
+        return await self._http.status(method, url, headers, timeout, body)
+
+    def client(self, sdk: Any) -> Any:
+        self._guard.require(NETWORK, sdk.__name__)
+        return self._http.client(sdk)
+
+
+class GuardedStreams:
+    """Output passes; input is a person's."""
+
+    def __init__(self, streams: Streams, guard: Guard) -> None:
+        self._streams = streams
+        self._guard = guard
+        self.write_out = streams.write_out
+        self.write_err = streams.write_err
+        self.isatty = streams.isatty
+
+    def read_line(self) -> str | None:
+        self._guard.require(PERSON, "input")
+        return self._streams.read_line()
+
+    def read_all(self) -> str:
+        self._guard.require(PERSON, "input")
+        return self._streams.read_all()
+
+
+def _guarded_people(people: People, guard: Guard) -> People:
+    from harnpy.world.people import People
+
+    ask = people.ask
+    if ask is None:
+        return people
+
+    def guarded(request: dict[str, Any]) -> Any:
+        guard.require(PERSON, "request")
+        return ask(request)
+
+    return People(guarded)
+
+
+_GUARDED: Mapping[str, Any] = {
+    "environment": GuardedEnvironment,
+    "files": guarded_files,
+    "http": GuardedHttp,
+    "people": _guarded_people,
+    "processes": GuardedProcesses,
+    "streams": GuardedStreams,
+}
