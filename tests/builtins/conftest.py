@@ -81,7 +81,7 @@ class FakeTasks(Scheduler):
 class FakeVm:
     def __init__(self) -> None:
         self.out = ""
-        self.world = FakeWorld()
+        self.world = self.unguarded = FakeWorld()
         self.signal = Signal()
         self.tasks = FakeTasks(self)
         self._states: dict[type, Any] = {}

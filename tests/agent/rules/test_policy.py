@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harnpy.agent.rules.annotations import read_annotations
-from harnpy.agent.rules.policy import Policy, PolicyError, parse_policy, read_policy
+from harnpy.agent.rules.policy import Policy, PolicyError, read_policy
+from harnpy.faults import MisuseError
 
 LEVELS = ("none", "read_only", "workspace_write", "process_exec", "network")
 
@@ -23,7 +24,7 @@ def policy(**fields: Any) -> Policy:
 # Reading.
 
 
-@pytest.mark.parametrize("given", [None, [], "x", {}, {"tools": None, "capabilities": None}, {"unknown": 1}])
+@pytest.mark.parametrize("given", [{}, {"tools": None, "capabilities": None}, {"side_effect_level": ""}])
 def test_what_says_nothing_restricts_nothing(given: Any) -> None:
     assert read_policy(given) == Policy()
 
@@ -45,8 +46,15 @@ def test_what_says_nothing_restricts_nothing(given: Any) -> None:
         {"tool_annotations": {"x": "read"}},
     ],
 )
-def test_a_field_of_the_wrong_shape_spoils_the_policy(fields: dict[str, Any]) -> None:
-    assert parse_policy({"tools": ["a"], **fields} if "tools" not in fields else fields) is None
+def test_a_field_of_the_wrong_shape_is_refused(fields: dict[str, Any]) -> None:
+    with pytest.raises(MisuseError):
+        read_policy({"tools": ["a"], **fields})
+
+
+@pytest.mark.parametrize("given", [None, [], "x", {"unknown": 1}, {"side_effect_level": "readonly"}])
+def test_what_is_not_understood_is_refused(given: Any) -> None:
+    with pytest.raises(MisuseError):
+        read_policy(given)
 
 
 # Tool checks.
