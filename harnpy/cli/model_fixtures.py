@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def replay(vm: Vm, path: str) -> None:
     """Answer every model call of the program from the fixtures in a file. Raises `FixtureError`."""
     try:
-        text = vm.world.files.read_text(path)
+        text = vm.unguarded.files.read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise FixtureError(f"failed to read {path}: {_reason(error)}") from error
     fixtures = read_fixtures(text, path, parse_json)
@@ -58,7 +58,7 @@ def recorded(run: Callable[..., Any], path: str) -> Callable[..., Any]:
 
 def _write(vm: Vm, path: str, recording: Recording) -> None:
     try:
-        vm.world.files.write_text(path, recording.lines())
+        vm.unguarded.files.write_text(path, recording.lines())
     except OSError as error:
         raise FixtureError(f"failed to write {path}: {_reason(error)}") from error
 

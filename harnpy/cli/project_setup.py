@@ -22,13 +22,13 @@ def bind_project(vm: Vm, file: str | None, skill_dirs: Iterable[str] = ()) -> No
     ``skill_dirs`` come before all other places of skills. Code without a file belongs to no project; what
     is read from stdin, ``-``, counts as a file in the working directory.
     """
-    here = vm.world.files.cwd()
+    here = vm.unguarded.files.cwd()
     at = None if file is None else os.path.normpath(os.path.join(here, os.path.dirname(file)))
-    project = None if at is None else project_root(at, vm.world.files)
+    project = None if at is None else project_root(at, vm.unguarded.files)
     bind_hooks(vm, project)
     places = [
         (layer, directory)
-        for layer, directory in _places(vm.world.environment.get, here, project or at, skill_dirs)
+        for layer, directory in _places(vm.unguarded.environment.get, here, project or at, skill_dirs)
         if layer == "cli" or os.path.isdir(directory)
     ]
     vm.settings.found_skills = ()
@@ -47,16 +47,16 @@ def _bind_skills(vm: Vm, root: str | None, places: list[tuple[str, str]]) -> Non
     from harnpy.agent.skills.sources import discover
 
     def warn(message: str) -> None:
-        vm.world.streams.write_err(f"warning: skills: {message}\n")
+        vm.unguarded.streams.write_err(f"warning: skills: {message}\n")
 
-    vm.settings.found_skills = discover(vm.world.files, root, places, warn)
+    vm.settings.found_skills = discover(vm.unguarded.files, root, places, warn)
 
 
 def _install_hooks(vm: Vm, project: str) -> None:
     """Install the hooks of a manifest. Raises `ManifestError`, but not for a manifest without hooks."""
     path = os.path.join(project, MANIFEST)
     try:
-        text = vm.world.files.read_text(path)
+        text = vm.unguarded.files.read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ManifestError(f"failed to install manifest hooks: {reason}", path) from None

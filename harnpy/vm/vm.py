@@ -143,7 +143,7 @@ class Vm:
             return None
         from harnpy.vm.limits import Meter
 
-        return Meter(limits, self.world.clock.monotonic)
+        return Meter(limits, self.unguarded.clock.monotonic)
 
     def _counted(self, write: Callable[[str], object]) -> Callable[[str], object]:
         """``write`` for a program's output, of which there may be a limit."""

@@ -5,6 +5,20 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Protocol
+
+    class Guard(Protocol):
+        """The rules in force at the moment of a call; a ``target`` is a path, a program, a URL or a name."""
+
+        def refuses(self, effect: str, target: str) -> str | None:
+            """Why the effect is not allowed; None when it is."""
+
+        def require(self, effect: str, target: str) -> None:
+            """Raise unless the effect is allowed."""
+
+        def held(self) -> Guard:
+            """A guard with the rules of this moment."""
+
 
 READ, LIST, WRITE, DELETE = "read", "list", "write", "delete"
 PROCESS, NETWORK, ENVIRONMENT = "process", "network", "environment"

@@ -14,26 +14,15 @@ from harnpy.world.effects import ENVIRONMENT, NETWORK, PERSON, PROCESS, STATE
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import Any, Protocol
+    from typing import Any
 
+    from harnpy.world.effects import Guard
     from harnpy.world.environment import Environment
     from harnpy.world.files import Files
     from harnpy.world.http import Http
     from harnpy.world.people import People
     from harnpy.world.processes import Ended, Processes
     from harnpy.world.streams import Streams
-
-    class Guard(Protocol):
-        """The rules in force at the moment of a call; a ``target`` is a path, a program, a URL or a name."""
-
-        def refuses(self, effect: str, target: str) -> str | None:
-            """Why the effect is not allowed; None when it is."""
-
-        def require(self, effect: str, target: str) -> None:
-            """Raise unless the effect is allowed."""
-
-        def held(self) -> Guard:
-            """A guard with the rules of this moment."""
 
 
 class GuardedWorld(World):

@@ -8,8 +8,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from harnpy.world.effects import Guard
     from harnpy.world.files import Files
-    from harnpy.world.guarded import Guard
 
 
 class GuardedFiles:

@@ -103,11 +103,11 @@ def _templates(vm: Vm, program: ast.Program, directory: str) -> Iterator[Finding
         if path is None:
             continue
         try:
-            target = assets.resolve(vm.world.files, path.value, directory)
+            target = assets.resolve(vm.unguarded.files, path.value, directory)
         except assets.AssetError as error:
             yield path, str(error), None
             continue
-        if isinstance(node, ast.Call) and node.name in _RENDERING and not vm.world.files.is_file(target):
+        if isinstance(node, ast.Call) and node.name in _RENDERING and not vm.unguarded.files.is_file(target):
             yield path, f"{node.name} target '{path.value}' does not exist at {target}", None
 
 

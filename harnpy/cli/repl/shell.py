@@ -78,7 +78,7 @@ class Shell:
     def reset(self) -> None:
         """Forget every variable, session and counter."""
         vm = Vm()
-        bind_hooks(vm, project_root(vm.world.files.cwd(), vm.world.files))
+        bind_hooks(vm, project_root(vm.unguarded.files.cwd(), vm.unguarded.files))
         self.session = vm.repl()
         self._count = 0
 

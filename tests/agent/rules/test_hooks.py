@@ -140,7 +140,7 @@ def test_an_embedder_s_hooks_hold_in_every_program() -> None:
     vm = Vm()
     vm.hook("PreToolUse", lambda payload: {"deny": "no"}, "t*")
     vm.run_source("clear_tool_hooks()")
-    assert hooks_of(vm).before("t", {}).denial is None
+    assert hooks_of(vm).before("t", {}).denial == "no"
     vm.run_source('register_tool_hook({pattern: "x", deny: "never"})')
     assert [hooks_of(vm).before(name, {}).denial for name in ("t", "x", "y")] == ["no", "never", None]
 

@@ -16,7 +16,7 @@ LEVELS = ("none", "read_only", "workspace_write", "process_exec", "network")
 
 
 def policy(**fields: Any) -> Policy:
-    read = parse_policy(fields)
+    read = read_policy(fields)
     assert read is not None
     return read
 

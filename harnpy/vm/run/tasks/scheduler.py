@@ -72,8 +72,8 @@ class Scheduler:
         """What a child ended with that ends the run."""
         self.may_interrupt = False
         """Whether any task has had a deadline or was asked to end, in this run."""
-        self.now: Callable[[], float] = vm.world.clock.monotonic
-        self.idle: Callable[[float | None], object] = vm.world.clock.sleep
+        self.now: Callable[[], float] = vm.unguarded.clock.monotonic
+        self.idle: Callable[[float | None], object] = vm.unguarded.clock.sleep
         self.chores: list[Callable[[], object]] = []
         """What is done, once, when no task can go on."""
         self.open_bridge = open_bridge
@@ -450,7 +450,7 @@ class Scheduler:
     def write(self, text: str) -> None:
         """Program output of the current task."""
         if self.current is self.root:
-            self.vm.world.streams.write_out(text)
+            self.vm.unguarded.streams.write_out(text)
         else:
             self.current.output += text
 
