@@ -188,6 +188,15 @@ class AgentContext:
         """The same for an effect of whatever it calls."""
         return None if self.rules.policy is None else self.rules.policy.check_effect(effect, target)
 
+    def refuses_path(self, effect: str, path: str) -> str | None:
+        """The same for the place of a file, or of a process; ``path`` is absolute and free of links."""
+        return None if self.rules.policy is None else self.rules.policy.check_path(effect, path)
+
+    @property
+    def restricts(self) -> bool:
+        """Whether any effect may be refused."""
+        return self.rules.policy is not None
+
     def refuses_host_call(self, capability: str, operation: str) -> str | None:
         """The same for an operation of the host."""
         policy = self.rules.policy

@@ -61,7 +61,7 @@ class AgentState:
 
     def __init__(self, world: World, wait: Callable[[float], object]) -> None:
         self._world = world
-        self._files = world.state_files
+        self._files = world.placed_state_files
         self._wait = wait
 
     def init(self, root: str, options: Dict, current_session: str | None) -> Dict:

@@ -35,6 +35,17 @@ class VmGuard:
         if reason is not None:
             raise CategorizedFault("tool_rejected", reason)
 
+    def in_force(self) -> bool:
+        context = self.context()
+        return bool(self.refused) or (context is not None and context.restricts)
+
+    def require_place(self, effect: str, path: str) -> None:
+        """Raise unless the running task may have an effect there; ``path`` is free of links."""
+        context = self.context()
+        reason = None if context is None else context.refuses_path(effect, path)
+        if reason is not None:
+            raise CategorizedFault("tool_rejected", reason)
+
     def held(self) -> VmGuard:
         """The same with the rules of this moment."""
         context = self.context()

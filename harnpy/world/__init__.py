@@ -96,7 +96,12 @@ class World:
 
     @property
     def state_files(self) -> Files:
-        """The files in which programs keep what their next run finds again."""
+        """The files in which programs keep what their next run finds again, where the runtime puts them."""
+        return self.files
+
+    @property
+    def placed_state_files(self) -> Files:
+        """The same where a program puts them."""
         return self.files
 
     def held(self) -> World:

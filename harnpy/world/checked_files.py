@@ -13,6 +13,7 @@ import os.path
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
+from harnpy.world.effects import DELETE, LIST, READ, WRITE
 from harnpy.world.files import RealFiles
 from harnpy.world.reached import NamesIn, Reached, names_of
 
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     #: ``check(effect, path)`` raises unless the effect is allowed; ``path`` is absolute and free of links.
     Check = Callable[[str, str], None]
     Answer = TypeVar("Answer")
-
-READ, LIST, WRITE, DELETE = "read", "list", "write", "delete"
 
 
 def checked_files(files: Files, check: Check) -> Files:

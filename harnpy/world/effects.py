@@ -10,11 +10,17 @@ if TYPE_CHECKING:
     class Guard(Protocol):
         """The rules in force at the moment of a call; a ``target`` is a path, a program, a URL or a name."""
 
+        def in_force(self) -> bool:
+            """Whether anything is restricted."""
+
         def refuses(self, effect: str, target: str) -> str | None:
             """Why the effect is not allowed; None when it is."""
 
         def require(self, effect: str, target: str) -> None:
             """Raise unless the effect is allowed."""
+
+        def require_place(self, effect: str, path: str) -> None:
+            """Raise unless an effect may be there: ``path`` is absolute and free of links."""
 
         def held(self) -> Guard:
             """A guard with the rules of this moment."""

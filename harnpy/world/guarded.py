@@ -3,10 +3,12 @@
 A `GuardedWorld` is another `World` behind a `Guard`. What restricts nobody passes: time, chance, ids, output,
 and what the embedder offers as `Host`. Whoever acts on the Vm's own account (its settings, its logs, the
 modules of a program) says so by `world.unguarded`, what keeps state for a program's next run by
-`world.state_files`.
+`world.state_files`, or `placed_state_files` where the program names the place.
 """
 
 from __future__ import annotations
+
+import os.path
 
 from harnpy.world import World
 from harnpy.world.effects import ENVIRONMENT, NETWORK, PERSON, PROCESS, STATE
@@ -39,7 +41,11 @@ class GuardedWorld(World):
 
     @property
     def state_files(self) -> Files:
-        return guarded_files(self._unguarded.files, _OneEffect(self._guard, STATE))
+        return _files(self._unguarded.files, _Keeping(self._guard, anywhere=True))
+
+    @property
+    def placed_state_files(self) -> Files:
+        return _files(self._unguarded.files, _Keeping(self._guard, anywhere=False))
 
     def held(self) -> World:
         return GuardedWorld(self._unguarded, self._guard.held())
@@ -54,27 +60,32 @@ class GuardedWorld(World):
             return part
 
 
-class _OneEffect:
-    """``guard``, with every effect taken for ``effect``."""
+class _Keeping:
+    """``guard`` for files that keep state, whatever is done to them; ``anywhere``: wherever they are."""
 
-    def __init__(self, guard: Guard, effect: str) -> None:
+    def __init__(self, guard: Guard, anywhere: bool) -> None:
         self._guard = guard
-        self._effect = effect
+        self._anywhere = anywhere
+        self.in_force = guard.in_force
 
     def refuses(self, effect: str, target: str) -> str | None:
-        return self._guard.refuses(self._effect, target)
+        return self._guard.refuses(STATE, target)
 
     def require(self, effect: str, target: str) -> None:
-        self._guard.require(self._effect, target)
+        self._guard.require(STATE, target)
+
+    def require_place(self, effect: str, path: str) -> None:
+        if not self._anywhere:
+            self._guard.require_place(effect, path)
 
     def held(self) -> Guard:
-        return _OneEffect(self._guard.held(), self._effect)
+        return _Keeping(self._guard.held(), self._anywhere)
 
 
-def guarded_files(files: Files, guard: Guard) -> Files:
-    from harnpy.world.guarded_files import GuardedFiles
+def _files(files: Files, guard: Guard) -> Files:
+    from harnpy.world.guarded_files import guarded_files
 
-    return GuardedFiles(files, guard)
+    return guarded_files(files, guard)
 
 
 class GuardedEnvironment:
@@ -106,6 +117,9 @@ class GuardedProcesses:
         timeout: float | None = None,
     ) -> Ended:
         self._guard.require(PROCESS, argv[0])
+        if self._guard.in_force():
+            cwd = os.path.realpath(cwd)
+            self._guard.require_place(PROCESS, cwd)
         if env is None and self._guard.refuses(ENVIRONMENT, "*"):
             env = {}
         return await self._processes.run(argv, cwd, env, timeout)
@@ -162,7 +176,7 @@ def _guarded_people(people: People, guard: Guard) -> People:
 
 _GUARDED: Mapping[str, Any] = {
     "environment": GuardedEnvironment,
-    "files": guarded_files,
+    "files": _files,
     "http": GuardedHttp,
     "people": _guarded_people,
     "processes": GuardedProcesses,

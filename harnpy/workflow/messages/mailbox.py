@@ -26,7 +26,7 @@ class Mailbox:
 
     def __init__(self, target: Target, directory: str, world: World, wait: Wait) -> None:
         self.target = target
-        self._state = MailboxState(target.workflow_id, directory, world.state_files, wait)
+        self._state = MailboxState(target.workflow_id, directory, world.placed_state_files, wait)
         self._world = world
         self._wait = wait
 

@@ -29,6 +29,13 @@ if TYPE_CHECKING:
         def refuses_effect(self, effect: str, target: str) -> str | None:
             """Why the task may not have an effect on the world; None when it may."""
 
+        def refuses_path(self, effect: str, path: str) -> str | None:
+            """The same for the place of a file, or of a process; ``path`` is free of links."""
+
+        @property
+        def restricts(self) -> bool:
+            """Whether any effect may be refused."""
+
     class Group(Protocol):
         """The tasks that run together, by name and by number among those that their parent started."""
 
