@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,9 +12,8 @@ from harnpy.builtins import catalog
 from harnpy.vm.errors import VmError
 from harnpy.vm.run.tasks.aio import open_loop
 from harnpy.vm.run.tasks.scheduler import Scheduler
-from harnpy.vm.values import iterators
 from harnpy.vm.values.objects import Builtin, Fn
-from harnpy.vm.vm import Signal
+from harnpy.vm.vm import Signal, Vm
 from harnpy.world.files import RealFiles
 
 
@@ -83,11 +82,15 @@ class FakeVm:
         self.out = ""
         self.world = self.unguarded = FakeWorld()
         self.signal = Signal()
+        self.meter = self._sizes = None
         self.tasks = FakeTasks(self)
         self._states: dict[type, Any] = {}
 
     def write(self, text: str) -> None:
         self.out += text
+
+    def write_err(self, text: str) -> None:
+        self.world.write_err(text)
 
     def enter_worker(self, body: Callable[[], None]) -> None:
         body()
@@ -100,8 +103,10 @@ class FakeVm:
             return lambda depth, *args: value.call(self, *args[: value.max_args])
         return value.call if type(value) is Fn else None
 
-    def iterate(self, value: Any) -> Iterator[Any]:
-        return iterators.iterate(value)
+    iterate, handle, paced, sizes = Vm.iterate, Vm.handle, Vm.paced, Vm.sizes
+
+    def poll(self) -> None:
+        self.tasks.poll()
 
     def run(self, name: str, *args: Any) -> Any:
         """Call the builtin ``name`` as generated code would."""

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harnpy import Vm
 from harnpy.builtins.language.data import sets
 from harnpy.vm.values.equality import equal
 from harnpy.vm.values.objects import Iter, Pair, Range, Set
@@ -124,7 +125,7 @@ MEMBERS = st.lists(st.integers(0, 6), max_size=6, unique=True)
 
 @given(MEMBERS, MEMBERS)
 def test_set_functions_are_set_algebra(left: list[int], right: list[int]) -> None:
-    a, b, vm = Set(left), Set(right), None
+    a, b, vm = Set(left), Set(right), Vm()
     x, y = set(left), set(right)
     assert sets.set_union(vm, a, b).items == left + [i for i in right if i not in x]
     assert sets.set_intersect(vm, a, b).items == [i for i in left if i in y]

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harnpy import Vm
 from harnpy.builtins.language.text import case, strings, unicode
 
 
@@ -88,8 +89,8 @@ def test_format(vm: Any, args: tuple[Any, ...], expected: str) -> None:
 
 @given(st.text(), st.text(max_size=3))
 def test_join_undoes_split(s: str, sep: str) -> None:
-    pieces = strings.split(None, s, sep)  # type: ignore[arg-type]
-    assert strings.join(None, pieces, sep) == s  # type: ignore[arg-type]
+    vm = Vm()
+    assert strings.join(vm, strings.split(vm, s, sep), sep) == s
 
 
 @pytest.mark.parametrize(
