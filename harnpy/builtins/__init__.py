@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 class Settings:
     """``hooks`` see what agents do; ``providers`` answer model calls, by name. ``on_models`` are called with
     the models of a program when it first needs them. ``found_skills`` are the skills of files, None until
-    somebody looked for some. ``trace_llm`` lets programs see what their model calls took.
+    somebody looked for some. ``trace_llm`` lets programs see what their model calls took. ``home`` is the
+    directory whose project keeps what outlives a program; None for that of the program's file.
     """
 
     def __init__(self) -> None:
@@ -31,6 +32,7 @@ class Settings:
         self.on_models: list[Callable[[Models], None]] = []
         self.found_skills: Sequence[FoundSkill] | None = None
         self.trace_llm = False
+        self.home: str | None = None
 
 
 def settings_of(vm: Vm) -> Settings:

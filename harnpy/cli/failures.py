@@ -7,7 +7,7 @@ import sys
 from contextlib import suppress
 from errno import EBADF, EDQUOT, EFBIG, EIO, ENOSPC, EPIPE
 
-from harnpy.cli import FAILED
+from harnpy.cli import FAILED, Stopped
 from harnpy.cli.show import error_text
 from harnpy.world.lost_output import OutputLost
 
@@ -16,7 +16,12 @@ _OF_OUTPUT = (EPIPE, ENOSPC, EDQUOT, EFBIG, EIO, EBADF)
 
 
 def report(error: Exception, debug: bool = False) -> int:
-    """Show the failure, after what was printed before it; return the exit status."""
+    """Show the failure, after what was printed before it; return the exit status.
+
+    Raise `Stopped` if that caused it: where Python makes a class, it turns any exception into a RuntimeError.
+    """
+    if _is_stopped(error):
+        raise Stopped
     lost = _lost_output()
     if isinstance(error, OSError) and not error.filename and error.errno in _OF_OUTPUT:
         error, lost = error if isinstance(error, OutputLost) else OutputLost("stdout", error), None
@@ -26,6 +31,12 @@ def report(error: Exception, debug: bool = False) -> int:
     if lost:
         _write(error_text.render(lost))
     return FAILED
+
+
+def _is_stopped(error: BaseException | None) -> bool:
+    while error and not isinstance(error, Stopped):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _lost_output() -> OutputLost | None:

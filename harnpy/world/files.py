@@ -113,25 +113,23 @@ class RealFiles:
         from harnpy.world.temporaries import Temporary, sync_directory
 
         directory = os.path.dirname(path) or "."
-        temporary = None
+        temporary = Temporary(directory, mark, self._within)
         try:
             self.make_directory(directory)
             self._tidy(directory, mark)
-            temporary = Temporary(directory, mark, self._within)
+            temporary.create()
             self.write_text(temporary.path, text, durable=durable)
             self.rename(temporary.path, path)
             if durable:
                 sync_directory(directory, self._within)
         except BaseException as error:
-            if temporary:
-                with suppress(OSError):
-                    self.delete_file(temporary.path, directory)
+            with suppress(OSError):
+                self.delete_file(temporary.path, directory)
             if isinstance(error, OSError):
                 error.filename = path
             raise
         finally:
-            if temporary:
-                temporary.close()
+            temporary.close()
 
     def _tidy(self, directory: str, mark: str) -> None:
         """Remove what killed processes have left in a directory, once."""

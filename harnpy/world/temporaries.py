@@ -20,19 +20,27 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 class Temporary:
-    """A new, locked file in ``directory``; its name is its own and ends in ``mark``."""
+    """A new, locked file in ``directory``; its name is its own and ends in ``mark``.
+
+    Its ``path`` is known before it is created: however that is interrupted, the file can be removed.
+    """
 
     def __init__(self, directory: str, mark: str, within: int | None = None) -> None:
+        self.path = os.path.join(directory, f".{os.urandom(8).hex()}{mark}")
+        self._within = within
+        self._file: int | None = None
+
+    def create(self) -> None:
         while True:
-            self.path = os.path.join(directory, f".{os.urandom(8).hex()}{mark}")
-            self._file = os.open(self.path, _NEW, 0o666, dir_fd=within)
+            self._file = os.open(self.path, _NEW, 0o666, dir_fd=self._within)
             if _is_locked_and_there(self._file):
                 return
-            # Somebody found it before it was locked.
+            # Somebody found it before it was locked, and removed it.
             os.close(self._file)
 
     def close(self) -> None:
-        os.close(self._file)
+        if self._file is not None:
+            os.close(self._file)
 
 
 def _is_locked_and_there(file: int) -> bool:

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from harnpy.cli import Stopped
+from harnpy.cli.failures import report
 from harnpy.workflow.records import record_files
 from harnpy.world import World
 from tests.support import PATIENCE, ROOT, wait_until
@@ -141,6 +143,20 @@ def test_workers_of_tests_end_with_all_that_they_started(
     _, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, err) == (124, NOTICE)
     wait_until(lambda: not is_alive(int((tmp_path / "pid").read_text())))
+
+
+def test_an_error_that_python_made_of_the_interruption_is_not_shown(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    class Interrupted:
+        def __set_name__(self, owner: type, name: str) -> None:
+            raise Stopped
+
+    with pytest.raises(RuntimeError) as made:
+        type("Class", (), {"field": Interrupted()})
+    with pytest.raises(Stopped):
+        report(made.value)
+    assert capsys.readouterr().err == ""
 
 
 def is_alive(pid: int) -> bool:

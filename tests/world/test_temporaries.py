@@ -19,7 +19,9 @@ from tests.support import PATIENCE, ROOT
 WRITER = """
 import sys
 from harnpy.world.temporaries import Temporary
-print(Temporary(sys.argv[1], ".partial").path, flush=True)
+temporary = Temporary(sys.argv[1], ".partial")
+temporary.create()
+print(temporary.path, flush=True)
 sys.stdin.read()
 """
 
@@ -49,21 +51,22 @@ def test_only_files_that_are_named_as_ours_are_removed(tmp_path: Path) -> None:
     assert set(os.listdir(tmp_path)) == {*kept, "a"}
 
 
-def test_a_name_that_was_removed_before_it_was_locked_is_given_up(
+def test_a_file_that_was_removed_before_it_was_locked_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lock = temporaries.fcntl.flock
-    first: list[str] = []
+    late: list[bool] = []
 
-    def late(file: int, how: int) -> None:
-        if not first:
-            first.extend(os.listdir(tmp_path))
-            os.remove(tmp_path / first[0])
+    def locked_late(file: int, how: int) -> None:
+        if not late:
+            late.append(True)
+            os.remove(temporary.path)
         lock(file, how)
 
-    monkeypatch.setattr(temporaries.fcntl, "flock", late)
+    monkeypatch.setattr(temporaries.fcntl, "flock", locked_late)
     temporary = Temporary(str(tmp_path), ".partial")
-    assert os.listdir(tmp_path) == [os.path.basename(temporary.path)] != first
+    temporary.create()
+    assert (late, os.listdir(tmp_path)) == ([True], [os.path.basename(temporary.path)])
     temporary.close()
 
 

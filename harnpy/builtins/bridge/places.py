@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harnpy.agent.workplace import Workplace
+from harnpy.builtins import settings_of
 from harnpy.builtins.bridge.agent_tasks import AgentTasks
 from harnpy.builtins.bridge.contexts import context_of
 from harnpy.project import STATE_VARIABLE, project_root, state_directory
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 def runtime_root(vm: Vm) -> str:
     """The root of the program's project; without one, the directory of the program."""
-    directory = vm.source_dir or vm.unguarded.files.cwd()
+    directory = settings_of(vm).home or vm.source_dir or vm.unguarded.files.cwd()
     return project_root(directory, vm.unguarded.files) or directory
 
 

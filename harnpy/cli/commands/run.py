@@ -264,7 +264,10 @@ def _run(vm: Vm, options: Options) -> Any:
 
 
 def _run_inline(vm: Vm, code: str, args: list[str]) -> Any:
-    """`-e`: a file outside the project, so that nothing relative to the shell's directory is found."""
+    """`-e`: a file outside the project, so that nothing relative to the shell's directory is found.
+
+    That file goes with the program, and what the program keeps does not.
+    """
     import os
     from tempfile import TemporaryDirectory
 
@@ -272,6 +275,7 @@ def _run_inline(vm: Vm, code: str, args: list[str]) -> Any:
         path = os.path.join(directory, "inline.harn")
         with open(path, "w", encoding="utf-8") as file:
             file.write(f"pipeline main(task) {{\n{code}\n}}\n")
+        vm.settings.home = vm.world.files.cwd()
         return vm.run_file(path, args=args)
 
 

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from harnpy.faults import MisuseError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    ProjectOf = Callable[[str], str | None]
 
 
 _UNNAMED = "workflow"
@@ -22,9 +24,10 @@ class Target(NamedTuple):
     base_dir: str
 
 
-def read_target(given: Any, caller: str, root: str, cwd: str) -> Target:
+def read_target(given: Any, caller: str, root: str, cwd: str, project_of: ProjectOf) -> Target:
     """Return the workflow that an id, a handle or a result stands for, below ``root`` unless it says where.
 
+    A record that is in a project, as ``project_of(directory)`` returns it, is of a workflow of that project.
     Raise `MisuseError`.
     """
     if given is None:
@@ -32,7 +35,14 @@ def read_target(given: Any, caller: str, root: str, cwd: str) -> Target:
     id = given if isinstance(given, str) else _first_text(given, _IDS)
     if id is None:
         raise MisuseError(f"{caller}: target must be a workflow id string or dict with workflow_id/workflow")
-    return Target(_last_part(id), os.path.join(cwd, _base(given) or root))
+    named = _first_text(given, (("base_dir",),))
+    if named:
+        return Target(_last_part(id), os.path.join(cwd, named))
+    recorded = _place_of_record(given)
+    if recorded is None:
+        return Target(_last_part(id), os.path.join(cwd, root))
+    place = os.path.join(cwd, recorded)
+    return Target(_last_part(id), project_of(place) or place)
 
 
 def _last_part(id: str) -> str:
@@ -41,10 +51,7 @@ def _last_part(id: str) -> str:
     return _UNNAMED if part.strip() in ("", ".", "..") else part
 
 
-def _base(given: Any) -> str | None:
-    named = _first_text(given, (("base_dir",),))
-    if named:
-        return named
+def _place_of_record(given: Any) -> str | None:
     record = _first_text(given, _RECORDS)
     if not record:
         return None

@@ -22,9 +22,14 @@ def program(directory: Path, name: str, text: str) -> list[str]:
     return [sys.executable, "-m", "harnpy", "run", name]
 
 
-def started(directory: Path, command: list[str]) -> subprocess.Popen[str]:
+def started(directory: Path, command: list[str], stdin: str = "") -> subprocess.Popen[str]:
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.Popen(command, cwd=directory, env=env, stdout=subprocess.PIPE, text=True)
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    process = subprocess.Popen(command, cwd=directory, env=env, text=True, **pipes)
+    process.stdin.write(stdin)
+    process.stdin.close()
+    process.stdin = None
+    return process
 
 
 def test_writers_in_several_processes_lose_nothing(tmp_path: Path) -> None:
@@ -52,6 +57,57 @@ def test_readers_in_several_processes_get_each_message_once(harnpy: Command, tmp
     readers = [started(tmp_path, command) for _ in range(2)]
     taken = [int(line) for reader in readers for line in reader.communicate(timeout=PATIENCE)[0].split()]
     assert sorted(taken) == list(range(60))
+
+
+RECEIVE = """
+var got = {}
+while len(got) < to_int(argv[0]) {
+  let m = workflow.receive("w")
+  if m == nil { sleep(2ms) } else { got = got.merge({[m.name]: m.payload}) }
+}
+println(got.keys().sort().join(" "))
+"""
+WHERE = {
+    "file beside it": ("run", "flows/send.harn"),
+    "file elsewhere": ("run", "tools/send.harn"),
+    "stdin": ("run", "-"),
+    "-e": ("run", "-e"),
+}
+
+
+def test_senders_of_every_kind_reach_a_receiver(tmp_path: Path) -> None:
+    """Messages by id and by the workflow's record, from four processes to one that receives by id."""
+    for name in ("flows", "tools", "records"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "harn.toml").touch()
+    (tmp_path / "records/r.json").write_text('{"_type": "run_record", "workflow_id": "w"}')
+    (tmp_path / "flows/receive.harn").write_text(RECEIVE)
+    receiver = started(
+        tmp_path, [sys.executable, "-m", "harnpy", "run", "flows/receive.harn", "--", str(len(WHERE) * 50)]
+    )
+    senders = []
+    for number, command in enumerate(WHERE.values()):
+        by_record = '{workflow_id: "w", persisted_path: "records/r.json"}'
+        text = (
+            f'for i in 0 to 24 {{ workflow.signal("w", "{number}-i${{i}}", i)\n'
+            f'workflow.signal({by_record}, "{number}-r${{i}}", i) }}\n'
+        )
+        sender = [sys.executable, "-m", "harnpy", *command, *([text] if command[-1] == "-e" else [])]
+        if command[-1].endswith(".harn"):
+            (tmp_path / command[-1]).write_text(text)
+        senders.append(started(tmp_path, sender, text if command[-1] == "-" else ""))
+    names = {f"{number}-{how}{i}" for number in range(len(WHERE)) for how in "ir" for i in range(25)}
+    assert set(receiver.communicate(timeout=PATIENCE)[0].split()) == names
+    for sender in senders:
+        sender.communicate()
+
+
+def test_what_inline_code_keeps_is_that_of_the_working_directory(harnpy: Command, tmp_path: Path) -> None:
+    assert harnpy("run", "-e", 'checkpoint("a", 1)\nworkflow.signal("w", "m")').returncode == 0
+    assert (
+        harnpy("run", "-e", 'println([checkpoint_get("a"), workflow.receive("w").name])').stdout == "[1, m]\n"
+    )
+    assert (tmp_path / STATE).exists()
 
 
 def test_another_process_answers_an_update(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import os.path
 from functools import partial
 
 from harnpy.builtins.bridge.places import runtime_root
-from harnpy.project import STATE_VARIABLE, state_directory
+from harnpy.project import STATE_VARIABLE, project_root, state_directory
 from harnpy.reading.lenient import Options
 from harnpy.text.json.reader import parse_json
 from harnpy.text.json.writer import stored_json
@@ -101,8 +101,8 @@ def continue_as_new(vm: Vm, target: Value = None) -> Dict:
 
 
 def _mailbox(vm: Vm, verb: str, given: Value) -> Mailbox:
-    world = vm.world
-    target = read_target(given, f"workflow.{verb}", runtime_root(vm), world.files.cwd())
+    world, projects = vm.world, partial(project_root, files=vm.unguarded.files)
+    target = read_target(given, f"workflow.{verb}", runtime_root(vm), world.files.cwd(), projects)
     state = state_directory(target.base_dir, world.unguarded.environment.get(STATE_VARIABLE))
     directory = os.path.join(state, "workflows", target.workflow_id)
     return Mailbox(target, directory, world, vm.tasks.sleep)
