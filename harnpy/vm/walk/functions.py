@@ -87,7 +87,10 @@ def called(a: Activation, params: Sequence[ast.Param], args: Sequence[Value]) ->
     if a.depth > _MOST_CALLS:
         overflow()
     a.poll()
-    give_arguments(a, params, args)
+    try:
+        give_arguments(a, params, args)
+    except Return as jump:  # by `?` in a default
+        return jump.value
     check_arguments(a, params)
     node: Any = a.function.node
     streams = isinstance(node, ast.FnDecl) and node.gen

@@ -52,11 +52,12 @@ def write_maker(e: Emitter, shown: str, body: ast.Block, params: Sequence[ast.Pa
     if id(function.node) in e.unit.walked:
         return walked_maker(e, number, shown)
     stream = isinstance(function.node, ast.FnDecl) and function.node.gen
+    e.generator = False
+    with e.apart(0) as prologue:
+        entry_checks(e, params)
     e.generator = function.yields or stream
     declared = isinstance(function.node, ast.FnDecl)
     dest = DISCARD if declared or e.generator else RETURN
-    with e.apart(0) as prologue:
-        entry_checks(e, params)
     with e.apart(0) as main, e.deferring():
         e.open_scope(function.node)
         e.statements(body.statements, dest)
