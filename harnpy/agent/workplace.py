@@ -6,6 +6,7 @@ import os.path
 from typing import TYPE_CHECKING
 
 from harnpy.agent.programs import Finished
+from harnpy.world.reached import names_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -27,6 +28,8 @@ class Workplace:
         home: Callable[[], str | None],
     ) -> None:
         self._world = world
+        # Rules ask what paths lead to; what they forbid is asked of the world that programs reach.
+        self._files = world.unguarded.files
         self._waiting = waiting
         self._place = place
         self._home = home
@@ -34,6 +37,25 @@ class Workplace:
     def path(self, path: str) -> str:
         """Return the absolute path of a file that an agent names."""
         return os.path.join(self.own_directory() or self._home() or self._world.files.cwd(), path)
+
+    def real_path(self, path: str) -> str | None:
+        """Return what such a path leads to, absolute and free of links; None for a text that is no path."""
+        return self._real(self.path(path)) if path else None
+
+    def real_root(self, path: str) -> str | None:
+        """The same for one relative to the directory that programs are run in."""
+        return self._real(os.path.join(self.directory(), path)) if path else None
+
+    def is_dir(self, path: str) -> bool:
+        """Return whether such a path leads to a directory."""
+        return self._real(self.path(path)) is not None and self._files.is_dir(self.path(path))
+
+    def _real(self, path: str) -> str | None:
+        try:
+            names_of(path)
+            return self._files.real_path(path)
+        except OSError:
+            return None
 
     def directory(self) -> str:
         """Return the directory that programs are run in."""

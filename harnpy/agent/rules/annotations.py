@@ -50,12 +50,6 @@ class Annotations:
     def mutation_class(self) -> str:
         return _MUTATION_CLASSES.get(self.kind, "other")
 
-    def paths(self, arguments: Mapping[str, Any]) -> list[str]:
-        """Return the paths among a call's arguments."""
-        given = [arguments.get(name) for name in self.path_params]
-        items = [item for value in given for item in (value if isinstance(value, list) else [value])]
-        return [item for item in items if isinstance(item, str)]
-
 
 def read_annotations(given: Any) -> Annotations | None:
     """Return the annotations in a dict, None unless given one. The argument keys may also be top-level."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from harnpy.agent.rules.paths import LEXICAL
 from harnpy.reading.lenient import Options
 from harnpy.text.globs import common, first_match
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from harnpy.agent.rules.annotations import Annotations
+    from harnpy.agent.rules.paths import Paths
 
 
 class Verdict(Enum):
@@ -24,32 +26,48 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ApprovalPolicy:
-    """Lists of patterns. None is a missing list; an allow-list that nesting emptied is ()."""
+    """Lists of patterns. None is a missing list; an allow-list that nesting emptied is ().
+
+    ``path_allowlists`` are those of all policies that were intersected, each of which a path must match: by
+    their text, patterns of paths don't show what they have in common. Empty are those of this one.
+    """
 
     auto_approve: tuple[str, ...] | None = None
     auto_deny: tuple[str, ...] = ()
     require_approval: tuple[str, ...] = ()
     write_path_allowlist: tuple[str, ...] | None = None
+    path_allowlists: tuple[tuple[str, ...], ...] = field(default=(), compare=False)
 
     def evaluate(
-        self, tool: str, arguments: Mapping[str, Any], annotations: Annotations | None
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        annotations: Annotations | None,
+        paths: Paths = LEXICAL,
     ) -> Verdict | str:
-        """Return the verdict on a call, or why it is denied."""
+        """Return the verdict on a call of the task with these ``paths``, or why it is denied."""
         pattern = first_match(self.auto_deny, tool)
         if pattern is not None:
             return f"tool '{tool}' matches deny pattern '{pattern}'"
-        path = self._forbidden_path(arguments, annotations)
+        path = self._forbidden_path(arguments, annotations, paths)
         if path is not None:
             return f"tool '{tool}' targets '{path}' which is not in the write-path allowlist"
         if first_match(self.auto_approve or (), tool) is not None:
             return Verdict.APPROVED
         return Verdict.APPROVED if first_match(self.require_approval, tool) is None else Verdict.ASK
 
-    def _forbidden_path(self, arguments: Mapping[str, Any], annotations: Annotations | None) -> str | None:
-        allowed = self.write_path_allowlist
-        if allowed is None or annotations is None or annotations.read_only:
+    def _forbidden_path(
+        self, arguments: Mapping[str, Any], annotations: Annotations | None, paths: Paths
+    ) -> str | None:
+        if annotations is None or annotations.read_only:
             return None
-        return next((path for path in annotations.paths(arguments) if not first_match(allowed, path)), None)
+        given = [arguments[name] for name in annotations.path_params if arguments.get(name) is not None]
+        refused = (paths.refused(allowed, value) for allowed in self._all_allowlists() for value in given)
+        return next((path for path in refused if path is not None), None)
+
+    def _all_allowlists(self) -> tuple[tuple[str, ...], ...]:
+        own = self.write_path_allowlist
+        return self.path_allowlists or (() if own is None else (own,))
 
     def intersect(self, inner: ApprovalPolicy) -> ApprovalPolicy:
         """Return the policy that enforces both."""
@@ -58,6 +76,7 @@ class ApprovalPolicy:
             _joined(self.auto_deny, inner.auto_deny),
             _joined(self.require_approval, inner.require_approval),
             _narrowed(self.write_path_allowlist, inner.write_path_allowlist),
+            self._all_allowlists() + inner._all_allowlists(),
         )
 
 

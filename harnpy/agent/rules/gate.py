@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from harnpy.agent.context import Rules
     from harnpy.agent.rules.annotations import Annotations
     from harnpy.agent.rules.hooks import Hooks
+    from harnpy.agent.rules.paths import Paths
     from harnpy.reading.dicts import Dict
 
     #: Asks a human: ``(tool, arguments)`` returns why not, or None.
@@ -47,28 +48,33 @@ class Decision(NamedTuple):
 
 
 class Gate:
-    """The checks between one loop's model and its tools. ``ask`` is None without a host to ask."""
+    """The checks between one loop's model and its tools.
+
+    ``paths`` are what its tasks mean by paths; ``ask`` is None without a host to ask.
+    """
 
     def __init__(
         self,
         rules: Rules,
         hooks: Hooks | None,
         session_id: str,
+        paths: Paths,
         ask: Ask | None = None,
     ) -> None:
         self._rules = rules
         self._hooks = hooks
-        self._permissions = Permissions(rules.permissions, session_id)
+        self._paths = paths
+        self._permissions = Permissions(rules.permissions, session_id, paths)
         self._ask = ask
 
     def decide(self, name: str, arguments: Dict, call_id: str | None = None) -> Decision:
         """Decide on a call. Raises what a callback raises, and `MisuseError` for an invalid answer."""
         notes: list[Dict] = []
         if self._rules.policy is not None:
-            reason = self._rules.policy.check_tool(name, arguments)
+            reason = self._rules.policy.check_tool(name, arguments, self._paths)
             if reason is not None:
                 return _denied(name, arguments, f"Error [tool_rejected]: {reason}. {_ADVICE}", POLICY, notes)
-        decision = self._permissions.decide(name, arguments)
+        decision = self._permissions.decide(name, arguments, self._of(name))
         if decision is not None:
             notes += permission_events(name, arguments, decision)
             if not decision.granted:
@@ -86,7 +92,9 @@ class Gate:
 
     def _approval(self, name: str, arguments: Dict) -> Verdict | str:
         approval = self._rules.approval
-        return Verdict.APPROVED if approval is None else approval.evaluate(name, arguments, self._of(name))
+        if approval is None:
+            return Verdict.APPROVED
+        return approval.evaluate(name, arguments, self._of(name), self._paths)
 
     def _of(self, name: str) -> Annotations | None:
         return None if self._rules.policy is None else self._rules.policy.annotations(name)

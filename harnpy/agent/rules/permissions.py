@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from harnpy.agent.rules.paths import LEXICAL, Paths, texts_in
 from harnpy.faults import MisuseError
 from harnpy.session.transcript import lifecycle_event
 from harnpy.text.display import display, type_name
@@ -16,16 +17,25 @@ from harnpy.text.globs import affix_matches, first_match
 from harnpy.text.json.compact import compact_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
+    from harnpy.agent.rules.annotations import Annotations
     from harnpy.reading.dicts import Dict
 
-    Matcher = Callable[[Dict], bool]
+    Matcher = Callable[["Arguments"], bool]
 
 _ONCE, _SESSION = "once", "session"
 _DENIALS = ("deny", "denied", "false")
 _NOT_CALLABLE = "permission escalation callback is not callable"
 _ESCALATION = "permissions on_escalation"
+
+
+class Arguments(NamedTuple):
+    """The arguments of a call, those that were ``declared`` to be paths, and what paths lead to."""
+
+    given: Dict
+    declared: tuple[str, ...] = ()
+    paths: Paths = LEXICAL
 
 
 class Rule(NamedTuple):
@@ -43,7 +53,7 @@ class PermissionPolicy:
     deny: tuple[Rule, ...] = ()
     on_escalation: Any = None
 
-    def denial(self, tool: str, arguments: Dict) -> str | None:
+    def denial(self, tool: str, arguments: Arguments) -> str | None:
         """Return why the rules alone deny a call, None when they grant it."""
         rule = _applicable(self.deny, tool, arguments)
         if rule is not None:
@@ -62,35 +72,39 @@ class PermissionDecision(NamedTuple):
 class Permissions:
     """The policies in force in one loop, outermost first, and what was granted for the session."""
 
-    def __init__(self, policies: Sequence[PermissionPolicy], session_id: str) -> None:
+    def __init__(self, policies: Sequence[PermissionPolicy], session_id: str, paths: Paths = LEXICAL) -> None:
         self._policies = policies
         self._session_id = session_id
+        self._paths = paths
         self._granted: set[tuple[int, str]] = set()
 
-    def decide(self, tool: str, arguments: Dict) -> PermissionDecision | None:
+    def decide(
+        self, tool: str, arguments: Dict, annotations: Annotations | None = None
+    ) -> PermissionDecision | None:
         """Return the first denial, else the innermost policy's grant; None when no policy is in force.
 
         Raises `MisuseError` when a callback returns an invalid answer.
         """
+        declared = () if annotations is None else annotations.path_params
         decision = None
         for policy in self._policies:
-            decision = self._decide(policy, tool, arguments)
+            decision = self._decide(policy, tool, Arguments(arguments, declared, self._paths))
             if not decision.granted:
                 break
         return decision
 
-    def _decide(self, policy: PermissionPolicy, tool: str, arguments: Dict) -> PermissionDecision:
+    def _decide(self, policy: PermissionPolicy, tool: str, arguments: Arguments) -> PermissionDecision:
         reason = policy.denial(tool, arguments)
         if reason is None:
             return PermissionDecision(True, "permission allow rule matched")
         if policy.on_escalation is None:
             return PermissionDecision(False, reason)
-        call = (id(policy), compact_json([tool, arguments]))
+        call = (id(policy), compact_json([tool, arguments.given]))
         if call in self._granted:
             return PermissionDecision(True, "session grant")
         if not callable(policy.on_escalation):
             return PermissionDecision(False, _NOT_CALLABLE, escalated=True)
-        scope, why = self._answer(policy.on_escalation(self._request(tool, arguments, reason)))
+        scope, why = self._answer(policy.on_escalation(self._request(tool, arguments.given, reason)))
         if scope == _SESSION:
             self._granted.add(call)
         outcome = "granted" if scope else "denied"
@@ -143,13 +157,13 @@ def read_permissions(given: Any, label: str) -> PermissionPolicy | None:
     if not isinstance(given, dict):
         raise MisuseError(f"{label}: permissions must be a dict")
     return PermissionPolicy(
-        _rules(given.get("allow"), f"{label}.allow"),
-        _rules(given.get("deny"), f"{label}.deny"),
+        _rules(given.get("allow"), f"{label}.allow", _ALLOW),
+        _rules(given.get("deny"), f"{label}.deny", _DENY),
         given.get("on_escalation"),
     )
 
 
-def _applicable(rules: Sequence[Rule], tool: str, arguments: Dict) -> Rule | None:
+def _applicable(rules: Sequence[Rule], tool: str, arguments: Arguments) -> Rule | None:
     return next((rule for rule in rules if affix_matches(rule.tool, tool) and rule.applies(arguments)), None)
 
 
@@ -167,13 +181,52 @@ def _scope(grant: Any, expected: str) -> str | None:
     raise MisuseError(f"{_ESCALATION} unsupported grant scope '{grant}'")
 
 
-def _rules(given: Any, label: str) -> tuple[Rule, ...]:
+class _Compare(NamedTuple):
+    """How a kind of rules compares patterns with one argument, and with all."""
+
+    one: Callable[[Sequence[str], Arguments, str], bool]
+    all: Callable[[Sequence[str], Arguments], bool]
+
+
+def _allows_one(patterns: Sequence[str], arguments: Arguments, key: str) -> bool:
+    given, declared, paths = arguments
+    if declared and key not in declared:
+        return any(first_match(patterns, text) is not None for text in _texts(given[key]))
+    return paths.allow(patterns, given[key], key in declared)
+
+
+def _allows_all(patterns: Sequence[str], arguments: Arguments) -> bool:
+    """Whether all declared paths match; if none are declared, whether any text does."""
+    given, declared, paths = arguments
+    named = [given[key] for key in declared if given.get(key) is not None]
+    if named:
+        return all(paths.allow(patterns, value, declared=True) for value in named)
+    return any(paths.allow(patterns, text, declared=False) for text in _texts(given))
+
+
+def _denies_one(patterns: Sequence[str], arguments: Arguments, key: str) -> bool:
+    return arguments.paths.touch(patterns, arguments.given[key])
+
+
+def _denies_all(patterns: Sequence[str], arguments: Arguments) -> bool:
+    return arguments.paths.touch(patterns, arguments.given)
+
+
+_ALLOW, _DENY = _Compare(_allows_one, _allows_all), _Compare(_denies_one, _denies_all)
+
+
+def _texts(value: Any) -> list[str]:
+    """The strings in a value; if it has none, its JSON."""
+    return texts_in(value, keys=False)[0] or [compact_json(value)]
+
+
+def _rules(given: Any, label: str, compare: _Compare) -> tuple[Rule, ...]:
     if given is None:
         return ()
     if isinstance(given, list):
         return tuple(Rule(pattern, _anything) for pattern in _patterns(given, label))
     if isinstance(given, dict):
-        return tuple(Rule(pattern, _matcher(wanted, label)) for pattern, wanted in given.items())
+        return tuple(Rule(pattern, _matcher(wanted, label, compare)) for pattern, wanted in given.items())
     raise MisuseError(f"{label}: expected a list or dict, got {type_name(given)}")
 
 
@@ -184,22 +237,22 @@ def _patterns(given: Any, label: str) -> list[str]:
     return list(found)
 
 
-def _matcher(wanted: Any, label: str) -> Matcher:
+def _matcher(wanted: Any, label: str, compare: _Compare) -> Matcher:
     if wanted is None:
         return _anything
     if isinstance(wanted, bool):
         return lambda arguments: wanted
     if isinstance(wanted, str | list):
         patterns = _patterns(wanted, label)
-        return lambda arguments: _any_text(patterns, arguments)
+        return lambda arguments: compare.all(patterns, arguments)
     if isinstance(wanted, dict):
-        return _argument_matcher(wanted, label)
+        return _argument_matcher(wanted, label, compare)
     if callable(wanted):
-        return lambda arguments: bool(wanted(arguments))
+        return lambda arguments: bool(wanted(arguments.given))
     raise MisuseError(f"{label}: unsupported matcher type {type_name(wanted)}")
 
 
-def _argument_matcher(wanted: Dict, label: str) -> Matcher:
+def _argument_matcher(wanted: Dict, label: str, compare: _Compare) -> Matcher:
     """Return a matcher of one argument: ``{arg_key, patterns}``."""
     key = wanted["arg_key"] if wanted.get("arg_key") is not None else wanted.get("key")
     found = (wanted.get(name) for name in ("patterns", "arg_patterns", "allow"))
@@ -207,22 +260,8 @@ def _argument_matcher(wanted: Dict, label: str) -> Matcher:
     if not isinstance(key, str) or not isinstance(given, str | list):
         raise MisuseError(f"{label}: dict matchers must include arg_key and patterns")
     patterns = _patterns(given, label)
-    return lambda arguments: key in arguments and _any_text(patterns, arguments[key])
+    return lambda arguments: key in arguments.given and compare.one(patterns, arguments, key)
 
 
-def _anything(arguments: Dict) -> bool:
+def _anything(arguments: Arguments) -> bool:
     return True
-
-
-def _any_text(patterns: Sequence[str], value: Any) -> bool:
-    """Whether a string in ``value`` matches a pattern; if it has no strings, whether its JSON does."""
-    texts = list(_texts(value)) or [compact_json(value)]
-    return any(first_match(patterns, text) is not None for text in texts)
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list | dict):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from _texts(item)

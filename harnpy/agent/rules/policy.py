@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.agent.rules.annotations import LEVELS, NETWORK, Annotations, rank, read_annotations
 from harnpy.agent.rules.ceilings import BUILTIN_NEEDS, EFFECT_NEEDS
+from harnpy.agent.rules.paths import LEXICAL
 from harnpy.agent.rules.roots import Roots, common_roots, outside
 from harnpy.faults import MisuseError
 from harnpy.reading.strict import errors_after, read_fields
@@ -19,9 +20,10 @@ from harnpy.text.globs import first_match
 from harnpy.world.effects import described
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from harnpy.agent.rules.ceilings import Need
+    from harnpy.agent.rules.paths import Paths
     from harnpy.agent.rules.roots import RealPath
     from harnpy.reading.dicts import Dict
 
@@ -80,8 +82,8 @@ class Policy:
 
     # Checks: each returns why not, or None.
 
-    def check_tool(self, name: str, arguments: Mapping[str, Any]) -> str | None:
-        """Whether a call stays below the ceiling."""
+    def check_tool(self, name: str, arguments: Mapping[str, Any], paths: Paths = LEXICAL) -> str | None:
+        """Whether a call stays below the ceiling. ``paths`` are those of the task that makes it."""
         if self.tools and first_match(self.tools, name) is None:
             return f"tool '{name}' exceeds tool ceiling"
         annotations = self.annotations(name)
@@ -92,7 +94,7 @@ class Policy:
                         return f"tool '{name}' exceeds capability ceiling: {capability}.{operation}"
             if not self.reaches(annotations.side_effect_level):
                 return f"tool '{name}' exceeds side-effect ceiling: {annotations.side_effect_level}"
-        reasons = (_violation(constraint, name, arguments, annotations) for constraint in self.constraints)
+        reasons = (_violation(each, name, arguments, annotations, paths) for each in self.constraints)
         return next((reason for reason in reasons if reason is not None), None)
 
     def check_builtin(self, name: str) -> str | None:
@@ -248,17 +250,26 @@ def policy_dict(policy: Policy) -> Dict:
 
 
 def _violation(
-    constraint: Constraint, tool: str, arguments: Mapping[str, Any], annotations: Annotations | None
+    constraint: Constraint,
+    tool: str,
+    arguments: Mapping[str, Any],
+    annotations: Annotations | None,
+    paths: Paths,
 ) -> str | None:
     """Return what is wrong with a call under a constraint; a missing argument violates nothing."""
     if not constraint.patterns or first_match((constraint.tool,), tool) is None:
         return None
-    key = constraint.key or next(_path_keys(annotations, arguments), None)
+    declared = () if annotations is None else annotations.path_params
+    key = constraint.key or next((name for name in declared if _may_be_paths(arguments.get(name))), None)
     value = None if key is None else arguments.get(key)
     if value is None:
         return None
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    if first_match(constraint.patterns, text) is not None:
+    if declared and key not in declared:
+        matches = first_match(constraint.patterns, text) is not None
+    else:
+        matches = paths.allow(constraint.patterns, value, key in declared)
+    if matches:
         return None
     allowed = json.dumps(constraint.patterns, ensure_ascii=False)
     return (
@@ -267,9 +278,8 @@ def _violation(
     )
 
 
-def _path_keys(annotations: Annotations | None, arguments: Mapping[str, Any]) -> Iterator[str]:
-    names = () if annotations is None else annotations.path_params
-    return (name for name in names if isinstance(arguments.get(name), str))
+def _may_be_paths(value: Any) -> bool:
+    return isinstance(value, str | list | dict)
 
 
 def _lower(a: str | None, b: str | None) -> str | None:
