@@ -65,12 +65,12 @@ def split(text: str) -> tuple[str, str]:
 
 
 def _mapping(header: str) -> Dict:
-    import yaml
+    from harnpy.text.yaml import parse_yaml
 
     try:
-        given = yaml.safe_load(header)
-    except yaml.YAMLError as error:
-        raise UnusableSkill(f"invalid YAML frontmatter: {' '.join(str(error).split())}") from error
+        given = parse_yaml(header)
+    except ValueError as error:
+        raise UnusableSkill(f"invalid YAML frontmatter: {error}") from error
     if given is None:
         return {}
     if not isinstance(given, dict):
