@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from harnpy.agent.rules.approval import ApprovalPolicy
     from harnpy.agent.rules.permissions import PermissionPolicy
     from harnpy.agent.rules.policy import Policy
+    from harnpy.agent.rules.roots import RealPath
     from harnpy.agent.workflow_scope import WorkflowScope
     from harnpy.reading.lenient import Options
 
@@ -57,6 +58,13 @@ class Rules:
             approval = self.approval.intersect(approval)
         scopes = self.permissions if permissions is None else (*self.permissions, permissions)
         return Rules(policy or self.policy, approval or self.approval, scopes)
+
+    def placed(self, real_path: RealPath) -> Rules:
+        """The rules in force where ``real_path`` says what the roots of their own policies lead to.
+
+        Raises `MisuseError` for a root that is no path.
+        """
+        return self if self.policy is None else replace(self, policy=self.policy.placed(real_path))
 
     def one_deeper(self, label: str) -> Rules:
         """The rules of a loop or workflow that one under these starts, before its own policies.

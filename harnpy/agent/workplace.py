@@ -14,6 +14,16 @@ if TYPE_CHECKING:
     from harnpy.agent.context import Place
     from harnpy.llm.waiting import Waiting
     from harnpy.world import World
+    from harnpy.world.files import Files
+
+
+def real_path_in(files: Files, directory: str, path: str) -> str | None:
+    """Return what a path in a directory leads to, absolute and free of links; None for what is no path."""
+    try:
+        names_of(path)
+        return files.real_path(os.path.join(directory, path))
+    except OSError:
+        return None
 
 
 class Workplace:
@@ -40,22 +50,15 @@ class Workplace:
 
     def real_path(self, path: str) -> str | None:
         """Return what such a path leads to, absolute and free of links; None for a text that is no path."""
-        return self._real(self.path(path)) if path else None
+        return real_path_in(self._files, self.path(""), path)
 
     def real_root(self, path: str) -> str | None:
         """The same for one relative to the directory that programs are run in."""
-        return self._real(os.path.join(self.directory(), path)) if path else None
+        return real_path_in(self._files, self.directory(), path)
 
     def is_dir(self, path: str) -> bool:
         """Return whether such a path leads to a directory."""
-        return self._real(self.path(path)) is not None and self._files.is_dir(self.path(path))
-
-    def _real(self, path: str) -> str | None:
-        try:
-            names_of(path)
-            return self._files.real_path(path)
-        except OSError:
-            return None
+        return self.real_path(path) is not None and self._files.is_dir(self.path(path))
 
     def directory(self) -> str:
         """Return the directory that programs are run in."""

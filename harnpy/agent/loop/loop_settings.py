@@ -61,7 +61,7 @@ def read_settings(
         backoff_ms=LLM_BACKOFF_MS,
         schema_retries=profile.schema_retries,
     )
-    rules = runtime.context().rules.for_options(options, caller)
+    rules = runtime.context().rules.for_options(options, caller).placed(runtime.workplace.real_root)
     surface = {key: options.value(key) for key in ("tools", "policy", "approval_policy", "tool_search")}
     tools = checked_tools(runtime, surface, rules, system, message, caller)
     loop_options = read_loop_options(options, profile, caller, default_format)

@@ -82,8 +82,8 @@ class Paths:
     def _made(self, text: str) -> list[str]:
         names, end = text.split("/"), self.real(text) or ""
         ways = ("/".join(names[:place]) for place, name in enumerate(names) if name == "..")
-        missing = (way for way in ways if way and not self._is_dir(way))
-        return [way for way in missing if not is_in(end, self.real(way) or "")]
+        missing = ((way, self.real(way)) for way in ways if way and not self._is_dir(way))
+        return [way for way, real in missing if real is None or not is_in(end, real)]
 
     def real(self, text: str) -> str | None:
         """Return the absolute path without links that a text leads to; None for a text that is no path.

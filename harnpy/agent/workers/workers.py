@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.background_runs import id_of_handle
@@ -30,6 +31,7 @@ from harnpy.agent.workers.worker import (
     Worker,
 )
 from harnpy.agent.workers.worktrees import is_worktree, mutation
+from harnpy.agent.workplace import real_path_in
 from harnpy.faults import Interruption, MisuseError
 from harnpy.reading.strict import errors_after
 from harnpy.world.clock import rfc3339
@@ -327,8 +329,10 @@ class Workers:
 
     def _context_for(self, id: str, name: str, rules: Rules, execution: Dict) -> AgentContext:
         context = self._running_context().branch()
-        context.rules, context.worker = rules, WorkerName(id, name)
-        context.place = place_of(execution) or context.place
+        context.worker, context.place = WorkerName(id, name), place_of(execution) or context.place
+        files = self._world.unguarded.files
+        directory = (context.place and context.place.cwd) or files.cwd()
+        context.rules = rules.placed(partial(real_path_in, files, directory))
         return context
 
     def _now(self) -> str:

@@ -155,8 +155,8 @@ class Execution:
         return with_granted_tools(self._options.filled(node))
 
     def _rules(self, node: Node, policy: Policy) -> Rules:
-        rules = self._runtime.context().rules
-        return rules.below(policy, stage_approval(None, self._graph, node))
+        rules = self._runtime.context().rules.below(policy, stage_approval(None, self._graph, node))
+        return rules.placed(self._runtime.workplace.real_root)
 
     def _worked(self, node: Node, stage_id: str, policy: Policy, rules: Rules) -> StageRecord:
         """Run the node's stage and return its record."""

@@ -72,7 +72,8 @@ def loop_settings(runtime: Runtime, node: Node, session_id: str, prompt: str) ->
     )
     capability, approval = given_policy(node["capability_policy"]), given_policy(node["approval_policy"])
     permissions = policy.get("permissions")
-    rules = runtime.context().rules.for_policies(capability, approval, permissions, _CALLER)
+    outer = runtime.context().rules
+    rules = outer.for_policies(capability, approval, permissions, _CALLER).placed(runtime.workplace.real_root)
     surface = {
         "tools": node["tools"], "policy": capability, "approval_policy": approval, "tool_search": None
     }  # fmt: skip
