@@ -11,6 +11,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from harnpy.embedding import Vm as Vm
+    from harnpy.isolation.vm import IsolatedVm as isolated  # noqa: N813
     from harnpy.version import __version__ as __version__
     from harnpy.vm.errors import LimitExceeded as LimitExceeded
     from harnpy.vm.errors import Thrown as Thrown
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from harnpy.vm.limits import Limits as Limits
     from harnpy.world import World as World
 
-__all__ = ["LimitExceeded", "Limits", "Thrown", "Vm", "VmError", "World", "__version__"]
+__all__ = ["LimitExceeded", "Limits", "Thrown", "Vm", "VmError", "World", "__version__", "isolated"]
 
 
 def __getattr__(name: str) -> object:
@@ -34,6 +35,10 @@ def __getattr__(name: str) -> object:
         from harnpy.world import World
 
         return World
+    if name == "isolated":
+        from harnpy.isolation.vm import IsolatedVm
+
+        return IsolatedVm
     if name == "Limits":
         from harnpy.vm.limits import Limits
 

@@ -1,0 +1,117 @@
+"""A process of its own: started with nothing but what it is given, ended with all that it has started."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import weakref
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from harnpy.isolation.family import kill_below
+from harnpy.vm.errors import LimitExceeded, VmError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+#: What the child runs, isolated from environment and directory. It finds modules where its parent does.
+_BOOT = """
+import sys
+sys.path[:] = sys.argv[2:]
+from harnpy.isolation.child import main
+main(int(sys.argv[1]))
+"""
+#: The exit status of a child that has no memory left to say so.
+OUT_OF_MEMORY = 97
+#: What ends a process that gets no memory, by itself or by the system.
+_MEMORY_SIGNALS = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGKILL)
+_UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+
+
+class Process:
+    """A child in a session of its own, and the embedder's end of the socket to it."""
+
+    def __init__(self, env: Mapping[str, str], directory: str | None) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            path = [os.path.abspath(entry) for entry in sys.path]
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-c", _BOOT, str(theirs.fileno()), *path],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=dict(env),
+                cwd=directory,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+        ours.setblocking(False)
+        self.socket = ours
+        self.pid = self._process.pid
+        # Also when the embedder forgets the Vm, or ends.
+        self._end = weakref.finalize(self, _end, self._process, ours)
+
+    def kill(self) -> None:
+        """Kill the child and what it has started; the socket reports the end."""
+        _kill(self.pid)
+
+    def end(self) -> None:
+        """Kill the child and what it has started; return when it is gone."""
+        self._end()
+
+    def status(self) -> int:
+        """How the child, which has closed its socket, has ended: as `Popen.returncode` has it."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(1)
+        self.end()
+        return self._process.wait()
+
+
+def _end(process: subprocess.Popen[bytes], ours: socket.socket) -> None:
+    ours.close()
+    if process.poll() is None:
+        _kill(process.pid)
+        process.wait()
+
+
+def _kill(pid: int) -> None:
+    with suppress(ProcessLookupError):
+        kill_below(pid)
+        os.kill(pid, signal.SIGKILL)
+
+
+def reason(status: int, memory: int | None, cpu: float | None) -> VmError:
+    """The error for a child that has ended by itself in the middle of a run."""
+    if status == -signal.SIGXCPU and cpu is not None:
+        return exceeded("cpu", f"{cpu:g} seconds of processor time")
+    if memory is not None and (status == OUT_OF_MEMORY or -status in _MEMORY_SIGNALS):
+        return exceeded("memory", f"{size_text(memory)} of memory")
+    how = f"by signal {-status}" if status < 0 else f"with status {status}"
+    return VmError(f"the process of the isolated program has ended {how}")
+
+
+def exceeded(limit: str, what: str) -> LimitExceeded:
+    return LimitExceeded(limit, f"the program exceeded its limit of {what}")
+
+
+def read_size(given: int | str) -> int:
+    """A number of bytes, as such or as ``64K``, ``512M``, ``2G``. Raises ValueError."""
+    if type(given) is int and given > 0:
+        return given
+    text = str(given).strip().lower().removesuffix("b").removesuffix("i")
+    factor = _UNITS.get(text[-1:], 1)
+    digits = text[:-1] if factor > 1 else text
+    if not (type(given) is str and digits.isascii() and digits.isdecimal() and int(digits) > 0):
+        raise ValueError(f"{given!r} is no size of memory: write a number of bytes, or one with K, M or G")
+    return int(digits) * factor
+
+
+def size_text(size: int) -> str:
+    """``512M`` and the like; what `read_size` reads."""
+    for letter, unit in (("G", 1 << 30), ("M", 1 << 20), ("K", 1 << 10)):
+        if size % unit == 0:
+            return f"{size // unit}{letter}"
+    return f"{size} bytes"
