@@ -17,9 +17,10 @@ from harnpy.reading.strict import errors_after
 from harnpy.session.stack import SessionStack
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from harnpy.agent.rules.approval import ApprovalPolicy
+    from harnpy.agent.rules.leads import Lead
     from harnpy.agent.rules.permissions import PermissionPolicy
     from harnpy.agent.rules.policy import Policy
     from harnpy.agent.rules.roots import RealPath
@@ -29,11 +30,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """``permissions`` are outermost first; None is no policy at all."""
+    """``permissions`` are outermost first; None is no policy at all.
+
+    ``leads`` are the paths of the tool call that is handled, which were allowed for what they led to.
+    """
 
     policy: Policy | None = None
     approval: ApprovalPolicy | None = None
     permissions: tuple[PermissionPolicy, ...] = ()
+    leads: tuple[Lead, ...] = ()
 
     def __bool__(self) -> bool:
         """Whether anything is restricted or recorded."""
@@ -57,7 +62,11 @@ class Rules:
         if approval is not None and self.approval is not None:
             approval = self.approval.intersect(approval)
         scopes = self.permissions if permissions is None else (*self.permissions, permissions)
-        return Rules(policy or self.policy, approval or self.approval, scopes)
+        return Rules(policy or self.policy, approval or self.approval, scopes, self.leads)
+
+    def following(self, leads: Sequence[Lead]) -> Rules:
+        """The rules while a call is handled whose paths were allowed for what they led to."""
+        return replace(self, leads=(*self.leads, *leads)) if leads else self
 
     def placed(self, real_path: RealPath) -> Rules:
         """The rules in force where ``real_path`` says what the roots of their own policies lead to.
@@ -196,14 +205,21 @@ class AgentContext:
         """The same for an effect of whatever it calls."""
         return None if self.rules.policy is None else self.rules.policy.check_effect(effect, target)
 
-    def refuses_path(self, effect: str, path: str) -> str | None:
-        """The same for the place of a file, or of a process; ``path`` is absolute and free of links."""
-        return None if self.rules.policy is None else self.rules.policy.check_path(effect, path)
+    def refuses_path(self, effect: str, path: str, named: str) -> str | None:
+        """The same for the place of a file, or of a process.
+
+        ``path`` is absolute and free of links, ``named`` the absolute path that led to it.
+        """
+        left = (lead.left_by(named, path) for lead in self.rules.leads)
+        reason = next((reason for reason in left if reason is not None), None)
+        if reason is not None or self.rules.policy is None:
+            return reason
+        return self.rules.policy.check_path(effect, path)
 
     @property
     def restricts(self) -> bool:
         """Whether any effect may be refused."""
-        return self.rules.policy is not None
+        return self.rules.policy is not None or bool(self.rules.leads)
 
     def refuses_host_call(self, capability: str, operation: str) -> str | None:
         """The same for an operation of the host."""

@@ -48,6 +48,10 @@ class Workplace:
         """Return the absolute path of a file that an agent names."""
         return os.path.join(self.own_directory() or self._home() or self._world.files.cwd(), path)
 
+    def real_base(self) -> str | None:
+        """Return what the directory leads to that such paths are relative to."""
+        return real_path_in(self._files, self.path(""), ".")
+
     def real_path(self, path: str) -> str | None:
         """Return what such a path leads to, absolute and free of links; None for a text that is no path."""
         return real_path_in(self._files, self.path(""), path)

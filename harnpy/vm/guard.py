@@ -39,10 +39,10 @@ class VmGuard:
         context = self.context()
         return bool(self.refused) or (context is not None and context.restricts)
 
-    def require_place(self, effect: str, path: str) -> None:
-        """Raise unless the running task may have an effect there; ``path`` is free of links."""
+    def require_place(self, effect: str, path: str, named: str) -> None:
+        """Raise unless the running task may have an effect on ``path``, which ``named`` leads to."""
         context = self.context()
-        reason = None if context is None else context.refuses_path(effect, path)
+        reason = None if context is None else context.refuses_path(effect, path, named)
         if reason is not None:
             raise CategorizedFault("tool_rejected", reason)
 

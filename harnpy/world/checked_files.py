@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
     from harnpy.world.files import Files
 
-    #: ``check(effect, path)`` raises unless the effect is allowed; ``path`` is absolute and free of links.
-    Check = Callable[[str, str], None]
+    #: ``check(effect, path, named)`` raises unless the effect is allowed. Both paths are absolute; ``path``
+    #: is free of links, and ``named`` led to it.
+    Check = Callable[[str, str, str], None]
     Answer = TypeVar("Answer")
 
 
@@ -146,8 +147,9 @@ class CheckedFiles(_Checked):
         return True
 
     def real_path(self, path: str) -> str:
-        with Reached(self._absolute(path)) as place:
-            self._check(LIST, place.path)
+        named = self._absolute(path)
+        with Reached(named) as place:
+            self._check(LIST, place.path, named)
             return place.path
 
     @contextmanager
@@ -155,8 +157,9 @@ class CheckedFiles(_Checked):
         self, path: str, effect: str, *, follow: bool = True, make: bool = False
     ) -> Iterator[tuple[NamesIn, str]]:
         try:
-            with Reached(self._absolute(path), follow) as place:
-                self._check(effect, place.path)
+            named = self._absolute(path)
+            with Reached(named, follow) as place:
+                self._check(effect, place.path, named)
                 if make:
                     place.make_directories()
                 place.refuse_failure()
@@ -197,5 +200,5 @@ class AskedFiles(_Checked):
             real = self._files.real_path(path)
         else:
             real = os.path.join(self._files.real_path(directory or "."), name)
-        self._check(effect, real)
+        self._check(effect, real, os.path.join(self.cwd(), path))
         yield self._files, real

@@ -19,8 +19,11 @@ if TYPE_CHECKING:
         def require(self, effect: str, target: str) -> None:
             """Raise unless the effect is allowed."""
 
-        def require_place(self, effect: str, path: str) -> None:
-            """Raise unless an effect may be there: ``path`` is absolute and free of links."""
+        def require_place(self, effect: str, path: str, named: str) -> None:
+            """Raise unless an effect may be there.
+
+            ``path`` is absolute and free of links, ``named`` the absolute path that led to it.
+            """
 
         def held(self) -> Guard:
             """A guard with the rules of this moment."""

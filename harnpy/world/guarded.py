@@ -74,9 +74,9 @@ class _Keeping:
     def require(self, effect: str, target: str) -> None:
         self._guard.require(STATE, target)
 
-    def require_place(self, effect: str, path: str) -> None:
+    def require_place(self, effect: str, path: str, named: str) -> None:
         if not self._anywhere:
-            self._guard.require_place(effect, path)
+            self._guard.require_place(effect, path, named)
 
     def held(self) -> Guard:
         return _Keeping(self._guard.held(), self._anywhere)
@@ -118,8 +118,8 @@ class GuardedProcesses:
     ) -> Ended:
         self._guard.require(PROCESS, argv[0])
         if self._guard.in_force():
-            cwd = os.path.realpath(cwd)
-            self._guard.require_place(PROCESS, cwd)
+            named, cwd = os.path.abspath(cwd), os.path.realpath(cwd)
+            self._guard.require_place(PROCESS, cwd, named)
         if env is None and self._guard.refuses(ENVIRONMENT, "*"):
             env = {}
         return await self._processes.run(argv, cwd, env, timeout)

@@ -18,9 +18,9 @@ class GuardedFiles:
         self._guard = guard
         self._checked = checked_files(files, self._check)
 
-    def _check(self, effect: str, path: str) -> None:
+    def _check(self, effect: str, path: str, named: str) -> None:
         self._guard.require(effect, path)
-        self._guard.require_place(effect, path)
+        self._guard.require_place(effect, path, named)
 
     if not TYPE_CHECKING:  # it has what `Files` has
 

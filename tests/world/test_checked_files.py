@@ -34,7 +34,7 @@ class Check:
         self.inside = os.path.realpath(inside)
         self.asked: list[tuple[str, str]] = []
 
-    def __call__(self, effect: str, path: str) -> None:
+    def __call__(self, effect: str, path: str, named: str) -> None:
         self.asked.append((effect, path))
         if path != self.inside and not path.startswith(self.inside + "/"):
             raise Refused(path)

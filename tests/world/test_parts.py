@@ -99,8 +99,9 @@ class Others(RealFiles):
     """Files of an embedder."""
 
 
-def nothing_forbidden(effect: str, path: str) -> None:
+def nothing_forbidden(effect: str, path: str, named: str) -> None:
     assert os.path.isabs(path), effect
+    assert os.path.isabs(named), effect
 
 
 @pytest.fixture(params=["real", "checked", "asked"])

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from harnpy.agent.loop.call_arguments import PARSE_ERROR, missing, normalised
 from harnpy.agent.loop.tool_calls import PERMISSION_DENIED, REJECTED_LOOP, CheckedCall, Rejection, denied_text
+from harnpy.agent.tools.served import FILE_ALIASES
 from harnpy.text.display import display
 
 if TYPE_CHECKING:
@@ -31,9 +32,10 @@ class CallChecker:
         if isinstance(given, dict) and PARSE_ERROR in given:
             text = f"ERROR: {display(given[PARSE_ERROR])}"
             return CheckedCall(call, given, Rejection(text, "schema_validation"))
-        arguments = normalised(given, self._toolbox.annotations(name).arg_aliases)
+        aliases = {**FILE_ALIASES.get(name, {}), **self._toolbox.annotations(name).arg_aliases}
+        arguments = normalised(given, aliases)
         decision = self._gate.decide(name, arguments, call.get("id"))
-        checked = CheckedCall(call, decision.arguments, notes=decision.notes)
+        checked = CheckedCall(call, decision.arguments, notes=decision.notes, leads=decision.leads)
         if decision.reason is not None:
             text = denied_text(name, decision.reason)
             checked.rejection = Rejection(text, PERMISSION_DENIED, decision.reason, decision.metadata)

@@ -12,7 +12,6 @@ from harnpy.agent.loop.model_input import ModelInput
 from harnpy.agent.loop.model_offer import ModelOffer
 from harnpy.agent.loop.turns import Turns
 from harnpy.agent.rules.gate import Gate
-from harnpy.agent.rules.paths import Paths
 from harnpy.agent.skills.active import ActiveSkills
 from harnpy.agent.skills.loading import LOAD_SKILL
 from harnpy.agent.tools.search import DeferredTools, searcher
@@ -87,9 +86,7 @@ def _make_parts(runtime: Runtime, settings: LoopSettings) -> Parts:
         toolbox.internal[deferred.name] = searcher(deferred, note, emit)
     if LOAD_SKILL not in toolbox.entries:
         toolbox.internal[LOAD_SKILL] = lambda call: active.load(call["arguments"])
-    workplace = runtime.workplace
-    paths = Paths(workplace.real_path, workplace.is_dir)
-    gate = Gate(rules, runtime.hooks, id, paths, runtime.ask)
+    gate = Gate(rules, runtime.hooks, id, runtime.workplace, runtime.ask)
     dispatcher = Dispatcher(runtime, state, options, conversation, emit, toolbox, gate)
     turns = Turns(state, options, model_input, offer, dispatcher, ledger, trace, runtime.hooks, emit)
     return Parts(state, conversation, model_input, active, ledger, offer, toolbox, dispatcher, turns, emit)

@@ -10,6 +10,7 @@ from harnpy.text.json.writer import pretty_json
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from harnpy.agent.rules.leads import Lead
     from harnpy.reading.dicts import Dict
 
 Call = dict[str, Any]
@@ -55,6 +56,7 @@ class CheckedCall:
     rejection: Rejection | None = None
     notes: Sequence[Dict] = ()
     outcome: Outcome | None = None
+    leads: Sequence[Lead] = ()
 
     @property
     def name(self) -> str:

@@ -51,8 +51,10 @@ class ToolRunner:
         """Run the tool. Whatever goes wrong becomes a text."""
         clock = self._world.clock.monotonic
         begin = clock()
+        context = self._runtime.context()
         try:
-            outcome = self._attempts(checked)
+            with context.govern(context.rules.following(checked.leads)):
+                outcome = self._attempts(checked)
         except ToolFailure as error:
             if error.category == "tool_rejected":
                 outcome = Outcome("", denial=error.text)

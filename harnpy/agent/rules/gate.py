@@ -10,6 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from harnpy.agent.rules.approval import Verdict
+from harnpy.agent.rules.leads import Noting
+from harnpy.agent.rules.paths import Paths
 from harnpy.agent.rules.permissions import PermissionDecision, Permissions, permission_events
 from harnpy.session.transcript import lifecycle_event
 
@@ -19,7 +21,8 @@ if TYPE_CHECKING:
     from harnpy.agent.context import Rules
     from harnpy.agent.rules.annotations import Annotations
     from harnpy.agent.rules.hooks import Hooks
-    from harnpy.agent.rules.paths import Paths
+    from harnpy.agent.rules.leads import Lead
+    from harnpy.agent.rules.paths import Resolver
     from harnpy.reading.dicts import Dict
 
     #: Asks a human: ``(tool, arguments)`` returns why not, or None.
@@ -33,7 +36,8 @@ _ADVICE = "Use one of the declared tools exactly as named and put extra fields i
 
 class Decision(NamedTuple):
     """``arguments`` are those to call with. A denial has a ``reason``, the ``step`` that denied it, and
-    ``metadata`` for its transcript event. ``notes`` are further transcript events.
+    ``metadata`` for its transcript event. ``notes`` are further transcript events,
+    ``leads`` the paths that were asked about.
     """
 
     arguments: Dict
@@ -41,6 +45,7 @@ class Decision(NamedTuple):
     reason: str | None = None
     step: str | None = None
     metadata: Dict = {}  # noqa: RUF012
+    leads: tuple[Lead, ...] = ()
 
     @property
     def allowed(self) -> bool:
@@ -50,7 +55,7 @@ class Decision(NamedTuple):
 class Gate:
     """The checks between one loop's model and its tools.
 
-    ``paths`` are what its tasks mean by paths; ``ask`` is None without a host to ask.
+    ``place`` is what its tasks mean by paths; ``ask`` is None without a host to ask.
     """
 
     def __init__(
@@ -58,29 +63,34 @@ class Gate:
         rules: Rules,
         hooks: Hooks | None,
         session_id: str,
-        paths: Paths,
+        place: Resolver,
         ask: Ask | None = None,
     ) -> None:
         self._rules = rules
         self._hooks = hooks
-        self._paths = paths
-        self._permissions = Permissions(rules.permissions, session_id, paths)
+        self._place = place
+        self._permissions = Permissions(rules.permissions, session_id)
         self._ask = ask
 
     def decide(self, name: str, arguments: Dict, call_id: str | None = None) -> Decision:
         """Decide on a call. Raises what a callback raises, and `MisuseError` for an invalid answer."""
+        noting = Noting(self._place)
+        decision = self._decide(name, arguments, call_id, Paths(noting))
+        return decision._replace(leads=noting.leads())
+
+    def _decide(self, name: str, arguments: Dict, call_id: str | None, paths: Paths) -> Decision:
         notes: list[Dict] = []
         if self._rules.policy is not None:
-            reason = self._rules.policy.check_tool(name, arguments, self._paths)
+            reason = self._rules.policy.check_tool(name, arguments, paths)
             if reason is not None:
                 return _denied(name, arguments, f"Error [tool_rejected]: {reason}. {_ADVICE}", POLICY, notes)
-        decision = self._permissions.decide(name, arguments, self._of(name))
+        decision = self._permissions.decide(name, arguments, self._of(name), paths)
         if decision is not None:
             notes += permission_events(name, arguments, decision)
             if not decision.granted:
                 metadata = {"arguments": arguments, "permission": "denied", "escalated": decision.escalated}
                 return Decision(arguments, notes, decision.reason, PERMISSIONS, metadata)
-        verdict = self._approval(name, arguments)
+        verdict = self._approval(name, arguments, paths)
         if isinstance(verdict, str):
             return _denied(name, arguments, verdict, APPROVAL, notes, approval="auto_denied")
         if verdict is Verdict.ASK:
@@ -90,11 +100,11 @@ class Gate:
             notes.append(_granted_by_host(name, call_id))
         return self._after_hooks(name, arguments, notes)
 
-    def _approval(self, name: str, arguments: Dict) -> Verdict | str:
+    def _approval(self, name: str, arguments: Dict, paths: Paths) -> Verdict | str:
         approval = self._rules.approval
         if approval is None:
             return Verdict.APPROVED
-        return approval.evaluate(name, arguments, self._of(name), self._paths)
+        return approval.evaluate(name, arguments, self._of(name), paths)
 
     def _of(self, name: str) -> Annotations | None:
         return None if self._rules.policy is None else self._rules.policy.annotations(name)

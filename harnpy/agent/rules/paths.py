@@ -14,22 +14,32 @@ from harnpy.text.globs import affix_matches, first_match
 from harnpy.text.json.compact import compact_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
+    from typing import Protocol
 
-    from harnpy.agent.rules.roots import RealPath
+    class Resolver(Protocol):
+        """What a task means by a path: see `harnpy.agent.workplace`."""
+
+        def path(self, path: str) -> str:
+            """The absolute form of a path."""
+
+        def real_base(self) -> str | None:
+            """What the directory leads to that paths are relative to."""
+
+        def real_path(self, path: str) -> str | None:
+            """What it leads to, absolute and free of links; None for a text that is no path."""
+
+        def is_dir(self, path: str) -> bool: ...
+
 
 _ANY = "*"
 
 
 class Paths:
-    """What paths lead to in the working directory of a task: ``real_path(".")`` is that directory.
+    """What paths lead to in the working directory of a task."""
 
-    ``is_dir`` says whether a path leads to a directory.
-    """
-
-    def __init__(self, real_path: RealPath, is_dir: Callable[[str], bool]) -> None:
-        self._real_path = real_path
-        self._is_dir = is_dir
+    def __init__(self, place: Resolver) -> None:
+        self._place = place
 
     def allow(self, patterns: Sequence[str], value: Any, declared: bool) -> bool:
         """Whether a value has texts, each of which is a path that matches a pattern.
@@ -74,7 +84,7 @@ class Paths:
         )
 
     def _leads_to(self, patterns: Sequence[str], text: str, anywhere: bool = False) -> bool:
-        real, directory = self.real(text), self.real(".")
+        real, directory = self.real(text), self._place.real_base()
         if real is None or directory is None:
             return False
         return any(_matches(pattern, real, directory, anywhere) for pattern in patterns)
@@ -82,7 +92,7 @@ class Paths:
     def _made(self, text: str) -> list[str]:
         names, end = text.split("/"), self.real(text) or ""
         ways = ("/".join(names[:place]) for place, name in enumerate(names) if name == "..")
-        missing = ((way, self.real(way)) for way in ways if way and not self._is_dir(way))
+        missing = ((way, self.real(way)) for way in ways if way and not self._place.is_dir(way))
         return [way for way, real in missing if real is None or not is_in(end, real)]
 
     def real(self, text: str) -> str | None:
@@ -90,11 +100,29 @@ class Paths:
 
         Shells have another meaning of a text that starts with ``~``, so it is no path.
         """
-        return None if not text or text.startswith("~") else self._real_path(text)
+        return None if not text or text.startswith("~") else self._place.real_path(text)
 
 
-#: For rules without files: all directories are there, no path has links, and all are relative to the root.
-LEXICAL = Paths(lambda path: os.path.normpath(os.path.join("/", path)), lambda path: True)
+class Lexical:
+    """For rules without files: all directories are there, no path has links; see `Resolver`."""
+
+    def __init__(self, directory: str = "/") -> None:
+        self._directory = directory
+
+    def path(self, path: str) -> str:
+        return os.path.join(self._directory, path)
+
+    def real_base(self) -> str:
+        return self._directory
+
+    def real_path(self, path: str) -> str:
+        return _normal(self.path(path))
+
+    def is_dir(self, path: str) -> bool:
+        return True
+
+
+LEXICAL = Paths(Lexical())
 
 
 def texts_in(value: Any, keys: bool = True) -> tuple[list[str], bool]:

@@ -72,14 +72,17 @@ class PermissionDecision(NamedTuple):
 class Permissions:
     """The policies in force in one loop, outermost first, and what was granted for the session."""
 
-    def __init__(self, policies: Sequence[PermissionPolicy], session_id: str, paths: Paths = LEXICAL) -> None:
+    def __init__(self, policies: Sequence[PermissionPolicy], session_id: str) -> None:
         self._policies = policies
         self._session_id = session_id
-        self._paths = paths
         self._granted: set[tuple[int, str]] = set()
 
     def decide(
-        self, tool: str, arguments: Dict, annotations: Annotations | None = None
+        self,
+        tool: str,
+        arguments: Dict,
+        annotations: Annotations | None = None,
+        paths: Paths = LEXICAL,
     ) -> PermissionDecision | None:
         """Return the first denial, else the innermost policy's grant; None when no policy is in force.
 
@@ -88,7 +91,7 @@ class Permissions:
         declared = () if annotations is None else annotations.path_params
         decision = None
         for policy in self._policies:
-            decision = self._decide(policy, tool, Arguments(arguments, declared, self._paths))
+            decision = self._decide(policy, tool, Arguments(arguments, declared, paths))
             if not decision.granted:
                 break
         return decision

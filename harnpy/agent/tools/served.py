@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 
 FILE_TOOLS = ("read_file", "list_directory")
+#: Other names of their arguments: rules, too, know them by one.
+FILE_ALIASES = {"read_file": {"name": "path"}}
 PLAN_TOOLS = ("emit_plan", "update_plan")
 
 _MOST_LINES = 2000
@@ -23,7 +25,7 @@ def file_tool(files: Files, workplace: Workplace, name: str, arguments: Dict) ->
 
 
 def _read_file(files: Files, workplace: Workplace, arguments: Dict) -> str:
-    path = arguments.get("path") or arguments.get("name")
+    path = arguments.get("path")
     if not isinstance(path, str) or not path:
         return "Error: missing path parameter"
     try:

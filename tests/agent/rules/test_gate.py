@@ -12,7 +12,7 @@ from harnpy.agent.context import NO_RULES, AgentContext, Rules
 from harnpy.agent.rules.ceilings import BUILTIN_NEEDS
 from harnpy.agent.rules.gate import Decision, Gate
 from harnpy.agent.rules.hooks import Hooks
-from harnpy.agent.rules.paths import LEXICAL
+from harnpy.agent.rules.paths import Lexical
 from harnpy.agent.rules.policy import PolicyError
 from harnpy.builtins import catalog
 from harnpy.builtins.bridge.contexts import context_of
@@ -29,7 +29,7 @@ def rules(outer: Rules = NO_RULES, **options: Any) -> Rules:
 def decide(
     tool: str, hooks: Hooks | None = None, ask: Any = None, arguments: Any = None, **options: Any
 ) -> Decision:
-    return Gate(rules(**options), hooks, "s1", LEXICAL, ask).decide(tool, arguments or {"n": 1}, "call_1")
+    return Gate(rules(**options), hooks, "s1", Lexical(), ask).decide(tool, arguments or {"n": 1}, "call_1")
 
 
 def kinds(decision: Decision) -> list[str]:

@@ -14,7 +14,7 @@ import pytest
 from harnpy.agent.context import Rules
 from harnpy.agent.rules.approval import ApprovalPolicy
 from harnpy.agent.rules.gate import Gate
-from harnpy.agent.rules.paths import LEXICAL, Paths, texts_in
+from harnpy.agent.rules.paths import LEXICAL, Lexical, Paths, texts_in
 from harnpy.agent.rules.permissions import read_permissions
 from harnpy.agent.rules.policy import Policy, read_policy
 from harnpy.agent.rules.roots import is_in
@@ -48,13 +48,8 @@ def workplace(here: Path) -> Workplace:
     return Workplace(world_with(cwd=lambda: str(here)), OneTask(OwnWorld().clock), lambda: None, lambda: None)
 
 
-def paths_from(here: Path) -> Paths:
-    place = workplace(here)
-    return Paths(place.real_path, place.is_dir)
-
-
 def matching(tree: Path, patterns: list[str]) -> Callable[[str], bool]:
-    paths = paths_from(tree / "here")
+    paths = Paths(workplace(tree / "here"))
     return lambda text: paths.match(patterns, text)
 
 
@@ -145,7 +140,7 @@ def test_an_undeclared_argument_may_be_no_path(value: Any) -> None:
 def test_nested_allowlists_allow_what_each_of_them_allows(outer: str, inner: str) -> None:
     annotations = read_policy({"tool_annotations": {"t": {"path_params": ["path"]}}}).annotations("t")
     first, second = (ApprovalPolicy(write_path_allowlist=(pattern,)) for pattern in (outer, inner))
-    paths = Paths(lambda path: os.path.normpath(os.path.join("/here", path)), lambda path: True)
+    paths = Paths(Lexical("/here"))
     for path in ("/etc/a", "/v/a.md", "/v/*.md", "etc/a", "src/../etc/a", "."):
         both = first.intersect(second).evaluate("t", {"path": path}, annotations, paths)
         assert isinstance(both, str)
@@ -219,8 +214,7 @@ def gates(here: Path) -> list[Gate]:
         Rules(permissions=(_permissions({"allow": {"t": patterns}}),)),
         Rules(read_policy(annotated), permissions=(_permissions({"allow": {"t": "src/*"}}),)),
     ]
-    paths = paths_from(here)
-    return [Gate(each, None, "s", paths) for each in rules]
+    return [Gate(each, None, "s", workplace(here)) for each in rules]
 
 
 def _permissions(given: Any) -> Any:
@@ -249,7 +243,7 @@ def test_files_in_the_roots_have_no_effect_outside(tree: Path, monkeypatch: pyte
     policy = Policy(roots=("src",)).placed(workplace(here).real_root)
     done: list[tuple[str, str]] = []
 
-    def check(effect: str, path: str) -> None:
+    def check(effect: str, path: str, named: str) -> None:
         reason = policy.check_path(effect, path)
         if reason is not None:
             raise PermissionError(reason)

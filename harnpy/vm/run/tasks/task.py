@@ -29,8 +29,8 @@ if TYPE_CHECKING:
         def refuses_effect(self, effect: str, target: str) -> str | None:
             """Why the task may not have an effect on the world; None when it may."""
 
-        def refuses_path(self, effect: str, path: str) -> str | None:
-            """The same for the place of a file, or of a process; ``path`` is free of links."""
+        def refuses_path(self, effect: str, path: str, named: str) -> str | None:
+            """The same for the file or directory ``path``, free of links, which ``named`` leads to."""
 
         @property
         def restricts(self) -> bool:
