@@ -102,3 +102,42 @@ def test_a_disk_that_is_full_at_any_write(tmp_path: Path) -> None:
         again = run(directory, full=0).lines()
         assert len(again) == 9
         assert all(found(directory, name) for name in again)
+
+
+NODES = ["a", "b", "c", "d"]
+GRAPH = """
+let graph = {
+  entry: "a",
+  nodes: {a: {kind: "reduce"}, b: {kind: "reduce"}, c: {kind: "reduce"}, d: {kind: "reduce"}},
+  edges: [{from: "a", to: "b"}, {from: "b", to: "c"}, {from: "c", to: "d"}],
+}
+"""
+BEGIN = GRAPH + 'println(workflow_execute("t", graph, nil, {persist_path: "run.json"}).status)'
+GO_ON = GRAPH + 'println(workflow_execute("t", graph, nil, {resume_path: "run.json"}).status)'
+
+
+def execute(directory: Path, program: str, full: int = 0) -> SmallDisk:
+    world = SmallDisk(directory, full)
+    try:
+        Vm(world).run_source(program, directory=str(directory))
+    except VmError as error:
+        if not full or "No space left on device" not in str(error):
+            raise
+    return world
+
+
+def test_a_run_goes_on_when_there_is_room_again(tmp_path: Path) -> None:
+    (tmp_path / "0").mkdir()
+    writes = execute(tmp_path / "0", BEGIN).writes
+    assert writes > len(NODES)
+    for full in range(1, writes + 1):
+        directory = tmp_path / str(full)
+        directory.mkdir()
+        execute(directory, BEGIN, full)
+        path = directory / "run.json"
+        done = record_files.load(str(path), World())["stages"] if path.exists() else []
+        assert [name for name in os.listdir(directory) if name != "run.json"] == []
+        execute(directory, GO_ON if done else BEGIN)
+        stages = record_files.load(str(path), World())["stages"]
+        assert [stage["node_id"] for stage in stages] == NODES, full
+        assert [stage["id"] for stage in stages[: len(done)]] == [stage["id"] for stage in done], full

@@ -49,7 +49,7 @@ class Bench:
             read_text=self.files.__getitem__,
             write_text=lambda path, text, **how: self.files.__setitem__(path, text),
             make_directory=lambda path: None,
-            rename=lambda path, new: self.files.__setitem__(new, self.files.pop(path)),
+            replace_text=lambda path, text, *how, **named: self.files.__setitem__(path, text),
         )
         self.models = models_with({"HARN_LLM_PROVIDER": "mock"})
         self.runtime = Runtime(self.models, SessionStore(world=world))

@@ -40,13 +40,20 @@ def begin_run(
         "finished_at": None,
         "parent_run_id": lineage.get("parent_run_id") or run["parent_run_id"],
         "root_run_id": _root(run, lineage, is_new=former is None),
-        "pending_nodes": run["pending_nodes"] or [graph["entry"]],
+        "pending_nodes": [] if _lacks_only_its_end(former) else run["pending_nodes"] or [graph["entry"]],
         "artifacts": run["artifacts"] + [made for made in artifacts if made["id"] not in known],
         "transcript": options.transcript or run["transcript"],
         "policy": policy_dict(BUILT_IN),
         "execution": options.execution or run["execution"],
         "replay_fixture": None,
     }
+
+
+def _lacks_only_its_end(former: RunRecord | None) -> bool:
+    """Whether a run was interrupted between its last stage and its end, which could not be written."""
+    if former is None or former["pending_nodes"]:
+        return False
+    return former["status"] == RUNNING and bool(former["stages"])
 
 
 def _root(run: RunRecord, lineage: dict[str, str], is_new: bool) -> str | None:

@@ -86,13 +86,11 @@ def test_what_is_no_failure_of_the_stage_ends_the_run(error: BaseException) -> N
     assert json.loads(text)["pending_nodes"] == ["a"]
 
 
-def test_a_record_that_can_not_be_written_ends_the_run() -> None:
+def test_a_record_that_can_not_be_written_ends_the_run(tmp_path: Path) -> None:
     def refuse(path: str, text: str, **how: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    world = world_with(
-        cwd=lambda: "/", get=lambda name: None, write_text=refuse, make_directory=lambda path: None
-    )
+    world = world_with(cwd=lambda: str(tmp_path), get=lambda name: None, write_text=refuse)
     runtime = Runtime(models_with(), SessionStore(world=world))
     with pytest.raises(MisuseError, match=r"failed to persist run record: .*json: No space left on device"):
         execute(runtime, "t", REDUCE, None, runtime.models.options({}))
