@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from harnpy.llm.reply import Reply
     from harnpy.llm.request import Request
     from harnpy.llm.structured.asking import Answer
+    from harnpy.llm.transport import Caps
     from harnpy.llm.waiting import Waiting
 
     Complete = Callable[[Request], Reply | Awaitable[Reply]]
@@ -47,6 +48,7 @@ class Models:
     returns where the program is; ``tracing`` as `Account` has it. ``provided`` are an embedder's own
     providers: they need no configuration and pass no gate. ``admission`` is called before every attempt.
     ``permit(provider)`` raises where the running task may not call a provider; mocks may always be called.
+    ``caps`` bound the replies.
     """
 
     def __init__(
@@ -60,13 +62,14 @@ class Models:
         provided: Mapping[str, Provider] | None = None,
         admission: Callable[[], object] | None = None,
         permit: Callable[[str], object] = lambda provider: None,
+        caps: Caps | None = None,
     ) -> None:
         self.world = world = world or World()
         self.waiting = waiting = waiting or Blocking(world.clock)
         self.values = values or SchemaValues()
         self._env = env = world.environment.get
         self.config = Configured(env, world.files.read_text, directory or world.files.cwd)
-        self.connections = Connections(world.http, waiting)
+        self.connections = Connections(world.http, waiting, caps)
         self.provided = provided or {}
         self._admission = admission
         self._permit = permit

@@ -1,4 +1,4 @@
-"""How a reply is received: in pieces or whole, and within which time. Spec: 07 §1.2, §1.14."""
+"""How a reply is received: in pieces or whole, within which time, up to which size. Spec: 07 §1.2, §1.8."""
 
 from __future__ import annotations
 
@@ -22,6 +22,20 @@ class Transport:
     stream: bool = True
     timeout: float | None = None
     idle_timeout: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """The most that is received of any reply: bytes of the response, events of its stream, seconds.
+
+    They bound what a service can do to a program, far above what replies need. ``on_bytes()`` returns what is
+    raised for too many bytes instead of a `CallError`.
+    """
+
+    bytes: int = 1 << 27
+    events: int = 1_000_000
+    seconds: float = 3600.0
+    on_bytes: Callable[[], BaseException] | None = None
 
 
 def read_transport(options: Options, env: Callable[[str], str | None]) -> Transport:

@@ -25,6 +25,7 @@ _UNITS = {
     "sessions": "open sessions",
     "tasks": "tasks at once",
     "model_calls": "model calls",
+    "response_bytes": "bytes in a response",
 }
 
 
@@ -34,6 +35,7 @@ class Limits:
 
     ``seconds``: time on the world's clock. ``steps``: turns of loops and calls. ``output``: characters on
     standard output and error. ``sessions`` and ``tasks``: at once. ``model_calls``: retries included.
+    ``response_bytes``: of one response of a model's service.
     """
 
     seconds: float | None = None
@@ -42,6 +44,7 @@ class Limits:
     sessions: int | None = None
     tasks: int | None = None
     model_calls: int | None = None
+    response_bytes: int | None = None
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -108,8 +111,18 @@ class Meter:
 
     def exceed(self, what: str) -> Never:
         """Leave the program."""
+        raise self.excess(what)
+
+    def excess(self, what: str) -> LimitReached:
+        """What leaves the program."""
         limit = getattr(self._limits, what)
-        raise LimitReached(LimitExceeded(what, f"the program exceeded its limit of {limit:g} {_UNITS[what]}"))
+        text = f"the program exceeded its limit of {limit if type(limit) is int else format(limit, 'g')}"
+        return LimitReached(LimitExceeded(what, f"{text} {_UNITS[what]}"))
+
+    def most(self, what: str) -> int | None:
+        """The limit itself."""
+        limit: int | None = getattr(self._limits, what)
+        return limit
 
     def counting(self, write: Callable[[str], object]) -> Callable[[str], object]:
         """``write`` for a program's output, which is counted."""

@@ -136,9 +136,9 @@ class GuardedHttp:
         self._guard.require(NETWORK, url)
         return await self._http.status(method, url, headers, timeout, body)
 
-    def client(self, sdk: Any) -> Any:
+    def client(self, sdk: Any, most: int) -> Any:
         self._guard.require(NETWORK, sdk.__name__)
-        return self._http.client(sdk)
+        return self._http.client(sdk, most)
 
 
 class GuardedStreams:

@@ -17,10 +17,11 @@ class Http(Protocol):
         Raises TimeoutError, and `Unreachable` when there is no response.
         """
 
-    def client(self, sdk: Any) -> Any:
+    def client(self, sdk: Any, most: int) -> Any:
         """A new asynchronous client for the official SDK ``sdk``, a module.
 
-        A redirect to another origin receives no credentials.
+        A redirect to another origin receives no credentials. A response of more than ``most`` bytes raises
+        `harnpy.world.capped.TooLarge`.
         """
 
 
@@ -39,16 +40,21 @@ class RealHttp:
         import httpx
 
         try:
-            async with httpx.AsyncClient(timeout=timeout, headers=headers) as client:
-                response = await client.request(method, url, json=body)
+            # Only the head of the response is read.
+            async with (
+                httpx.AsyncClient(timeout=timeout, headers=headers) as client,
+                client.stream(method, url, json=body) as response,
+            ):
+                status = response.status_code
         except httpx.TimeoutException:
             raise TimeoutError from None
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
             # Without its cause: that one may hold a key.
             raise Unreachable(type(error).__name__) from None
-        return response.status_code
+        return status
 
-    def client(self, sdk: Any) -> Any:
+    def client(self, sdk: Any, most: int) -> Any:
+        from harnpy.world.capped import capped
         from harnpy.world.redirects import careful
 
-        return careful(sdk.DefaultAsyncHttpxClient)()
+        return careful(capped(sdk.DefaultAsyncHttpxClient, most))()

@@ -71,6 +71,7 @@ class Raw:
 
     body: bytes
     content_type: str = "application/json"
+    encoding: str = "identity"
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,16 @@ class Silence:
     """No answer, until the client has enough."""
 
 
-Answer = Say | Fail | Raw | Silence
+@dataclass(frozen=True)
+class Endless:
+    """``piece`` again and again, until the client goes away."""
+
+    piece: bytes
+    status: int = 200
+    content_type: str = "text/event-stream"
+
+
+Answer = Say | Fail | Raw | Silence | Endless
 
 
 @dataclass
@@ -163,8 +173,13 @@ class Wire:
                 await reader.read()
                 self.hung_up.set()
                 return False
-            case Raw(body, content_type):
-                return await self._whole(writer, 200, body, content_type)
+            case Raw(body, content_type, encoding):
+                return await self._whole(writer, 200, body, content_type, {"content-encoding": encoding})
+            case Endless():
+                headers = {"content-type": answer.content_type, "transfer-encoding": "chunked"}
+                await _send(writer, _head(answer.status, headers))
+                while True:
+                    await _send(writer, b"%x\r\n%s\r\n" % (len(answer.piece), answer.piece))
             case Fail():
                 extra = {"retry-after": answer.after} if answer.after else {}
                 text = json.dumps(self._error(answer, request), ensure_ascii=False)

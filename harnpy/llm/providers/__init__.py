@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from harnpy.llm.configuration.known_providers import ProviderConfig
     from harnpy.llm.reply import Reply
     from harnpy.llm.request import Request
+    from harnpy.llm.transport import Caps
     from harnpy.world.http import Http
 
 
@@ -38,18 +39,18 @@ class RemoteProvider(Provider, StreamingProvider, Protocol):
         """End the connections; the next call opens new ones."""
 
 
-def make_provider(config: ProviderConfig, http: Http) -> RemoteProvider:
+def make_provider(config: ProviderConfig, http: Http, caps: Caps | None = None) -> RemoteProvider:
     """The provider that a configuration describes. Raises `OptionError` when its SDK isn't there."""
     extra = config.protocol
     try:
         if extra == "openai":
             from harnpy.llm.providers.openai_compatible import OpenAIProvider
 
-            return OpenAIProvider(config, http)
+            return OpenAIProvider(config, http, caps)
         if extra == "anthropic":
             from harnpy.llm.providers.anthropic import AnthropicProvider
 
-            return AnthropicProvider(config, http)
+            return AnthropicProvider(config, http, caps)
     except ModuleNotFoundError as error:
         if error.name != extra:
             raise

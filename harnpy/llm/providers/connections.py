@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from harnpy.llm.providers import make_provider
 from harnpy.llm.reply import Reply
+from harnpy.llm.transport import Caps
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
 class Connections:
     """One provider for each name, made anew when its configuration has changed. `aclose` closes all."""
 
-    def __init__(self, http: Http, waiting: Waiting) -> None:
+    def __init__(self, http: Http, waiting: Waiting, caps: Caps | None = None) -> None:
         self._http = http
+        self._caps = caps or Caps()
         self._waiting = waiting
         self._open: dict[str, RemoteProvider] = {}
         self._left: list[RemoteProvider] = []
@@ -31,7 +33,7 @@ class Connections:
         if found is None or found.config != config:
             if found is not None:
                 self._left.append(found)
-            found = self._open[config.name] = make_provider(config, self._http)
+            found = self._open[config.name] = make_provider(config, self._http, self._caps)
         return found
 
     def reply(self, answer: Reply | Awaitable[Reply]) -> Reply:

@@ -18,16 +18,18 @@ from harnpy.llm.providers.service_errors import (
     cut_off,
     nothing_delivered,
     timed_out,
+    too_large,
     unusable_key,
 )
 from harnpy.llm.reply import Reply
+from harnpy.llm.transport import Caps
 from harnpy.text.display import display
+from harnpy.world.capped import TooLarge
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from harnpy.llm.configuration.known_providers import ProviderConfig
-    from harnpy.llm.errors import CallError
     from harnpy.llm.request import Request
     from harnpy.world.http import Http
 
@@ -70,9 +72,10 @@ class Answer(ABC):
 class Remote(ABC):
     """One service. The client is made by the first call and lives until `aclose`."""
 
-    def __init__(self, config: ProviderConfig, http: Http) -> None:
+    def __init__(self, config: ProviderConfig, http: Http, caps: Caps | None = None) -> None:
         self.config = config
         self.http = http
+        self.caps = caps or Caps()
         self._client: Any = None
 
     @property
@@ -102,7 +105,7 @@ class Remote(ABC):
         """The reply to a request. Raises `CallError` without the SDK's error, which may hold the key."""
         body = self.body(request)
         try:
-            async with asyncio.timeout(request.transport.timeout):
+            async with asyncio.timeout(self._most_seconds(request)):
                 answer = await self._receive(request, body)
             return self._reply(answer, request)
         except Exception as error:
@@ -113,11 +116,11 @@ class Remote(ABC):
         """The reply's text as it comes. ``request.transport.timeout`` ends it between two pieces."""
         body = self.body(request)
         now = asyncio.get_running_loop().time
-        until = None if request.transport.timeout is None else now() + request.transport.timeout
+        until = now() + self._most_seconds(request)
         answer = self.new_answer()
         try:
-            async for chunk in await self._post(request, body, stream=True):
-                if until is not None and now() > until:
+            async for chunk in self._chunks(request, body):
+                if now() > until:
                     raise TimeoutError
                 if text := answer.add(chunk):
                     yield text
@@ -127,10 +130,13 @@ class Remote(ABC):
             failure = self._failure(error, request)
         raise failure
 
-    def _failure(self, error: Exception, request: Request) -> CallError:
+    def _failure(self, error: Exception, request: Request) -> BaseException:
         """What to raise for an error of a call; one that is not the service's is raised again."""
+        large = too_large(error)
+        if large is not None and large.unit == "bytes" and self.caps.on_bytes is not None:
+            return self.caps.on_bytes()
         if isinstance(error, TimeoutError):
-            return timed_out(self.config, request.transport.timeout or self._silence(request))
+            return timed_out(self.config, self._most_seconds(request))
         failure = call_error(error, self.config)
         if failure is None:
             raise error
@@ -147,12 +153,24 @@ class Remote(ABC):
             answer.take(await self._post(request, body, stream=False))
             return answer
         empty = True
-        async for chunk in await self._post(request, body, stream=True):
+        async for chunk in self._chunks(request, body):
             answer.add(chunk)
             empty = False
         if empty:
             raise MalformedReply("no stream of events")
         return answer
+
+    async def _chunks(self, request: Request, body: dict[str, Any]) -> AsyncIterator[Any]:
+        """The events of a streamed reply. Raises `TooLarge` when there are too many."""
+        left = self.caps.events
+        async for chunk in await self._post(request, body, stream=True):
+            left -= 1
+            if left < 0:
+                raise TooLarge(self.caps.events, "events")
+            yield chunk
+
+    def _most_seconds(self, request: Request) -> float:
+        return request.transport.timeout or self.caps.seconds
 
     async def _post(self, request: Request, body: dict[str, Any], stream: bool) -> Any:
         refusal = unusable_key(self.config)

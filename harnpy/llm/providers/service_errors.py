@@ -14,6 +14,7 @@ from harnpy.llm.errors import CallError
 from harnpy.text.secrets.known_values import SecretValues
 from harnpy.text.secrets.masking import mask_secrets
 from harnpy.text.secrets.names import is_secret_header_name
+from harnpy.world.capped import TooLarge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,6 +64,8 @@ def call_error(error: Exception, config: ProviderConfig) -> CallError | None:
     """The `CallError` for an error of the SDK; None when ``error`` is a mistake of ours."""
     if isinstance(error, CallError):
         return error
+    if (large := too_large(error)) is not None:
+        return _failed(config, "generic", str(large))
     body = getattr(error, "body", None)
     status = getattr(error, "status_code", None)
     if status is not None or body is not None:
@@ -72,6 +75,11 @@ def call_error(error: Exception, config: ProviderConfig) -> CallError | None:
     if isinstance(error, OSError) or type(error).__module__.partition(".")[0] in _WIRE:
         return _failed(config, *_broken(error, config))
     return None
+
+
+def too_large(error: BaseException) -> TooLarge | None:
+    """What a response of too many bytes or events raised, whatever the SDK turned it into."""
+    return next((each for each in _causes(error) if isinstance(each, TooLarge)), None)
 
 
 def timed_out(config: ProviderConfig, seconds: float) -> CallError:

@@ -14,6 +14,7 @@ from harnpy.llm.call import Models
 from harnpy.llm.call_result import result_dict
 from harnpy.llm.errors import CallError
 from harnpy.llm.structured.asking import settle
+from harnpy.llm.transport import Caps
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import Thrown
 from harnpy.world.effects import MODEL
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from harnpy.llm.structured.asking import Answer
     from harnpy.reading.dicts import Dict
     from harnpy.reading.lenient import Options
+    from harnpy.vm.limits import Meter
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
 
@@ -47,11 +49,18 @@ def _new_models(vm: Vm) -> Models:
         provided=settings.providers,
         admission=None if meter is None else partial(meter.spend, "model_calls"),
         permit=lambda provider: vm.guard.require(MODEL, provider),
+        caps=None if meter is None else _caps(meter),
     )
     vm.tasks.at_end(models.connections.aclose)
     for prepare in settings.on_models:
         prepare(models)
     return models
+
+
+def _caps(meter: Meter) -> Caps:
+    """What the embedder lets a response have."""
+    most = meter.most("response_bytes")
+    return Caps() if most is None else Caps(bytes=most, on_bytes=partial(meter.excess, "response_bytes"))
 
 
 @builtin("llm_call(prompt: string, system?: string, options?: dict) -> dict", family="llm", guarded=True)
