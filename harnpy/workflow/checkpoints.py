@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _DEFAULT, _REPL = "default", "repl"
+_UNREADABLE = ".unreadable"
 
 
 class Checkpoints:
@@ -96,13 +97,16 @@ class Checkpoints:
         return self._loaded or {}
 
     def _write(self, values: Dict) -> None:
+        """Write the values; a file that could not be read is kept beside them."""
         text = stored_json(values) + "\n"
+        if self._text is None and self._files.exists(self.path):
+            self._try("write", lambda: self._files.rename(self.path, self.path + _UNREADABLE))
         self._try("write", lambda: self._files.replace_text(self.path, text))
         self._keep(text)
 
     def _keep(self, text: str) -> None:
         read = parse_json(text)
-        self._loaded, self._text = (read if isinstance(read, dict) else {}), text
+        self._loaded, self._text = (read, text) if isinstance(read, dict) else ({}, None)
 
     def _try(self, step: str, act: Callable[[], T]) -> T:
         try:

@@ -26,7 +26,7 @@ from tests.worlds import OwnWorld
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = sorted((ROOT / "conformance").rglob("*.harn"))
-ROUNDS = 2_000
+ROUNDS = 5_000
 SECONDS = 1.0
 TOKENS = [
     *"{}()[],:;.=+-*/%<>!?|&@$\"\n", "->", "|>", "??", "==", "&&", "nil", "true", "1", "9223372036854775807",

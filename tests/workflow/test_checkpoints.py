@@ -58,13 +58,17 @@ def test_the_environment_names_the_state_directory(
 
 
 @pytest.mark.parametrize("content", ["", "{", "[1]", '"n"', '{"n": 1} more', "\udcff"])
-def test_a_file_that_is_no_object_counts_as_empty(harnpy: Command, tmp_path: Path, content: str) -> None:
+def test_a_file_that_is_no_object_counts_as_empty_and_is_kept(
+    harnpy: Command, tmp_path: Path, content: str
+) -> None:
     kept = tmp_path / ".harn/checkpoints/p.json"
     kept.parent.mkdir(parents=True)
-    kept.write_bytes(content.encode("utf-8", "surrogateescape"))
+    data = content.encode("utf-8", "surrogateescape")
+    kept.write_bytes(data)
     written(tmp_path / "p.harn", "println(checkpoint_list())\n" + KEEP)
     assert harnpy("run", "p.harn").stdout == "[]\n1\n"
     assert json.loads(kept.read_text()) == {"n": 1}
+    assert Path(f"{kept}.unreadable").read_bytes() == data
 
 
 def test_nothing_is_written_before_there_is_something_to_keep(harnpy: Command, tmp_path: Path) -> None:
