@@ -99,7 +99,7 @@ class Checkpoints:
     def _write(self, values: Dict) -> None:
         """Write the values; a file that could not be read is kept beside them."""
         text = stored_json(values) + "\n"
-        if self._text is None and self._files.exists(self.path):
+        if self._text is None and self._files.is_file(self.path):
             self._try("write", lambda: self._files.rename(self.path, self.path + _UNREADABLE))
         self._try("write", lambda: self._files.replace_text(self.path, text))
         self._keep(text)

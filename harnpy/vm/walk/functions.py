@@ -91,7 +91,6 @@ def called(a: Activation, params: Sequence[ast.Param], args: Sequence[Value]) ->
         give_arguments(a, params, args)
     except Return as jump:  # by `?` in a default
         return jump.value
-    check_arguments(a, params)
     node: Any = a.function.node
     streams = isinstance(node, ast.FnDecl) and node.gen
     if not streams and not a.function.yields:
@@ -103,13 +102,18 @@ def called(a: Activation, params: Sequence[ast.Param], args: Sequence[Value]) ->
 
 
 def give_arguments(a: Activation, params: Sequence[ast.Param], args: Sequence[Value]) -> None:
-    """Bind what was passed; the rest is nil or a default, which sees those before it (02 §9.2)."""
+    """Bind what was passed; the rest is nil or a default, which sees those before it (02 §9.2).
+
+    Each parameter's annotation is checked in its turn (02 §20).
+    """
     for i, variable in enumerate(a.function.params):
         param = params[i] if params else None
         given = args[i] if i < len(args) else MISSING
         a.declare(variable, given)
         if given is MISSING:
             a.declare(variable, _missing(a, param))
+        if param is not None:
+            check_argument(a, param, variable)
 
 
 def _missing(a: Activation, param: ast.Param | None) -> Value:
@@ -121,13 +125,11 @@ def _missing(a: Activation, param: ast.Param | None) -> Value:
     return [] if param.rest else None
 
 
-def check_arguments(a: Activation, params: Sequence[ast.Param]) -> None:
-    """Annotations are checked when a function is entered (02 §20)."""
-    for param, variable in zip(params, a.function.params, strict=False):
-        spec = a.walker.spec_of(param)
-        if spec is not None:
-            a.at = param.start
-            check_parameter(param.name, a.read(variable), spec)
+def check_argument(a: Activation, param: ast.Param, variable: Variable) -> None:
+    spec = a.walker.spec_of(param)
+    if spec is not None:
+        a.at = param.start
+        check_parameter(param.name, a.read(variable), spec)
 
 
 def run(a: Activation, body: ast.Block) -> Value:

@@ -2,14 +2,14 @@ def make1():
  def f1(d, a_2=MISSING, b_3=MISSING, c_4=MISSING, rest_5=MISSING):
   if d > 512: overflow()
   if a_2 is MISSING: a_2 = None
+  if type(a_2) is not int and type(a_2) is not float: check_parameter('a', a_2, ('scalar', 'int'))
   if b_3 is MISSING:
    b_3 = 'x'
+  if type(b_3) is not str: check_parameter('b', b_3, ('scalar', 'string'))
   if c_4 is MISSING:
    c_4 = None
-  if rest_5 is MISSING: rest_5 = []
-  if type(a_2) is not int and type(a_2) is not float: check_parameter('a', a_2, ('scalar', 'int'))
-  if type(b_3) is not str: check_parameter('b', b_3, ('scalar', 'string'))
   check_parameter('c', c_4, ('union', (('list', ('scalar', 'string')), ('scalar', 'nil'))))
+  if rest_5 is MISSING: rest_5 = []
   return [a_2, b_3, c_4, rest_5]
  return f1
 def main(d):

@@ -114,7 +114,7 @@ def signature(function: FunctionScope, params: Sequence[ast.Param]) -> str:
 
 
 def entry_checks(e: Emitter, params: Sequence[ast.Param]) -> None:
-    """Defaults for what was not passed, then the annotations (02 §9.2, §20)."""
+    """Each parameter in its turn: the default if nothing was passed, then the annotation (02 §9.2, §20)."""
     for param, variable in zip(params, e.function.params, strict=False):
         e.at = param
         if param.default is not None:
@@ -122,8 +122,6 @@ def entry_checks(e: Emitter, params: Sequence[ast.Param]) -> None:
                 e.into(param.default, reading(variable))
         elif is_rest(params):
             e.line(f"if {variable.python} is MISSING: {variable.python} = {'[]' if param.rest else 'None'}")
-    for param, variable in zip(params, e.function.params, strict=False):
-        e.at = param
         if param.type is not None and not param.rest:
             _check_annotation(e, param.name, param.type, variable.python)
 
