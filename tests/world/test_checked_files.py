@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from harnpy.world import reached, temporaries
 from harnpy.world.checked_files import checked_files
 from harnpy.world.files import RealFiles
 
@@ -249,7 +252,10 @@ def swapping(path: Path, make: Callable[[Path], object], target: Path) -> Iterat
         thread.join()
 
 
-@pytest.mark.parametrize("act", ["read", "write", "append", "list", "walk", "make", "lock", *ENTRIES])
+SWAPPED = ["read", "write", "append", "list", "walk", "make", "lock", "modified", *ENTRIES]
+
+
+@pytest.mark.parametrize("act", SWAPPED)
 @pytest.mark.parametrize("place", ["directory", "file"])
 def test_links_that_are_swapped_in_lead_nowhere(act: str, place: str, tree: Path, check: Check) -> None:
     files = checked_files(RealFiles(), check)
@@ -265,3 +271,67 @@ def test_links_that_are_swapped_in_lead_nowhere(act: str, place: str, tree: Path
     assert snapshot(outside) == before
     assert "secret" not in seen
     assert not any("below/" in names for names in seen if isinstance(names, list))
+
+
+class Meddled:
+    """The module `os`: before call number ``at`` somebody does ``then``, before the next one ``after``."""
+
+    def __init__(self, at: int, then: Callable[[], object], after: Callable[[], object]) -> None:
+        self.calls = 0
+        self._turns = {at: then, at + 1: after}
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(os, name)
+        return self._counted(value) if inspect.isbuiltin(value) else value
+
+    def _counted(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*arguments: Any, **options: Any) -> Any:
+            self.calls += 1
+            self._turns.get(self.calls, bool)()
+            return call(*arguments, **options)
+
+        return counted
+
+
+@pytest.mark.parametrize("act", SWAPPED)
+@pytest.mark.parametrize("place", ["directory", "file"])
+@pytest.mark.parametrize("stays", [True, False])
+def test_whatever_call_of_the_system_they_are_swapped_in_before(
+    act: str, place: str, stays: bool, tree: Path, check: Check, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = checked_files(RealFiles(), check)
+    swapped, aside, outside = tree / "in" / "swapped", tree / "in" / "aside", tree / "out"
+    path = str(swapped / "secret") if place == "directory" else str(swapped)
+    target = outside if place == "directory" or act in ("list", "walk") else outside / "secret"
+
+    def swap_in() -> None:
+        with suppress(OSError):
+            swapped.rename(aside)
+        with suppress(OSError):
+            swapped.symlink_to(target)
+
+    def swap_back() -> None:
+        with suppress(OSError):
+            swapped.unlink()
+        with suppress(OSError):
+            aside.rename(swapped)
+
+    os.utime(outside / "secret", (1, 1))
+    before = snapshot(outside)
+    for at in range(1, 100):
+        shutil.rmtree(swapped, ignore_errors=True)
+        shutil.rmtree(aside, ignore_errors=True)
+        for left in (swapped, aside):
+            left.unlink(missing_ok=True)
+        swapped.mkdir() if place == "directory" else swapped.touch()
+        meddled = Meddled(at, swap_in, bool if stays else swap_back)
+        with monkeypatch.context() as patched, suppress(OSError, Refused):
+            patched.setattr(reached, "os", meddled)
+            patched.setattr(temporaries, "os", meddled)
+            result = {**ACTS, **ENTRIES}[act](files, path)
+            assert result not in ("secret", 10**9)
+            assert not (isinstance(result, list) and "below/" in result)
+        assert snapshot(outside) == before
+        if meddled.calls < at:
+            return
+    pytest.fail("more calls than were tried")
