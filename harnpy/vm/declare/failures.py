@@ -55,9 +55,12 @@ def reporting_faults(name: str, function: Callable[..., Any]) -> Callable[..., A
 
 
 def harn_error(fault: Fault, name: str) -> VmError:
-    """Return what a program catches when the builtin ``name`` raises ``fault``."""
+    """Return what a program catches when the builtin ``name`` raises ``fault``.
+
+    A misuse's notes, such as the file that was read, are part of its message.
+    """
     if isinstance(fault, MisuseError):
-        return RuntimeFault(fault.message_from(name))
+        return RuntimeFault(": ".join([fault.message_from(name), *getattr(fault, "__notes__", ())]))
     if isinstance(fault, CategorizedError):
         return CategorizedFault(fault.category, fault.message_from(name))
     return Thrown(fault.caught_from(name))
