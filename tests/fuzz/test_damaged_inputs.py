@@ -10,6 +10,7 @@ import pytest
 
 from harnpy.cli.main import main
 from tests.fuzz.inputs import INPUTS, MAKE, Input
+from tests.support import ends
 
 #: For each kind of input; all together some 2,000.
 ROUNDS = 112
@@ -117,7 +118,8 @@ def test_a_damaged_file_shows_no_python(kind: str, here: Path, capsys: pytest.Ca
         data = damaged(whole, chance)
         path.write_bytes(data)
         try:
-            seen.add(status(what.command))
+            with ends(seconds=10):
+                seen.add(status(what.command))
         except Exception as error:
             error.add_note(f"from {what.file}:\n{data!r}")
             raise
