@@ -32,7 +32,7 @@ as the entry's value is the exit status; so is 1 for Err and for an uncaught err
 
 Options:
   -e CODE                 Run CODE as the body of `pipeline main(task) {{ ... }}`.
-  --deny A,B              Make the builtins A and B fail.
+  --deny A,B              Make the builtins A and B fail, and refuse their effects.
   --allow A,B             Make every builtin fail except A, B and a core set.
   --skill-dir DIR         Add the skills in DIR; may be repeated.
   --llm-mock FILE         Answer all model calls from FILE, a fixture a line.
