@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from harnpy.agent.rules.annotations import LEVELS, NETWORK, Annotations, rank, read_annotations
 from harnpy.agent.rules.ceilings import BUILTIN_NEEDS, EFFECT_NEEDS
 from harnpy.agent.rules.paths import LEXICAL
-from harnpy.agent.rules.roots import Roots, common_roots, outside
+from harnpy.agent.rules.roots import Roots, common_roots, meeting, outside
 from harnpy.faults import MisuseError
 from harnpy.reading.strict import errors_after, read_fields
 from harnpy.text.globs import first_match
@@ -143,6 +143,10 @@ class Policy:
         """
         bounds = tuple(roots.place(real_path) for roots in self._all_bounds())
         return replace(self, bounds=bounds) if bounds != self.bounds else self
+
+    def kept(self) -> Policy:
+        """Return a placed policy whose own roots say what its bounds do, to be written down."""
+        return replace(self, roots=meeting(self.bounds), bounds=()) if self.bounds else self
 
     def _all_bounds(self) -> tuple[Roots, ...]:
         return self.bounds or (() if self.roots is None else (Roots(self.roots),))

@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from harnpy.faults import MisuseError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     #: Returns what a path leads to, absolute and free of links; None for a text that is no path.
     RealPath = Callable[[str], str | None]
+
+
+#: A root that nothing is in: no roots at all would restrict nothing.
+_NOWHERE = "/dev/null/nowhere"
 
 
 class Roots(NamedTuple):
@@ -55,6 +59,17 @@ def common_roots(outer: tuple[str, ...] | None, inner: tuple[str, ...] | None) -
         return inner if outer is None else outer
     parents = [os.path.normpath(parent) for parent in outer]
     return tuple(root for root in inner if any(is_in(os.path.normpath(root), parent) for parent in parents))
+
+
+def meeting(bounds: Sequence[Roots]) -> tuple[str, ...]:
+    """Return roots that allow what all placed ``bounds``, which are some, allow."""
+    first, *others = bounds
+    roots = first.paths
+    for other in others:
+        inner = [root for root in roots if other.contain(root)]
+        outer = [root for root in other.paths if Roots(roots).contain(root)]
+        roots = tuple(dict.fromkeys(inner + outer))
+    return roots or (_NOWHERE,)
 
 
 def is_in(path: str, directory: str) -> bool:

@@ -33,7 +33,7 @@ def _read_file(files: Files, workplace: Workplace, arguments: Dict) -> str:
         if files.is_dir(place):
             return "\n".join(files.list_dir(place))
         text = files.read_text(place)
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         return f"Error: cannot read file '{path}': {_reason(error)}"
     return _numbered(text, arguments.get("offset"), arguments.get("limit"))
 
@@ -43,7 +43,7 @@ def _list_directory(files: Files, workplace: Workplace, arguments: Dict) -> str:
     path = path if isinstance(path, str) and path else "."
     try:
         return "\n".join(files.list_dir(workplace.path(path)))
-    except OSError as error:
+    except (OSError, ValueError) as error:
         return f"Error: cannot list directory '{path}': {_reason(error)}"
 
 

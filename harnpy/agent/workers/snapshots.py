@@ -107,7 +107,7 @@ def _snapshot(worker: Worker) -> Dict:
         "transcript": worker.transcript,
         "artifacts": worker.artifacts,
         "carry_policy": worker.carry.as_dict(),
-        "policy": None if policy is None else policy_dict(policy),
+        "policy": None if policy is None else policy_dict(policy.kept()),
         "session_id": worker.session_id,
         "parent_session_id": worker.parent_session_id,
     }

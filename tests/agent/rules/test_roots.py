@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.agent.rules.policy import Policy
+from harnpy.agent.rules.policy import Policy, policy_dict, read_policy
 from harnpy.faults import MisuseError
 
 
@@ -108,3 +108,21 @@ def test_roots_shown_are_the_requested_ones_inside_the_ceiling_s() -> None:
     inner = Policy(roots=("/w/sub", "/w/../etc", "rel/a/..", "rel/../..", "/v"))
     assert outer.intersect(inner).roots == ("/w/sub", "rel/a/..")
     assert Policy(roots=(".",)).intersect(Policy(roots=("a", "..", "/a"))).roots == ("a",)
+
+
+@given(st.lists(st.lists(PATHS, min_size=1, max_size=3), min_size=1, max_size=3), PATHS)
+def test_what_is_kept_of_nested_roots_allows_the_same(nested: list[list[str]], path: str) -> None:
+    policy = Policy()
+    for roots in nested:
+        policy = policy.intersect(bounded(*(f"/r/{root}" for root in roots)))
+    kept = read_policy(policy_dict(policy.kept())).placed(lexical)
+    real = lexical(f"/r/{path}")
+    assert real is not None
+    assert (kept.check_path("read", real) is None) is (policy.check_path("read", real) is None)
+
+
+def test_roots_that_allow_nothing_are_kept_as_such() -> None:
+    nothing = bounded("/a").intersect(bounded("/b"))
+    kept = read_policy(policy_dict(nothing.kept())).placed(lexical)
+    assert kept.check_path("read", "/a/x") is not None
+    assert kept.check_path("read", "/") is not None
