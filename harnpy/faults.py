@@ -5,6 +5,7 @@
     ├─ MisuseError         a function was called wrongly
     └─ CategorizedError    the call failed for a reason that has a name: `.category`
     Interruption           the task must stop; not a failure, so `except Exception` does not catch it
+    TooLarge               a result has become too large to go on with
 
 A package derives its own errors from these. What a builtin raises reaches the program as a Harn error, and
 only the class decides which: `MisuseError` becomes a runtime error, `CategorizedError` an error with its
@@ -51,6 +52,13 @@ class CategorizedError(Fault):
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.category, self.message), self.__dict__
+
+
+class TooLarge(MemoryError):
+    """A result has become larger than it may be; ``size`` says how large ("N characters")."""
+
+    def __init__(self, size: str, most: int) -> None:
+        super().__init__(f"result too large: {size}, and at most {most} are allowed")
 
 
 class Interruption(BaseException):

@@ -8,6 +8,8 @@ stack, whatever the depth.
 
 from __future__ import annotations
 
+from harnpy.text.sharing import refuse_endless
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,6 +24,16 @@ _SHOWN_BYTES = 32
 
 def display(value: Value) -> str:
     """Return the text of ``value``: what `println`, interpolation, `join` and dict keys use."""
+    kind = type(value)
+    if kind is str:
+        return value  # type: ignore[no-any-return]
+    if kind is int:
+        return str(value)
+    refuse_endless(value)
+    return _shown(value)
+
+
+def _shown(value: Value) -> str:
     kind = type(value)
     if kind is str:
         return value  # type: ignore[no-any-return]
@@ -44,12 +56,12 @@ def type_name(value: Value) -> str:
 
 def display_fields(fields: dict[str, Value]) -> str:
     """Return ``{key: value, …}`` in ascending key order, as dicts and structs show it."""
-    return "{" + ", ".join([f"{key}: {display(fields[key])}" for key in sorted(fields)]) + "}"
+    return "{" + ", ".join([f"{key}: {_shown(fields[key])}" for key in sorted(fields)]) + "}"
 
 
 def display_items(items: list[Value] | tuple[Value, ...]) -> str:
     """Return the items separated by ``, ``."""
-    return ", ".join([display(item) for item in items])
+    return ", ".join([_shown(item) for item in items])
 
 
 def _float(x: float) -> str:

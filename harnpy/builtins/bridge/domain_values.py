@@ -31,9 +31,9 @@ class HarnValues(SchemaValues):
         return Set(parts) if type(value) is Set else parts
 
     def search(self, pattern: str, text: str) -> bool:
-        from harnpy.builtins.language.text.regexes import compiled_pattern
+        from harnpy.builtins.language.text.regexes import compiled_pattern, is_found
 
-        return compiled_pattern(self._vm, pattern).search(text) is not None
+        return is_found(self._vm, compiled_pattern(self._vm, pattern), text)
 
     def read_json(self, text: str) -> Value:
         return parse_json(text)

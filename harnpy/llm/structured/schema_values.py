@@ -23,8 +23,9 @@ class SchemaValues:
     def search(self, pattern: str, text: str) -> bool:
         """Return whether the pattern matches anywhere. Raises `ValueError` for a pattern that is none."""
         from harnpy.text.regex.dialect import compiled  # the library takes a while to load
+        from harnpy.text.regex.matching import found
 
-        return compiled(pattern).search(text) is not None
+        return found(compiled(pattern), text) is not None
 
     def read_json(self, text: str) -> Any:
         """Return the value of a JSON text. Raises `ValueError`."""

@@ -10,6 +10,7 @@ from base64 import b64encode
 
 from harnpy.text.display import display
 from harnpy.text.json.reader import parse_json
+from harnpy.text.sharing import refuse_endless
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,24 +35,34 @@ def float_text(x: float) -> str:
 
 def to_json(value: Any, floats: Callable[[float], str] = float_text) -> str:
     """Compact JSON, keys in ascending order; what is no data becomes `null`."""
+    refuse_endless(value)
+    return _compact(value, floats)
+
+
+def pretty_json(value: Any, floats: Callable[[float], str] = float_text) -> str:
+    """The same over several lines, two spaces to a level."""
+    refuse_endless(value)
+    return _pretty(value, floats, "\n")
+
+
+def _compact(value: Any, floats: Callable[[float], str]) -> str:
     value = _form(value)
     if isinstance(value, dict):
-        return "{" + ",".join([f"{quote(key)}:{to_json(value[key], floats)}" for key in sorted(value)]) + "}"
+        return "{" + ",".join([f"{quote(key)}:{_compact(value[key], floats)}" for key in sorted(value)]) + "}"
     if isinstance(value, list | tuple):
-        return "[" + ",".join([to_json(item, floats) for item in value]) + "]"
+        return "[" + ",".join([_compact(item, floats) for item in value]) + "]"
     return _scalar(value, floats)
 
 
-def pretty_json(value: Any, floats: Callable[[float], str] = float_text, margin: str = "\n") -> str:
-    """The same over several lines, two spaces to a level."""
+def _pretty(value: Any, floats: Callable[[float], str], margin: str) -> str:
     value, inner = _form(value), margin + "  "
     if isinstance(value, dict) and value:
-        pieces = [f"{quote(key)}: {pretty_json(value[key], floats, inner)}" for key in sorted(value)]
+        pieces = [f"{quote(key)}: {_pretty(value[key], floats, inner)}" for key in sorted(value)]
         return "{" + inner + f",{inner}".join(pieces) + margin + "}"
     if isinstance(value, list | tuple) and value:
-        pieces = [pretty_json(item, floats, inner) for item in value]
+        pieces = [_pretty(item, floats, inner) for item in value]
         return "[" + inner + f",{inner}".join(pieces) + margin + "]"
-    return to_json(value, floats)
+    return _compact(value, floats)
 
 
 def stored_json(value: Any) -> str:

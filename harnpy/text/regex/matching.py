@@ -2,43 +2,92 @@
 
 from __future__ import annotations
 
+from harnpy.faults import Fault, TooLarge
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+    from typing import Any
 
     Pattern = re.Pattern[str]
     Match = re.Match[str]
 
 
-def matches(pattern: Pattern, text: str) -> Iterator[Match]:
-    """Yield the matches from left to right, but no empty one right where the one before ended."""
+#: Seconds of computing that a search may take, and all the matches of a text together: some patterns take
+#: exponential time on some texts.
+MOST_SECONDS = 10.0
+
+
+class SearchTimeout(Fault):
+    """A search took longer than it may."""
+
+    def __init__(self) -> None:
+        super().__init__("Regex took too long: the pattern needs too many steps on this text")
+
+
+def found(pattern: Pattern, text: str, at: int = 0, seconds: float = MOST_SECONDS) -> Match | None:
+    """Return the first match from ``at`` on. Raises `SearchTimeout`."""
+    search: Any = pattern.search
+    try:
+        return search(text, at, timeout=seconds)  # type: ignore[no-any-return]
+    except TimeoutError:
+        raise SearchTimeout from None
+
+
+def matches(pattern: Pattern, text: str, seconds: float = MOST_SECONDS) -> Iterator[Match]:
+    """Yield the matches from left to right, but no empty one right where the one before ended.
+
+    Raises `SearchTimeout`.
+    """
     at, last_end = 0, -1
-    while at <= len(text):
-        match = pattern.search(text, at)
-        if match is None:
-            return
-        if match.end() == last_end and match.start() == last_end:
-            at = last_end + 1
-            continue
+    for match in _until_empty(pattern, text, seconds):
         yield match
         at = last_end = match.end()
+    while at <= len(text):
+        following = found(pattern, text, at, seconds)
+        if following is None:
+            return
+        if following.end() == last_end and following.start() == last_end:
+            at = last_end + 1
+            continue
+        yield following
+        at = last_end = following.end()
 
 
-def replaced(pattern: Pattern, replacement: str, text: str) -> str:
-    """Return ``text`` with every match replaced; ``$1``, ``$name`` and ``${name}`` stand for groups."""
-    out, at = [], 0
+def _until_empty(pattern: Pattern, text: str, seconds: float) -> Iterator[Match]:
+    """The matches up to the first empty one, behind which the library would go on in its own way."""
+    iterate: Any = pattern.finditer
+    try:
+        for match in iterate(text, timeout=seconds):
+            if match.start() == match.end():
+                return
+            yield match
+    except TimeoutError:
+        raise SearchTimeout from None
+
+
+def replaced(found: Iterable[Match], replacement: str, text: str, most: int) -> str:
+    """Return ``text`` with every match replaced; ``$1``, ``$name`` and ``${name}`` stand for groups.
+
+    Raises TooLarge when that has more than ``most`` characters.
+    """
+    out, at, added = [], 0, 0
     template = _template(replacement)
-    for match in matches(pattern, text):
-        out += [text[at : match.start()], *[_filled(part, match) for part in template]]
+    for match in found:
+        pieces = [_filled(part, match) for part in template]
+        added += sum(map(len, pieces))
+        if added > most:
+            raise TooLarge(f"more than {most} characters", most)
+        out += [text[at : match.start()], *pieces]
         at = match.end()
     return "".join([*out, text[at:]])
 
 
-def split(pattern: Pattern, text: str) -> list[str]:
+def split(found: Iterable[Match], text: str) -> list[str]:
     """Return the pieces of ``text`` between the matches, empty ones too."""
     pieces, at = [], 0
-    for match in matches(pattern, text):
+    for match in found:
         pieces.append(text[at : match.start()])
         at = match.end()
     return [*pieces, text[at:]]

@@ -8,7 +8,8 @@ at, never while programs run.
 
 from __future__ import annotations
 
-from harnpy.vm.errors import OVERFLOW, Leaving, PlainFault, Thrown, VmError
+from harnpy.faults import TooLarge
+from harnpy.vm.errors import OVERFLOW, Leaving, PlainFault, RuntimeFault, Thrown, VmError
 from harnpy.vm.run.frames import line_of, name_of, place_of, running, unit_of
 
 TYPE_CHECKING = False
@@ -98,8 +99,7 @@ def _is_transparent(frame: FrameType) -> bool:
 def describe(error: BaseException, skip: int) -> str:
     """The error's text with a suffix for each context it has left; ``skip`` outer ones are not left."""
     if not isinstance(error, VmError):
-        text = "Out of memory" if isinstance(error, MemoryError) else OVERFLOW
-        error = PlainFault(text).with_traceback(error.__traceback__)
+        error = _as_vm_error(error).with_traceback(error.__traceback__)
     text = error.text
     if not error.takes_line:
         return text
@@ -108,6 +108,13 @@ def describe(error: BaseException, skip: int) -> str:
         text = "Runtime error: " + text
     suffixes = [f" (line {line})" for line in reversed(left)]
     return text + "".join(_shortened(suffixes, 4, 1, lambda n: f" … {n} more …"))
+
+
+def _as_vm_error(error: BaseException) -> VmError:
+    """What is too large or too deep for the host, as an error of the program."""
+    if isinstance(error, TooLarge):
+        return RuntimeFault(str(error))
+    return PlainFault("Out of memory" if isinstance(error, MemoryError) else OVERFLOW)
 
 
 def caught(error: BaseException) -> Any:

@@ -7,41 +7,52 @@ own `==` on containers is avoided: it confuses bools with ints and eats C stack 
 
 from __future__ import annotations
 
+from harnpy.faults import TooLarge
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Sequence
     from typing import Any
 
     Value = Any
+    #: Pairs of parts by their ids.
+    Known = dict[tuple[int, int], tuple[Value, Value]]
     Paced = Callable[[Sequence[Value]], Iterable[Value]]
 
 #: Kinds on which Python's `==` is Harn's, given that both sides have the kind.
 _SCALARS = frozenset({str, int, float, bool, bytes, type(None)})
+
+#: Parts of a value that is looked for among others; what is shared counts each time.
+MOST_TOKENS = 1 << 20
 
 #: From here on an int may have no exact float, so that Python's mixed comparison and Harn's (which
 #: converts the int first) part ways.
 _EXACT_FLOAT_LIMIT = 2**53
 
 
-def equal(a: Value, b: Value) -> bool:
-    """Harn's ``==``: structural, int and float numerically; never raises. Spec: 02 §3.1."""
+def equal(a: Value, b: Value, known: Known | None = None) -> bool:
+    """Harn's ``==``: structural, int and float numerically; never raises. Spec: 02 §3.1.
+
+    ``known`` are the parts that were found equal on the way here: shared ones are compared once.
+    """
     kind = type(a)
     if kind is not type(b):
         return _is_number(a) and _is_number(b) and float(a) == float(b)
     if kind in _SCALARS:
         return a == b  # type: ignore[no-any-return]
     if kind is list:
-        return _equal_items(a, b)
+        return _equal_items(a, b, known)
     if kind is dict:
-        return _equal_entries(a, b)
+        return _equal_entries(a, b, known)
     equals = getattr(a, "equals", None)
     if equals is not None:
         return equals(b)  # type: ignore[no-any-return]
     parts = getattr(a, "parts", None)
     if parts is None:
         return False
-    same = _equal_members if getattr(a, "unordered", False) else _equal_items
-    return same(parts(), b.parts())
+    if getattr(a, "unordered", False):
+        return _equal_members(parts(), b.parts())
+    return _equal_items(parts(), b.parts(), known)
 
 
 def compare(a: Value, b: Value) -> int:
@@ -137,6 +148,8 @@ def _tokens(value: Value) -> list[Any]:
                 tokens.append(item)
                 continue
             tokens += [kind, len(parts)]
+            if len(tokens) > MOST_TOKENS:
+                raise TooLarge(f"{len(tokens)} parts to compare", MOST_TOKENS)
             if getattr(kind, "unordered", False):
                 for part in sorted([_tokens(part) for part in parts], key=repr):
                     tokens += part
@@ -159,7 +172,7 @@ def _is_number(x: Value) -> bool:
     return type(x) is int or type(x) is float
 
 
-def _equal_items(a: Sequence[Value], b: Sequence[Value]) -> bool:
+def _equal_items(a: Sequence[Value], b: Sequence[Value], known: Known | None) -> bool:
     if len(a) != len(b):
         return False
     for x, y in zip(a, b, strict=True):
@@ -167,8 +180,21 @@ def _equal_items(a: Sequence[Value], b: Sequence[Value]) -> bool:
         if kind is type(y) and kind in _SCALARS:
             if x != y:
                 return False
-        elif not equal(x, y):
-            return False
+        else:
+            known = {} if known is None else known
+            if not _equal_parts(x, y, known):
+                return False
+    return True
+
+
+def _equal_parts(x: Value, y: Value, known: Known) -> bool:
+    pair = id(x), id(y)
+    if pair in known:
+        return True
+    if not equal(x, y, known):
+        return False
+    # With the parts themselves, whose ids nothing else can then have.
+    known[pair] = x, y
     return True
 
 
@@ -185,10 +211,18 @@ def _equal_members(a: Sequence[Value], b: Sequence[Value]) -> bool:
     return True
 
 
-def _equal_entries(a: dict[str, Value], b: dict[str, Value]) -> bool:
+def _equal_entries(a: dict[str, Value], b: dict[str, Value], known: Known | None) -> bool:
     if len(a) != len(b):
         return False
-    for key, x in a.items():  # noqa: SIM110 - as above
-        if key not in b or not equal(x, b[key]):
+    known = {} if known is None else known
+    for key, x in a.items():
+        if key not in b:
+            return False
+        y = b[key]
+        kind = type(x)
+        if kind is type(y) and kind in _SCALARS:
+            if x != y:
+                return False
+        elif not _equal_parts(x, y, known):
             return False
     return True

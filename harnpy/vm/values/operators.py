@@ -67,7 +67,7 @@ def mul(a: Value, b: Value) -> Value:
 
 
 def repeated(text: str, times: int) -> str:
-    """``text`` several times over. Raises RuntimeFault when it would be too long."""
+    """``text`` several times over. Raises TooLarge when it would be too long."""
     Sizes().check_text(len(text) * times)
     return text * times
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harnpy.vm.errors import RuntimeFault
+from harnpy.faults import TooLarge
 
 MOST_ITEMS = 1 << 24
 MOST_CHARACTERS = 1 << 28
@@ -18,15 +18,11 @@ class Sizes:
         self.characters = MOST_CHARACTERS
 
     def check_items(self, count: int) -> None:
-        """Raise RuntimeFault when a collection of ``count`` items is too large."""
+        """Raise TooLarge when a collection of ``count`` items is too large."""
         if count > self.items:
-            _refuse(f"{count} items", self.items)
+            raise TooLarge(f"{count} items", self.items)
 
     def check_text(self, length: int) -> None:
-        """Raise RuntimeFault when a string of ``length`` characters is too long."""
+        """Raise TooLarge when a string of ``length`` characters is too long."""
         if length > self.characters:
-            _refuse(f"{length} characters", self.characters)
-
-
-def _refuse(size: str, most: int) -> None:
-    raise RuntimeFault(f"result too large: {size}, and at most {most} are allowed")
+            raise TooLarge(f"{length} characters", self.characters)

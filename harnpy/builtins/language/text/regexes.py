@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from harnpy.text.regex.dialect import PatternError, compiled
-from harnpy.text.regex.matching import matches, replaced, split
+from harnpy.text.regex.matching import MOST_SECONDS, SearchTimeout, found, matches, replaced, split
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import Thrown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
+    from collections.abc import Iterator
 
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
 
     Pattern = re.Pattern[str]
+    Match = re.Match[str]
 
 _MOST_PATTERNS = 256
+_BETWEEN_LOOKS = 256
 
 
 class Patterns:
@@ -46,6 +49,37 @@ def compiled_pattern(vm: Vm, text: str, flags: str = "") -> Pattern:
     return pattern
 
 
+def found_in(vm: Vm, pattern: Pattern, text: str) -> Iterator[Match]:
+    """The matches in ``text``, which end with the running task; throws when they take too long."""
+    try:
+        for i, match in enumerate(matches(pattern, text, _seconds(vm))):
+            if not i % _BETWEEN_LOOKS and vm.signal.pending:
+                vm.poll()
+            yield match
+    except SearchTimeout as timeout:
+        raise too_slow(vm, timeout) from None
+
+
+def is_found(vm: Vm, pattern: Pattern, text: str) -> bool:
+    """Whether there is a match in ``text``."""
+    try:
+        return found(pattern, text, seconds=_seconds(vm)) is not None
+    except SearchTimeout as timeout:
+        raise too_slow(vm, timeout) from None
+
+
+def _seconds(vm: Vm) -> float:
+    """How long a search may take now."""
+    return min(MOST_SECONDS, vm.tasks.time_left()) if vm.signal.pending else MOST_SECONDS
+
+
+def too_slow(vm: Vm, timeout: SearchTimeout) -> Thrown:
+    """What to throw after a search that took too long; raises what is due in the running task instead."""
+    if vm.signal.pending:
+        vm.poll()
+    return Thrown(timeout.message)
+
+
 @builtin("regex_match(pattern?: string, text?: string, flags?: string) -> list | nil", family="strings")
 def regex_match(vm: Vm, pattern: str | None, text: str | None, flags: str | None) -> list[str] | None:
     """All matches, from left to right without overlap; nil if there is none.
@@ -54,7 +88,7 @@ def regex_match(vm: Vm, pattern: str | None, text: str | None, flags: str | None
     """
     if pattern is None or text is None:
         return None
-    return [match[0] for match in matches(pattern_of(vm, pattern, flags or ""), text)] or None
+    return [match[0] for match in found_in(vm, pattern_of(vm, pattern, flags or ""), text)] or None
 
 
 @builtin("regex_captures(pattern?: string, text?: string) -> list", family="strings")
@@ -68,7 +102,7 @@ def regex_captures(vm: Vm, pattern: str | None, text: str | None) -> list[Value]
     return [
         {name: group for name, group in match.groupdict().items() if group is not None}
         | {"match": match[0], "groups": list(match.groups())}
-        for match in matches(pattern_of(vm, pattern), text)
+        for match in found_in(vm, pattern_of(vm, pattern), text)
     ]
 
 
@@ -83,7 +117,8 @@ def regex_replace(vm: Vm, pattern: str | None, replacement: str | None, text: st
     """
     if pattern is None or replacement is None or text is None:
         return None
-    return replaced(pattern_of(vm, pattern), replacement, text)
+    found = found_in(vm, pattern_of(vm, pattern), text)
+    return replaced(found, replacement, text, vm.sizes.characters)
 
 
 @builtin("regex_split(text?: string, pattern?: string, flags?: string) -> list", family="strings")
@@ -91,4 +126,4 @@ def regex_split(vm: Vm, text: str | None, pattern: str | None, flags: str | None
     """The pieces of `text` between the matches, empty ones too. The text is the first argument."""
     if text is None or pattern is None:
         return None
-    return split(pattern_of(vm, pattern, flags or ""), text)
+    return split(found_in(vm, pattern_of(vm, pattern, flags or ""), text), text)

@@ -21,6 +21,8 @@ DEADLINE = "Deadline exceeded"
 #: How many turns of loops and calls code may still make, and for how many seconds it may go on or wait.
 TURNS = 1024
 SECONDS = 0.25
+#: Seconds for one piece of work when there are none left.
+_SHORTEST = 0.001
 
 
 class Overtime:
@@ -88,6 +90,18 @@ def is_over(task: Task, now: float) -> bool:
     if task.deadlines and now >= min(task.deadlines):
         return True
     return task.patience is not None and not task.patience.lasts(now, 0)
+
+
+def time_left(tasks: Scheduler) -> float:
+    """The seconds until something is due in the current task or one above it; infinity without a limit."""
+    ends = [tasks.ends_at]
+    task: Task | None = tasks.current
+    while task:
+        end = end_of_wait(task)
+        if end is not None:
+            ends.append(end)
+        task = task.parent
+    return max(min(ends) - tasks.now(), _SHORTEST)
 
 
 def end_of_wait(task: Task) -> float | None:

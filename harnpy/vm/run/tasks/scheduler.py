@@ -14,7 +14,7 @@ from math import inf
 from harnpy.vm.errors import FAILURES, OVERFLOW, Interrupted, PlainFault, RuntimeFault
 from harnpy.vm.run.calls import TaskAborted
 from harnpy.vm.run.tasks.chaos import VARIABLE, Shuffled, seed_of
-from harnpy.vm.run.tasks.overtime import CANCELLED, Overtime, end_of_wait, interrupt, is_over
+from harnpy.vm.run.tasks.overtime import CANCELLED, Overtime, end_of_wait, interrupt, is_over, time_left
 from harnpy.vm.run.tasks.task import Task
 
 TYPE_CHECKING = False
@@ -292,6 +292,10 @@ class Scheduler:
         interrupt(self, self.current, 1)
         if self.may_interrupt and self.current.parent:
             self.give_way_to_ancestors()
+
+    def time_left(self) -> float:
+        """For work that cannot be interrupted: the seconds that it may take at most."""
+        return time_left(self)
 
     def give_way_to_ancestors(self) -> None:
         """Let the others run when something is due in a task that waits for the current one."""
