@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 class Plain:
     """What Python's own values are to the engine."""
 
+    def go_on(self, written: int) -> None:
+        """There is no limit."""
+
     def truthy(self, value: Any) -> bool:
         return bool(value)
 

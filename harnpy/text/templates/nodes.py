@@ -126,6 +126,7 @@ class For(Node):
         source = _value(self.source, scope, self.at)
         length, entries = self._entries(source, run)
         for i, (key, item) in enumerate(entries):
+            run.operations.go_on(run.written)
             inner = {**scope, self.variable: item, "loop": _loop(i, length)}
             if self.key is not None:
                 inner[self.key] = key
@@ -172,6 +173,7 @@ class Include(Node):
         target = self._target(path, run)
         inner = {**scope, **{name: _value(bound, scope, self.at) for name, bound in self.bindings}}
         nodes = self._nodes(target, run)
+        run.operations.go_on(run.written)
         run.including.append(target)
         span = run.begin("include", self.at)
         render_all(nodes, run, inner)

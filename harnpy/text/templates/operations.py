@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
         def json(self, value: Any, pretty: bool) -> str: ...
 
+        def go_on(self, written: int) -> None:
+            """Called at every turn of a loop, and at every include, with the characters so far; may raise."""
+
 
 def shown(operations: Operations, value: Any) -> str:
     """Return the text of a value, nothing for `None`."""

@@ -57,6 +57,7 @@ class Rendering:
         self.parse = parse
         self.including: list[str] = []
         self.spans: list[dict[str, Any]] = []
+        self.written = 0
         self._pieces: list[str] = []
         self._size = 0
         self._records = records
@@ -67,6 +68,7 @@ class Rendering:
 
     def write(self, text: str) -> None:
         self._pieces.append(text)
+        self.written += len(text)
         if self._records:
             self._size += len(text.encode())
 

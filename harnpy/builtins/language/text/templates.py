@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 class HarnOperations:
     """Harn's values as the template engine sees them. Spec: 04 §23.4."""
 
+    def __init__(self, vm: Vm) -> None:
+        self._vm = vm
+
     def truthy(self, value: Value) -> bool:
         """Harn's truthiness, but blank strings are false, and sets, bytes and durations true."""
         if type(value) is str:
@@ -52,6 +55,12 @@ class HarnOperations:
 
     def json(self, value: Value, pretty: bool) -> str:
         return pretty_json(value, display) if pretty else to_json(value, display)
+
+    def go_on(self, written: int) -> None:
+        """Notice a deadline, or that the text is too long."""
+        if self._vm.signal.pending:
+            self._vm.poll()
+        self._vm.sizes.check_text(written)
 
 
 class Prompts:
@@ -120,7 +129,7 @@ def rendered(
     """Render a template that lies in ``directory``; ``path`` is its file, for errors."""
     scope = bindings if type(bindings) is dict else {}
     try:
-        return engine.render(source, scope, directory, vm.world.files, HarnOperations(), records)
+        return engine.render(source, scope, directory, vm.world.files, HarnOperations(vm), records)
     except TemplateError as error:
         raise Thrown(error.text(path)) from None
 
