@@ -4,12 +4,11 @@ from __future__ import annotations
 
 #: What the programs use. Making it takes little.
 SETUP = """
-let many = range(50000).to_list()
-let words = many.map({ n -> "word ${n}" })
-let lists = range(20000).map({ n -> [n] }).to_list()
-let pairs = range(20000).map({ n -> pair(n % 100, n) }).to_list()
+let many = range(20000).to_list()
+let lists = range(5000).map({ n -> [n] }).to_list()
+let pairs = range(5000).map({ n -> pair(n % 100, n) }).to_list()
 let text = "a" * 100000
-let entries = range(20000).map({ n -> pair("key ${n}", n) }).to_dict()
+let entries = range(5000).map({ n -> pair("key ${n}", n) }).to_dict()
 let json = json_stringify(lists)
 let loops = "{{ for n in x }}{{ for m in x }}{{ for k in x }}{{ end }}{{ end }}{{ end }}"
 let outside = range(1000000000000).map({ n -> n + 1 })

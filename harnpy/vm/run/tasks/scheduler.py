@@ -298,12 +298,13 @@ class Scheduler:
         return time_left(self)
 
     def give_way_to_ancestors(self) -> None:
-        """Let the others run when something is due in a task that waits for the current one."""
+        """When something is due in a task that waits for the current one, let that run next."""
         now, task = self.now(), self.current
         ancestor = task.parent
         while ancestor and not is_over(ancestor, now):
             ancestor = ancestor.parent
         if ancestor:
+            self.ready.appendleft(ancestor)
             self.ready.append(task)
             self.suspend()
 
