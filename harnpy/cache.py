@@ -66,6 +66,16 @@ def store(kind: str, key: str, value: Any) -> None:
     except (OSError, ValueError):
         # The program runs as well without its entry.
         return
+    finally:
+        _remove(partial)
+
+
+def _remove(partial: str) -> None:
+    """Remove what a full disk or a signal has left of an entry; usually nothing."""
+    try:
+        os.unlink(partial)
+    except OSError:
+        return
 
 
 def _path(kind: str, key: str) -> str:

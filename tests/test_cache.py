@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -126,6 +127,19 @@ def test_a_place_that_cannot_be_written_keeps_nothing(home: Path) -> None:
     (home / "harnpy").write_text("a file where the directory should be")
     cache.store("ast", "key", 1)
     assert cache.load("ast", "key") is None
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_an_entry_that_was_not_finished_leaves_nothing(
+    home: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    def fail(old: str, new: str) -> None:
+        raise error
+
+    monkeypatch.setattr(os, "replace", fail)
+    with suppress(KeyboardInterrupt):
+        cache.store("ast", "key", 1)
+    assert entries(home) == []
 
 
 def test_values_that_cannot_be_written_are_not_kept(home: Path) -> None:
