@@ -39,10 +39,14 @@ class VmGuard:
         context = self.context()
         return bool(self.refused) or (context is not None and context.restricts)
 
-    def require_place(self, effect: str, path: str, named: str) -> None:
-        """Raise unless the running task may have an effect on ``path``, which ``named`` leads to."""
+    def refuses_place(self, effect: str, path: str, named: str) -> str | None:
+        """Return why the running task may not have an effect on ``path``, which ``named`` leads to."""
         context = self.context()
-        reason = None if context is None else context.refuses_path(effect, path, named)
+        return None if context is None else context.refuses_path(effect, path, named)
+
+    def require_place(self, effect: str, path: str, named: str) -> None:
+        """Raise unless the running task may have an effect there."""
+        reason = self.refuses_place(effect, path, named)
         if reason is not None:
             raise CategorizedFault("tool_rejected", reason)
 

@@ -104,6 +104,10 @@ class World:
         """The same where a program puts them."""
         return self.files
 
+    def sees(self, path: str) -> bool:
+        """Whether there is something at ``path``, as far as the rules let programs look it up."""
+        return self.files.exists(path)
+
     def held(self) -> World:
         """The world under the rules of this moment, for work whose writing comes later."""
         return self

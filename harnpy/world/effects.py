@@ -19,11 +19,14 @@ if TYPE_CHECKING:
         def require(self, effect: str, target: str) -> None:
             """Raise unless the effect is allowed."""
 
-        def require_place(self, effect: str, path: str, named: str) -> None:
-            """Raise unless an effect may be there.
+        def refuses_place(self, effect: str, path: str, named: str) -> str | None:
+            """Why an effect may not be there.
 
             ``path`` is absolute and free of links, ``named`` the absolute path that led to it.
             """
+
+        def require_place(self, effect: str, path: str, named: str) -> None:
+            """Raise unless an effect may be there."""
 
         def held(self) -> Guard:
             """A guard with the rules of this moment."""

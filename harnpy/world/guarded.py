@@ -11,7 +11,7 @@ from __future__ import annotations
 import os.path
 
 from harnpy.world import World
-from harnpy.world.effects import ENVIRONMENT, NETWORK, PERSON, PROCESS, STATE
+from harnpy.world.effects import ENVIRONMENT, LIST, NETWORK, PERSON, PROCESS, STATE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,6 +47,16 @@ class GuardedWorld(World):
     def placed_state_files(self) -> Files:
         return _files(self._unguarded.files, _Keeping(self._guard, anywhere=False))
 
+    def sees(self, path: str) -> bool:
+        if self._guard.in_force():
+            try:
+                real = self._unguarded.files.real_path(path)
+            except ValueError:  # a path that nothing can have
+                return False
+            if self._guard.refuses(LIST, real) or self._guard.refuses_place(LIST, real, path):
+                return False
+        return self.files.exists(path)
+
     def held(self) -> World:
         return GuardedWorld(self._unguarded, self._guard.held())
 
@@ -73,6 +83,9 @@ class _Keeping:
 
     def require(self, effect: str, target: str) -> None:
         self._guard.require(STATE, target)
+
+    def refuses_place(self, effect: str, path: str, named: str) -> str | None:
+        return None if self._anywhere else self._guard.refuses_place(effect, path, named)
 
     def require_place(self, effect: str, path: str, named: str) -> None:
         if not self._anywhere:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from harnpy.agent.errors import reason
 from harnpy.agent.loop.call_checker import CallChecker
 from harnpy.agent.loop.call_reports import CallReports
 from harnpy.agent.loop.repeats import Repeats
@@ -106,7 +107,12 @@ class Dispatcher:
         """Answer a call that the loop handles itself: no policy, no hook, no tool events."""
         name = call["name"]
         self._state.calls.append(name)
-        text, good = internal(call)
+        try:
+            text, good = internal(call)
+        except Exception as error:
+            if not self._runtime.is_failure(error):
+                raise
+            text, good = f"Error: {reason(error)}", False
         if good:
             self._state.successful[name] = None
         return Result(call, text, OK if good else ERROR)

@@ -85,7 +85,7 @@ class ToolRunner:
         if executor != "harn":
             return self._call_elsewhere(name, executor, entry, arguments)
         if name in FILE_TOOLS:
-            return Outcome(file_tool(self._world.files, self._runtime.workplace, name, arguments))
+            return Outcome(self._file_tool(name, arguments))
         if name in PLAN_TOOLS:
             return self._plan(checked)
         handler = entry.get("handler")
@@ -94,6 +94,16 @@ class ToolRunner:
         if self._world.host.bridge is not None:
             return self._call_host(self._world.host.bridge, entry, arguments)
         return _unavailable(name)
+
+    def _file_tool(self, name: str, arguments: Dict) -> str:
+        """Return what a file tool shows. Raises `ToolFailure` where the rules don't allow it."""
+        try:
+            return file_tool(self._world.files, self._runtime.workplace, name, arguments)
+        except Exception as error:
+            if not self._runtime.is_failure(error):
+                raise
+            text = getattr(error, "text", None) or str(error)
+            raise ToolFailure(text, getattr(error, "category", None)) from error
 
     def _call_elsewhere(self, name: str, executor: str, entry: Dict, arguments: Dict) -> Outcome:
         if executor == "host_bridge" and self._world.host.bridge is not None:

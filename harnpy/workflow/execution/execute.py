@@ -187,7 +187,7 @@ class Execution:
     def _work(self, node: Node, stage_id: str) -> Work:
         run = self._run
         if self._contracts is None:
-            self._contracts = read_contracts(self._graph["nodes"], self._runtime.read_text)
+            self._contracts = self._read_contracts()
         return Work(
             runtime=self._runtime,
             node=node,
@@ -200,6 +200,16 @@ class Execution:
             contracts=contracts_for(node, self._contracts),
             execution=run["execution"],
         )
+
+    def _read_contracts(self) -> list[Dict]:
+        """Return the contracts of all nodes; each reads its file under its own rules."""
+        contracts, context = [], self._runtime.context()
+        for id in sorted(self._graph["nodes"]):
+            node = self._node(id)
+            if node["verify"] is not None:
+                with context.govern(self._rules(node, stage_policy(BUILT_IN, self._graph, node))):
+                    contracts += read_contracts({id: node}, self._runtime.read_text)
+        return contracts
 
     def _replayed(self, node: Node, stage_id: str, replay: Replay) -> StageRecord:
         """Return the record of the node's stage from the replayed run."""

@@ -135,7 +135,7 @@ def _sidecar(record: str | None, world: World) -> list[Dict]:
             "kind": "llm_jsonl",
             "location": path,
             "path": path,
-            "available": world.unguarded.files.exists(os.path.join(world.files.cwd(), path)),
+            "available": world.sees(os.path.join(world.files.cwd(), path)),
         }
     ]
 

@@ -36,7 +36,7 @@ _REASON = "manual review required"
 
 def run(work: Work) -> Ended:
     """Run a node by its kind. Raise whatever makes the stage fail."""
-    return _KINDS.get(work.node["kind"], run_stage)(work)
+    return KINDS.get(work.node["kind"], run_stage)(work)
 
 
 def _fork(work: Work) -> Ended:
@@ -86,7 +86,8 @@ def _passed_on(work: Work, text: str, outcome: str, branch: str, *artifacts: Art
     return Ended(result, outcome, branch, list(artifacts), work.transcript)
 
 
-_KINDS: dict[str, Callable[[Work], Ended]] = {
+#: What runs each kind of node but `stage`.
+KINDS: dict[str, Callable[[Work], Ended]] = {
     "fork": _fork,
     "join": _join,
     "condition": _condition,

@@ -30,7 +30,7 @@ def shells(vm: Vm) -> dict[str, Dict]:
     found: dict[str, Dict] = {}
     for source, path in _candidates(vm):
         if path and path.startswith("/"):
-            shell = descriptor(vm, path, source)
+            shell = descriptor(path, source, vm.unguarded.files.exists(path))
             found.setdefault(shell["id"], shell)
     return found
 
@@ -47,14 +47,14 @@ def _candidates(vm: Vm) -> Iterator[tuple[str, str | None]]:
             yield "fallback", f"{directory}/{name}"
 
 
-def descriptor(vm: Vm, path: str, source: str) -> Dict:
+def descriptor(path: str, source: str, available: bool) -> Dict:
     name = os.path.basename(path).lower()
     return {
         "id": name,
         "label": name,
         "path": path,
         "platform": "darwin" if sys.platform == "darwin" else "linux",
-        "available": vm.unguarded.files.exists(path),
+        "available": available,
         "supports_login": True,
         "supports_interactive": True,
         "default_args": ["-c"],
@@ -106,7 +106,7 @@ def _named(vm: Vm, params: Dict, caller: str) -> Dict:
         return _known(vm, id, caller)
     path, id = (given.get("path"), given.get("id")) if type(given) is dict else (None, None)
     if path:
-        shell = descriptor(vm, path, "object")
+        shell = descriptor(path, "object", vm.world.sees(path))
         args = given.get("default_args")
         return {**shell, "default_args": args} if type(args) is list else shell
     if not id:
