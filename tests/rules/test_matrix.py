@@ -1,0 +1,67 @@
+"""The matrix: every place, in every way, under all rules, has no effect beyond the rules. Spec: 07 §8.5.
+
+`HARNPY_MATRIX=all` puts all rules in force in every way; otherwise each way is under some of them, always
+the same, so that each of the rules is in force in some ways.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from tests.rules.places import AFTER_OTHERS, OF_FUNCTIONS, PLACES
+from tests.rules.sets import POLICIES, UNRESTRICTED, VMS, Rules
+from tests.rules.trial import trial
+from tests.rules.ways import FREE_WAYS, WAYS
+
+#: How many policies and sets of capabilities each way is under, besides that of no effects at all.
+_SAMPLE = 3
+
+
+def _cells() -> Iterator[tuple[str, Rules]]:
+    everything = os.environ.get("HARNPY_MATRIX") == "all"
+    for way in FREE_WAYS:
+        yield from ((way, rules) for rules in VMS)
+    for number, way in enumerate(WAYS):
+        yield way, POLICIES[0]
+        others = [*POLICIES[1:], *VMS]
+        step = 1 if everything else len(others) // _SAMPLE
+        yield from ((way, rules) for rules in others[0 if everything else number % step :: step])
+
+
+@pytest.mark.parametrize("way", [*FREE_WAYS, *WAYS])
+def test_a_way_leads_to_every_place(way: str) -> None:
+    """Without rules each place has its effects there: else the matrix would show nothing."""
+    record = trial(way, UNRESTRICTED, PLACES)
+    assert not record.failure
+    unseen = AFTER_OTHERS | (OF_FUNCTIONS if way == "module initialiser" else frozenset())
+    lacking = {
+        place.name: place.effects - record.effects(place.name)
+        for place in PLACES
+        if not place.effects <= record.effects(place.name) and place.name not in unseen
+    }
+    assert not lacking
+    assert {place.name for place in PLACES} == set(record.visited)
+
+
+@pytest.mark.parametrize(("way", "rules"), list(_cells()), ids=lambda part: getattr(part, "name", part))
+def test_nothing_happens_beyond_the_rules(way: str, rules: Rules) -> None:
+    record = trial(way, rules, PLACES)
+    assert not [each for each in record.happened if not each.is_among(rules.allowed)]
+
+
+@pytest.mark.parametrize("rules", VMS, ids=lambda rules: rules.name)
+def test_what_is_granted_happens(rules: Rules) -> None:
+    """A place that needs nothing else has its effects: rules don't refuse more than they say."""
+    if "deny" in rules.vm:
+        return
+    granted = [place for place in PLACES if place.effects <= rules.allowed]
+    record = trial("directly", rules, granted)
+    lacking = {
+        place.name: place.effects - record.effects(place.name)
+        for place in granted
+        if not place.effects <= record.effects(place.name) and place.name not in AFTER_OTHERS
+    }
+    assert not lacking
