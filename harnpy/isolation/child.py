@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from harnpy.embedding import Vm
 from harnpy.isolation.errors import packed, unpacked
 from harnpy.isolation.family import adopt_orphans, kill_below
-from harnpy.isolation.process import OUT_OF_MEMORY, exceeded, size_text
+from harnpy.isolation.process import OUT_OF_MEMORY, exceeded, is_lack_of_memory, size_text
 from harnpy.isolation.protocol import Frames, frame
 from harnpy.isolation.values import Packing, Unpacking, is_function
 from harnpy.vm.errors import VmError
@@ -124,7 +124,7 @@ class Child:
             self._send_failure(VmError(f"the result can't be returned: {error}"))
 
     def _send_failure(self, error: BaseException) -> None:
-        if self._settings["memory"] is not None and _is_lack_of_memory(error):
+        if self._settings["memory"] is not None and is_lack_of_memory(error):
             failure: VmError = exceeded("memory", f"{size_text(self._settings['memory'])} of memory")
             failure.frames = getattr(error, "frames", ())
             error = failure
@@ -233,11 +233,6 @@ class Child:
             return None
         self._functions.append(value)
         return [len(self._functions) - 1, value.name]
-
-
-def _is_lack_of_memory(error: BaseException) -> bool:
-    """Whether a run failed for want of memory; Python itself sometimes reports that as a SystemError."""
-    return any(isinstance(each, MemoryError | SystemError) for each in (error, error.__cause__))
 
 
 def _address_space() -> int:

@@ -10,15 +10,27 @@ import os
 import signal
 from contextlib import suppress
 
+_SET_PDEATHSIG = 1
 _SET_CHILD_SUBREAPER = 36
 
 
 def adopt_orphans() -> None:
     """Become the parent of processes below this one whose own parent ends. Linux only, elsewhere nothing."""
+    _prctl(_SET_CHILD_SUBREAPER, 1)
+
+
+def end_with(parent: int) -> None:
+    """Be killed when the thread that started this process ends. Linux only, elsewhere nothing."""
+    _prctl(_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)  # it has ended already
+
+
+def _prctl(option: int, value: int) -> None:
     import ctypes
 
     with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
 def kill_below(pid: int) -> None:

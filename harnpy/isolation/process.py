@@ -87,10 +87,20 @@ def reason(status: int, memory: int | None, cpu: float | None) -> VmError:
     """The error for a child that has ended by itself in the middle of a run."""
     if status == -signal.SIGXCPU and cpu is not None:
         return exceeded("cpu", f"{cpu:g} seconds of processor time")
-    if memory is not None and (status == OUT_OF_MEMORY or -status in _MEMORY_SIGNALS):
+    if memory is not None and was_out_of_memory(status):
         return exceeded("memory", f"{size_text(memory)} of memory")
     how = f"by signal {-status}" if status < 0 else f"with status {status}"
     return VmError(f"the process of the isolated program has ended {how}")
+
+
+def was_out_of_memory(status: int) -> bool:
+    """Whether a process with a limit of memory has ended for want of it."""
+    return status == OUT_OF_MEMORY or -status in _MEMORY_SIGNALS
+
+
+def is_lack_of_memory(error: BaseException) -> bool:
+    """Whether a run failed for want of memory; Python itself sometimes reports that as a SystemError."""
+    return any(isinstance(each, MemoryError | SystemError) for each in (error, error.__cause__))
 
 
 def exceeded(limit: str, what: str) -> LimitExceeded:

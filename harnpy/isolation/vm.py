@@ -35,7 +35,8 @@ class IsolatedVm:
     ``cpu``: seconds of processor time of each run; ``limits``: the others (`harnpy.Limits`). ``env``: the
     process's whole environment. ``directory``: its working directory. ``write_out``, ``write_err``: receive
     output as it comes. ``operations``, ``ask``: answer `host_call` and questions to people, here.
-    ``events``: receives what agents do. ``deny``, ``allow``, ``evaluator``: as for `harnpy.Vm`.
+    ``events``: receives what agents do. ``deny``, ``allow``, ``capabilities``, ``evaluator``: as for
+    `harnpy.Vm`.
 
     The process starts with the first run, and anew after it has ended. Close the Vm, or use it in a `with`.
     """
@@ -56,6 +57,7 @@ class IsolatedVm:
         events: Callable[[dict[str, Any]], object] | None = None,
         deny: Iterable[str] = (),
         allow: Iterable[str] | None = None,
+        capabilities: Iterable[str] | None = None,
         evaluator: str = "compile",
     ) -> None:
         self._memory = None if memory is None else read_size(memory)
@@ -85,6 +87,7 @@ class IsolatedVm:
             "vm": {
                 "deny": list(deny),
                 "allow": None if allow is None else list(allow),
+                "capabilities": None if capabilities is None else list(capabilities),
                 "evaluator": evaluator,
             },
         }

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from harnpy import Vm
+    from harnpy.vm.limits import Limits
     from harnpy.world import World
 
 SUMMARY = "Run a program."
@@ -34,6 +35,9 @@ Options:
   -e CODE                 Run CODE as the body of `pipeline main(task) {{ ... }}`.
   --deny A,B              Make the builtins A and B fail, and refuse their effects.
   --allow A,B             Make every builtin fail except A, B and a core set.
+  --memory SIZE           Let the process have that much memory: 512M, 2G.
+  --time TIME             End the program after that time: 10s, 500ms, 2m.
+  --limit NAME=N          Set a limit, such as steps=1000000; may be repeated.
   --skill-dir DIR         Add the skills in DIR; may be repeated.
   --llm-mock FILE         Answer all model calls from FILE, a fixture a line.
   --llm-mock-record FILE  Record the replies of models in FILE, for --llm-mock.
@@ -72,6 +76,9 @@ _VALUES = {
     "--llm-mock": "llm_mock",
     "--llm-mock-record": "llm_mock_record",
     "--skill-dir": "skill_dirs",
+    "--memory": "memory",
+    "--time": "time",
+    "--limit": "limit",
 }
 
 #: What --allow always allows.
@@ -90,8 +97,8 @@ class Options:
     """What the command line asked for."""
 
     __slots__ = (
-        "allow", "args", "attended", "code", "debug", "deny", "file", "help", "llm_mock", "llm_mock_record",
-        "skill_dirs", "trace", "walk", "watch_agents",
+        "allow", "args", "attended", "code", "debug", "deny", "file", "help", "limit", "limits", "llm_mock",
+        "llm_mock_record", "memory", "skill_dirs", "time", "trace", "walk", "watch_agents",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -100,6 +107,10 @@ class Options:
         self.args: list[str] = []
         self.deny: str | None = None
         self.skill_dirs: list[str] = []
+        self.limit: list[str] = []
+        self.limits: Limits | None = None
+        self.memory: int | None = None
+        self.time: float | None = None
         self.allow: str | None = None
         self.attended = False
         self.llm_mock: str | None = None
@@ -122,6 +133,10 @@ def main(argv: Sequence[str]) -> int:
     if options.help:
         sys.stdout.write(_HELP)
         return OK
+    if options.memory is not None or options.time is not None:
+        from harnpy.cli.bounds import run_bounded
+
+        return run_bounded(argv, options.memory, options.time)
     # What is loaded and compiled before the program starts is no garbage: looking for some would cost a cold
     # start 5 %. `_collect` ends this.
     gc.disable()
@@ -156,7 +171,24 @@ def parse(argv: Sequence[str]) -> Options:
         raise UsageError("`harnpy run` requires either `-e <code>` or `<file.harn>`")
     _refuse_both(options, "--deny", "--allow")
     _refuse_both(options, "--llm-mock", "--llm-mock-record")
+    if options.limit or options.memory is not None or options.time is not None:
+        _read_bounds(options)
     return options
+
+
+def _read_bounds(options: Options) -> None:
+    """Replace the words of --memory, --time and --limit by what they mean. Raises UsageError."""
+    from harnpy.cli.bounds import read_limits, read_seconds
+    from harnpy.isolation.process import read_size
+
+    try:
+        options.limits = read_limits(options.limit)
+        if options.memory is not None:
+            options.memory = read_size(options.memory)
+        if options.time is not None:
+            options.time = read_seconds(str(options.time))
+    except ValueError as error:
+        raise UsageError(str(error)) from None
 
 
 def _refuse_both(options: Options, one: str, other: str) -> None:
@@ -177,8 +209,9 @@ def _take(options: Options, word: str, rest: Any) -> None:
         given: str | None = value if equals else next(rest, None)
         if given is None:
             raise UsageError(f"a value is required for '{name}' but none was supplied")
-        if name == "--skill-dir":
-            options.skill_dirs.append(given)
+        kept = getattr(options, _VALUES[name])
+        if type(kept) is list:
+            kept.append(given)
         else:
             setattr(options, _VALUES[name], given)
     elif (word.startswith("-") and word != "-") or options.file is not None:
@@ -195,7 +228,14 @@ def _execute(options: Options) -> int:
     run = _instrumented(options, world)
     allow = None if options.allow is None else _allowed(options.allow)
     evaluator = "walk" if options.walk else "compile"
-    vm = Vm(world, deny=_names(options.deny), allow=allow, trace_llm=options.trace, evaluator=evaluator)
+    vm = Vm(
+        world,
+        deny=_names(options.deny),
+        allow=allow,
+        trace_llm=options.trace,
+        evaluator=evaluator,
+        limits=options.limits,
+    )
     vm.on_start.append(_collect)
     bind_project(vm, options.file, options.skill_dirs)
     try:
@@ -209,9 +249,19 @@ def _execute(options: Options) -> int:
     except ExitRequest as request:
         return request.code
     except Exception as error:
-        from harnpy.cli.failures import report
+        return _failed(error, options.debug)
 
-        return report(error, options.debug)
+
+def _failed(error: Exception, debug: bool) -> int:
+    from harnpy.vm.errors import LimitExceeded
+
+    if isinstance(error, LimitExceeded | MemoryError | SystemError) or isinstance(
+        error.__cause__, MemoryError
+    ):
+        from harnpy.cli.bounds import report
+    else:
+        from harnpy.cli.failures import report
+    return report(error, debug)
 
 
 def _world(options: Options) -> World:
