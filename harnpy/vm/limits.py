@@ -17,11 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Never
 
+    from harnpy.vm.run.growth import Growth
+
 #: What a limit counts, as messages say it.
 _UNITS = {
     "seconds": "seconds",
     "steps": "steps",
     "output": "characters of output",
+    "items": "items in a collection",
     "sessions": "open sessions",
     "tasks": "tasks at once",
     "model_calls": "model calls",
@@ -34,13 +37,14 @@ class Limits:
     """What one run of a program may use; None is no limit. Raises ValueError for what is not positive.
 
     ``seconds``: time on the world's clock. ``steps``: turns of loops and calls. ``output``: characters on
-    standard output and error. ``sessions`` and ``tasks``: at once. ``model_calls``: retries included.
-    ``response_bytes``: of one response of a model's service.
+    standard output and error. ``items``: in one collection. ``sessions`` and ``tasks``: at once.
+    ``model_calls``: retries included. ``response_bytes``: of one response of a model's service.
     """
 
     seconds: float | None = None
     steps: int | None = None
     output: int | None = None
+    items: int | None = None
     sessions: int | None = None
     tasks: int | None = None
     model_calls: int | None = None
@@ -79,6 +83,15 @@ class Meter:
         self.ends_at = inf
         #: Whether the Vm is to poll.
         self.polls = limits.seconds is not None or limits.steps is not None
+
+    def growth(self) -> Growth | None:
+        """What holds collections to their limit, None when there is none."""
+        most = self._limits.items
+        if most is None:
+            return None
+        from harnpy.vm.run.growth import Growth
+
+        return Growth(self, most)
 
     def begin(self) -> None:
         """A run begins, with nothing used."""

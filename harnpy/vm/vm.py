@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from harnpy.vm.modules.offers import Imports
     from harnpy.vm.repl_session import ReplSession
     from harnpy.vm.run.calls import Calls
+    from harnpy.vm.run.growth import Growth
     from harnpy.vm.run.tasks.scheduler import Bridge, Scheduler
     from harnpy.vm.run.tasks.task import TaskContext
     from harnpy.vm.unit import Unit
@@ -120,6 +121,10 @@ class Vm:
         self.signal = Signal()
         #: What this run has used of its limits; None when it has none.
         self.meter: Meter | None = self._meter(limits)
+        #: What holds collections to their limit; it must see every value.
+        self.growth: Growth | None = None if self.meter is None else self.meter.growth()
+        if self.growth is not None:
+            self.units = _units("walk")
         self.write = self._counted(self.unguarded.streams.write_out)
         self.write_err = self._counted(self.unguarded.streams.write_err)
         #: Called when a program or a REPL session starts, as the first thing that its root task does.
@@ -341,7 +346,7 @@ class Vm:
         if self._sizes is None:
             from harnpy.vm.values.sizes import Sizes
 
-            self._sizes = Sizes()
+            self._sizes = Sizes() if self.growth is None else self.growth.sizes()
         return self._sizes
 
     # --- names ------------------------------------------------------------------------------------

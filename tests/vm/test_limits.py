@@ -51,6 +51,7 @@ BEYOND = {
     "seconds": "while true { try { sleep(1ms) } catch (e) { } }",
     "steps": "while true { try { assert(false) } catch (e) { } finally { } }",
     "output": 'while true { try { print("ab") } catch (e) { } }',
+    "items": "for i in [[]] { var xs = i; while true { try { xs = xs + [1] } catch (e) { } } }",
     "sessions": "for i in 0 to 100 { try { agent_session_open() } catch (e) { } }",
     "tasks": "for i in 0 to 100 { try { spawn { sleep(1h) } } catch (e) { } }",
     "model_calls": 'while true { try { llm_call("hi", nil, {provider: "mock"}) } catch (e) { } }',
@@ -145,6 +146,33 @@ def test_tasks_that_have_ended_do_not_count() -> None:
     vm = Vm(limits=Limits(tasks=2))
     assert vm.run_source("var n = 0\nfor i in 1 to 50 { n = n + await(spawn { i }) }\nreturn n") == 1275
     assert vm.run_source("return parallel each [1, 2, 3] with {max_concurrent: 2} { n -> n }") == [1, 2, 3]
+
+
+GROWING = {
+    "in place": "var xs = []\nwhile true { xs = xs + [1, 2] }",
+    "by its index": 'var d = {}\nvar i = 0\nwhile true { d["k${i}"] = 1\ni = i + 1 }',
+    "by a compound": "var xs = []\nwhile true { xs += [1] }",
+    "doubled": "var xs = [1]\nwhile true { xs = xs + xs }",
+    "two of a kind": "var a = [1]\nvar b = a\nwhile true { b = a + [1]\na = b }",
+    "merged": 'var d = {}\nvar i = 0\nwhile true { d = d + {["k${i}"]: 1}\ni = i + 1 }',
+    "spread": "var xs = [1]\nwhile true { xs = [...xs, 1] }",
+    "nested": "var d = {xs: []}\nwhile true { d.xs = d.xs + [1] }",
+    "a method": "var xs = []\nwhile true { xs = xs.push(1) }",
+    "a builtin": 'let xs = json_parse("[" + "1,".repeat(99) + "1]")',
+    "a range": "let xs = range(1000000000).to_list()",
+    "a string's parts": 'let xs = ("a," * 100).split(",")',
+    "a set": "var s = set([])\nvar i = 0\nwhile true { s = set_add(s, i)\ni = i + 1 }",
+    "a parameter": "fn f(xs) { return f(xs + [1]) }\nf([])",
+    "in a task": "await(spawn { var xs = []\nwhile true { xs = xs + [1] } })",
+}
+
+
+@pytest.mark.parametrize("how", GROWING)
+def test_no_collection_grows_beyond_its_limit(how: str) -> None:
+    vm = Vm(limits=Limits(items=50))
+    with pytest.raises(LimitExceeded, match="its limit of 50 items in a collection"):
+        vm.run_source(GROWING[how])
+    assert vm.run_source("return range(50).to_list().count") == 50
 
 
 def test_standard_error_is_output() -> None:

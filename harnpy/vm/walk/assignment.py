@@ -74,7 +74,11 @@ def _assign_part(a: Activation, node: ast.Assign, variable: Variable) -> None:
         for kind, key in path:
             old = _part(old, kind, key)
         value = OPERATORS[node.op[:-1]](old, value)
-    a.assign(variable, _updated(root, path, value))
+    updated = _updated(root, path, value)
+    growth = a.walker.vm.growth
+    if growth is not None:
+        growth.check(updated)
+    a.assign(variable, updated)
 
 
 def _path(a: Activation, target: ast.Node) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harnpy.vm.resolve.annotations import annotation_spec
 from harnpy.vm.resolve.tree import signature
+from harnpy.vm.walk.growing import growing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class Walker:
         self.unit = unit
         self.tree = tree
         self.resolution = tree.resolution
-        self.evaluators = evaluators
+        self.evaluators = evaluators if vm.growth is None else growing(evaluators, vm.growth.check)
         self.impls = impls
         self.linker = linker
         self.table = table
