@@ -1,8 +1,9 @@
-"""A thread that calls a function at intervals of real time, for what must happen while a program computes."""
+"""Real time, whatever a program's clock shows, for what must happen while the program computes."""
 
 from __future__ import annotations
 
 from threading import Event, Thread
+from time import monotonic
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -10,6 +11,16 @@ if TYPE_CHECKING:
 
 #: What the threads are called.
 NAME = "harnpy-ticker"
+
+
+class Stopwatch:
+    """Measures from when it is made."""
+
+    def __init__(self) -> None:
+        self._start = monotonic()
+
+    def has_passed(self, seconds: float) -> bool:
+        return monotonic() - self._start >= seconds
 
 
 class Ticker:

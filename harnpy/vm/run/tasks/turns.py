@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harnpy.world.ticker import Ticker
+from harnpy.world.ticker import Stopwatch, Ticker
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 #: Seconds for which a program computes before the loop has a turn.
 _STRETCH = 0.01
-#: Polls that are too few to look at the time.
+#: Polls of a stretch that look at the time themselves, before a thread does.
 _FEW = 1000
 
 
@@ -31,12 +31,13 @@ class Turns:
         self._signal = scheduler.signal
         self._give_way = give_way
         self._left = 0
+        self._stretch = Stopwatch()
         self._ticker: Ticker | None = None
         """Runs while a stretch is timed."""
         self._due = False
 
     def begin(self) -> None:
-        self._left, self._due = _FEW, False
+        self._left, self._due, self._stretch = _FEW, False, Stopwatch()
         self._have_polled()
 
     def end(self) -> None:
@@ -53,6 +54,7 @@ class Turns:
             self._scheduler.refresh()
         elif self._left:
             self._left -= 1
+            self._due = self._stretch.has_passed(_STRETCH)
         elif self._ticker is None:
             self._signal.watched = self._scheduler.limited
             self._scheduler.refresh()
