@@ -121,7 +121,7 @@ class Signals:
     def end(self, status: int) -> NoReturn:
         """End the process."""
         if self.came:
-            end_children()
+            _end_children()
         for stream in (sys.stdout, sys.stderr):
             _flush(stream)
         os._exit(self.status(status))
@@ -158,8 +158,10 @@ class Signals:
             time.sleep(_GLANCE)
             if self._to_raise and not self.leaving:
                 _signal.pthread_kill(self._main, _signal.SIGTERM)
-        end_children()
-        os._exit(INTERRUPTED)
+        try:
+            _end_children()
+        finally:
+            os._exit(INTERRUPTED)
 
 
 def _be_quiet() -> None:
@@ -182,24 +184,7 @@ def _flush(stream: Any) -> bool:
     return True
 
 
-def end_children() -> None:
-    """End the programs that this process has started and that are still there, with their groups."""
-    own = os.getpgrp()
-    for child in _children():
-        try:
-            if os.getpgid(child) != own:
-                os.killpg(child, _signal.SIGKILL)
-        except OSError:
-            continue  # it has ended
+def _end_children() -> None:
+    from harnpy.cli.children import end_children
 
-
-def _children() -> list[int]:
-    """The processes that the system lists as ours; where it lists none, awaiting tasks end their own."""
-    found: list[int] = []
-    try:
-        for thread in os.listdir("/proc/self/task"):
-            with open(f"/proc/self/task/{thread}/children") as children:
-                found += map(int, children.read().split())
-    except OSError:
-        pass
-    return found
+    end_children()

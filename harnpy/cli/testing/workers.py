@@ -11,7 +11,7 @@ from multiprocessing import active_children, get_context
 from typing import TYPE_CHECKING
 
 from harnpy.cli import INTERRUPTED
-from harnpy.cli.main import end_children
+from harnpy.cli.children import end_children
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
