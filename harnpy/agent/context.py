@@ -6,6 +6,7 @@ of its starter at no cost.
 
 from __future__ import annotations
 
+import os.path
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -210,7 +211,8 @@ class AgentContext:
 
         ``path`` is absolute and free of links, ``named`` the absolute path that led to it.
         """
-        left = (lead.left_by(named, path) for lead in self.rules.leads)
+        normal = os.path.normpath(named)
+        left = (lead.left_by(normal, path) for lead in self.rules.leads)
         reason = next((reason for reason in left if reason is not None), None)
         if reason is not None or self.rules.policy is None:
             return reason

@@ -62,7 +62,7 @@ class Workplace:
 
     def is_dir(self, path: str) -> bool:
         """Return whether such a path leads to a directory."""
-        return self.real_path(path) is not None and self._files.is_dir(self.path(path))
+        return self._files.is_dir(self.path(path))
 
     def directory(self) -> str:
         """Return the directory that programs are run in."""

@@ -74,6 +74,8 @@ class Gate:
 
     def decide(self, name: str, arguments: Dict, call_id: str | None = None) -> Decision:
         """Decide on a call. Raises what a callback raises, and `MisuseError` for an invalid answer."""
+        if not self._rules:
+            return self._after_hooks(name, arguments, [])
         noting = Noting(self._place)
         decision = self._decide(name, arguments, call_id, Paths(noting))
         return decision._replace(leads=noting.leads())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os.path
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from harnpy.agent.rules.roots import is_in
@@ -18,30 +19,34 @@ class Lead(NamedTuple):
     real: str
 
     def left_by(self, named: str, real: str) -> str | None:
-        """Return why a use of the path, or of what is in it, is refused: it leads elsewhere, to ``real``."""
-        if not is_in(os.path.normpath(named), self.named) or is_in(real, self.real):
+        """Return why a use of the path, or of what is in it, is refused: it leads elsewhere, to ``real``.
+
+        ``named`` is absolute and normal.
+        """
+        if not is_in(named, self.named) or is_in(real, self.real):
             return None
         return f"sandbox violation: '{named}' led to '{self.real}' when the call was allowed, now to '{real}'"
 
 
 class Noting:
-    """``place``, of which it is noted what it was asked."""
+    """``place`` during one call, of which it is noted what rules asked. What it answers once, it keeps to."""
 
     def __init__(self, place: Resolver) -> None:
         self._place = place
-        self._noted: dict[str, str] = {}
-        self.path, self.real_base, self.is_dir = place.path, place.real_base, place.is_dir
+        self._noted: dict[str, str | None] = {}
+        self.path, self.is_dir = place.path, place.is_dir
+        self.real_base = cache(place.real_base)
 
     def real_path(self, path: str) -> str | None:
-        real = self._place.real_path(path)
-        if real is not None:
-            self._noted[path] = real
-        return real
+        if path not in self._noted:
+            self._noted[path] = self._place.real_path(path)
+        return self._noted[path]
 
     def leads(self) -> tuple[Lead, ...]:
         """Return what rules were told, for each form in which it may be used."""
         found: dict[Lead, None] = {}
         for path, real in self._noted.items():
-            for named in (self.path(path), os.path.join(self.real_base() or "/", path)):
-                found[Lead(os.path.normpath(named), real)] = None
+            if real is not None:
+                for named in (self.path(path), os.path.join(self.real_base() or "/", path)):
+                    found[Lead(os.path.normpath(named), real)] = None
         return tuple(found)

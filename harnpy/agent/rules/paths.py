@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 
 _ANY = "*"
+_MOST_BACK = 64
 
 
 class Paths:
@@ -98,9 +99,12 @@ class Paths:
     def real(self, text: str) -> str | None:
         """Return the absolute path without links that a text leads to; None for a text that is no path.
 
-        Shells have another meaning of a text that starts with ``~``, so it is no path.
+        Shells have another meaning of a text that starts with ``~``, so it is no path. One that goes back
+        and forth endlessly would take as long to follow.
         """
-        return None if not text or text.startswith("~") else self._place.real_path(text)
+        if not text or text.startswith("~") or text.split("/").count("..") > _MOST_BACK:
+            return None
+        return self._place.real_path(text)
 
 
 class Lexical:

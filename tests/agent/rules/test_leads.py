@@ -83,7 +83,6 @@ def test_leads_are_noted_in_each_form() -> None:
     [
         ("/w/src/a", "/w/src/a", False),
         ("/w/src/a/b", "/w/src/a/b", False),
-        ("/w/src/x/../a", "/etc/passwd", True),
         ("/w/src/a/b", "/w/b", True),
         ("/w/src/ab", "/etc", False),
         ("/w/src", "/etc", False),

@@ -104,6 +104,8 @@ def matching(tree: Path, patterns: list[str]) -> Callable[[str], bool]:
         ("src/*", "src/\ud800", False),
         ("src/*", "src/" + "x/" * 3000, False),
         ("src/é*", "src/e\u0301", False),
+        ("src/*", "src/" + "a/../" * 64 + "f", True),
+        ("src/*", "src/" + "a/../" * 65 + "f", False),
     ],
 )
 def test_what_patterns_of_paths_match(pattern: str, path: str, matches: bool, tree: Path) -> None:
