@@ -21,6 +21,7 @@ from harnpy.vm.errors import ExitRequest
 from harnpy.vm.run.backtrace import render
 from harnpy.vm.values.objects import display
 from tests.support import PATIENCE, wait_until
+from tests.vm.test_limits import BEYOND
 
 
 @pytest.fixture(scope="module")
@@ -233,6 +234,17 @@ def test_a_process_that_does_not_stop_in_time_is_killed() -> None:
             vm.run_source("return 2")
         assert vm.run_source("return 3") == 3
         assert process_of(vm) != child
+
+
+@pytest.mark.parametrize("limit", BEYOND)
+def test_every_limit_ends_the_run_there(limit: str) -> None:
+    limits = Limits(**{limit: 0.2 if limit == "seconds" else 9})
+    with harnpy.isolated(limits=limits, write_out=lambda text: None) as vm:
+        with pytest.raises(LimitExceeded) as caught:
+            vm.run_source(BEYOND[limit])
+        assert (caught.value.limit, caught.value.code) == (limit, f"limit_{limit}")
+        assert [frame.line for frame in caught.value.frames] == [1]
+        assert vm.run_source("return 6 * 7") == 42
 
 
 def test_limits_count_there() -> None:

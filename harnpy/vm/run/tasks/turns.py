@@ -2,7 +2,7 @@
 
 Between two waits a program has the thread to itself: a `while true { }` would block the asyncio loop, and
 nothing could cancel it. A second thread asks for a turn now and then. To start it costs more than most
-stretches between two waits take, so it is started only for one that has polled a thousand times.
+spells between two waits take, so it is started only for one that has polled a thousand times.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from harnpy.vm.run.tasks.scheduler import Scheduler
 
 #: Seconds for which a program computes before the loop has a turn.
-_STRETCH = 0.01
-#: Polls of a stretch that look at the time themselves, before a thread does.
+_SPELL = 0.01
+#: Polls of a spell that look at the time themselves, before a thread does.
 _FEW = 1000
 
 
 class Turns:
-    """The stretches of one run: `begin` when the program goes on, `end` when the loop does."""
+    """The spells of one run: `begin` when the program goes on, `end` when the loop does."""
 
     def __init__(self, scheduler: Scheduler, give_way: Callable[[], object]) -> None:
         """``give_way()`` lets the loop go on, and returns when it has had its turn."""
@@ -31,13 +31,13 @@ class Turns:
         self._signal = scheduler.signal
         self._give_way = give_way
         self._left = 0
-        self._stretch = Stopwatch()
+        self._watch = Stopwatch()
         self._ticker: Ticker | None = None
-        """Runs while a stretch is timed."""
+        """Runs while a spell is timed."""
         self._due = False
 
     def begin(self) -> None:
-        self._left, self._due, self._stretch = _FEW, False, Stopwatch()
+        self._left, self._due, self._watch = _FEW, False, Stopwatch()
         self._have_polled()
 
     def end(self) -> None:
@@ -54,12 +54,12 @@ class Turns:
             self._scheduler.refresh()
         elif self._left:
             self._left -= 1
-            self._due = self._stretch.has_passed(_STRETCH)
+            self._due = self._watch.has_passed(_SPELL)
         elif self._ticker is None:
             self._signal.watched = self._scheduler.limited
             self._scheduler.refresh()
             # One that ticks again and again: a refresh of the flag at that very moment would undo a tick.
-            self._ticker = Ticker(_STRETCH, self._ask)
+            self._ticker = Ticker(_SPELL, self._ask)
 
     def _ask(self) -> None:
         self._due = True
