@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
-from errno import EBADF, EDQUOT, EFBIG, EIO, ENOSPC, EPIPE
+from errno import EBADF, EDQUOT, EFBIG, EIO, ENOENT, ENOSPC, EPIPE
 
 from harnpy.cli import FAILED, Stopped
 from harnpy.cli.show import error_text
@@ -22,15 +22,24 @@ def report(error: Exception, debug: bool = False) -> int:
     """
     if _is_stopped(error):
         raise Stopped
-    lost = _lost_output()
-    if isinstance(error, OSError) and not error.filename and error.errno in _OF_OUTPUT:
-        error, lost = error if isinstance(error, OutputLost) else OutputLost("stdout", error), None
+    lost, error = _lost_output(), _named(error)
+    if isinstance(error, OutputLost):
+        lost = None  # one and the same
     _write(error_text.render(error, sys.stderr))
     if debug:
         _write(_traceback(error))
     if lost:
         _write(error_text.render(lost))
     return FAILED
+
+
+def _named(error: Exception) -> Exception:
+    """Return the failure with a name of what failed; those of the system that have none are of two kinds."""
+    if not isinstance(error, OSError) or error.filename or isinstance(error, OutputLost):
+        return error
+    if error.errno == ENOENT:
+        error.filename = "the working directory"
+    return OutputLost("stdout", error) if error.errno in _OF_OUTPUT else error
 
 
 def _is_stopped(error: BaseException | None) -> bool:

@@ -79,7 +79,7 @@ def _prepare_streams() -> None:
         from harnpy.cli.closed_streams import open_closed_streams
 
         open_closed_streams()
-    sys.stdin.reconfigure(errors="replace")  # type: ignore[union-attr]
+    sys.stdin.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
 
 

@@ -91,6 +91,11 @@ def test_stdin_that_is_no_text(shell) -> None:
     assert shell("printf 'a\\xff' | harnpy run p.harn", "println(read_line())") == ("a\ufffd\n", "", 0)
 
 
+def test_stdin_is_utf_8_in_every_locale(shell) -> None:
+    command = "printf 'é' | harnpy run p.harn"
+    assert shell(command, "println(len(read_line()))", PYTHONIOENCODING="ascii") == ("1\n", "", 0)
+
+
 @pytest.mark.parametrize("name", ["PYTHONIOENCODING", "LC_ALL"])
 def test_an_encoding_that_lacks_characters(shell, name: str) -> None:
     program = 'println("é ☃")\neprintln("é")'
@@ -111,3 +116,10 @@ def test_a_working_directory_that_is_gone(shell, command: str) -> None:
     assert (out, status) == ("", 1)
     assert err.endswith("the working directory: No such file or directory\n")
     assert err.count("\n") == 1
+
+
+def test_user_tests_in_a_working_directory_that_is_gone(shell) -> None:
+    out, err, status = shell(
+        "mkdir gone; cd gone; rmdir ../gone; harnpy test ../p.harn", "pipeline test_a(t) { 1 }"
+    )
+    assert (err, status) == ("Error reading the working directory: No such file or directory\n", 1), out
