@@ -22,10 +22,14 @@ from harnpy.world.processes import Ended
 HOME = "/program"
 _KEPT = ("/kept", f"{HOME}/.harn", f"{HOME}/.harn-runs")
 _FOREIGN = "/elsewhere"
+_AT_PATHS = ("read", "list", "write", "delete", "process", "state")
 
 
 class Happened(NamedTuple):
-    """``place`` is the part of the program that was at work; ``file_effect`` what was done to kept state."""
+    """``place`` is the part of the program that was at work; ``file_effect`` what was done to kept state.
+
+    The ``target`` of a process is the directory that it runs in.
+    """
 
     place: str
     effect: str
@@ -34,6 +38,10 @@ class Happened(NamedTuple):
 
     def is_among(self, allowed: Set[str]) -> bool:
         return self.effect in allowed or self.file_effect in allowed
+
+    def is_below(self, root: str) -> bool:
+        """Whether it happened below ``root``, if it happened at a path at all."""
+        return self.effect not in _AT_PATHS or _below(self.target, root)
 
 
 class Record:
@@ -189,7 +197,7 @@ class RecordedProcesses:
         env: Mapping[str, str] | None = None,
         timeout: float | None = None,
     ) -> Ended:
-        self._record.add("process", argv[0])
+        self._record.add("process", cwd)
         if env is None:
             self._record.add("environment", "*")
         return Ended(1, 0, b"out\n", b"")

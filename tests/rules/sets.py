@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from tests.rules.recording import Happened
+
 ALL = frozenset(
     ["read", "list", "write", "delete", "process", "network", "environment", "model", "person", "state"]
 )
@@ -45,12 +47,16 @@ Policy = Mapping[str, Any]
 
 
 class Rules(NamedTuple):
-    """``policy`` is a program's, ``vm`` are the options of the Vm."""
+    """``policy`` is a program's, ``vm`` are the options of the Vm; ``root`` is where all paths must be."""
 
     name: str
     allowed: frozenset[str]
     policy: Policy | None = None
     vm: Mapping[str, Any] = {}
+    root: str = "/"
+
+    def permit(self, happened: Happened) -> bool:
+        return happened.is_among(self.allowed) and happened.is_below(self.root)
 
 
 UNRESTRICTED = Rules("unrestricted", ALL)
@@ -74,7 +80,8 @@ def _allowed_by(policy: Policy) -> frozenset[str]:
 
 
 def _policy(name: str, policy: Policy) -> Rules:
-    return Rules(name, _allowed_by(policy), policy)
+    (root,) = policy.get("workspace_roots", ["/"])
+    return Rules(name, _allowed_by(policy), policy, root=root)
 
 
 def _single(capability: str) -> Policy:
@@ -90,6 +97,8 @@ _CAPABILITIES = (
 POLICIES = (
     *(_policy(f"level {level}", {"side_effect_level": level}) for level in _LEVELS),
     *(_policy(f"only {name}", _single(name)) for name in _CAPABILITIES),
+    _policy("root", {"workspace_roots": ["/program"]}),
+    _policy("root, no writing", {"workspace_roots": ["/program"], "side_effect_level": "read_only"}),
     _policy("only workspace", {"capabilities": {"workspace": []}}),
     _policy("models that read", {"capabilities": {"llm": [], "workspace": ["read_text"]}}),
     _policy("process, but read_only", {"capabilities": {"process": []}, "side_effect_level": "read_only"}),

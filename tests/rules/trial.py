@@ -29,6 +29,7 @@ def recorded(source: str, rules: Rules, modules: Mapping[str, str], hooks: bool 
     vm.provide("recorded", RecordedModel(record))
     vm.settings.found_skills = [FoundSkill({"name": "marked", "description": "m"}, "${HARN_MARKED}", HOME)]
     vm.register("at_place(name: string) -> nil", record.visit)
+    vm.register("call_back(f: closure) -> any", vm.call)
     if hooks:
         bind_hooks(vm, HOME)
     with simulated_time():

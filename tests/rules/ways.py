@@ -93,12 +93,22 @@ within({ args ->
 let outside = iter([1]).map({ x -> try_all() })
 within({ args -> outside.to_list() })
 """,
+    "stream made outside": """
+let outside = stream.map([1], { x -> try_all() })
+within({ args -> outside.to_list() })
+""",
+    "deadline": "within({ args -> deadline 1h { try_all() } })",
+    "function of the embedder": "within({ args -> call_back(try_all) })",
     "callback": "within({ args -> [2, 1].sort_by({ x -> try_all() }) })",
     "subscriber": """
 within({ args ->
   agent_subscribe("s", { event -> try_all() })
   return agent_loop("go", nil, {provider: "mock", session_id: "s", max_iterations: 1})
 })
+""",
+    "subscriber of the loop": """
+agent_subscribe("s", { event -> if event.type == "tool_call" { try_all() } })
+agent_loop("go", nil, options({ args -> "x" }) + {session_id: "s"})
 """,
     "callbacks of a loop inside": """
 within({ args ->
@@ -109,6 +119,25 @@ within({ args ->
     "permission": """
 let asked = {allow: {work: { args -> try_all() == "done" }}}
 within({ args -> agent_loop("go", nil, options({ args -> "x" }) + {policy: nil, permissions: asked}) })
+""",
+    "escalation": """
+let asked = {deny: ["work"], on_escalation: { request -> try_all() == "done" }}
+agent_loop("go", nil, options({ args -> "x" }) + {permissions: asked})
+""",
+    "compress callback": """
+let short = {tool_output_max_chars: 200, compress_callback: { text -> try_all() }}
+agent_loop("go", nil, options({ args -> "x" * 1000 }) + short)
+""",
+    "compaction": """
+let dense = {compact_threshold: 0, compact_keep_last: 1, compact_callback: { messages -> try_all() }}
+agent_loop("go", nil, options({ args -> "x" }) + {auto_compact: true} + dense)
+""",
+    "ranker of a stage": """
+let ranker = { query, chunks -> chunks.map({ chunk -> if try_all() == "done" { 1.0 } else { 0.0 } }) }
+let assembler = {query: "q", ranker_callback: ranker, strategy: "relevance"}
+let node = {kind: "stage", mode: "llm", model_policy: {provider: "mock"}, context_assembler: assembler}
+let graph = {entry: "n", nodes: {n: node + {capability_policy: POLICY}}}
+workflow_execute("go", graph, [artifact({id: "a", text: "first"})])
 """,
     "manifest hook": 'within({ args -> "x" })',
     "manifest hook of a stage": """
