@@ -82,7 +82,7 @@ class FakeVm:
         self.out = ""
         self.world = self.unguarded = FakeWorld()
         self.signal = Signal()
-        self.meter = self._sizes = None
+        self.meter = self.growth = self._sizes = None
         self.tasks = FakeTasks(self)
         self._states: dict[type, Any] = {}
 
