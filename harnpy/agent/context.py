@@ -102,11 +102,8 @@ class Rules:
         """The rules of a loop with these policies, each nil or a dict; raises as `for_options` does."""
         with errors_after(f"{label}: "):
             ceiling = None if policy is None else read_policy(policy)
-        return self.below(
-            ceiling,
-            read_approval_policy(approval),
-            read_permissions(permissions, label),
-        )
+            approvals = read_approval_policy(approval)
+        return self.below(ceiling, approvals, read_permissions(permissions, label))
 
 
 NO_RULES = Rules()

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from harnpy.agent.rules.fields import policy_fields
 from harnpy.agent.rules.paths import LEXICAL
-from harnpy.reading.lenient import Options
 from harnpy.text.globs import common, first_match
 
 if TYPE_CHECKING:
@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 
     from harnpy.agent.rules.annotations import Annotations
     from harnpy.agent.rules.paths import Paths
+
+
+_FIELDS = dict.fromkeys(
+    ("auto_approve", "auto_deny", "require_approval", "write_path_allowlist"), "list of strings"
+)
 
 
 class Verdict(Enum):
@@ -81,19 +86,16 @@ class ApprovalPolicy:
 
 
 def read_approval_policy(given: Any) -> ApprovalPolicy | None:
-    """Return the policy in a dict; None without one."""
-    if not isinstance(given, dict):
+    """Return the policy in a dict; None without one. Raises `MisuseError` for one that isn't understood."""
+    if given is None:
         return None
-    options = Options(given)
-
-    def patterns(key: str) -> tuple[str, ...]:
-        return tuple(options.strings(key) or ())
-
+    fields = policy_fields(given, _FIELDS, "approval_policy")
+    lists = {key: tuple(patterns or ()) for key, patterns in fields.items()}
     return ApprovalPolicy(
-        patterns("auto_approve") or None,
-        patterns("auto_deny"),
-        patterns("require_approval"),
-        patterns("write_path_allowlist") or None,
+        lists["auto_approve"] or None,
+        lists["auto_deny"],
+        lists["require_approval"],
+        lists["write_path_allowlist"] or None,
     )
 
 

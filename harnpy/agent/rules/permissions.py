@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from harnpy.agent.rules.fields import refuse_unknown
 from harnpy.agent.rules.paths import LEXICAL, Paths, texts_in
 from harnpy.faults import MisuseError
+from harnpy.reading.strict import errors_after
 from harnpy.session.transcript import lifecycle_event
 from harnpy.text.display import display, type_name
 from harnpy.text.globs import affix_matches, first_match
@@ -159,6 +161,8 @@ def read_permissions(given: Any, label: str) -> PermissionPolicy | None:
         return None
     if not isinstance(given, dict):
         raise MisuseError(f"{label}: permissions must be a dict")
+    with errors_after(f"{label}: "):
+        refuse_unknown(given, ("allow", "deny", "on_escalation"), "permissions")
     return PermissionPolicy(
         _rules(given.get("allow"), f"{label}.allow", _ALLOW),
         _rules(given.get("deny"), f"{label}.deny", _DENY),

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.agent.rules.annotations import LEVELS, NETWORK, Annotations, rank, read_annotations
 from harnpy.agent.rules.ceilings import BUILTIN_NEEDS, EFFECT_NEEDS
+from harnpy.agent.rules.fields import policy_fields
 from harnpy.agent.rules.paths import LEXICAL
 from harnpy.agent.rules.roots import Roots, common_roots, meeting, outside
 from harnpy.faults import MisuseError
-from harnpy.reading.strict import errors_after, read_fields
 from harnpy.text.globs import first_match
 from harnpy.world.effects import described
 
@@ -199,7 +199,7 @@ def read_policy(given: Any) -> Policy:
 
     Raises `MisuseError` for everything that isn't understood: it would restrict nothing.
     """
-    fields = _read(given, _FIELDS, "policy", "")
+    fields = policy_fields(given, _FIELDS, "policy")
     level = fields["side_effect_level"] or None
     if level is not None and level not in LEVELS:
         raise MisuseError(
@@ -218,23 +218,9 @@ def read_policy(given: Any) -> Policy:
 
 
 def _constraint(given: Dict) -> Constraint:
-    fields = _read(
-        given, _CONSTRAINT_FIELDS, "policy.tool_arg_constraints", "tool_arg_constraints", ("tool",)
-    )
+    path = "tool_arg_constraints"
+    fields = policy_fields(given, _CONSTRAINT_FIELDS, "policy", path=path, required=("tool",))
     return Constraint(fields["tool"], tuple(fields["arg_patterns"] or ()), fields["arg_key"] or None)
-
-
-def _read(
-    given: Any, types: Mapping[str, str], option: str, path: str, required: tuple[str, ...] = ()
-) -> Dict:
-    """Return the fields of a dict that has no others."""
-    if isinstance(given, dict):
-        unknown = next((key for key in given if key not in types), None)
-        if unknown is not None:
-            known = ", ".join(types)
-            raise MisuseError(f"unknown option key '{option}.{unknown}' (expected one of: {known})")
-    with errors_after("policy parse error: "):
-        return read_fields(given, types, path, required)
 
 
 def policy_dict(policy: Policy) -> Dict:
