@@ -216,6 +216,7 @@ class Models:
 
     def admit(self, request: Request) -> None:
         """Check the budgets, then take the provider's permit, as every attempt must."""
+        self.waiting.go_on()
         if self._admission is not None:
             self._admission()
         self.account.check(request)

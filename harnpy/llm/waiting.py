@@ -19,6 +19,9 @@ class Waiting(Protocol):
     def wait(self, awaitable: Awaitable[Any]) -> Any:
         """Return the result of a coroutine."""
 
+    def go_on(self) -> None:
+        """Called before each of many steps that may not wait. Raises Interruption when the task must stop."""
+
 
 class Blocking:
     """Waits in the calling thread, for users without tasks. `close` ends its event loop."""
@@ -40,6 +43,9 @@ class Blocking:
             return await awaitable
 
         return self._runner.run(waiting())
+
+    def go_on(self) -> None:
+        """Nobody stops the calling thread."""
 
     def close(self) -> None:
         if self._runner is not None:

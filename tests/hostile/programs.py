@@ -17,6 +17,7 @@ fn stubborn() {
   try { while true { } } catch (e) { }
   return stubborn()
 }
+let graph = {entry: "a", nodes: {a: {kind: "stage", mode: "llm", model_policy: {provider: "mock"}}}}
 agent_loop("begin", nil, {provider: "mock", max_iterations: 1})
 gen fn endless() {
   var n = 0
@@ -81,6 +82,10 @@ PROGRAMS = {
     "waiting for nobody": 'receive(channel("empty", 1))',
     "sleeping": "while true { try { sleep(1h) } catch (e) { } }",
     "an agent": 'while true { agent_loop("go on", nil, {provider: "mock", max_iterations: 3}) }',
+    "an agent that is never done": """agent_loop("go on", nil, {
+  provider: "mock", max_iterations: 1000000000, max_nudges: 1000000000, loop_until_done: true, persistent: true,
+})""",
+    "a workflow": 'while true { workflow_execute("go", graph) }',
     "model calls": 'while true { try { llm_call("hello", nil, {provider: "mock"}) } catch (e) { } }',
     "permutations": "fn all(n) { if n == 0 { return 1 } \n return all(n - 1) + all(n - 1) } \n all(200)",
     "random shuffles": "while true { random_shuffle(many) }",

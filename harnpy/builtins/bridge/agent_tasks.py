@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from harnpy.agent.tasks import attempt
+from harnpy.faults import Interruption
+from harnpy.vm.errors import Interrupted
 from harnpy.vm.run.tasks.parallel import Batch
 
 TYPE_CHECKING = False
@@ -27,6 +29,14 @@ class AgentTasks:
 
     def wait(self, awaitable: Awaitable[Any]) -> Any:
         return self._vm.tasks.await_coroutine(awaitable)
+
+    def go_on(self) -> None:
+        if not self._vm.signal.pending:
+            return
+        try:
+            self._vm.poll()
+        except Interrupted as error:
+            raise Interruption(str(error)) from error
 
     def together(self, calls: Calls) -> list[Any]:
         if len(calls) < 2:

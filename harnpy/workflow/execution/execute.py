@@ -105,6 +105,7 @@ class Execution:
         with self._installed():
             with self._progress.saved():
                 while (id := self._next()) is not None:
+                    self._runtime.tasks.go_on()
                     self._turn(id)
             self._progress.end()
         run = self._run
