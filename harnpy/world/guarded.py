@@ -164,13 +164,13 @@ class GuardedStreams:
         self.write_err = streams.write_err
         self.isatty = streams.isatty
 
-    def read_line(self) -> str | None:
+    def read_line(self, within: float | None = None) -> str | None:
         self._guard.require(PERSON, "input")
-        return self._streams.read_line()
+        return self._streams.read_line(within)
 
-    def read_all(self) -> str:
+    def read_all(self, within: float | None = None) -> str:
         self._guard.require(PERSON, "input")
-        return self._streams.read_all()
+        return self._streams.read_all(within)
 
 
 def _guarded_people(people: People, guard: Guard) -> People:

@@ -10,16 +10,20 @@ if TYPE_CHECKING:
     from typing import Protocol, TextIO
 
     from harnpy.world.lost_output import OutputLost
+    from harnpy.world.waiting_input import Reading
 
     class Streams(Protocol):
         write_out: Callable[[str], object]
         write_err: Callable[[str], object]
 
-        def read_line(self) -> str | None:
-            """One line of standard input without its line ending; None at its end."""
+        def read_line(self, within: float | None = None) -> str | None:
+            """One line of standard input without its line ending; None at its end.
 
-        def read_all(self) -> str:
-            """All that is left of standard input."""
+            Raises TimeoutError when it doesn't come ``within`` so many seconds; the next call returns it.
+            """
+
+        def read_all(self, within: float | None = None) -> str:
+            """All that is left of standard input; likewise."""
 
         def isatty(self, stream: str) -> bool:
             """Whether ``"stdin"``, ``"stdout"`` or ``"stderr"`` is a terminal."""
@@ -40,17 +44,32 @@ class RealStreams:
         self.write_out = stdout or _write_out
         self.write_err = stderr or _write_err
         self._stdin = stdin
+        #: What somebody stopped waiting for.
+        self._reading: Reading | None = None
 
     @property
     def stdin(self) -> TextIO:
         return self._stdin or sys.stdin
 
-    def read_line(self) -> str | None:
-        line = self.stdin.readline()
+    def read_line(self, within: float | None = None) -> str | None:
+        line = self._read(self.stdin.readline, within)
         return line.removesuffix("\n").removesuffix("\r") if line else None
 
-    def read_all(self) -> str:
-        return self.stdin.read()
+    def read_all(self, within: float | None = None) -> str:
+        if self._reading is None:
+            return self._read(self.stdin.read, within)
+        # A line that somebody stopped waiting for comes first.
+        return self._read(self.stdin.readline, within) + self._read(self.stdin.read, within)
+
+    def _read(self, read: Callable[[], str], within: float | None) -> str:
+        if self._reading is None and within is None:
+            return read()
+        from harnpy.world.waiting_input import Reading
+
+        reading = self._reading = self._reading or Reading(read)
+        text = reading.text(within)
+        self._reading = None
+        return text
 
     def isatty(self, stream: str) -> bool:
         target = self.stdin if stream == "stdin" else getattr(sys, stream)

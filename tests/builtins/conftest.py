@@ -34,13 +34,13 @@ class FakeWorld:
     def write_err(self, text: str) -> None:
         self.errors += text
 
-    def read_line(self) -> str | None:
+    def read_line(self, within: float | None = None) -> str | None:
         if not self.input:
             return None
         line, _, self.input = self.input.partition("\n")
         return line
 
-    def read_all(self) -> str:
+    def read_all(self, within: float | None = None) -> str:
         text, self.input = self.input, ""
         return text
 

@@ -83,7 +83,8 @@ PROGRAMS = {
     "sleeping": "while true { try { sleep(1h) } catch (e) { } }",
     "an agent": 'while true { agent_loop("go on", nil, {provider: "mock", max_iterations: 3}) }',
     "an agent that is never done": """agent_loop("go on", nil, {
-  provider: "mock", max_iterations: 1000000000, max_nudges: 1000000000, loop_until_done: true, persistent: true,
+  provider: "mock", max_iterations: 1000000000, max_nudges: 1000000000,
+  loop_until_done: true, persistent: true,
 })""",
     "a workflow": 'while true { workflow_execute("go", graph) }',
     "model calls": 'while true { try { llm_call("hello", nil, {provider: "mock"}) } catch (e) { } }',

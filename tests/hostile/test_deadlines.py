@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
+from pathlib import Path
 
 import pytest
 
@@ -17,7 +19,10 @@ _MOST = 0.8
 
 @pytest.mark.parametrize("evaluator", ["compile", "walk"])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_deadline_ends_it(name: str, evaluator: str) -> None:
+def test_a_deadline_ends_it(
+    name: str, evaluator: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     shown: list[tuple[str, float]] = []
     world = OwnWorld(stdout=lambda text: shown.append((text, time.process_time())), clock=CpuClock())
     vm = Vm(world, evaluator=evaluator)
@@ -27,3 +32,27 @@ def test_a_deadline_ends_it(name: str, evaluator: str) -> None:
     assert end - begin < _MOST
     vm.run_source("println(range(3).sum())")
     assert shown[-1][0] == "3\n"
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_request_to_end_ends_it(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    shown: list[str] = []
+    vm = Vm(OwnWorld(stdout=shown.append, clock=CpuClock()))
+    vm.run_source(f"{SETUP}\nprintln(cancel_graceful(spawn {{\n{PROGRAMS[name]}\n}}, 1h))")
+    assert "kind:cancelled:VM cancelled by host" in shown[0]
+
+
+def test_a_deadline_ends_a_wait_for_input() -> None:
+    reading, writing = os.pipe()
+    shown: list[str] = []
+    with os.fdopen(reading) as stdin, os.fdopen(writing, "w") as person:
+        vm = Vm(OwnWorld(stdout=shown.append, stdin=stdin))
+        vm.run_source("println(try { deadline 10ms { read_line() } })")
+        # What is written too late is not lost.
+        person.write("one\ntwo\nthree\n")
+        person.flush()
+        vm.run_source("println(read_line())\nprintln(deadline 1h { read_line() })")
+        person.close()
+        vm.run_source("println(deadline 1h { read_stdin() })")
+    assert shown == ["Result.Err(Deadline exceeded)\n", "one\n", "two\n", "three\n\n"]

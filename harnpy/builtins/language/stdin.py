@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from functools import partial
+from math import inf
 
 from harnpy.text.case import WHITESPACE
 from harnpy.vm.declare.builtin import builtin as declare
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
     from harnpy.vm.vm import Vm
+
+    Text = TypeVar("Text", str, str | None)
 
 #: What all declarations here have in common.
 builtin = partial(declare, family="io")
@@ -22,13 +28,24 @@ class Stdin:
         self.rest: str | None = None
 
 
+def read_in_time(vm: Vm, read: Callable[[float | None], Text]) -> Text:
+    """What ``read(within)`` reads from standard input, unless a deadline passes before it comes."""
+    while vm.signal.pending:
+        seconds = vm.tasks.time_left()
+        try:
+            return read(None if seconds == inf else seconds)
+        except TimeoutError:
+            vm.poll()
+    return read(None)
+
+
 @builtin("read_line() -> string | nil")
 def read_line(vm: Vm) -> str | None:
     """The next line of standard input without its end, or nil at the end of input."""
     stdin = vm.state(Stdin)
     line: str | None
     if stdin.rest is None:
-        line = vm.world.streams.read_line()
+        line = read_in_time(vm, vm.world.streams.read_line)
     elif stdin.rest:
         line, _, stdin.rest = stdin.rest.partition("\n")
     else:
@@ -41,7 +58,7 @@ def read_stdin(vm: Vm) -> str:
     """The rest of standard input."""
     stdin = vm.state(Stdin)
     if stdin.rest is None:
-        return str(vm.world.streams.read_all())
+        return str(read_in_time(vm, vm.world.streams.read_all))
     text, stdin.rest = stdin.rest, ""
     return text
 
@@ -53,7 +70,7 @@ def prompt_user(vm: Vm, msg: str) -> str:
     White space at the line's end is removed.
     """
     vm.write(msg)
-    return (vm.world.streams.read_line() or "").rstrip(WHITESPACE)
+    return (read_in_time(vm, vm.world.streams.read_line) or "").rstrip(WHITESPACE)
 
 
 @builtin("mock_stdin(text: string) -> nil")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from harnpy.builtins.bridge.places import workplace_of
 from harnpy.builtins.language.host import shells
 from harnpy.builtins.language.host.shells import required
+from harnpy.builtins.language.stdin import read_in_time
 from harnpy.text.case import WHITESPACE
 from harnpy.vm.errors import RuntimeFault
 from harnpy.vm.values.objects import Duration, display
@@ -139,7 +140,7 @@ def _render(vm: Vm, params: Dict) -> str:
 
 def _ask(vm: Vm, params: Dict) -> str:
     vm.write(display(required(params, "question")))
-    return (vm.world.streams.read_line() or "").rstrip(WHITESPACE)
+    return (read_in_time(vm, vm.world.streams.read_line) or "").rstrip(WHITESPACE)
 
 
 def _task(vm: Vm, params: Dict) -> str:
