@@ -5,6 +5,7 @@ from __future__ import annotations
 from harnpy.syntax import ast
 from harnpy.vm.emit.function import DISCARD
 from harnpy.vm.emit.nodes.logic import condition
+from harnpy.vm.emit.nodes.loops import relay
 from harnpy.vm.emit.operand import NIL, Operand
 from harnpy.vm.emit.protocol import POLL
 
@@ -160,19 +161,6 @@ def retry(e: Emitter, node: ast.Retry, dest: Destination) -> None:
     relay(e, signal)
     if dest is not DISCARD:
         e.store(dest, NIL)
-
-
-def relay(e: Emitter, signal: Operand) -> None:
-    """After a loop of ours: pass on a `break` or `continue` that was meant for a Harn loop."""
-    if e.loops:
-        outer = e.loops[-1]
-        if outer is None:
-            e.line(f"if {signal} == 1: break")
-            e.line(f"if {signal} == 2: continue")
-        else:
-            e.line(f"if {signal}:")
-            e.line(f" {outer} = {signal}")
-            e.line(" break")
 
 
 def deadline(e: Emitter, node: ast.Deadline, dest: Destination) -> None:

@@ -6,21 +6,28 @@ Every turn of a loop checks one flag: that is how deadlines and cancellation rea
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 from harnpy.syntax import ast
 from harnpy.vm.emit.function import DISCARD
 from harnpy.vm.emit.nodes.assign import bind
 from harnpy.vm.emit.nodes.logic import condition
 from harnpy.vm.emit.operand import reading
 from harnpy.vm.emit.protocol import POLL
+from harnpy.vm.resolve.tree import walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from harnpy.vm.emit.function import Emitter
+    from harnpy.vm.emit.operand import Operand
 
 
 def while_(e: Emitter, node: ast.While) -> None:
-    with e.apart() as lines:
+    signal = e.temp() if e.loops and _may_leave(node.cond) else None
+    with e.apart() as lines, e.loop(signal) if signal else nullcontext():
         cond = condition(e, node.cond)
+    if signal:
+        e.line(f"{signal} = 0")
     with e.suite("while True" if lines else f"while {cond}"):
         if lines:
             e.lines.extend(lines)
@@ -28,6 +35,13 @@ def while_(e: Emitter, node: ast.While) -> None:
         e.line(POLL)
         with e.loop():
             e.block(node.body, DISCARD)
+    if signal:
+        relay(e, signal)
+
+
+def _may_leave(cond: ast.Node) -> bool:
+    """Whether a condition may leave the loop around its own: it is not inside that yet."""
+    return any(isinstance(each, ast.Break | ast.Continue) for each in walk(cond))
 
 
 def for_(e: Emitter, node: ast.For) -> None:
@@ -80,3 +94,16 @@ def leave(e: Emitter, code: int, word: str) -> None:
     else:
         e.line(f"{signal} = {code}")
         e.line("break")
+
+
+def relay(e: Emitter, signal: Operand) -> None:
+    """After a loop of ours: pass on a `break` or `continue` that was meant for a Harn loop."""
+    if e.loops:
+        outer = e.loops[-1]
+        if outer is None:
+            e.line(f"if {signal} == 1: break")
+            e.line(f"if {signal} == 2: continue")
+        else:
+            e.line(f"if {signal}:")
+            e.line(f" {outer} = {signal}")
+            e.line(" break")
