@@ -8,8 +8,6 @@ stack, whatever the depth.
 
 from __future__ import annotations
 
-from harnpy.text.sharing import refuse_endless
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,20 +18,15 @@ if TYPE_CHECKING:
 #: Integral floats from here on lose their ".0". Spec: 02 §5.
 _PLAIN_INTEGRAL_LIMIT = 1e15
 _SHOWN_BYTES = 32
+#: From how many characters on a text is looked at: it may be of a value whose parts are shared without end.
+_LONG = 1 << 21
 
 
 def display(value: Value) -> str:
-    """Return the text of ``value``: what `println`, interpolation, `join` and dict keys use."""
-    kind = type(value)
-    if kind is str:
-        return value  # type: ignore[no-any-return]
-    if kind is int:
-        return str(value)
-    refuse_endless(value)
-    return _shown(value)
+    """Return the text of ``value``: what `println`, interpolation, `join` and dict keys use.
 
-
-def _shown(value: Value) -> str:
+    Raises TooLarge for a value whose parts are shared without end.
+    """
     kind = type(value)
     if kind is str:
         return value  # type: ignore[no-any-return]
@@ -56,12 +49,25 @@ def type_name(value: Value) -> str:
 
 def display_fields(fields: dict[str, Value]) -> str:
     """Return ``{key: value, …}`` in ascending key order, as dicts and structs show it."""
-    return "{" + ", ".join([f"{key}: {_shown(fields[key])}" for key in sorted(fields)]) + "}"
+    return "{" + joined(fields, ", ", [f"{key}: {display(fields[key])}" for key in sorted(fields)]) + "}"
 
 
 def display_items(items: list[Value] | tuple[Value, ...]) -> str:
     """Return the items separated by ``, ``."""
-    return ", ".join([_shown(item) for item in items])
+    return joined(items, ", ", [display(item) for item in items])
+
+
+def joined(owner: Value, separator: str, pieces: list[str]) -> str:
+    """Return the texts of the parts of ``owner`` in one. Raises TooLarge where they are shared without end.
+
+    Only a long text can be that of such a value, and only where several parts make it long.
+    """
+    text = separator.join(pieces)
+    if len(text) > _LONG and 10 * max(map(len, pieces)) < 9 * len(text):
+        from harnpy.text.sharing import refuse_endless
+
+        refuse_endless(owner)
+    return text
 
 
 def _float(x: float) -> str:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     Value = Any
 
 #: A value with more parts, each counted as often as it would be written …
-_MOST_PARTS = 1 << 20
+_MOST_PARTS = 1 << 18
 #: … is refused when they are so many times those that are really there.
 _MOST_REPEATED = 16
 _PLAIN = frozenset((int, str, float, bool, type(None)))

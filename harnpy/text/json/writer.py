@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from base64 import b64encode
 
-from harnpy.text.display import display
+from harnpy.text.display import display, joined
 from harnpy.text.json.reader import parse_json
-from harnpy.text.sharing import refuse_endless
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,22 +34,21 @@ def float_text(x: float) -> str:
 
 def to_json(value: Any, floats: Callable[[float], str] = float_text) -> str:
     """Compact JSON, keys in ascending order; what is no data becomes `null`."""
-    refuse_endless(value)
     return _compact(value, floats)
 
 
 def pretty_json(value: Any, floats: Callable[[float], str] = float_text) -> str:
     """The same over several lines, two spaces to a level."""
-    refuse_endless(value)
     return _pretty(value, floats, "\n")
 
 
 def _compact(value: Any, floats: Callable[[float], str]) -> str:
     value = _form(value)
     if isinstance(value, dict):
-        return "{" + ",".join([f"{quote(key)}:{_compact(value[key], floats)}" for key in sorted(value)]) + "}"
+        pieces = [f"{quote(key)}:{_compact(value[key], floats)}" for key in sorted(value)]
+        return "{" + joined(value, ",", pieces) + "}"
     if isinstance(value, list | tuple):
-        return "[" + ",".join([_compact(item, floats) for item in value]) + "]"
+        return "[" + joined(value, ",", [_compact(item, floats) for item in value]) + "]"
     return _scalar(value, floats)
 
 
@@ -58,10 +56,10 @@ def _pretty(value: Any, floats: Callable[[float], str], margin: str) -> str:
     value, inner = _form(value), margin + "  "
     if isinstance(value, dict) and value:
         pieces = [f"{quote(key)}: {_pretty(value[key], floats, inner)}" for key in sorted(value)]
-        return "{" + inner + f",{inner}".join(pieces) + margin + "}"
+        return "{" + inner + joined(value, f",{inner}", pieces) + margin + "}"
     if isinstance(value, list | tuple) and value:
         pieces = [_pretty(item, floats, inner) for item in value]
-        return "[" + inner + f",{inner}".join(pieces) + margin + "]"
+        return "[" + inner + joined(value, f",{inner}", pieces) + margin + "]"
     return _compact(value, floats)
 
 
