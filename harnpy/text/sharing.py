@@ -21,17 +21,9 @@ _PLAIN = frozenset((int, str, float, bool, type(None)))
 
 
 def refuse_endless(value: Value) -> None:
-    """Raise TooLarge when a value, written out, is out of all proportion to what it is made of."""
-    if not _has_parts(value):
-        return
-    items = _parts(value)
-    for item in items:
-        if _has_parts(item):
-            break
-    else:
-        return
+    """Raise TooLarge when a value with parts, written out, is out of all proportion to what it is made of."""
     counted: dict[int, int] = {}
-    parts = _count(items, counted)
+    parts = _count(_parts(value), counted)
     if parts > _MOST_PARTS and parts > _MOST_REPEATED * counted[0]:
         raise TooLarge(f"{parts} parts, of which most are shared", _MOST_PARTS)
 
@@ -57,4 +49,4 @@ def _has_parts(value: Value) -> bool:
 def _parts(value: Value) -> Any:
     if isinstance(value, dict):
         return value.values()
-    return value if type(value) is list else value.parts()
+    return value if type(value) in (list, tuple) else value.parts()

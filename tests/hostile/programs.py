@@ -92,4 +92,7 @@ PROGRAMS = {
     "random shuffles": "while true { random_shuffle(many) }",
     "statistics": "while true { median(many) }",
     "artifacts": "while true { many.window(100) }",
+    "checkpoints": 'while true { try { checkpoint_get("none") } catch (e) { } }',
+    "sub-agents": 'while true { sub_agent_run("go on", {provider: "mock", max_iterations: 2}) }',
+    "merging": "while true { entries + entries }",
 }

@@ -13,8 +13,9 @@ from tests.hostile.clock import CpuClock
 from tests.hostile.programs import PROGRAMS, SETUP
 from tests.worlds import OwnWorld
 
-#: Seconds of computing. The deadline is over after 0.05, but a regex is given all of its 0.5.
-_MOST = 0.8
+#: Seconds of computing on a machine however slow. The deadline is over after 0.05, but a regex is given all
+#: of its 0.5; on an idle machine of 2026 all of them end within 0.6.
+_MOST = 5.0
 
 
 @pytest.mark.parametrize("evaluator", ["compile", "walk"])

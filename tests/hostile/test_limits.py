@@ -17,8 +17,8 @@ from tests.hostile.clock import CpuClock
 from tests.hostile.programs import PROGRAMS, SETUP
 from tests.worlds import OwnWorld
 
-#: Seconds of computing that a program has once its time is over, and that a regex is given.
-_MOST = 0.8
+#: Seconds of computing on a machine however slow; on an idle one of 2026 all of them end within 0.6.
+_MOST = 5.0
 #: Seconds after which a program is cancelled.
 _SOON = 0.05
 

@@ -201,7 +201,7 @@ class Pair:
         self.second = second
 
     def display(self) -> str:
-        return f"({display(self.first)}, {display(self.second)})"
+        return f"({display_items((self.first, self.second))})"
 
     def parts(self) -> tuple[Value, Value]:
         return self.first, self.second
