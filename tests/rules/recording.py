@@ -228,11 +228,11 @@ class RecordedStreams:
 
     write_err = write_out
 
-    def read_line(self) -> str | None:
+    def read_line(self, within: float | None = None) -> str | None:
         self._record.add("person", "input")
         return "a line"
 
-    def read_all(self) -> str:
+    def read_all(self, within: float | None = None) -> str:
         self._record.add("person", "input")
         return "a line\n"
 
