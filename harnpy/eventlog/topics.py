@@ -10,27 +10,33 @@ from typing import TYPE_CHECKING
 
 from harnpy.eventlog import provenance
 from harnpy.eventlog.log_events import InvalidTopic, LogEvent
-from harnpy.storage.memory import MemoryBackend
+from harnpy.storage.memory import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harnpy.storage.contract import Backend
+    from harnpy.storage.memory import MemoryStream
 
+
+#: What a store calls a stream of ours.
+_KIND = "topic"
 _TOPIC = re.compile(r"[A-Za-z0-9._-]+")
 
 
 class EventLog:
     """``now`` is epoch seconds. A listener is called with the topic after each append."""
 
-    def __init__(self, backend: Backend, now: Callable[[], float]) -> None:
-        self._backend = backend
+    def __init__(self, store: MemoryStore, now: Callable[[], float]) -> None:
+        self._store = store
         self._now = now
         self.listeners: list[Callable[[str], object]] = []
 
+    def _stream(self, topic: str) -> MemoryStream:
+        return self._store.stream(_KIND, checked(topic))
+
     def append(self, topic: str, event: LogEvent) -> int:
         """Append the event and return its id. Raises `InvalidTopic`."""
-        stream = self._backend.stream(checked(topic))
+        stream = self._stream(topic)
         version = stream.version
         at = int(self._now() * 1000) if event.occurred_at_ms is None else event.occurred_at_ms
         headers = provenance.chained(topic, version + 1, event, at, stream.last())
@@ -45,14 +51,14 @@ class EventLog:
         """Return the events with ids greater than ``from_id``, oldest first, at most ``limit``."""
         after = from_id or 0
         until = None if limit is None else after + limit
-        return list(enumerate(self._backend.stream(checked(topic)).read(after, until), after + 1))
+        return list(enumerate(self._stream(topic).read(after, until), after + 1))
 
     def latest(self, topic: str) -> int | None:
         """Return the highest id ever given; None for an empty topic."""
-        return self._backend.stream(checked(topic)).version or None
+        return self._stream(topic).version or None
 
     def topics(self) -> list[str]:
-        return sorted(self._backend.names())
+        return sorted(self._store.names(_KIND))
 
     def verify_topic(self, topic: str) -> list[str]:
         """Return what is wrong with the topic's chain; [] when it is whole."""
@@ -61,7 +67,7 @@ class EventLog:
 
 def memory_log(now: Callable[[], float]) -> EventLog:
     """A log that lives and dies with the process."""
-    return EventLog(MemoryBackend(), now)
+    return EventLog(MemoryStore(), now)
 
 
 def checked(topic: str) -> str:

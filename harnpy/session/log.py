@@ -16,13 +16,18 @@ from harnpy.session.payloads import Created, Cut
 from harnpy.session.resize.engine import merged_summary
 from harnpy.session.transcript import MESSAGE_KINDS
 from harnpy.session.views import View
-from harnpy.storage.contract import VersionConflict
+from harnpy.storage.errors import VersionConflict
 
 if TYPE_CHECKING:
     from harnpy.session.resize.resize_policy import Compaction
     from harnpy.session.window import Window
-    from harnpy.storage.contract import Backend, Stream
+    from harnpy.storage.contract import Stream
+    from harnpy.storage.memory import MemoryStore
     from harnpy.world import World
+
+
+#: What a store calls a stream of ours.
+KIND = "session"
 
 
 class Session:
@@ -39,18 +44,18 @@ class Session:
         self.view = view or View()
 
     @classmethod
-    def create(cls, id: str, backend: Backend, world: World) -> Session:
+    def create(cls, id: str, store: MemoryStore, world: World) -> Session:
         """A new, empty session."""
-        session = cls(Origin(id, world), backend.stream(id))
+        session = cls(Origin(id, world), store.stream(KIND, id))
         session.record(kinds.SESSION_CREATED, Created())
         return session
 
-    def fork(self, id: str, backend: Backend) -> Session:
+    def fork(self, id: str, store: MemoryStore) -> Session:
         """Create a session with this one's past. It shares the events, at constant cost."""
         origin = Origin(id, self.origin.world, self.origin)
         created = Created(self.origin, self.stream.last())
         first = Event(origin, 1, kinds.SESSION_CREATED, created, self.clock.now())
-        session = Session(origin, backend.branch(self.stream, id, first), self.view.branch())
+        session = Session(origin, store.branch(self.stream, id, first), self.view.branch())
         session.view.apply(first)
         return session
 
@@ -159,7 +164,7 @@ class Session:
 
     def event(self, seq: int) -> Event:
         """The event with that number."""
-        return self.origin.own(self.stream.read(seq - 1, seq)[0])
+        return self.origin.own(next(self.stream.read(seq - 1, seq)))
 
     def messages(self) -> list[dict[str, Any]]:
         """The window's messages, in a new list; the messages themselves are shared."""

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from harnpy.session import events as kinds
 from harnpy.session.errors import SessionNotFound
-from harnpy.session.log import Session
+from harnpy.session.log import KIND, Session
 from harnpy.session.sink import VARIABLE, EventSink
 from harnpy.session.stack import SessionStack
 from harnpy.session.transcript import lifecycle_event
-from harnpy.storage.memory import MemoryBackend
+from harnpy.storage.memory import MemoryStore
 from harnpy.world import World
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class Residents:
         self._stack = stack or (lambda: only)
         self._admission = admission
         self._sink_directory: str | None = None  # unknown until the first session is admitted
-        self.backend = MemoryBackend()
+        self.store = MemoryStore()
         #: Least recently used first. Only `admit` and `forget` add and remove.
         self.by_id: OrderedDict[str, Resident] = OrderedDict()
         self._closing = 0  # how many are notifying their subscribers that they close
@@ -101,7 +101,7 @@ class Residents:
     def clear(self) -> None:
         """Forget all sessions without notifying anyone."""
         for id in self.ids():
-            self.backend.delete(id)
+            self.store.delete(KIND, id)
         self.by_id.clear()
         self.feedback.clear()
         self._closing = 0
@@ -199,8 +199,8 @@ class Residents:
             self.make_room(id)
             resident = self.by_id.get(id)  # an eviction subscriber may have opened it
         if resident is None:
-            self.backend.delete(id)  # a fork that is under way
-            return self.admit(Session.create(id, self.backend, self.world))
+            self.store.delete(KIND, id)  # a fork that is under way
+            return self.admit(Session.create(id, self.store, self.world))
         self.touch(id)
         return resident
 
@@ -248,7 +248,7 @@ class Residents:
             self._closing -= 1
         del self.by_id[id]
         self._settle_children(resident)
-        self.backend.delete(id)
+        self.store.delete(KIND, id)
         self.feedback.pop(id, None)
 
     def _open_count(self) -> int:

@@ -1,52 +1,154 @@
-"""What a storage backend promises: streams of records, each written once, at its end, in order.
+"""What a store promises: streams of records, each written once, at its end, in order.
 
-A *stream* has a name and a *version*, the number of its records; a stream that nobody has written has
-version 0 and need not be created. A *record* is opaque here. Every backend keeps these promises:
+A *stream* has a kind (``session``, ``topic`` …), a name and a *version*, the number of its records; a
+stream that nobody has written has version 0 and need not be created. A *record* is opaque here: the owner
+of a kind brings a `Codec`, which turns its records into `Row`s and back. Every store keeps these promises:
 
-* `append` is atomic: all the records or none, right behind `expected_version` or not at all.
-* A record is on the medium when `append` returns, and visible to every later `read`.
+* `append` is atomic: all the records or none, right behind ``expected_version`` or not at all.
+* A record is on the medium when `append` returns, and visible to every later `read` of any process.
 * `read` returns records in the order of their appends, and none of an incomplete append.
-* `branch` gives the new stream the old one's records; afterwards neither sees the other's.
+* The head of a stream, what lists show of it, changes together with its records.
+* `branch` gives the new stream the old one's records, copying none; afterwards neither sees the other's.
+* An append under a lease that somebody else has taken since is refused.
 
-Errors are `StorageError`s and nothing else. Spec: 10 §C1, §C6.
+Calls block, may be made from any thread, and raise `StorageError`s and nothing else. Spec: 10 §C1, §C6.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from harnpy.storage.leases import Lease
 
 Record = Any
 
-
-class StorageError(Exception):
-    """A store could not do what was asked. Nothing has changed."""
-
-
-class VersionConflict(StorageError):
-    """Somebody else wrote first: the stream isn't at the version that the caller saw last."""
-
-    def __init__(self, stream: str, expected: int, found: int) -> None:
-        super().__init__(stream, expected, found)
-        self.stream = stream
-        self.expected = expected
-        self.found = found
-
-    def __str__(self) -> str:
-        return f"Version conflict in stream '{self.stream}': expected {self.expected}, found {self.found}"
+#: At most this many streams on a page of heads, unless the query says otherwise.
+PAGE = 100
 
 
-class StreamExists(StorageError):
-    """A branch would overwrite a stream."""
+class Row(NamedTuple):
+    """A record as a store keeps it. Spec: 10 §C4."""
 
-    def __init__(self, stream: str) -> None:
-        super().__init__(stream)
-        self.stream = stream
+    seq: int
+    #: What the record is, e.g. ``message_added``.
+    type: str
+    #: Microseconds since 1970.
+    time: int
+    #: JSON text.
+    data: str
+    #: How many records of the same append follow.
+    more: int = 0
+    #: The number of the record that began the turn.
+    turn: int | None = None
+    #: USD.
+    cost: float | None = None
+    #: What `Stream.find_key` finds the record by.
+    key: str | None = None
+    #: Whatever else there is, as the JSON text of an object; ``id`` in it is a foreign id.
+    rest: str | None = None
 
-    def __str__(self) -> str:
-        return f"Stream already exists: '{self.stream}'"
+
+class Codec(Protocol):
+    """How the owner of a stream's kind writes its records. A memory store keeps records as they are."""
+
+    def encode(self, records: Sequence[Record]) -> list[Row]:
+        """Return the rows of one append. Called before anything is written."""
+
+    def decode(self, rows: Sequence[Row]) -> list[Record]:
+        """Return the records of rows that follow each other; the first begins an append."""
+
+    def texts(self, rows: Sequence[Row]) -> list[str | None]:
+        """Return the text that a search looks through, for each row; None for a row without any.
+
+        The first row begins an append. Depends on nothing but the rows: any stream of the kind will do.
+        """
+
+
+class Head(NamedTuple):
+    """What a list shows of a stream without reading it.
+
+    ``created`` and ``updated`` are the times of its first and its last record in microseconds since 1970;
+    ``updated`` may be up to a second behind. ``fork_seq`` counts the records it shares with ``parent``.
+    """
+
+    kind: str
+    name: str
+    version: int
+    created: int
+    updated: int
+    parent: str | None = None
+    fork_seq: int = 0
+    #: What its owner keeps there. Lists filter by its strings ``status`` and ``agent``.
+    data: Mapping[str, Any] = MappingProxyType({})
+
+
+class HeadQuery(NamedTuple):
+    """Which streams a list shows, and in which order.
+
+    ``order`` is ``updated`` or ``created`` (newest first) or ``id`` (by name, in the order of code points).
+    ``after`` is the `Page.next` of the page before.
+    """
+
+    kind: str = "session"
+    #: Only streams with one of these statuses; None for all.
+    statuses: frozenset[str] | None = None
+    #: No streams with one of these.
+    without: frozenset[str] = frozenset()
+    agent: str | None = None
+    parent: str | None = None
+    order: str = "updated"
+    limit: int = PAGE
+    after: str | None = None
+
+
+class Page(NamedTuple):
+    """A part of a list. ``errors`` says which streams can't be shown, as (name, reason)."""
+
+    items: list[Head]
+    next: str | None = None
+    errors: Sequence[tuple[str, str]] = ()
+
+
+class Hit(NamedTuple):
+    """A record that a search has found, in the stream that wrote it."""
+
+    kind: str
+    name: str
+    seq: int
+    type: str
+    text: str
+
+
+class Finding(NamedTuple):
+    """Something wrong with a store. ``name`` is None when it isn't about one stream."""
+
+    kind: str
+    name: str | None
+    problem: str
+    repaired: bool = False
+
+
+class FsckReport(NamedTuple):
+    streams: int
+    records: int
+    findings: list[Finding]
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing is left to repair."""
+        return all(finding.repaired for finding in self.findings)
+
+
+class GcReport(NamedTuple):
+    """What a collection dropped, or would drop: deleted streams, stems, other leftovers by name."""
+
+    streams: list[str]
+    stems: int
+    leftovers: list[str]
 
 
 class Stream(Protocol):
@@ -57,38 +159,128 @@ class Stream(Protocol):
 
     @property
     def version(self) -> int:
-        """The number of records; 0 for a stream that was never written."""
+        """The number of records that this object knows of; 0 for a stream that was never written."""
 
-    def append(self, records: Sequence[Record], expected_version: int) -> None:
-        """Add ``records`` behind record number ``expected_version``.
+    def append(
+        self,
+        records: Sequence[Record],
+        expected_version: int,
+        *,
+        head: dict[str, Any] | None = None,
+        fence: Lease | None = None,
+    ) -> None:
+        """Add ``records`` behind record number ``expected_version``, and replace the head's data.
 
-        Raises `VersionConflict` when that isn't the last one.
+        Raises `VersionConflict` when that isn't the last one, `LeaseLost` when ``fence`` isn't the newest
+        lease of its key any more.
         """
 
-    def read(self, after: int = 0, until: int | None = None) -> list[Record]:
-        """The records numbered ``after + 1`` … ``until`` (None: the last), oldest first."""
+    def read(
+        self,
+        after: int = 0,
+        until: int | None = None,
+        *,
+        types: frozenset[str] | None = None,
+        reverse: bool = False,
+        limit: int | None = None,
+    ) -> Iterator[Record]:
+        """The records numbered ``after + 1`` … ``until`` (None: the last), oldest first unless ``reverse``.
+
+        Those of other ``types`` are left out; ``limit`` bounds how many are returned.
+        """
 
     def last(self) -> Record | None:
         """The last record, None when there is none."""
 
+    def find_key(self, key: str) -> Record | None:
+        """The newest record with that `Row.key`."""
+
+    def find_id(self, id: str) -> int | None:
+        """The number of the record that keeps that foreign id."""
+
+    def refresh(self) -> int:
+        """Take notice of what others have written, and return the version."""
+
     def settle(self) -> None:
-        """Keep no reference to the stream that this one was branched from."""
+        """Keep no reference to the stream that this one was branched from: copy what is shared."""
+
+    def drop(self, until: int) -> int:
+        """Forget the records up to that number, and return how many went. Numbers are never given again."""
 
 
-class Backend(Protocol):
+class Store(Protocol):
     """A set of streams."""
 
-    def stream(self, name: str) -> Stream:
+    #: Where it is, as `open_store` was told, without a password.
+    @property
+    def url(self) -> str: ...
+
+    #: ``search``, ``notify`` (waiting for changes costs nothing), ``many_machines``.
+    @property
+    def features(self) -> frozenset[str]: ...
+
+    def stream(self, kind: str, name: str, codec: Codec) -> Stream:
         """The stream of that name, empty when nobody has written it."""
 
-    def branch(self, source: Stream, name: str, first: Record) -> Stream:
-        """Create a stream: ``first``, then ``source``'s records from its second on.
+    def branch(
+        self,
+        source: Stream,
+        name: str,
+        first: Record,
+        *,
+        codec: Codec | None = None,
+        until: int | None = None,
+        head: dict[str, Any] | None = None,
+    ) -> Stream:
+        """Create a stream: ``first``, then ``source``'s records 2 … ``until`` (None: all).
 
-        The first record says what a stream is, so a branch has its own. Raises `StreamExists`.
+        It has ``source``'s kind. The first record says what a stream is, so a branch has its own;
+        ``codec`` (None: ``source``'s) is the branch's. Raises `StreamExists`.
         """
 
-    def names(self) -> list[str]:
-        """The names of the streams with records."""
+    def head(self, kind: str, name: str) -> Head | None:
+        """What a list shows of that stream; None when nobody has written it."""
 
-    def delete(self, name: str) -> bool:
-        """Delete a stream. Return False when there was none."""
+    def heads(self, query: HeadQuery) -> Page:
+        """The streams that ``query`` asks for."""
+
+    def delete(self, kind: str, name: str) -> bool:
+        """Delete a stream. Return False when there was none. Its branches keep what they share with it."""
+
+    def search(
+        self,
+        query: str,
+        kind: str = "session",
+        *,
+        codec: Codec,
+        name: str | None = None,
+        types: frozenset[str] | None = None,
+        limit: int = 50,
+        raw: bool = False,
+    ) -> list[Hit]:
+        """The records whose text holds every term of ``query``, whatever the case.
+
+        ``name`` confines the search to one stream and the past that it shares; ``codec`` is one of any
+        stream of the kind. ``raw`` is the store's own query language, `Unsupported` where it has none.
+        """
+
+    def lease(self, key: str, owner: str | None = None, ttl: float = 30.0, *, wait: float = 0.0) -> Lease:
+        """Take the lease on ``key`` for ``ttl`` seconds, as ``owner`` (None: this process).
+
+        Raises `LeaseHeld` when somebody else has it and hasn't let it go within ``wait`` seconds.
+        """
+
+    def changes(self, kind: str, name: str, after: int, timeout: float) -> int:
+        """Wait up to ``timeout`` seconds for the stream to be longer than ``after``. Return its version."""
+
+    def fsck(self, *, repair: bool = False) -> FsckReport:
+        """Check everything; repair what can be repaired without losing anything that can be read."""
+
+    def gc(self, *, older_than: float | None = None, dry_run: bool = False) -> GcReport:
+        """Drop for good what was deleted, at least ``older_than`` seconds ago."""
+
+    def flush(self) -> None:
+        """Return once everything acknowledged is on the medium."""
+
+    def close(self) -> None:
+        """Let go of files, connections and leases. Every later call raises `StoreClosed`."""

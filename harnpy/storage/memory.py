@@ -1,50 +1,140 @@
-"""The backend that keeps streams in memory, for the life of the process.
+"""The store that keeps streams in memory, for the life of the process.
 
 Records are kept as they are, not encoded: append costs the same at any length, and a branch shares its
-source's records.
+source's records. Spec: 10 §C6.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import time
+from threading import Condition
+from typing import TYPE_CHECKING, Any
 
-from harnpy.storage.contract import Record, StreamExists, VersionConflict
+from harnpy.storage.contract import FsckReport, GcReport, Head, Page
+from harnpy.storage.errors import StoreClosed, StreamExists, Unsupported, VersionConflict
+from harnpy.storage.leases import MemoryLeases
+from harnpy.storage.paging import page
+from harnpy.storage.searching import hits
 from harnpy.storage.spine import Spine
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from harnpy.storage.contract import Stream
+    from harnpy.storage.contract import Codec, HeadQuery, Hit, Record, Row, Stream
+    from harnpy.storage.leases import Lease
+    from harnpy.storage.machine import Machine
+    from harnpy.storage.opening import StoreUrl
 
 
 class MemoryStream:
     """One stream. ``version`` is kept beside the records: append is the hot path."""
 
-    __slots__ = ("_records", "name", "version")
+    __slots__ = ("_dropped", "_records", "codec", "data", "kind", "name", "parent", "store", "version")
 
-    def __init__(self, name: str, records: Spine[Record] | None = None) -> None:
+    def __init__(
+        self, store: MemoryStore, kind: str, name: str, codec: Codec | None, records: Spine[Record]
+    ) -> None:
+        self.store = store
+        self.kind = kind
         self.name = name
-        self._records: Spine[Record] = Spine() if records is None else records
-        self.version = len(self._records)
+        self.codec = codec
+        self.data: dict[str, Any] = {}
+        #: The stream that this one was branched from, and how many records it has from there.
+        self.parent: tuple[str, int] | None = None
+        self._records = records
+        self._dropped = 0
+        self.version = len(records)
 
-    def append(self, records: Sequence[Record], expected_version: int) -> None:
-        if expected_version != self.version:
-            raise VersionConflict(self.name, expected_version, self.version)
-        for record in records:
-            self._records.append(record)
-        self.version += len(records)
+    def append(
+        self,
+        records: Sequence[Record],
+        expected_version: int,
+        *,
+        head: dict[str, Any] | None = None,
+        fence: Lease | None = None,
+    ) -> None:
+        store = self.store
+        with store.changed:
+            if expected_version != self.version or store.closed:
+                store.check_open()
+                raise VersionConflict(self.name, expected_version, self.version)
+            if fence is not None:
+                store.leases.check(fence)
+            for record in records:
+                self._records.append(record)
+            self.version += len(records)
+            if head is not None:
+                self.data = head
+            if store.waiting:
+                store.changed.notify_all()
 
-    def read(self, after: int = 0, until: int | None = None) -> list[Record]:
-        return self._records.items()[after:until]
+    def read(
+        self,
+        after: int = 0,
+        until: int | None = None,
+        *,
+        types: frozenset[str] | None = None,
+        reverse: bool = False,
+        limit: int | None = None,
+    ) -> Iterator[Record]:
+        records = self._slice(after, until)
+        if types is not None:
+            records = [record for record in records if record.type in types]
+        if reverse:
+            records.reverse()
+        return iter(records if limit is None else records[:limit])
+
+    def _slice(self, after: int, until: int | None) -> list[Record]:
+        """Return the records in a new list."""
+        gone = self._dropped
+        end = None if until is None else max(0, until - gone)
+        return self._records.items()[max(0, after - gone) : end]
+
+    def own(self) -> list[Record]:
+        """Return the records that the stream doesn't share with its parent."""
+        shared = 1 if self.parent is None else max(1, self.parent[1])
+        return [*self.read(until=1), *self.read(after=shared)]
 
     def last(self) -> Record | None:
         return self._records.last()
 
+    def find_key(self, key: str) -> Record | None:
+        found = (record for record in self.read(reverse=True) if self.row(record).key == key)
+        return next(found, None)
+
+    def find_id(self, id: str) -> int | None:
+        for record in self.read():
+            row = self.row(record)
+            if row.rest is not None and foreign_id(row.rest) == id:
+                return row.seq
+        return None
+
+    def refresh(self) -> int:
+        return self.version
+
     def settle(self) -> None:
         self._records.items()
 
-    def branch(self, name: str, first: Record) -> MemoryStream:
-        return _Branch(name, self._records.branch(), first)
+    def drop(self, until: int) -> int:
+        with self.store.changed:
+            count = max(0, min(until, self.version) - self._dropped)
+            self._records = Spine(self._records.items()[count:])
+            self._dropped += count
+        return count
+
+    def branch(self, name: str, first: Record, codec: Codec | None, until: int | None) -> MemoryStream:
+        return _Branch(self.store, self.kind, name, codec, self._records.branch(until), first)
+
+    def row(self, record: Record) -> Row:
+        """Return the record as another store would keep it."""
+        if self.codec is None:
+            raise Unsupported(f"streams of kind {self.kind} can't be listed or searched: they have no codec")
+        return self.codec.encode((record,))[0]
+
+    def head(self) -> Head:
+        first, last = self.row(next(self.read(limit=1))), self.row(self.last())
+        parent, shared = self.parent or (None, 0)
+        return Head(self.kind, self.name, self.version, first.time, last.time, parent, shared, self.data)
 
 
 class _Branch(MemoryStream):
@@ -52,12 +142,20 @@ class _Branch(MemoryStream):
 
     __slots__ = ("_first",)
 
-    def __init__(self, name: str, records: Spine[Record], first: Record) -> None:
-        super().__init__(name, records)
+    def __init__(
+        self,
+        store: MemoryStore,
+        kind: str,
+        name: str,
+        codec: Codec | None,
+        records: Spine[Record],
+        first: Record,
+    ) -> None:
+        super().__init__(store, kind, name, codec, records)
         self._first = first
 
-    def read(self, after: int = 0, until: int | None = None) -> list[Record]:
-        records = super().read(after, until)
+    def _slice(self, after: int, until: int | None) -> list[Record]:
+        records = super()._slice(after, until)
         if after == 0 and records:
             records[0] = self._first
         return records
@@ -66,29 +164,168 @@ class _Branch(MemoryStream):
         return self._first if self.version == 1 else super().last()
 
 
-class MemoryBackend:
-    """A `Backend` of `MemoryStream`s."""
+class MemoryStore:
+    """A `Store` of `MemoryStream`s."""
 
-    def __init__(self) -> None:
-        self._streams: dict[str, MemoryStream] = {}
+    features = frozenset({"search", "notify"})
 
-    def stream(self, name: str) -> MemoryStream:
-        found = self._streams.get(name)
+    def __init__(self, url: StoreUrl | None = None, machine: Machine | None = None) -> None:
+        self.url = "memory:" if url is None else str(url)
+        self.changed = Condition()
+        self.waiting = 0
+        self.closed = False
+        self.leases = MemoryLeases(self.changed, machine)
+        self._streams: dict[tuple[str, str], MemoryStream] = {}
+
+    def check_open(self) -> None:
+        """Raise `StoreClosed` after `close`."""
+        if self.closed:
+            raise StoreClosed(self.url)
+
+    def stream(self, kind: str, name: str, codec: Codec | None = None) -> MemoryStream:
+        """The stream of that name. Without a codec it can be read and written, not listed or searched."""
+        self.check_open()
+        found = self._streams.get((kind, name))
         if found is None:
-            found = self._streams[name] = MemoryStream(name)
+            found = self._streams[kind, name] = MemoryStream(self, kind, name, codec, Spine())
         return found
 
-    def branch(self, source: Stream, name: str, first: Record) -> MemoryStream:
-        known = self._streams.get(name)
+    def branch(
+        self,
+        source: Stream,
+        name: str,
+        first: Record,
+        *,
+        codec: Codec | None = None,
+        until: int | None = None,
+        head: dict[str, Any] | None = None,
+    ) -> MemoryStream:
+        self.check_open()
+        assert isinstance(source, MemoryStream), "a branch lives in its source's store"
+        known = self._streams.get((source.kind, name))
         if known is not None and known.version:
             raise StreamExists(name)
-        assert isinstance(source, MemoryStream), "a branch lives in its source's backend"
-        branch = self._streams[name] = source.branch(name, first)
+        branch = source.branch(name, first, codec or source.codec, until)
+        branch.parent = source.name, branch.version
+        branch.data = head or {}
+        self._streams[source.kind, name] = branch
         return branch
 
-    def names(self) -> list[str]:
-        return [name for name, stream in self._streams.items() if stream.version]
+    def head(self, kind: str, name: str) -> Head | None:
+        self.check_open()
+        stream = self._streams.get((kind, name))
+        return stream.head() if stream is not None and stream.version else None
 
-    def delete(self, name: str) -> bool:
-        stream = self._streams.pop(name, None)
+    def heads(self, query: HeadQuery) -> Page:
+        return page([stream.head() for stream in self._written(query.kind)], query)
+
+    def _written(self, kind: str) -> list[MemoryStream]:
+        self.check_open()
+        return [stream for stream in self._streams.values() if stream.version and stream.kind == kind]
+
+    def delete(self, kind: str, name: str) -> bool:
+        self.check_open()
+        stream = self._streams.pop((kind, name), None)
         return stream is not None and stream.version > 0
+
+    def search(
+        self,
+        query: str,
+        kind: str = "session",
+        *,
+        codec: Codec,
+        name: str | None = None,
+        types: frozenset[str] | None = None,
+        limit: int = 50,
+        raw: bool = False,
+    ) -> list[Hit]:
+        if raw:
+            raise Unsupported("`raw` searches exist on SQLite only")
+        found: list[Hit] = []
+        for stream in sorted(self._written(kind), key=lambda stream: stream.name):
+            if name is None:
+                found += self._found(stream, stream.own(), codec, query, types)
+            elif stream.name == name:
+                for writer, records in self._shares(stream):
+                    found += self._found(writer, records, codec, query, types)
+        return found[:limit]
+
+    def _found(
+        self,
+        stream: MemoryStream,
+        records: list[Record],
+        codec: Codec,
+        query: str,
+        types: frozenset[str] | None,
+    ) -> list[Hit]:
+        rows = [stream.row(record) for record in records]
+        return hits(stream.kind, stream.name, rows, codec.texts(rows), query, types)
+
+    def _shares(self, stream: MemoryStream) -> list[tuple[MemoryStream, list[Record]]]:
+        """Return what a stream holds by the streams that wrote it, the oldest first.
+
+        What a deleted stream wrote counts as its branch's.
+        """
+        shares = [(stream, stream.own())]
+        until = stream.version
+        while stream.parent is not None:
+            name, shared = stream.parent
+            until = min(until, shared)
+            parent = self._streams.get((stream.kind, name))
+            if parent is None:
+                shares.append((stream, [*stream.read(1, until)]))
+                break
+            start = 1 if parent.parent is None else max(1, parent.parent[1])
+            shares.append((parent, [*parent.read(start, until)]))
+            stream = parent
+        return shares[::-1]
+
+    def lease(self, key: str, owner: str | None = None, ttl: float = 30.0, *, wait: float = 0.0) -> Lease:
+        self.check_open()
+        return self.leases.take(key, owner, ttl, wait)
+
+    def changes(self, kind: str, name: str, after: int, timeout: float) -> int:
+        self.check_open()
+        ends = time.monotonic() + timeout
+        with self.changed:
+            self.waiting += 1
+            try:
+                while self._version(kind, name) <= after and not self.closed:
+                    if not self.changed.wait(max(0.0, ends - time.monotonic())):
+                        break
+            finally:
+                self.waiting -= 1
+        return self._version(kind, name)
+
+    def names(self, kind: str) -> list[str]:
+        """The names of the streams of ``kind`` with records."""
+        return [stream.name for stream in self._written(kind)]
+
+    def _version(self, kind: str, name: str) -> int:
+        stream = self._streams.get((kind, name))
+        return 0 if stream is None else stream.version
+
+    def fsck(self, *, repair: bool = False) -> FsckReport:
+        self.check_open()
+        streams = [stream for stream in self._streams.values() if stream.version]
+        return FsckReport(len(streams), sum(stream.version for stream in streams), [])
+
+    def gc(self, *, older_than: float | None = None, dry_run: bool = False) -> GcReport:
+        self.check_open()
+        return GcReport([], 0, [])  # what is deleted is gone at once
+
+    def flush(self) -> None:
+        self.check_open()
+
+    def close(self) -> None:
+        with self.changed:
+            self.closed = True
+            self.changed.notify_all()
+
+
+def foreign_id(rest: str) -> str | None:
+    """The foreign id among what a row keeps besides."""
+    from msgspec.json import decode
+
+    found: str | None = decode(rest).get("id")
+    return found

@@ -37,12 +37,16 @@ class Spine(Generic[T]):
         """The last item, None when there is none. Doesn't make the spine independent of its source."""
         return self._own[-1] if self._own else self._inherited
 
-    def branch(self) -> Spine[T]:
-        """Return a spine with these items that grows on its own."""
+    def branch(self, until: int | None = None) -> Spine[T]:
+        """Return a spine with the first ``until`` items (None: all) that grows on its own."""
         branch: Spine[T] = Spine()
         branch._source = self
-        branch._start = len(self)
-        branch._inherited = self.last()
+        if until is None or until >= len(self):
+            branch._start = len(self)
+            branch._inherited = self.last()
+        else:
+            branch._start = until
+            branch._inherited = self.items()[until - 1] if until else None
         return branch
 
     def items(self) -> list[T]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from harnpy.reading.kinds import count
 from harnpy.session.errors import InvalidArgument
+from harnpy.session.log import KIND
 from harnpy.session.verbs.arguments import check, not_blank
 
 if TYPE_CHECKING:
@@ -66,12 +67,12 @@ def _fork(residents: Residents, src: str, dst: str | None) -> Resident:
 
 def _forked(residents: Residents, source: Session, dst: str) -> Session:
     """Fork, then make room. In this order: the source itself may be evicted, which adds to its log."""
-    made = source.fork(dst, residents.backend)
+    made = source.fork(dst, residents.store)
     try:
         residents.make_room(dst)
     except BaseException:  # an eviction subscriber was interrupted: the fork won't be admitted
         if dst not in residents.by_id:
-            residents.backend.delete(dst)
+            residents.store.delete(KIND, dst)
         raise
     return made
 

@@ -91,7 +91,7 @@ def _new_id(residents: Residents, options: Dict) -> str:
 
 
 def _seed(residents: Residents, id: str, source: Source, messages: list[Dict], seeded_from: Dict) -> None:
-    session = Session.create(id, residents.backend, residents.world)
+    session = Session.create(id, residents.store, residents.world)
     for key, value in (
         ("system_prompt", source.system_prompt), ("settings.tool_format", source.tool_format)
     ):  # fmt: skip

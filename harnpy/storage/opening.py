@@ -1,0 +1,141 @@
+"""Opening a store by its URL. Spec: 10 §C6.
+
+``memory:``, ``jsonl:<dir>``, ``sqlite:<file>``, ``postgresql://…``, each with options behind ``?``. A
+store's module is imported when one is opened.
+"""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import parse_qsl, urlencode
+
+from harnpy.storage.errors import StorageError
+from harnpy.text.spell import nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harnpy.storage.contract import Store
+    from harnpy.storage.machine import Machine
+
+    Opener = Callable[["StoreUrl", Machine], Store]
+
+_PASSWORD = re.compile(r"(://[^/@:\s]*:)[^/@\s]*@")
+DURABILITIES = ("full", "relaxed", "async")
+
+
+class StoreUrl(NamedTuple):
+    """A URL taken apart; what stands behind ``?`` and isn't for harnpy stays in ``target``."""
+
+    scheme: str
+    target: str
+    #: ``full``: each append is on the medium when it returns; ``relaxed``: a power cut may take the last
+    #: ones; ``async``: appends are acknowledged from memory.
+    durability: str = "full"
+    #: Seconds to wait for a lock.
+    timeout: float = 5.0
+    #: Whether session ids are letters, digits, ``_`` and ``-`` only.
+    strict_ids: bool = False
+
+    def __str__(self) -> str:
+        """The URL for people: without a password."""
+        return shown(f"{self.scheme}:{self.target}")
+
+
+def open_store(url: str, *, machine: Machine | None = None) -> Store:
+    """Open the store at ``url``, creating it when there is none. ``machine`` is for tests.
+
+    Raises `StorageError` for a scheme or an option that doesn't exist, and whatever keeps the store from
+    being opened.
+    """
+    from harnpy.storage.machine import Machine
+
+    parsed = parse_url(url)
+    return _OPENERS[parsed.scheme](parsed, machine or Machine())
+
+
+def register_store(scheme: str, opener: Opener) -> None:
+    """Make `open_store` know one more scheme: ``opener(url, machine)`` opens a store of it."""
+    _OPENERS[scheme] = opener
+
+
+def parse_url(url: str) -> StoreUrl:
+    """Take a store's URL apart. Raises `StorageError`."""
+    scheme, colon, target = url.partition(":")
+    scheme = "postgresql" if scheme == "postgres" else scheme
+    if not colon or scheme not in _OPENERS:
+        known = ", ".join(f"{name}:" for name in _OPENERS)
+        raise StorageError(f"no store is called `{shown(url)}`: a store's URL begins with one of {known}")
+    target, _, query = target.partition("?")
+    options: list[tuple[str, str]] = []
+    foreign: list[tuple[str, str]] = []
+    for pair in parse_qsl(query, keep_blank_values=True):
+        (options if pair[0] in _OPTIONS else foreign).append(pair)
+    if foreign and scheme != "postgresql":
+        raise StorageError(_unknown_option(foreign[0][0]))
+    if foreign:
+        target = f"{target}?{urlencode(foreign)}"
+    return StoreUrl(scheme, target, **{name: _OPTIONS[name](name, text) for name, text in options})
+
+
+def shown(url: str) -> str:
+    """Return the URL without a password, wherever it holds one."""
+    from harnpy.text.secrets.masking import mask_secrets
+
+    return mask_secrets(_PASSWORD.sub(r"\1***@", url))
+
+
+def _unknown_option(name: str) -> str:
+    near = nearest(name, _OPTIONS, limit=3)
+    hint = f"did you mean `{near}`?" if near else f"known are {', '.join(_OPTIONS)}"
+    return f"a store's URL has no option `{name}`: {hint}"
+
+
+def _durability(name: str, text: str) -> str:
+    if text in DURABILITIES:
+        return text
+    raise StorageError(f"`{name}` of a store's URL is one of {', '.join(DURABILITIES)}, not `{text}`")
+
+
+def _seconds(name: str, text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        raise StorageError(f"`{name}` of a store's URL is a number of seconds, not `{text}`")
+    return seconds
+
+
+def _flag(name: str, text: str) -> bool:
+    if text in ("0", "1"):
+        return text == "1"
+    raise StorageError(f"`{name}` of a store's URL is 0 or 1, not `{text}`")
+
+
+_OPTIONS: dict[str, Callable[[str, str], Any]] = {
+    "durability": _durability,
+    "timeout": _seconds,
+    "strict_ids": _flag,
+}
+
+
+def _opener(module: str, name: str) -> Opener:
+    """An opener of ours, whose module is imported by the first store of its kind."""
+
+    def opened(url: StoreUrl, machine: Machine) -> Store:
+        opener: Opener = getattr(import_module(f"harnpy.storage.{module}"), name)
+        return opener(url, machine)
+
+    return opened
+
+
+#: The schemes that `open_store` knows. The one table of the process that `register_store` adds to.
+_OPENERS: dict[str, Opener] = {
+    "memory": _opener("memory", "MemoryStore"),
+    "jsonl": _opener("jsonl", "open_jsonl"),
+    "sqlite": _opener("sqlite", "open_sqlite"),
+    "postgresql": _opener("postgres", "open_postgres"),
+}

@@ -1,0 +1,83 @@
+"""The stores that the contract is tested on, and records for them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from harnpy.storage import Row, Store, open_store
+from harnpy.storage.machine import Machine
+
+#: Every store, as a URL with a place for the directory of the test.
+STORES = {
+    "memory": "memory:",
+}
+
+
+class Note(NamedTuple):
+    """A record of the tests."""
+
+    seq: int
+    text: str
+    type: str = "note"
+    key: str | None = None
+    id: str | None = None
+
+
+class Notes:
+    """The codec of `Note`s. Their times are their numbers, in seconds."""
+
+    def encode(self, records: Sequence[Note]) -> list[Row]:
+        return [self._row(note, len(records) - number) for number, note in enumerate(records, 1)]
+
+    def _row(self, note: Note, more: int) -> Row:
+        rest = None if note.id is None else json.dumps({"id": note.id})
+        data = json.dumps({"text": note.text}, ensure_ascii=False, separators=(",", ":"))
+        return Row(note.seq, note.type, note.seq * 1_000_000, data, more, key=note.key, rest=rest)
+
+    def decode(self, rows: Sequence[Row]) -> list[Note]:
+        return [self._note(row) for row in rows]
+
+    def _note(self, row: Row) -> Note:
+        id = None if row.rest is None else json.loads(row.rest)["id"]
+        return Note(row.seq, json.loads(row.data)["text"], row.type, row.key, id)
+
+    def texts(self, rows: Sequence[Row]) -> list[str | None]:
+        return [json.loads(row.data)["text"] if row.type == "note" else None for row in rows]
+
+
+NOTES = Notes()
+
+
+def notes(first: int, *texts: str, **more: Any) -> list[Note]:
+    """Records numbered from ``first``."""
+    return [Note(number, text, **more) for number, text in enumerate(texts, first)]
+
+
+@pytest.fixture(params=STORES)
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of an empty store, one of each kind in turn."""
+    return STORES[request.param].format(directory=tmp_path)
+
+
+@pytest.fixture
+def opened(url: str) -> Iterator[Callable[..., Store]]:
+    """Open the store of the test once more; all of them are closed in the end."""
+    stores: list[Store] = []
+
+    def one_more(uptime: Callable[[], float] | None = None) -> Store:
+        stores.append(open_store(url, machine=Machine(uptime)))
+        return stores[-1]
+
+    yield one_more
+    for store in stores:
+        store.close()
+
+
+@pytest.fixture
+def store(opened: Callable[..., Store]) -> Store:
+    return opened()

@@ -1,0 +1,422 @@
+"""What every store promises, as one class that runs on each of them. Spec: 10 §C6, §C12."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from harnpy.storage import HeadQuery, Store
+from harnpy.storage.errors import (
+    LeaseHeld,
+    LeaseLost,
+    StorageError,
+    StoreClosed,
+    StreamExists,
+    VersionConflict,
+)
+from tests.storage.conftest import NOTES, Note, notes
+
+Opened = Callable[..., Store]
+
+
+def texts(stream: object, **how: object) -> list[str]:
+    return [note.text for note in stream.read(**how)]  # type: ignore[attr-defined]
+
+
+class TestStores:
+    """The contract."""
+
+    # Streams.
+
+    def test_a_stream_that_nobody_wrote_is_empty_and_has_version_0(self, store: Store) -> None:
+        stream = store.stream("session", "s", NOTES)
+        assert (stream.version, texts(stream), stream.last()) == (0, [], None)
+        assert store.head("session", "s") is None
+        assert store.heads(HeadQuery()).items == []
+
+    def test_records_are_read_in_the_order_of_their_appends(self, store: Store) -> None:
+        stream = store.stream("session", "s", NOTES)
+        stream.append(notes(1, "a", "b"), 0)
+        stream.append(notes(3, "c"), 2)
+        assert texts(stream) == ["a", "b", "c"]
+        assert texts(stream, after=1) == ["b", "c"]
+        assert texts(stream, after=1, until=2) == ["b"]
+        assert texts(stream, reverse=True) == ["c", "b", "a"]
+        assert texts(stream, reverse=True, limit=2) == ["c", "b"]
+        assert texts(stream, limit=0) == []
+        assert texts(stream, until=0) == []
+        assert stream.last() == Note(3, "c")
+
+    def test_records_of_some_types_alone(self, store: Store) -> None:
+        stream = store.stream("session", "s", NOTES)
+        stream.append([Note(1, "a", "x"), Note(2, "b", "y"), Note(3, "c", "x")], 0)
+        assert texts(stream, types=frozenset({"x"})) == ["a", "c"]
+        assert texts(stream, types=frozenset({"x"}), reverse=True, limit=1) == ["c"]
+        assert texts(stream, types=frozenset()) == []
+
+    def test_a_stream_opened_later_has_all_of_them(self, opened: Opened) -> None:
+        store = opened()
+        store.stream("session", "s", NOTES).append(notes(1, "a", "b"), 0)
+        again = store.stream("session", "s", NOTES)
+        assert (again.version, texts(again)) == (2, ["a", "b"])
+
+    def test_an_append_at_another_version_changes_nothing(self, store: Store) -> None:
+        stream = store.stream("session", "s", NOTES)
+        stream.append(notes(1, "a"), 0)
+        with pytest.raises(VersionConflict, match=r"Version conflict in stream 's': expected 0, found 1"):
+            stream.append(notes(1, "b"), 0)
+        with pytest.raises(VersionConflict, match="expected 2, found 1"):
+            stream.append(notes(3, "b"), 2)
+        assert texts(stream) == ["a"]
+
+    def test_two_objects_of_one_stream_see_each_other_when_they_look(self, store: Store) -> None:
+        one, other = (store.stream("session", "s", NOTES) for _ in range(2))
+        one.append(notes(1, "a"), 0)
+        assert other.refresh() == 1
+        other.append(notes(2, "b"), 1)
+        assert (one.refresh(), texts(one)) == (2, ["a", "b"])
+
+    def test_names_are_any_text_and_kinds_are_apart(self, store: Store) -> None:
+        names = [
+            "../x",
+            "con",
+            "ä" * 200,
+            "A",
+            "a",
+            "a b",
+            "a/b",
+            ".",
+            "%41",
+            "x" * 200,
+            "'; --",
+            "_%",
+            "\u00e9",
+            "e\u0301",
+        ]
+        for number, name in enumerate(names):
+            store.stream("session", name, NOTES).append(notes(1, str(number)), 0)
+        store.stream("topic", "A", NOTES).append(notes(1, "topic"), 0)
+        for number, name in enumerate(names):
+            assert texts(store.stream("session", name, NOTES)) == [str(number)]
+        found = store.heads(HeadQuery(order="id", limit=50)).items
+        assert [head.name for head in found] == sorted(names)
+        assert [head.name for head in store.heads(HeadQuery("topic")).items] == ["A"]
+
+    def test_texts_come_back_as_they_were(self, store: Store) -> None:
+        odd = ["", " ", "\n\r\t\0\x7f", "ünïcödé 🎉", '"\\', "{}", "x" * 100_000]
+        stream = store.stream("session", "s", NOTES)
+        stream.append(notes(1, *odd), 0)
+        assert texts(store.stream("session", "s", NOTES)) == odd
+
+    def test_what_is_read_may_be_changed_without_harm(self, store: Store) -> None:
+        stream = store.stream("session", "s", NOTES)
+        stream.append(notes(1, "a"), 0)
+        list(stream.read()).append(Note(2, "b"))
+        assert texts(stream) == ["a"]
+
+    def test_a_record_is_found_by_its_key_and_by_its_foreign_id(self, store: Store) -> None:
+        stream = store.stream("session", "s", NOTES)
+        stream.append([Note(1, "a", key="k"), Note(2, "b", key="k"), Note(3, "c", id="foreign")], 0)
+        found = stream.find_key("k")
+        assert found is not None
+        assert found.text == "b"
+        assert stream.find_key("other") is None
+        assert (stream.find_id("foreign"), stream.find_id("other")) == (3, None)
+
+    # Heads.
+
+    def test_the_head_changes_with_the_records(self, store: Store) -> None:
+        stream = store.stream("session", "s", NOTES)
+        stream.append(notes(1, "a"), 0, head={"status": "active", "agent": "x", "more": [1]})
+        head = store.head("session", "s")
+        assert head is not None
+        assert (head.kind, head.name, head.version, head.parent, head.fork_seq) == (
+            "session",
+            "s",
+            1,
+            None,
+            0,
+        )
+        assert dict(head.data) == {"status": "active", "agent": "x", "more": [1]}
+        assert head.created == 1_000_000
+        with pytest.raises(VersionConflict):
+            stream.append(notes(1, "b"), 0, head={"status": "failed"})
+        stream.append([], 1, head={"status": "completed"})
+        head = store.head("session", "s")
+        assert head is not None
+        assert (head.version, dict(head.data)) == (1, {"status": "completed"})
+
+    def test_lists_are_filtered_ordered_and_paged(self, store: Store) -> None:
+        for number, name in enumerate(["b", "a", "d", "c"], 1):
+            status = "deleted" if name == "d" else "active"
+            agent = "x" if name in "ab" else "y"
+            stream = store.stream("session", name, NOTES)
+            stream.append([Note(number * 10, "")], 0, head={"status": status, "agent": agent})
+
+        def names(**how: object) -> list[str]:
+            return [head.name for head in store.heads(HeadQuery(**how)).items]  # type: ignore[arg-type]
+
+        assert names() == ["c", "d", "a", "b"]
+        assert names(order="created") == ["c", "d", "a", "b"]
+        assert names(order="id") == ["a", "b", "c", "d"]
+        assert names(without=frozenset({"deleted"})) == ["c", "a", "b"]
+        assert names(statuses=frozenset({"deleted"})) == ["d"]
+        assert names(agent="x", order="id") == ["a", "b"]
+        assert names(parent="a") == []
+        for order in ("updated", "created", "id"):
+            whole, after = [], None
+            while True:
+                page = store.heads(HeadQuery(order=order, limit=3, after=after))
+                whole += [head.name for head in page.items]
+                after = page.next
+                if after is None:
+                    break
+            assert whole == names(order=order)
+        with pytest.raises(StorageError, match="order is updated, created or id, not `size`"):
+            store.heads(HeadQuery(order="size"))
+
+    # Branches.
+
+    def test_a_branch_has_its_own_first_record_and_goes_its_own_way(self, store: Store) -> None:
+        source = store.stream("session", "s", NOTES)
+        source.append(notes(1, "first", "a"), 0)
+        branch = store.branch(source, "t", Note(1, "other first"), head={"status": "active"})
+        source.append(notes(3, "b"), 2)
+        branch.append(notes(3, "c"), 2)
+        assert texts(source) == ["first", "a", "b"]
+        assert texts(branch) == ["other first", "a", "c"]
+        assert texts(branch, after=1) == ["a", "c"]
+        assert texts(branch, reverse=True) == ["c", "a", "other first"]
+        assert texts(store.stream("session", "t", NOTES)) == ["other first", "a", "c"]
+        head = store.head("session", "t")
+        assert head is not None
+        assert (head.parent, head.fork_seq, head.version) == ("s", 2, 3)
+        assert [one.name for one in store.heads(HeadQuery(parent="s")).items] == ["t"]
+
+    def test_a_branch_at_an_earlier_record(self, store: Store) -> None:
+        source = store.stream("session", "s", NOTES)
+        source.append(notes(1, "a", "b", "c", "d"), 0)
+        branch = store.branch(source, "t", Note(1, "A"), until=2)
+        assert (branch.version, texts(branch), branch.last()) == (2, ["A", "b"], Note(2, "b"))
+        only = store.branch(source, "u", Note(1, "U"), until=1)
+        assert (only.version, texts(only), only.last()) == (1, ["U"], Note(1, "U"))
+
+    def test_a_branch_never_overwrites_a_stream(self, store: Store) -> None:
+        source = store.stream("session", "s", NOTES)
+        source.append(notes(1, "a"), 0)
+        with pytest.raises(StreamExists, match="Stream already exists: 's'"):
+            store.branch(source, "s", Note(1, "b"))
+
+    def test_branches_of_branches_read_right_a_thousand_deep(self, store: Store) -> None:
+        stream = store.stream("session", "0", NOTES)
+        stream.append(notes(1, "0", "step 0"), 0)
+        for depth in range(1, 1000):
+            stream = store.branch(stream, str(depth), Note(1, str(depth)))
+            stream.append(notes(depth + 2, f"step {depth}"), depth + 1)
+        assert texts(stream) == ["999", *(f"step {depth}" for depth in range(1000))]
+        assert texts(store.stream("session", "999", NOTES), after=500, until=501) == ["step 499"]
+
+    def test_deleting_a_stream_leaves_its_branches_alone(self, store: Store) -> None:
+        source = store.stream("session", "s", NOTES)
+        source.append(notes(1, "first", "a", "b"), 0)
+        branch = store.branch(source, "t", Note(1, "other"), until=2)
+        assert store.delete("session", "s")
+        assert not store.delete("session", "s")
+        assert store.head("session", "s") is None
+        assert texts(store.stream("session", "s", NOTES)) == []
+        assert texts(branch) == ["other", "a"]
+        store.stream("session", "s", NOTES).append(notes(1, "new"), 0)
+        assert texts(store.stream("session", "t", NOTES)) == ["other", "a"]
+        branch.settle()
+        store.gc()
+        assert texts(store.stream("session", "t", NOTES)) == ["other", "a"]
+        assert texts(store.stream("session", "s", NOTES)) == ["new"]
+
+    # Dropping.
+
+    def test_dropped_records_are_gone_and_numbers_go_on(self, store: Store) -> None:
+        stream = store.stream("topic", "t", NOTES)
+        stream.append(notes(1, "a", "b", "c"), 0)
+        assert (stream.drop(2), stream.drop(2)) == (2, 0)
+        assert (stream.version, texts(stream), texts(stream, after=1)) == (3, ["c"], ["c"])
+        stream.append(notes(4, "d"), 3)
+        assert texts(store.stream("topic", "t", NOTES)) == ["c", "d"]
+        assert (stream.drop(99), texts(stream), stream.version) == (2, [], 4)
+
+    # Search.
+
+    def test_a_search_finds_texts_that_hold_every_term(self, store: Store) -> None:
+        stream = store.stream("session", "s", NOTES)
+        stream.append([*notes(1, "The deploy failed", "why did it fail?", "Grüße, ÄRGER 50% a_b"),
+                       Note(4, "deploy", type="hidden")], 0)  # fmt: skip
+        store.stream("session", "r", NOTES).append(notes(1, "deploy again"), 0)
+
+        def found(query: str, **how: object) -> list[tuple[str, int]]:
+            return [(hit.name, hit.seq) for hit in store.search(query, codec=NOTES, **how)]  # type: ignore[arg-type]
+
+        assert found("deploy") == [("r", 1), ("s", 1)]
+        assert found("DEPLOY fail") == [("s", 1)]
+        assert found('"did it"') == [("s", 2)]
+        assert found('"it did"') == []
+        assert found("grüsse") in ([], [("s", 3)])
+        assert found("ärger") == [("s", 3)]
+        assert found("0%") == [("s", 3)]
+        assert found("a_b") == [("s", 3)]
+        assert found("axb") == []
+        assert found("d") == [("r", 1), ("s", 1), ("s", 2)]
+        assert found("deploy", name="s") == [("s", 1)]
+        assert found("deploy", types=frozenset({"other"})) == []
+        assert found("deploy", limit=1) == [("r", 1)]
+        assert found("'; DROP TABLE records; --") == []
+        with pytest.raises(StorageError, match="at least one word"):
+            found(' "" ')
+        stream.append(notes(5, "deploy once more"), 4)
+        assert found("deploy") == [("r", 1), ("s", 1), ("s", 5)]
+
+    def test_a_shared_record_is_one_hit_of_the_stream_that_wrote_it(self, store: Store) -> None:
+        source = store.stream("session", "s", NOTES)
+        source.append(notes(1, "x", "needle", "after needle"), 0)
+        branch = store.branch(source, "t", Note(1, "y"), until=2)
+        branch.append(notes(3, "another needle"), 2)
+        found = [(hit.name, hit.seq) for hit in store.search("needle", codec=NOTES)]
+        assert found == [("s", 2), ("s", 3), ("t", 3)]
+        found = [(hit.name, hit.seq) for hit in store.search("needle", codec=NOTES, name="t")]
+        assert found == [("s", 2), ("t", 3)]
+        store.branch(branch, "u", Note(1, "z"), until=2)
+        found = [(hit.name, hit.seq) for hit in store.search("needle", codec=NOTES, name="u")]
+        assert found == [("s", 2)]
+
+    # Leases.
+
+    def test_a_lease_is_one_holder_s_until_it_is_let_go(self, store: Store) -> None:
+        lease = store.lease("k", "a:1")
+        with pytest.raises(LeaseHeld, match="k is held by a:1 until "):
+            store.lease("k", "b:2")
+        other = store.lease("other", "b:2")
+        lease.release()
+        lease.release()
+        again = store.lease("k", "b:2")
+        assert again.token > lease.token
+        with pytest.raises(LeaseLost, match="lease on k was lost to b:2"):
+            lease.renew()
+        lease.release()
+        again.renew()
+        other.release()
+
+    def test_a_lease_expires_by_uptime(self, opened: Opened) -> None:
+        now = [100.0]
+        store = opened(lambda: now[0])
+        if "many_machines" in store.features:
+            pytest.skip("time is the server's")
+        lease = store.lease("k", "a", ttl=30)
+        now[0] += 20
+        lease.renew()
+        now[0] += 29
+        with pytest.raises(LeaseHeld):
+            store.lease("k", "b")
+        now[0] += 1
+        assert store.lease("k", "b").token > lease.token
+
+    def test_a_lease_of_a_process_that_is_gone_is_free_at_once(self, store: Store) -> None:
+        from harnpy.storage.machine import Machine
+
+        host, boot, pid, start = Machine().owner().split(":")
+        store.lease("k", f"{host}:{boot}:{pid}:{int(start) + 1}")
+        store.lease("k", f"{host}:another-boot:{pid}:{start}")
+        mine = store.lease("k")
+        assert mine.owner == Machine().owner()
+        with pytest.raises(LeaseHeld):
+            store.lease("k", "elsewhere:x:1:1")
+
+    def test_an_append_under_a_lost_lease_is_refused(self, store: Store) -> None:
+        stream = store.stream("session", "s", NOTES)
+        lease = store.lease("session:s", "a")
+        stream.append(notes(1, "a"), 0, fence=lease)
+        lease.release()
+        with pytest.raises(LeaseLost, match="it was let go"):
+            stream.append(notes(2, "b"), 1, fence=lease)
+        newer = store.lease("session:s", "b")
+        with pytest.raises(LeaseLost, match="lost to b"):
+            stream.append(notes(2, "b"), 1, fence=lease)
+        stream.append(notes(2, "c"), 1, fence=newer)
+        assert texts(stream) == ["a", "c"]
+
+    def test_those_who_wait_for_a_lease_get_it_in_turn(self, store: Store) -> None:
+        first = store.lease("k", "0")
+        got: list[str] = []
+
+        def wait_for(name: str) -> None:
+            with store.lease("k", name, wait=60):
+                got.append(name)
+
+        threads = [threading.Thread(target=wait_for, args=(str(number),)) for number in (1, 2, 3)]
+        for thread in threads:
+            thread.start()
+        first.release()
+        for thread in threads:
+            thread.join()
+        assert sorted(got) == ["1", "2", "3"]
+
+    # Many writers.
+
+    def test_threads_that_append_lose_nothing(self, opened: Opened) -> None:
+        store = opened()
+
+        def write(name: str) -> None:
+            stream = store.stream("session", "s", NOTES)
+            for number in range(50):
+                while True:
+                    version = stream.refresh()
+                    try:
+                        stream.append([Note(version + 1, f"{name}{number}")], version)
+                    except VersionConflict:
+                        continue
+                    break
+
+        threads = [threading.Thread(target=write, args=(name,)) for name in "abcd"]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        records = list(store.stream("session", "s", NOTES).read())
+        assert [note.seq for note in records] == list(range(1, 201))
+        for name in "abcd":
+            assert [n.text for n in records if n.text[0] == name] == [f"{name}{n}" for n in range(50)]
+
+    # Changes.
+
+    def test_changes_are_waited_for(self, store: Store) -> None:
+        stream = store.stream("session", "s", NOTES)
+        assert store.changes("session", "s", 0, 0) == 0
+        thread = threading.Thread(target=lambda: stream.append(notes(1, "a"), 0))
+        thread.start()
+        assert store.changes("session", "s", 0, 60) == 1
+        thread.join()
+        assert store.changes("session", "s", 0, 60) == 1
+
+    # Ends.
+
+    def test_a_sound_store_has_no_findings(self, store: Store) -> None:
+        stream = store.stream("session", "s", NOTES)
+        stream.append(notes(1, "a", "b"), 0)
+        store.branch(stream, "t", Note(1, "A"))
+        report = store.fsck()
+        assert (report.streams, report.findings, report.clean) == (2, [], True)
+
+    def test_a_closed_store_refuses_everything(self, opened: Opened) -> None:
+        store = opened()
+        stream = store.stream("session", "s", NOTES)
+        stream.append(notes(1, "a"), 0)
+        store.close()
+        store.close()
+        for call in (
+            lambda: store.stream("session", "s", NOTES).refresh(),
+            lambda: stream.append(notes(2, "b"), 1),
+            lambda: store.heads(HeadQuery()),
+            lambda: store.lease("k"),
+            lambda: store.fsck(),
+        ):
+            with pytest.raises(StoreClosed, match="is closed"):
+                call()
