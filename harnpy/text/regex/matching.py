@@ -7,7 +7,7 @@ from harnpy.faults import Fault, TooLarge
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
     Pattern = re.Pattern[str]
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 #: exponential time on some texts.
 MOST_SECONDS = 10.0
 
+_BETWEEN_LOOKS = 256
+
 
 class SearchTimeout(Fault):
     """A search took longer than it may."""
@@ -26,45 +28,48 @@ class SearchTimeout(Fault):
         super().__init__("Regex took too long: the pattern needs too many steps on this text")
 
 
-def found(pattern: Pattern, text: str, at: int = 0, seconds: float = MOST_SECONDS) -> Match | None:
-    """Return the first match from ``at`` on. Raises `SearchTimeout`."""
+def found(pattern: Pattern, text: str, seconds: float = MOST_SECONDS) -> Match | None:
+    """Return the first match. Raises `SearchTimeout`."""
     search: Any = pattern.search
     try:
-        return search(text, at, timeout=seconds)  # type: ignore[no-any-return]
+        return search(text, timeout=seconds)  # type: ignore[no-any-return]
     except TimeoutError:
         raise SearchTimeout from None
 
 
-def matches(pattern: Pattern, text: str, seconds: float = MOST_SECONDS) -> Iterator[Match]:
+def matches(
+    pattern: Pattern,
+    text: str,
+    seconds: float,
+    look: Callable[[], object],
+    timeout: Callable[[], Exception] = SearchTimeout,
+) -> Iterator[Match]:
     """Yield the matches from left to right, but no empty one right where the one before ended.
 
-    Raises `SearchTimeout`.
+    ``look`` is called now and then, and before a ``timeout`` is raised; what it raises ends the search.
     """
-    at, last_end = 0, -1
-    for match in _until_empty(pattern, text, seconds):
-        yield match
-        at = last_end = match.end()
-    while at <= len(text):
-        following = found(pattern, text, at, seconds)
-        if following is None:
-            return
-        if following.end() == last_end and following.start() == last_end:
-            at = last_end + 1
-            continue
-        yield following
-        at = last_end = following.end()
-
-
-def _until_empty(pattern: Pattern, text: str, seconds: float) -> Iterator[Match]:
-    """The matches up to the first empty one, behind which the library would go on in its own way."""
     iterate: Any = pattern.finditer
+    at, last_end, until_look = 0, -1, 1
     try:
-        for match in iterate(text, timeout=seconds):
-            if match.start() == match.end():
+        while at <= len(text):
+            for match in iterate(text, at, timeout=seconds):
+                until_look -= 1
+                if not until_look:
+                    look()
+                    until_look = _BETWEEN_LOOKS
+                begin, end = match.span()
+                if begin == end == last_end:
+                    break
+                yield match
+                last_end = end
+                if begin == end:
+                    break
+            else:
                 return
-            yield match
+            at = last_end + 1  # behind an empty match the library would go on in its own way
     except TimeoutError:
-        raise SearchTimeout from None
+        look()
+        raise timeout() from None
 
 
 def replaced(found: Iterable[Match], replacement: str, text: str, most: int) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from harnpy.text.regex.dialect import PatternError, compiled
 from harnpy.text.regex.matching import MOST_SECONDS, SearchTimeout, found, matches, replaced, split
 from harnpy.vm.declare.builtin import builtin
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     Match = re.Match[str]
 
 _MOST_PATTERNS = 256
-_BETWEEN_LOOKS = 256
 
 
 class Patterns:
@@ -51,33 +52,31 @@ def compiled_pattern(vm: Vm, text: str, flags: str = "") -> Pattern:
 
 def found_in(vm: Vm, pattern: Pattern, text: str) -> Iterator[Match]:
     """The matches in ``text``, which end with the running task; throws when they take too long."""
-    try:
-        for i, match in enumerate(matches(pattern, text, _seconds(vm))):
-            if not i % _BETWEEN_LOOKS and vm.signal.pending:
-                vm.poll()
-            yield match
-    except SearchTimeout as timeout:
-        raise too_slow(vm, timeout) from None
+    return matches(pattern, text, _seconds(vm), partial(_look, vm), _timeout)
 
 
 def is_found(vm: Vm, pattern: Pattern, text: str) -> bool:
-    """Whether there is a match in ``text``."""
+    """Whether there is a match in ``text``; throws when the search takes too long."""
     try:
         return found(pattern, text, seconds=_seconds(vm)) is not None
-    except SearchTimeout as timeout:
-        raise too_slow(vm, timeout) from None
+    except SearchTimeout:
+        _look(vm)
+        raise _timeout() from None
+
+
+def _look(vm: Vm) -> None:
+    """Raise what is due in the running task."""
+    if vm.signal.pending:
+        vm.poll()
+
+
+def _timeout() -> Thrown:
+    return Thrown(SearchTimeout().message)
 
 
 def _seconds(vm: Vm) -> float:
     """How long a search may take now."""
     return min(MOST_SECONDS, vm.tasks.time_left()) if vm.signal.pending else MOST_SECONDS
-
-
-def too_slow(vm: Vm, timeout: SearchTimeout) -> Thrown:
-    """What to throw after a search that took too long; raises what is due in the running task instead."""
-    if vm.signal.pending:
-        vm.poll()
-    return Thrown(timeout.message)
 
 
 @builtin("regex_match(pattern?: string, text?: string, flags?: string) -> list | nil", family="strings")
