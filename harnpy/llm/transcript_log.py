@@ -1,7 +1,7 @@
 """The `llm_transcript.jsonl` sidecar: what went to models and came back, row by row. Spec: 08 §3.1–3.2.
 
 Written when `HARN_LLM_TRANSCRIPT_DIR` names a directory; a row that can't be written is dropped. Each loop
-writes its own segment, so that its rows hold its conversation and no other.
+writes its own segment, so that its rows hold its conversation and no other. Secrets are masked.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os.path
 from typing import TYPE_CHECKING, Any
 
 from harnpy.text.json.compact import compact_json
+from harnpy.text.secrets.values import mask_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,7 +120,7 @@ class Segment:
         )
 
     def _row(self, type: str, **fields: Any) -> None:
-        row = {"type": type, "timestamp": f"{self._now():.3f}", **self._common, **fields}
+        row = {"type": type, "timestamp": f"{self._now():.3f}", **self._common, **mask_value(fields)}
         self._write(compact_json(row) + "\n")
 
 

@@ -2,6 +2,7 @@
 
     mask_secrets(text) -> text                the rules for any text: `masking`
     SecretValues(values).masked(text, mask)   known secret values in any encoding: `known_values`
+    mask_value(value) -> value                the same for JSON values: `values`
     is_secret_name(key)                       names whose values are secret: `names`
 
 `forms` is the table of keys that can be recognised by themselves, with their issuers. `contexts` has the

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import time
 import uuid
 from pathlib import Path
@@ -16,6 +17,8 @@ from hypothesis import strategies as st
 
 from harnpy.llm.configuration.known_providers import ProviderConfig
 from harnpy.llm.providers.service_errors import redacted as error_without_secrets
+from harnpy.llm.request import Request
+from harnpy.llm.transcript_log import Segment
 from harnpy.text.secrets.forms import FORMS, WEBHOOKS
 from harnpy.text.secrets.known_values import SecretValues
 from harnpy.text.secrets.masking import mask_secrets
@@ -50,7 +53,7 @@ def test_secrets_in_texts(context: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "artefact", ["sanitized", "local", "replay_only", "report", "friction", "error", "json"]
+    "artefact", ["sanitized", "local", "replay_only", "report", "friction", "error", "json", "sidecar"]
 )
 def test_secrets_in_artefacts(artefact: str) -> None:
     texts = [in_context(at, sample) for at, sample in enumerate(CORPUS)]
@@ -70,12 +73,28 @@ def test_secrets_in_artefacts(artefact: str) -> None:
             shown = "\n".join(error_without_secrets(text, config) for text in texts)
         case "json":
             shown = str(without_secrets(texts))
+        case "sidecar":
+            shown = sidecar(texts)
         case mode:
             bundle = export_run(run, mode)
             assert validate_bundle(bundle) == []
             shown = str(bundle)
     left = leaks([sample.secret for sample in CORPUS], shown)
     assert len(left) <= len(CORPUS) * 0.005, left
+
+
+def sidecar(texts: list[str]) -> str:
+    """What the log of model calls says of a loop that said and was told these texts."""
+    lines: list[str] = []
+    log = Segment(lines.append, lambda: 0.0)
+    request = Request([], texts[0], "mock", "m", tools=[{"description": texts[1]}])
+    log.request(request, "c1")
+    for text in texts:
+        log.message({"role": "user", "content": text})
+        log.message({"role": "tool_result", "content": [{"type": "text", "text": text}]})
+        log.interpreted(text, [{"name": "run", "arguments": {"command": text}}], [text])
+    assert all(isinstance(json.loads(line), dict) for line in lines)
+    return "".join(lines)
 
 
 def test_another_scanner_finds_nothing_that_is_left(tmp_path: Path) -> None:
