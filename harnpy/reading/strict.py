@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from harnpy.faults import MisuseError
 from harnpy.text.display import type_name
 from harnpy.text.json.compact import compact_json
+from harnpy.text.spell import nearest_at_run_time
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from harnpy.reading.dicts import Dict
 
@@ -38,7 +39,7 @@ _ITEMS: Mapping[str, tuple[type[Any], str]] = {
 
 
 class FieldError(MisuseError):
-    """A value of the wrong type. ``problem`` says what and where, without ``what`` is being read."""
+    """A value of the wrong type or name. ``problem`` says what and where, without ``what`` is being read."""
 
     def __init__(self, what: str, problem: str) -> None:
         super().__init__(f"{what} parse error at {problem}")
@@ -77,6 +78,18 @@ def read_fields(
             raise _parse_error(what, place, f"expected {kind}, got {type_name(value)}", given)
         read[key] = value
     return read
+
+
+def one_of(
+    names: Sequence[str], given: str, noun: str, path: str, owner: Any, what: str = "orchestration"
+) -> str:
+    """Return ``given`` if it is one of ``names``. Raise `FieldError`, which calls it an unknown ``noun``."""
+    if given in names:
+        return given
+    near = nearest_at_run_time(given, names)
+    hint = f"did you mean '{near}'? " if near else ""
+    expected = ", ".join(names)
+    raise _parse_error(what, path, f"unknown {noun} '{given}' ({hint}expected one of: {expected})", owner)
 
 
 def _fits(value: Any, kind: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-KINDS = {"stage", "verify", "condition", "fork", "join", "map", "reduce", "escalation", "subagent", "own"}
+KINDS = {"stage", "verify", "condition", "fork", "join", "map", "reduce", "escalation", "subagent"}
 IDS = st.sampled_from(["a", "b", "c", 'ü "n" <i>', "end", "x" * 90, "\x00\ud800"])
 TEXTS = st.none() | st.text(max_size=30)
 COUNTS = st.none() | st.integers(0, 5)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.reading.strict import read_fields
+from harnpy.reading.strict import one_of, read_fields
 from harnpy.session.resize.resize_policy import STRATEGIES
 from harnpy.workflow.graph.graph_shapes import (
     ALIASES,
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 
 STAGE, VERIFY = "stage", "verify"
+_KINDS = (STAGE, VERIFY, "condition", "fork", "join", "map", "reduce", "escalation", "subagent")
 _SHORTHANDS = ("act", "verify", "repair")
 _VERIFICATION = ("assert_text", "command", "expect_status", "expect_text")
 _MODEL_KEYS = ("provider", "model", "model_tier", "temperature", "max_tokens")
@@ -76,7 +77,7 @@ def normalise_node(given: Any, id: str) -> Node:
         part[field] = node_policy(field, part[field], f"{path}.{field}")
     node: Node = part
     node["id"] = id
-    node["kind"] = node["kind"] or STAGE
+    node["kind"] = one_of(_KINDS, node["kind"] or STAGE, "node kind", f"{path}.kind", given)
     node["capability_policy"] = capability_policy(node["capability_policy"], f"{path}.capability_policy")
     node["approval_policy"] = approval_policy(node["approval_policy"], f"{path}.approval_policy")
     contract = node["output_contract"]
