@@ -91,6 +91,11 @@ def test_stages_are_measured_one_after_the_other_and_in_a_map() -> None:
     assert len([line for line in output.splitlines() if line.startswith("  harnpy")]) == 2, output
 
 
+def test_reading_and_looking_up_are_measured_behind_rules() -> None:
+    output = run("bench/door.py", "--rounds", "1")
+    assert [line.split("  ")[0] for line in output.splitlines()] == ["read", "look up"]
+
+
 @pytest.mark.parametrize("shape", ["chain", "fan"])
 def test_a_stage_among_many_costs_what_one_among_few_does(
     shape: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

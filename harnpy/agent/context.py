@@ -208,12 +208,13 @@ class AgentContext:
 
         ``path`` is absolute and free of links, ``named`` the absolute path that led to it.
         """
-        normal = os.path.normpath(named)
-        left = (lead.left_by(normal, path) for lead in self.rules.leads)
-        reason = next((reason for reason in left if reason is not None), None)
-        if reason is not None or self.rules.policy is None:
-            return reason
-        return self.rules.policy.check_path(effect, path)
+        if self.rules.leads:
+            normal = os.path.normpath(named)
+            left = (lead.left_by(normal, path) for lead in self.rules.leads)
+            reason = next((reason for reason in left if reason is not None), None)
+            if reason is not None:
+                return reason
+        return None if self.rules.policy is None else self.rules.policy.check_path(effect, path)
 
     @property
     def restricts(self) -> bool:

@@ -159,11 +159,12 @@ class CheckedFiles(_Checked):
         try:
             named = self._absolute(path)
             with Reached(named, follow) as place:
-                self._check(effect, place.path, named)
+                real = place.path
+                self._check(effect, real, named)
                 if make:
                     place.make_directories()
                 place.refuse_failure()
-                yield NamesIn(place.directory, os.path.dirname(place.path), self._tidied), place.name
+                yield NamesIn(place.directory, os.path.dirname(real), self._tidied), place.name
         except OSError as error:
             error.filename = path
             raise

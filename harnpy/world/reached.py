@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 _ON_THE_WAY = os.O_DIRECTORY | os.O_NOFOLLOW | getattr(os, "O_PATH", os.O_RDONLY)
 _TO_LIST = os.O_DIRECTORY | os.O_RDONLY
 
+#: What systems say of a link where a directory must be.
+_OF_LINKS = (errno.ENOTDIR, errno.ELOOP)
+
 #: The bytes of a path, as in the system; and the names and links that one may lead through.
 _MOST = 4096
 
@@ -139,6 +142,8 @@ class Reached:
             # What is above the open directory may be another by now: it may have been moved.
             self._from_root(self._passed[:-1])
             return True
+        if not last and self._passes(name):
+            return True
         target = self._link(name) if follow or not last else None
         if target is not None:
             self._left[-1:] = names_of(target)
@@ -147,8 +152,18 @@ class Reached:
                 self._open("/")
         elif last:
             return False
-        else:
+        else:  # no directory, or one that was a link a moment ago
+            raise _failure(errno.ENOTDIR)
+        return True
+
+    def _passes(self, name: str) -> bool:
+        """Go on in the directory ``name``. Return False if it is none: it may be a link."""
+        try:
             self._pass(name)
+        except OSError as failure:
+            if failure.errno in _OF_LINKS:
+                return False
+            raise
         return True
 
     def _from_root(self, names: list[str]) -> None:
