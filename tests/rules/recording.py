@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import os.path
 from collections.abc import Callable, Mapping, Sequence, Set
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.llm.reply import Reply
 from harnpy.world import World
@@ -18,6 +18,9 @@ from harnpy.world.environment import Variables
 from harnpy.world.host import Host
 from harnpy.world.people import People
 from harnpy.world.processes import Ended
+
+if TYPE_CHECKING:
+    from harnpy.world.host import ToolBridge
 
 HOME = "/program"
 _KEPT = ("/kept", f"{HOME}/.harn", f"{HOME}/.harn-runs")
@@ -65,11 +68,11 @@ class Record:
         return {each.effect for each in self.happened if place in (None, each.place)}
 
 
-def recording_world(record: Record, files: Mapping[str, str]) -> World:
+def recording_world(record: Record, files: Mapping[str, str], bridge: ToolBridge | None = None) -> World:
     return World(
         environment=RecordedEnvironment(record),
         files=RecordedFiles(record, files),
-        host=Host({"house.open": lambda params: "opened"}),
+        host=Host({"house.open": lambda params: "opened"}, bridge),
         http=RecordedHttp(record),
         people=People(lambda request: _person(record, request)),
         processes=RecordedProcesses(record),

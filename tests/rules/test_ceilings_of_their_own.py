@@ -45,6 +45,13 @@ _STARTS = {
     "stage": 'workflow_execute("go", {entry: "n", nodes: {n: NODE + {capability_policy: POLICY}}})',
     "graph": 'workflow_execute("go", {entry: "n", nodes: {n: NODE}, capability_policy: POLICY})',
     "worker": 'spawn_agent({task: "go", node: NODE, policy: POLICY, wait: true})',
+    "resumed worker": """
+let worker = spawn_agent({task: "go", node: NODE, policy: POLICY, wait: true})
+close_agent(worker)
+let resumed = resume_agent(worker.snapshot_path)
+at_place("resumed")
+wait_agent(send_input(resumed, "go on"))
+""",
     "workflow worker": (
         'spawn_agent({task: "go", graph: {entry: "n", nodes: {n: NODE}}, policy: POLICY, wait: true})'
     ),
@@ -72,7 +79,7 @@ def _cells() -> Iterator[tuple[str, str]]:
 
 def _started(start: str, node: str, rules: Rules) -> set[str]:
     source = f"let POLICY = json_parse(argv[0])\n{PRELUDE}\nlet NODE = {{{node}}}\n{_STARTS[start]}\n"
-    return recorded(source, rules, {}).effects()
+    return recorded(source, rules, {}).effects("resumed" if start == "resumed worker" else None)
 
 
 @pytest.mark.parametrize(("start", "node"), list(_cells()))

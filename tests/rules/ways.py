@@ -46,6 +46,13 @@ spawn_agent({task: "go", node: node, policy: POLICY, wait: true})
 let node = {kind: "stage", tools: using(work), model_policy: {provider: "mock", max_iterations: 1}}
 spawn_agent({task: "go", graph: {entry: "n", nodes: {n: node}}, policy: POLICY, wait: true})
 """,
+    "worker with another task": """
+let node = {kind: "stage", tools: using({ args -> if len(llm_mock_calls()) > 1 { try_all() } })}
+let model = {model_policy: {provider: "mock", max_iterations: 1}}
+let worker = spawn_agent({task: "go", node: node + model, policy: POLICY, wait: true})
+llm_mock({tool_calls: [{name: "work", arguments: {}}]})
+wait_agent(send_input(worker, "go on"))
+""",
     "stage": """
 let node = {kind: "stage", tools: using(work), model_policy: {provider: "mock", max_iterations: 1}}
 workflow_execute("go", {entry: "n", nodes: {n: node + {capability_policy: POLICY}}})
@@ -99,6 +106,7 @@ within({ args -> outside.to_list() })
 """,
     "deadline": "within({ args -> deadline 1h { try_all() } })",
     "function of the embedder": "within({ args -> call_back(try_all) })",
+    "tool of the host": 'within({ args -> host_tool_call("call_back", {function: try_all}) })',
     "callback": "within({ args -> [2, 1].sort_by({ x -> try_all() }) })",
     "subscriber": """
 within({ args ->
