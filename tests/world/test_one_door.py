@@ -33,6 +33,7 @@ EXCEPTIONS = {
     "syntax/build.py": "makes that table when the package is built",
     "shipped.py": "finds the grammar and the library that are shipped with the interpreter",
     "storage/": "a store is a medium itself: files, locks and connections that no program asks for",
+    "adapters/": "parts of other frameworks' programs, which have the whole machine",
     "isolation/": "starts a process for a Vm, bounds it and speaks to it: the embedder's means, no program's",
     "builtins/catalog.py": "the index of the interpreter's own modules, kept in the same cache",
 }

@@ -1,0 +1,340 @@
+"""harnpy's stores as LangGraph's memory: `HarnpySaver`. Spec: 10 §C20.
+
+A thread is a stream, so it is written, locked, listed, backed up and repaired like a session, and
+`copy_thread` is a branch: one record, however long the thread is. Extra: ``langgraph``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from secrets import token_hex
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+
+try:
+    from langgraph.checkpoint.base import (
+        WRITES_IDX_MAP,
+        BaseCheckpointSaver,
+        CheckpointTuple,
+        get_checkpoint_id,
+        get_checkpoint_metadata,
+    )
+except ImportError as error:
+    raise ImportError("harnpy.adapters.langgraph needs LangGraph: pip install 'harnpy[langgraph]'") from error
+
+from harnpy.adapters import threads
+from harnpy.adapters.threads import KIND, Namespace, Saved, Thread, ThreadCodec, ThreadRecord, Write
+from harnpy.storage import HeadQuery, open_store
+from harnpy.storage.errors import StreamExists, VersionConflict
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator, Sequence
+
+    from langchain_core.runnables import RunnableConfig
+    from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata
+    from langgraph.checkpoint.serde.base import SerializerProtocol
+
+    from harnpy.storage import Store, Stream
+
+    Draft = tuple[str, dict[str, Any]]
+
+#: How many threads a saver keeps at hand.
+_AT_HAND = 128
+
+
+class HarnpySaver(BaseCheckpointSaver[Any]):
+    """A checkpointer on any store.
+
+    ``store`` is a store's URL, e.g. ``sqlite:.harn/sessions.db``, or an open store, which stays the caller's
+    to close. Safe to use from many threads, tasks and processes.
+    """
+
+    def __init__(self, store: Store | str, *, serde: SerializerProtocol | None = None) -> None:
+        super().__init__(serde=serde)
+        self.store = open_store(store) if isinstance(store, str) else store
+        self._codec = ThreadCodec()
+        self._threads: OrderedDict[str, Thread] = OrderedDict()
+        self._lock = RLock()
+
+    # Reading.
+
+    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        thread_id, ns = _place(config)
+        with self._lock:
+            namespace = self._thread(thread_id).namespaces.get(ns, Namespace())
+            id = get_checkpoint_id(config) or namespace.latest()
+            saved = None if id is None else namespace.checkpoints.get(id)
+            return None if saved is None else self._tuple(thread_id, ns, namespace, saved)
+
+    def list(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> Iterator[CheckpointTuple]:
+        """Yield the checkpoints, the newest of each thread and namespace first."""
+        found = 0
+        for thread_id in self._thread_ids() if config is None else [_thread_id(config)]:
+            for ns, namespace, saved in self._chosen(thread_id, config, before):
+                if limit is not None and found >= limit:
+                    return
+                metadata = self.serde.loads_typed(saved.metadata)
+                if all(metadata.get(key) == value for key, value in (filter or {}).items()):
+                    found += 1
+                    yield self._tuple(thread_id, ns, namespace, saved)
+
+    def _chosen(
+        self, thread_id: str, config: RunnableConfig | None, before: RunnableConfig | None
+    ) -> Sequence[tuple[str, Namespace, Saved]]:
+        wanted = {} if config is None else config["configurable"]
+        only, ns_only = wanted.get("checkpoint_id"), wanted.get("checkpoint_ns")
+        bound = None if before is None else get_checkpoint_id(before)
+        with self._lock:
+            return [
+                (ns, namespace, namespace.checkpoints[id])
+                for ns, namespace in self._thread(thread_id).namespaces.items()
+                if ns_only is None or ns == ns_only
+                for id in sorted(namespace.checkpoints, reverse=True)
+                if (not only or id == only) and (not bound or id < bound)
+            ]
+
+    def _tuple(self, thread_id: str, ns: str, namespace: Namespace, saved: Saved) -> CheckpointTuple:
+        load = self.serde.loads_typed
+        values = {channel: load(value) for channel, value in namespace.values_of(saved).items()}
+        return CheckpointTuple(
+            config=_config(thread_id, ns, saved.id),
+            checkpoint=load(saved.checkpoint) | {"channel_values": values},
+            metadata=load(saved.metadata),
+            parent_config=_config(thread_id, ns, saved.parent_id) if saved.parent_id else None,
+            pending_writes=[
+                (write.task_id, write.channel, load(write.value)) for write in namespace.writes_of(saved.id)
+            ],
+        )
+
+    # Writing.
+
+    def put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        thread_id, ns = _place(config)
+        dump = self.serde.dumps_typed
+        all_metadata = get_checkpoint_metadata(config, metadata)
+        values = checkpoint["channel_values"]
+        saved = Saved(
+            checkpoint["id"],
+            get_checkpoint_id(config),
+            dump({key: value for key, value in checkpoint.items() if key != "channel_values"}),
+            dump(all_metadata),
+            all_metadata.get("run_id"),
+            tuple(all_metadata.get("counters_since_delta_snapshot") or ()),
+            {**checkpoint["channel_versions"], **new_versions},
+        )
+        changed = {channel: dump(values[channel]) for channel in new_versions if channel in values}
+        self._append(thread_id, [(threads.PUT, threads.put_data(ns, saved, changed))])
+        return _config(thread_id, ns, saved.id)
+
+    def put_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None:
+        thread_id, ns = _place(config)
+        dump = self.serde.dumps_typed
+        written = [
+            Write(task_id, WRITES_IDX_MAP.get(channel, index), channel, dump(value), task_path)
+            for index, (channel, value) in enumerate(writes)
+        ]
+        if written:
+            id: str = config["configurable"]["checkpoint_id"]
+            self._append(thread_id, [(threads.WRITES, threads.writes_data(ns, id, written))])
+
+    # Whole threads.
+
+    def delete_thread(self, thread_id: str) -> None:
+        with self._lock:
+            self._threads.pop(thread_id, None)
+            self.store.delete(KIND, thread_id)
+
+    def delete_for_runs(self, run_ids: Sequence[str]) -> None:
+        """Remove the checkpoints of these runs, and their writes, from all threads."""
+        runs = set(run_ids)
+        for thread_id in self._thread_ids() if runs else []:
+            drafts = [
+                (threads.REMOVED, threads.removed_data(ns, ids))
+                for ns, namespace in self._thread(thread_id).namespaces.items()
+                if (ids := [saved.id for saved in namespace.checkpoints.values() if saved.run_id in runs])
+            ]
+            if drafts:
+                self._append(thread_id, drafts)
+
+    def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        """Copy all checkpoints and writes. A target that is there already has them added."""
+        source = self._stream(source_thread_id)
+        records = list(source.read())
+        if not records or source_thread_id == target_thread_id:
+            return
+        try:
+            self.store.branch(source, target_thread_id, records[0])
+        except StreamExists:
+            self._append(target_thread_id, [(record.type, record.data) for record in records])
+
+    def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        """Free what older checkpoints take.
+
+        ``keep_latest`` keeps the newest checkpoint of each namespace, and those that it is put together from;
+        ``delete`` keeps nothing.
+        """
+        if strategy not in ("keep_latest", "delete", "delete_all"):
+            raise ValueError(f"a prune's strategy is keep_latest or delete, not {strategy!r}")
+        for thread_id in thread_ids:
+            if strategy == "keep_latest":
+                self._keep_latest(thread_id)
+            else:
+                self.delete_thread(thread_id)
+
+    def _keep_latest(self, thread_id: str) -> None:
+        """Write what stays once more, whole, and forget all that was before."""
+        with self._lock:
+            thread = self._thread(thread_id)
+            kept: list[Draft] = []
+            for ns, namespace in thread.namespaces.items():
+                latest = namespace.latest()
+                if latest is not None:
+                    kept += _whole(ns, namespace, namespace.needed_by(namespace.checkpoints[latest]))
+            if kept:
+                before = self._append(thread_id, kept, expected=thread.version)
+                self._stream(thread_id).drop(before)
+                del self._threads[thread_id]
+
+    # The store.
+
+    def _stream(self, thread_id: str) -> Stream:
+        return self.store.stream(KIND, thread_id, self._codec)
+
+    def _thread(self, thread_id: str) -> Thread:
+        """Return the thread as its stream is now."""
+        with self._lock:
+            stream = self._stream(thread_id)
+            stream.refresh()
+            thread = self._threads.pop(thread_id, None)
+            if thread is None or thread.first != next(stream.read(limit=1), None):
+                thread = Thread()  # not seen yet, or pruned or made anew by somebody else
+            for record in stream.read(after=thread.version):
+                thread.apply(record)
+            self._threads[thread_id] = thread
+            if len(self._threads) > _AT_HAND:
+                self._threads.popitem(last=False)
+            return thread
+
+    def _append(self, thread_id: str, drafts: Sequence[Draft], expected: int | None = None) -> int:
+        """Append at the end, or right behind ``expected``. Return how many records there were before."""
+        stream = self._stream(thread_id)
+        now = time.time_ns() // 1000
+        while True:
+            version = stream.refresh() if expected is None else expected
+            records = [ThreadRecord(version + i, type, now, data) for i, (type, data) in enumerate(drafts, 1)]
+            try:
+                stream.append(records, version)
+            except VersionConflict:
+                if expected is not None:
+                    raise
+            else:
+                return version
+
+    def _thread_ids(self) -> Sequence[str]:
+        found = []
+        query = HeadQuery(KIND, order="id")
+        while True:
+            page = self.store.heads(query)
+            found += [head.name for head in page.items]
+            if page.next is None:
+                return found
+            query = query._replace(after=page.next)
+
+    # The same for asyncio: a store's calls block, so each runs in a thread.
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        return await asyncio.to_thread(self.get_tuple, config)
+
+    async def alist(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        found = self.list(config, filter=filter, before=before, limit=limit)
+        while (item := await asyncio.to_thread(next, found, None)) is not None:
+            yield item
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        return await asyncio.to_thread(self.put, config, checkpoint, metadata, new_versions)
+
+    async def aput_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None:
+        await asyncio.to_thread(self.put_writes, config, writes, task_id, task_path)
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        await asyncio.to_thread(self.delete_thread, thread_id)
+
+    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
+        await asyncio.to_thread(self.delete_for_runs, run_ids)
+
+    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        await asyncio.to_thread(self.copy_thread, source_thread_id, target_thread_id)
+
+    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        await asyncio.to_thread(lambda: self.prune(thread_ids, strategy=strategy))
+
+    def get_next_version(self, current: Any, channel: None) -> str:
+        """Return a version after ``current``, unlike any that another branch of the thread makes."""
+        count = 0 if current is None else int(str(current).partition(".")[0])
+        return f"{count + 1:032}.{token_hex(8)}"
+
+
+def _whole(ns: str, namespace: Namespace, kept: Sequence[Saved]) -> list[Draft]:
+    """What makes these checkpoints, the newest first, anew: with all values and writes."""
+    drafts: list[Draft] = []
+    for saved in reversed(kept):
+        drafts.append((threads.PUT, threads.put_data(ns, saved, namespace.values_of(saved))))
+        by_task: dict[str, list[Write]] = {}
+        for write in namespace.writes_of(saved.id):
+            by_task.setdefault(write.task_id, []).append(write)
+        for writes in by_task.values():
+            drafts.append((threads.WRITES, threads.writes_data(ns, saved.id, writes)))
+    return drafts
+
+
+def _thread_id(config: RunnableConfig) -> str:
+    """The thread of a config. Frameworks pass other values than text, too."""
+    return str(config["configurable"]["thread_id"])
+
+
+def _place(config: RunnableConfig) -> tuple[str, str]:
+    return _thread_id(config), config["configurable"].get("checkpoint_ns", "")
+
+
+def _config(thread_id: str, ns: str, id: str) -> RunnableConfig:
+    return {"configurable": {"thread_id": thread_id, "checkpoint_ns": ns, "checkpoint_id": id}}

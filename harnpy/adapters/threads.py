@@ -1,0 +1,211 @@
+"""A LangGraph thread as a stream: each checkpoint and each task's writes is a record. Spec: 10 §C20.
+
+A checkpoint's record holds the values of the channels that changed, so a thread grows by what changed. Every
+object of the framework is kept as its own serializer writes it; this module knows none of them.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec.json import decode as from_json
+from msgspec.json import encode as to_json
+
+from harnpy.storage import Row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    #: What a serializer made of an object: how, and the bytes.
+    Typed = tuple[str, bytes]
+    #: A version of a channel. Only the framework knows how they are ordered.
+    Version = str | int | float
+
+#: What a store calls a stream of ours.
+KIND = "checkpoint"
+
+PUT = "checkpoint_put"
+WRITES = "checkpoint_writes"
+REMOVED = "checkpoints_removed"
+
+
+class ThreadRecord(NamedTuple):
+    """One record of a thread."""
+
+    seq: int
+    type: str
+    time: int
+    data: dict[str, Any]
+
+
+class ThreadCodec:
+    """How records of threads are written. They hold nothing that a search could look through."""
+
+    def encode(self, records: Sequence[ThreadRecord]) -> list[Row]:
+        count = len(records)
+        return [
+            Row(record.seq, record.type, record.time, to_json(record.data).decode(), count - number)
+            for number, record in enumerate(records, 1)
+        ]
+
+    def decode(self, rows: Sequence[Row]) -> list[ThreadRecord]:
+        return [ThreadRecord(row.seq, row.type, row.time, from_json(row.data)) for row in rows]
+
+    def texts(self, rows: Sequence[Row]) -> list[str | None]:
+        return [None] * len(rows)
+
+
+class Write(NamedTuple):
+    """What a task wrote to a channel. ``number`` orders its writes; negative ones are the framework's."""
+
+    task_id: str
+    number: int
+    channel: str
+    value: Typed
+    task_path: str = ""
+
+
+class Saved(NamedTuple):
+    """A checkpoint without its values."""
+
+    id: str
+    parent_id: str | None
+    checkpoint: Typed
+    metadata: Typed
+    #: The run that made it.
+    run_id: str | None
+    #: Channels whose value is in an earlier checkpoint, and the writes since: they need their ancestors.
+    deltas: tuple[str, ...]
+    #: The version of each channel.
+    versions: Mapping[str, Version]
+
+
+class Namespace:
+    """The checkpoints of a graph, or of a subgraph, in a thread."""
+
+    def __init__(self) -> None:
+        self.checkpoints: dict[str, Saved] = {}
+        self.values: dict[tuple[str, Version], Typed] = {}
+        #: Checkpoint id → (task id, number) → the write.
+        self.writes: dict[str, dict[tuple[str, int], Write]] = {}
+
+    def latest(self) -> str | None:
+        """The id of the newest checkpoint: ids rise."""
+        return max(self.checkpoints, default=None)
+
+    def values_of(self, saved: Saved) -> dict[str, Typed]:
+        """The values of a checkpoint's channels; a channel without one is left out."""
+        found = ((channel, self.values.get((channel, at))) for channel, at in saved.versions.items())
+        return {channel: value for channel, value in found if value is not None}
+
+    def writes_of(self, id: str) -> list[Write]:
+        """The pending writes of a checkpoint, in the order in which a run applies them."""
+        found = self.writes.get(id, {}).values()
+        return sorted(found, key=lambda write: (write.task_path, write.task_id, write.number))
+
+    def needed_by(self, saved: Saved) -> list[Saved]:
+        """The checkpoint, and the ancestors without which its channels couldn't be put together again."""
+        needed = [saved]
+        missing = set(saved.deltas) - self.values_of(saved).keys()
+        parent = saved.parent_id
+        while missing and parent in self.checkpoints:
+            ancestor = self.checkpoints[parent]
+            needed.append(ancestor)
+            missing -= self.values_of(ancestor).keys()
+            parent = ancestor.parent_id
+        return needed
+
+    def remove(self, ids: Iterable[str]) -> None:
+        for id in ids:
+            self.checkpoints.pop(id, None)
+            self.writes.pop(id, None)
+
+
+class Thread:
+    """A thread as its records describe it. ``version`` counts them, ``first`` is the oldest one."""
+
+    def __init__(self) -> None:
+        self.version = 0
+        self.first: ThreadRecord | None = None
+        self.namespaces: dict[str, Namespace] = {}
+
+    def apply(self, record: ThreadRecord) -> None:
+        """Apply the next record."""
+        if self.first is None:
+            self.first = record
+        self.version = record.seq
+        namespace = self.namespaces.setdefault(record.data["ns"], Namespace())
+        _EFFECTS[record.type](namespace, record.data)
+
+
+# The data of the records, and what each type does.
+
+
+def put_data(ns: str, saved: Saved, values: Mapping[str, Typed]) -> dict[str, Any]:
+    """A checkpoint and those of its values that earlier records don't hold."""
+    kept = {channel: [saved.versions[channel], *_packed(value)] for channel, value in values.items()}
+    return {
+        "ns": ns,
+        "id": saved.id,
+        "parent_id": saved.parent_id,
+        "checkpoint": _packed(saved.checkpoint),
+        "metadata": _packed(saved.metadata),
+        "run_id": saved.run_id,
+        "deltas": list(saved.deltas),
+        "versions": dict(saved.versions),
+        "values": kept,
+    }
+
+
+def writes_data(ns: str, id: str, writes: Sequence[Write]) -> dict[str, Any]:
+    """What one task wrote after a checkpoint."""
+    return {
+        "ns": ns,
+        "id": id,
+        "task_id": writes[0].task_id,
+        "task_path": writes[0].task_path,
+        "writes": [[write.number, write.channel, *_packed(write.value)] for write in writes],
+    }
+
+
+def removed_data(ns: str, ids: Iterable[str]) -> dict[str, Any]:
+    """Checkpoints that are no longer there."""
+    return {"ns": ns, "ids": list(ids)}
+
+
+def _packed(value: Typed) -> list[str]:
+    return [value[0], b64encode(value[1]).decode("ascii")]
+
+
+def _unpacked(packed: Sequence[str]) -> Typed:
+    return packed[0], b64decode(packed[1])
+
+
+def _put(namespace: Namespace, data: dict[str, Any]) -> None:
+    for channel, (version, *value) in data["values"].items():
+        namespace.values[channel, version] = _unpacked(value)
+    namespace.checkpoints[data["id"]] = Saved(
+        data["id"],
+        data["parent_id"],
+        _unpacked(data["checkpoint"]),
+        _unpacked(data["metadata"]),
+        data["run_id"],
+        tuple(data["deltas"]),
+        data["versions"],
+    )
+
+
+def _written(namespace: Namespace, data: dict[str, Any]) -> None:
+    known = namespace.writes.setdefault(data["id"], {})
+    for number, channel, *value in data["writes"]:
+        key = (data["task_id"], number)
+        if number < 0 or key not in known:  # a task that runs again doesn't change what it wrote
+            known[key] = Write(data["task_id"], number, channel, _unpacked(value), data["task_path"])
+
+
+def _removed(namespace: Namespace, data: dict[str, Any]) -> None:
+    namespace.remove(data["ids"])
+
+
+_EFFECTS = {PUT: _put, WRITES: _written, REMOVED: _removed}
