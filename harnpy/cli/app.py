@@ -13,7 +13,7 @@ from harnpy.cli.console import complain, usage_error
 from harnpy.cli.show import error_text
 from harnpy.version import __version__
 
-#: Command name to the module whose `command` it is.
+#: Command name to the module whose `command` it is, or what is named behind a colon.
 _MODULES = {
     "test": "harnpy.cli.commands.test",
     "repl": "harnpy.cli.commands.repl",
@@ -27,7 +27,8 @@ _MODULES = {
     "runs": "harnpy.cli.commands.runs",
     "replay": "harnpy.cli.commands.replay",
     "eval": "harnpy.cli.commands.eval",
-    "session": "harnpy.cli.commands.session",
+    "bundle": "harnpy.cli.commands.bundle",
+    "session": "harnpy.cli.commands.bundle:alias",
     "builtins": "harnpy.cli.commands.builtins",
 }
 
@@ -53,7 +54,8 @@ class _Commands(click.Group):
             return _version
         if name not in _MODULES:
             return None
-        command = import_module(_MODULES[name]).command
+        module, _, attribute = _MODULES[name].partition(":")
+        command = getattr(import_module(module), attribute or "command")
         assert isinstance(command, click.Command)
         return command
 

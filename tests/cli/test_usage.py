@@ -11,8 +11,8 @@ from harnpy import __version__
 from tests.support import ROOT, Command
 
 COMMANDS = (
-    "run test repl debug dap check viz bench profile emit runs replay eval session builtins version".split()
-)
+    "run test repl debug dap check viz bench profile emit runs replay eval bundle session builtins version"
+).split()
 
 
 def test_no_command_shows_the_help_and_fails(harnpy: Command) -> None:

@@ -1,4 +1,4 @@
-"""`harnpy session export | validate | import`. Spec: 09 §9."""
+"""`harnpy bundle export | validate | import`. Spec: 09 §9."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ def document(capsys: Capture) -> Any:
 
 
 def test_export_prints_the_bundle(run: str, capsys: Capture) -> None:
-    assert main(["session", "export", run]) == 0
+    assert main(["bundle", "export", run]) == 0
     bundle = document(capsys)
     assert (bundle["mode"], bundle["run"]["task"]) == ("sanitized", "use [redacted:secret]")
 
 
 @pytest.mark.parametrize(("option", "mode"), [("local", "local"), ("replay-only", "replay_only")])
 def test_export_in_a_mode(run: str, option: str, mode: str, capsys: Capture) -> None:
-    assert main(["session", "export", run, "--mode", option]) == 0
+    assert main(["bundle", "export", run, "--mode", option]) == 0
     assert document(capsys)["mode"] == mode
 
 
 @pytest.mark.parametrize("option", ["-o", "--out"])
 def test_export_to_a_file(run: str, option: str, capsys: Capture, here: Path) -> None:
-    assert main(["session", "export", run, option, "out/b.json"]) == 0
+    assert main(["bundle", "export", run, option, "out/b.json"]) == 0
     assert capsys.readouterr().out == "session bundle: out/b.json\n"
     assert json.loads((here / "out/b.json").read_text())["_type"] == "harn_session_bundle"
     assert [path.name for path in (here / "out").iterdir()] == ["b.json"]
@@ -58,7 +58,7 @@ def test_export_to_a_file(run: str, option: str, capsys: Capture, here: Path) ->
 
 def test_export_takes_the_sidecar_along(run: str, write: Write, capsys: Capture) -> None:
     write("run-llm/llm_transcript.jsonl", '{"type": "message", "session_id": "s"}\n{"type": "mess')
-    assert main(["session", "export", run]) == 0
+    assert main(["bundle", "export", run]) == 0
     sidecar = document(capsys)["transcripts"][-1]
     rows = [{"type": "message", "session_id": "s"}]
     assert sidecar == {"section": "sidecar", "session_id": "s", "transcript": {"rows": rows}}
@@ -69,23 +69,23 @@ def test_export_hides_the_environment(
 ) -> None:
     monkeypatch.setenv("SOME_SETTING", "s3cr3t-pa55word!")
     run = write("run.json", json.dumps({**RUN, "task": f"s3cr3t-pa55word! {here}/a /etc/x/y"}))
-    assert main(["session", "export", run]) == 0
+    assert main(["bundle", "export", run]) == 0
     task = document(capsys)["run"]["task"]
     assert task.startswith(f"[redacted:env] {here}/a <path:")
 
 
 def test_export_of_no_run(capsys: Capture, write: Write) -> None:
-    assert main(["session", "export", "none.json"]) == 1
+    assert main(["bundle", "export", "none.json"]) == 1
     assert capsys.readouterr().err == (
         "failed to read run record: No such file or directory (os error 2)\n  --> none.json\n"
     )
-    assert main(["session", "export", write("bad.json", "{")]) == 1
+    assert main(["bundle", "export", write("bad.json", "{")]) == 1
     assert capsys.readouterr().err.startswith("failed to parse run record: ")
 
 
 @pytest.mark.parametrize("text", ['{"id": NaN}', '{"transcript": ' + "[" * 9999 + "]" * 9999 + "}"])
 def test_export_of_a_broken_run(text: str, capsys: Capture, write: Write) -> None:
-    assert main(["session", "export", write("run.json", text)]) == 1
+    assert main(["bundle", "export", write("run.json", text)]) == 1
     assert capsys.readouterr().err.startswith("failed to parse run record: ")
 
 
@@ -93,73 +93,87 @@ def test_what_a_bundle_says_cannot_steer_the_terminal(capsys: Capture, write: Wr
     hostile = {"_type": "harn_session_bundle", "schema_version": "\x1b[2J\ud800"}
     file = write("b.json", json.dumps(hostile))
     for command in (["validate"], ["validate", "--json"], ["import"]):
-        assert main(["session", *command, file]) == 1
+        assert main(["bundle", *command, file]) == 1
         shown = capsys.readouterr()
         assert "\x1b" not in shown.out + shown.err
         (shown.out + shown.err).encode()
 
 
 def test_export_in_no_mode(run: str, capsys: Capture) -> None:
-    assert main(["session", "export", run, "--mode", "public"]) == 2
+    assert main(["bundle", "export", run, "--mode", "public"]) == 2
     assert "invalid value for '--mode'" in capsys.readouterr().err
 
 
 def test_validate(run: str, capsys: Capture) -> None:
-    main(["session", "export", run, "-o", "b.json"])
+    main(["bundle", "export", run, "-o", "b.json"])
     capsys.readouterr()
-    assert main(["session", "validate", "b.json"]) == 0
+    assert main(["bundle", "validate", "b.json"]) == 0
     id = json.loads(Path("b.json").read_text())["bundle_id"]
     assert capsys.readouterr().out == f"OK {id} (sanitized)\n"
-    assert main(["session", "validate", "b.json", "--json"]) == 0
+    assert main(["bundle", "validate", "b.json", "--json"]) == 0
     assert document(capsys) == {"valid": True, "bundle_id": id, "mode": "sanitized", "problems": []}
 
 
 def test_validate_finds_what_is_wrong(run: str, write: Write, capsys: Capture) -> None:
-    main(["session", "export", run, "-o", "b.json"])
+    main(["bundle", "export", run, "-o", "b.json"])
     write("b.json", Path("b.json").read_text().replace("completed", "failed"))
     capsys.readouterr()
-    assert main(["session", "validate", "b.json"]) == 1
+    assert main(["bundle", "validate", "b.json"]) == 1
     assert capsys.readouterr().out == "INVALID\nsession bundle integrity check failed\n"
-    assert main(["session", "validate", "b.json", "--json"]) == 1
+    assert main(["bundle", "validate", "b.json", "--json"]) == 1
     report = document(capsys)
     assert (report["valid"], report["problems"]) == (False, ["session bundle integrity check failed"])
 
 
 def test_validate_what_is_no_bundle(run: str, write: Write, capsys: Capture) -> None:
-    assert main(["session", "validate", run]) == 1
+    assert main(["bundle", "validate", run]) == 1
     assert capsys.readouterr().out.startswith("INVALID\nnot a session bundle: ")
-    assert main(["session", "validate", write("x.json", "no")]) == 1
+    assert main(["bundle", "validate", write("x.json", "no")]) == 1
     assert capsys.readouterr().out.startswith("INVALID\nnot a session bundle: ")
-    assert main(["session", "validate", write("deep.json", "[" * 100_000)]) == 1
+    assert main(["bundle", "validate", write("deep.json", "[" * 100_000)]) == 1
     assert capsys.readouterr().out.startswith("INVALID\nnot a session bundle: ")
-    assert main(["session", "validate", "none.json"]) == 1
+    assert main(["bundle", "validate", "none.json"]) == 1
     assert "No such file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("mode", ["sanitized", "local"])
 def test_a_bundle_goes_round(run: str, mode: str, write: Write, capsys: Capture) -> None:
     write("run-llm/llm_transcript.jsonl", '{"type": "message", "session_id": "s", "content": "größe"}\n')
-    main(["session", "export", run, "--mode", mode, "-o", "b.json"])
-    assert main(["session", "import", "b.json", "-o", "other.json"]) == 0
+    main(["bundle", "export", run, "--mode", mode, "-o", "b.json"])
+    assert main(["bundle", "import", "b.json", "-o", "other.json"]) == 0
     assert capsys.readouterr().out.endswith("run record: other.json\n")
     assert json.loads(Path("other.json").read_text())["_type"] == "run_record"
-    main(["session", "export", "other.json", "--mode", mode, "-o", "b2.json"])
+    main(["bundle", "export", "other.json", "--mode", mode, "-o", "b2.json"])
     assert Path("b.json").read_bytes() == Path("b2.json").read_bytes()
 
 
 def test_import_prints_the_run(run: str, capsys: Capture) -> None:
-    main(["session", "export", run, "-o", "b.json"])
+    main(["bundle", "export", run, "-o", "b.json"])
     capsys.readouterr()
-    assert main(["session", "import", "b.json"]) == 0
+    assert main(["bundle", "import", "b.json"]) == 0
     assert document(capsys)["id"] == "r"
 
 
 def test_import_refuses(run: str, write: Write, capsys: Capture) -> None:
-    main(["session", "export", run, "--mode", "replay-only", "-o", "b.json"])
-    assert main(["session", "import", "b.json", "-o", "r.json"]) == 1
+    main(["bundle", "export", run, "--mode", "replay-only", "-o", "b.json"])
+    assert main(["bundle", "import", "b.json", "-o", "r.json"]) == 1
     assert capsys.readouterr().err == "session bundle has no transcript content (mode replay_only)\n"
     assert not Path("r.json").exists()
-    assert main(["session", "import", run]) == 1
+    assert main(["bundle", "import", run]) == 1
     assert capsys.readouterr().err == "unsupported session bundle version: run_record\n"
-    assert main(["session", "import", write("x.json", "no")]) == 1
+    assert main(["bundle", "import", write("x.json", "no")]) == 1
     assert capsys.readouterr().err.startswith("not a session bundle: ")
+
+
+def test_session_is_an_alias(run: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["session", "export", run]) == 0
+    assert json.loads(capsys.readouterr().out)["_type"]
+
+
+@pytest.mark.parametrize("verb", ["list", "show", "fsck"])
+def test_session_names_its_namesake_for_the_verbs_of_that(
+    verb: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["session", verb]) == 2
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("", f"harnpy session {verb}: did you mean `harnpy sessions {verb}`?\n")

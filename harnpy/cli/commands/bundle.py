@@ -1,4 +1,7 @@
-"""`harnpy session`: export, validate and import session bundles. Spec: 09 §9, 08 §17."""
+"""`harnpy bundle`: export, validate and import session bundles. Spec: 09 §9, 08 §17, 10 §C21.
+
+The same verbs as `harnpy session` are its alias.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harnpy.cli import FAILED, OK, run_records
+from harnpy.cli import FAILED, OK, USAGE, run_records
 from harnpy.cli.console import complain, one_line, say
 from harnpy.faults import MisuseError
 from harnpy.project import project_root
@@ -31,9 +34,30 @@ _MODES = ("sanitized", "local", "replay-only")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-@click.group("session", short_help="Export, validate and import session bundles.", no_args_is_help=False)
+#: The verbs of `harnpy sessions` that `harnpy session` could be mistaken for.
+_OF_SESSIONS = (
+    "list", "tree", "show", "search", "fork", "rewind", "redo", "delete", "copy", "gc", "fsck"
+)  # fmt: skip
+
+
+class _Alias(click.Group):
+    """`harnpy session`, which knows what its namesake does."""
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name in _OF_SESSIONS:
+            complain(f"harnpy session {name}: did you mean `harnpy sessions {name}`?")
+            ctx.exit(USAGE)
+        return super().get_command(ctx, name)
+
+
+@click.group("bundle", short_help="Export, validate and import session bundles.", no_args_is_help=False)
 def command() -> None:
     """Carry a run to another machine, in one file without secrets."""
+
+
+@click.group("session", cls=_Alias, short_help="The same as bundle.", no_args_is_help=False)
+def alias() -> None:
+    """The same as `harnpy bundle`. The logs of conversations are `harnpy sessions`."""
 
 
 @command.command("export")
@@ -97,6 +121,10 @@ def import_(file: str, out: str | None) -> int:
         complain(f"not a session bundle: {error}")
         return FAILED
     return _deliver(_text(run), out, "run record")
+
+
+for _verb in (export, validate, import_):
+    alias.add_command(_verb)
 
 
 def _sidecar(run: str, world: World) -> list[Dict]:
