@@ -6,7 +6,6 @@ import asyncio
 import os
 import re
 import resource
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,7 +21,6 @@ from harnpy.world.environment import RealEnvironment, Variables
 from harnpy.world.files import RealFiles, system_reason
 from harnpy.world.http import RealHttp, Unreachable
 from harnpy.world.ids import RealIds
-from harnpy.world.processes import RealProcesses
 from harnpy.world.random import RealRandom, seeded
 from harnpy.world.streams import RealStreams
 
@@ -226,27 +224,6 @@ def test_a_lock_is_held_by_one(files: Files, tmp_path: Path) -> None:
     again = files.try_lock(path)
     assert again is not None
     again()
-
-
-# Processes.
-
-
-def test_a_process_that_ran() -> None:
-    program = "import os, sys; print(os.environ['A'], os.getcwd()); sys.stderr.write('e'); sys.exit(3)"
-    ended = asyncio.run(RealProcesses().run([sys.executable, "-c", program], "/", {"A": "1"}))
-    assert (ended.code, ended.out, ended.err) == (3, b"1 /\n", b"e")
-
-
-def test_a_process_whose_time_is_over_is_ended_with_all_that_it_started() -> None:
-    ended = asyncio.run(RealProcesses().run(["/bin/sh", "-c", "sleep 1000 & wait"], "/", timeout=0.1))
-    assert (ended.code, ended.out) == (None, b"")
-    with pytest.raises(ProcessLookupError):
-        os.kill(ended.pid, 0)
-
-
-def test_a_program_that_is_not_there() -> None:
-    with pytest.raises(FileNotFoundError):
-        asyncio.run(RealProcesses().run(["/no/such/program"], "/"))
 
 
 # Streams.
