@@ -8,10 +8,12 @@ takes.
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import os
 import resource
 import select
 import socket
+from contextlib import suppress
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +40,7 @@ Data = dict[str, Any]
 _CHUNK = 1 << 16
 #: Bytes that a limit of memory must leave beside what an interpreter has at its start.
 _LEAST = 16 << 20
+_M_ARENA_MAX = -8
 
 
 def main(descriptor: int) -> None:
@@ -102,6 +105,7 @@ class Child:
             case "run" | "call":
                 work = self._run if kind == "run" else self._call
                 self._running = asyncio.create_task(self._report(lambda: work(*content)))
+                self._running.add_done_callback(self._reported)
             case "cancel" if self._running is not None:
                 self._running.cancel()
             case "answer" | "refusal":
@@ -122,6 +126,13 @@ class Child:
             self.send("done", value)
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             self._send_failure(VmError(f"the result can't be returned: {error}"))
+
+    def _reported(self, task: asyncio.Task[None]) -> None:
+        """Let no run end without a word, which the embedder would wait for."""
+        if task.cancelled():  # before it began
+            self.send("cancelled")
+        elif error := task.exception():
+            leave(OUT_OF_MEMORY if is_lack_of_memory(error) else 1)
 
     def _send_failure(self, error: BaseException) -> None:
         if self._settings["memory"] is not None and is_lack_of_memory(error):
@@ -189,6 +200,7 @@ class Child:
             raise VmError(
                 f"a limit of {size_text(memory)} of memory is too low: an interpreter needs {needed}"
             )
+        _share_one_heap()
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
@@ -233,6 +245,16 @@ class Child:
             return None
         self._functions.append(value)
         return [len(self._functions) - 1, value.name]
+
+
+def _share_one_heap() -> None:
+    """Let all threads allocate from one heap, where the C library is GNU's.
+
+    A second thread's own would take 64 MiB of the address space, and be filled so slowly at its end, a failed
+    system call or two for each small object, that the limit of memory might not be reached for a minute.
+    """
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
 
 
 def _address_space() -> int:

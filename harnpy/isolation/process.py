@@ -28,6 +28,8 @@ main(int(sys.argv[1]))
 OUT_OF_MEMORY = 97
 #: What ends a process that gets no memory, by itself or by the system.
 _MEMORY_SIGNALS = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGKILL)
+#: How Python reports a thread for which there is no memory.
+_NO_THREAD = "can't start new thread"
 _UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
@@ -99,8 +101,11 @@ def was_out_of_memory(status: int) -> bool:
 
 
 def is_lack_of_memory(error: BaseException) -> bool:
-    """Whether a run failed for want of memory; Python itself sometimes reports that as a SystemError."""
-    return any(isinstance(each, MemoryError | SystemError) for each in (error, error.__cause__))
+    """Whether a run failed for want of memory, which Python reports in several ways."""
+    return any(
+        isinstance(each, MemoryError | SystemError) or str(each) == _NO_THREAD
+        for each in (error, error.__cause__)
+    )
 
 
 def exceeded(limit: str, what: str) -> LimitExceeded:

@@ -16,6 +16,7 @@ import pytest
 
 import harnpy
 from harnpy import LimitExceeded, Limits, Vm, VmError
+from harnpy.isolation.process import is_lack_of_memory
 from harnpy.syntax.errors import CompileFault, SourceFault, SyntaxFault
 from harnpy.vm.errors import ExitRequest
 from harnpy.vm.run.backtrace import render
@@ -293,6 +294,30 @@ def test_cancelling_the_coroutine() -> None:
             return value
 
     assert asyncio.run(main()) == 5
+
+
+def test_cancelling_a_run_before_it_begins_keeps_the_process() -> None:
+    async def main() -> int:
+        with harnpy.isolated() as vm:
+            run = asyncio.create_task(vm.run_async("return 4"))
+            await asyncio.sleep(0)
+            process = vm._child
+            run.cancel()
+            await asyncio.gather(run, return_exceptions=True)
+            assert run.cancelled()
+            assert vm._child is process
+            value: int = await vm.run_async("return 5")
+            return value
+
+    assert asyncio.run(main()) == 5
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError(), SystemError("error return"), RuntimeError("can't start new thread")]
+)
+def test_ways_in_which_python_reports_a_lack_of_memory(error: Exception) -> None:
+    assert is_lack_of_memory(error)
+    assert not is_lack_of_memory(RuntimeError("another"))
 
 
 def test_one_run_at_a_time_and_no_blocking_in_a_loop() -> None:
