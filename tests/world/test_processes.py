@@ -86,7 +86,8 @@ def test_a_process_whose_time_is_over_is_ended_with_all_that_it_started(started:
 
 def test_what_has_left_the_group_and_keeps_the_pipes_is_not_waited_for_then(tmp_path: Path) -> None:
     note = tmp_path / "pid"
-    escape = f"setsid sleep 1000 & echo $! >{note}.part; mv {note}.part {note}; sleep 1000"
+    escaped = f"echo $$ >{note}.part; mv {note}.part {note}; exec sleep 1000"
+    escape = f"setsid sh -c '{escaped}' & sleep 1000"
 
     async def cancel_after_the_escape() -> None:
         task = asyncio.ensure_future(RealProcesses().run(["/bin/sh", "-c", escape], "/"))
