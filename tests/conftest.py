@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -27,6 +28,12 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("harnpy")
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector never look at what collection made, which lasts to the end."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture
