@@ -18,7 +18,7 @@ if TYPE_CHECKING:
             """Run a program to its end, and to that of everything that writes to its pipes.
 
             It reads no input. ``env`` is its whole environment, None for ours. Raises OSError when it can't
-            be started.
+            be started, `TooLarge` when it writes too much.
             """
 
 
@@ -102,15 +102,20 @@ class _Child:
     def _outcome(self) -> Ended | None:
         from subprocess import TimeoutExpired
 
+        from harnpy.world.pipes import written
+
         process = self._begun()
         if process is None:
             return None
         with process:
             try:
-                out, err = process.communicate(timeout=self._timeout)
+                out, err = written(process, self._timeout)
             except TimeoutExpired:
                 _kill(process)
                 return Ended(process.pid, None, b"", b"")
+            except BaseException:
+                _kill(process)
+                raise
         return Ended(process.pid, process.returncode, out, err)
 
     def _begun(self) -> Popen[bytes] | None:

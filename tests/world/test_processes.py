@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 
-from harnpy.world import processes
+from harnpy.faults import TooLarge
+from harnpy.world import pipes, processes
 from harnpy.world.processes import RealProcesses
 from tests.support import PATIENCE, wait_until
 
@@ -98,6 +99,18 @@ def test_what_has_left_the_group_and_keeps_the_pipes_is_not_waited_for_then(tmp_
 
     asyncio.run(cancel_after_the_escape())
     os.kill(int(note.read_text()), 9)
+
+
+@pytest.mark.parametrize("command", ["exec yes", "sleep 1000 & exit 0", "exec sleep 1000 >&- 2>&-"])
+def test_what_a_program_does_with_its_pipes_does_not_keep_it_alive(command: str) -> None:
+    ended = asyncio.run(RealProcesses().run(["/bin/sh", "-c", command], "/", timeout=0.2))
+    assert (ended.code, ended.out) == (None, b"")
+
+
+def test_output_has_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipes, "MOST", 100_000)
+    with pytest.raises(TooLarge, match="result too large: more than 100000 bytes of output"):
+        asyncio.run(RealProcesses().run(["yes"], "/"))
 
 
 def test_a_program_that_is_not_there() -> None:
