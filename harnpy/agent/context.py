@@ -65,6 +65,30 @@ class Rules:
         scopes = self.permissions if permissions is None else (*self.permissions, permissions)
         return Rules(policy or self.policy, approval or self.approval, scopes, self.leads)
 
+    def met(self, other: Rules) -> Rules:
+        """Return the rules that allow what both allow."""
+        if self == other or not self.restricts:
+            return other
+        if not other.restricts:
+            return self
+        from harnpy.agent.rules.meeting import meet
+
+        policy = meet(self.policy, other.policy) if self.policy and other.policy else self.policy
+        approval = (
+            self.approval.intersect(other.approval) if self.approval and other.approval else self.approval
+        )
+        return Rules(
+            policy or other.policy,
+            approval or other.approval,
+            tuple(dict.fromkeys(self.permissions + other.permissions)),
+            tuple(dict.fromkeys(self.leads + other.leads)),
+        )
+
+    @property
+    def restricts(self) -> bool:
+        """Whether anything is restricted."""
+        return bool(self) or bool(self.leads)
+
     def following(self, leads: Sequence[Lead]) -> Rules:
         """The rules while a call is handled whose paths were allowed for what they led to."""
         return replace(self, leads=(*self.leads, *leads)) if leads else self

@@ -24,7 +24,8 @@ def written(process: Popen[bytes], timeout: float | None) -> tuple[bytes, bytes]
 
     Raises TimeoutExpired when that takes longer than ``timeout``, `TooLarge` when it is too much.
     """
-    assert process.stdout and process.stderr
+    assert process.stdout is not None
+    assert process.stderr is not None
     pipes = {process.stdout.fileno(): bytearray(), process.stderr.fileno(): bytearray()}
     ends = None if timeout is None else monotonic() + timeout
 

@@ -25,6 +25,10 @@ from tests.support import PATIENCE, wait_until
 _ENDLESS = ["/bin/sh", "-c", "sleep 1000 & sleep 1000"]
 
 
+#: What a program may be doing with its pipes when its time is over.
+_AT_WORK = ["while true; do echo y; done", "sleep 1000 & exit 0", "exec sleep 1000 >&- 2>&-"]
+
+
 class Started:
     """The programs that were started; ``then()`` is called when one is there and nobody knows it yet."""
 
@@ -101,7 +105,7 @@ def test_what_has_left_the_group_and_keeps_the_pipes_is_not_waited_for_then(tmp_
     os.kill(int(note.read_text()), 9)
 
 
-@pytest.mark.parametrize("command", ["exec yes", "sleep 1000 & exit 0", "exec sleep 1000 >&- 2>&-"])
+@pytest.mark.parametrize("command", _AT_WORK)
 def test_what_a_program_does_with_its_pipes_does_not_keep_it_alive(command: str) -> None:
     ended = asyncio.run(RealProcesses().run(["/bin/sh", "-c", command], "/", timeout=0.2))
     assert (ended.code, ended.out) == (None, b"")

@@ -248,7 +248,9 @@ class Workers:
         worker.status, worker.started_at = RUNNING, self._now()
         turn = worker.turn
         self._settled(worker, event)
-        worker.activity = self._background.start(lambda: self._run(worker, turn), worker.context)
+        context = worker.context.branch()
+        context.rules = context.rules.met(self._running_context().rules)
+        worker.activity = self._background.start(lambda: self._run(worker, turn), context)
 
     def _run(self, worker: Worker, turn: int) -> None:
         """Run the job once. The result of a worker that was closed meanwhile is dropped."""

@@ -6,6 +6,9 @@ from harnpy.agent.context import AgentContext
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
     from harnpy.vm.vm import Vm
 
 
@@ -16,3 +19,17 @@ def context_of(vm: Vm) -> AgentContext:
         task.context = AgentContext()
     assert isinstance(task.context, AgentContext)
     return task.context
+
+
+def under_rules_of_now(vm: Vm, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a callback that obeys the rules in force now besides those of whoever calls it."""
+    rules = context_of(vm).rules
+    if not rules.restricts:
+        return function
+
+    def governed(*args: Any) -> Any:
+        context = context_of(vm)
+        with context.govern(context.rules.met(rules)):
+            return function(*args)
+
+    return governed

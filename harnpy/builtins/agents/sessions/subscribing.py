@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harnpy.builtins.bridge.callables import python_function
+from harnpy.builtins.bridge.contexts import under_rules_of_now
 from harnpy.builtins.bridge.live_sessions import sessions_of
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import RuntimeFault
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 def agent_subscribe(vm: Vm, session_id: Value, callback: Value) -> None:
     """Call `callback` with each agent event of a session, which is opened if necessary.
 
-    What the callback throws becomes a warning. Spec: 08 §1.7.
+    What the callback throws becomes a warning. The rules that are in force now bind it later, too.
+    Spec: 08 §1.7.
     """
     call = "agent_subscribe(session_id, callback)"
     _require_string(call, "session_id", session_id)
@@ -25,7 +27,7 @@ def agent_subscribe(vm: Vm, session_id: Value, callback: Value) -> None:
         raise RuntimeFault(f"{call}: callback closure required")
     if vm.callback(callback, 1) is None:
         raise RuntimeFault(f"{call}: callback must be a closure")
-    sessions_of(vm).subscribe(session_id, python_function(vm, callback))
+    sessions_of(vm).subscribe(session_id, under_rules_of_now(vm, python_function(vm, callback)))
 
 
 @builtin("agent_inject_feedback(session_id: any, kind: any, content: any) -> nil", family="llm")
