@@ -62,7 +62,6 @@ def wait_until(happened: Callable[[], object]) -> None:
 
 def processor_time(work: Callable[[], object]) -> float:
     """The seconds that this thread alone works, without the collector and without waiting for its turn."""
-    gc.collect()
     gc.disable()
     try:
         start = time.thread_time()
