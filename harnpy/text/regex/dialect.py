@@ -135,7 +135,7 @@ class _Rewriter:
         """Read an atom and its quantifiers; each applies to all before it."""
         size = self.size
         atom = self.atom()
-        self.size += 1
+        self.grow(self.size + 1)
         is_quantified = False
         while True:
             self.skip_blanks()
@@ -144,11 +144,15 @@ class _Rewriter:
                 return atom
             if not atom:
                 self.fail("repetition operator missing expression")
-            self.size = size + (self.size - size) * copies
-            if self.size > _SIZE_LIMIT:
-                self.fail("compiled pattern is too large")
+            self.grow(size + (self.size - size) * copies)
             atom = (f"(?:{atom})" if is_quantified else atom) + quantifier
             is_quantified = True
+
+    def grow(self, size: int) -> None:
+        """Take note of the size that the pattern has up to here."""
+        self.size = size
+        if size > _SIZE_LIMIT:
+            self.fail("compiled pattern is too large")
 
     def quantifier(self) -> tuple[str, int]:
         """Return the next quantifier ("" if there is none), and how many copies of its atom it makes."""

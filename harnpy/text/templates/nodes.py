@@ -27,8 +27,14 @@ def _value(expression: Expression, scope: Scope, at: Position) -> Any:
         raise TemplateError(str(fault), at) from None
 
 
+#: Nodes between two looks at whether to go on.
+_BATCH = 256
+
+
 def render_all(nodes: Sequence[Node], run: Rendering, scope: Scope) -> None:
-    for node in nodes:
+    for at, node in enumerate(nodes):
+        if at % _BATCH == _BATCH - 1:
+            run.operations.go_on(run.written)
         node.render(run, scope)
 
 

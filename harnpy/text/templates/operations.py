@@ -28,7 +28,10 @@ if TYPE_CHECKING:
         def json(self, value: Any, pretty: bool) -> str: ...
 
         def go_on(self, written: int) -> None:
-            """Called at every turn of a loop, and at every include, with the characters so far; may raise."""
+            """Called again and again, with the characters so far; may raise.
+
+            At every directive that is read, at every turn of a loop, every include, and between many nodes.
+            """
 
 
 def shown(operations: Operations, value: Any) -> str:

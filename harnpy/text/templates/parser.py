@@ -38,10 +38,13 @@ def parse(source: str, directory: str, operations: Operations) -> Sequence[Node]
 
 class _Parser:
     def __init__(self, source: str, directory: str, operations: Operations) -> None:
-        self.segments = list(segments(source))
+        self.segments: list[Segment] = []
         self.at = 0
         self.directory = directory
         self.operations = operations
+        for segment in segments(source):
+            self.segments.append(segment)
+            operations.go_on(0)
 
     def nodes(self) -> tuple[list[Node], Segment | None]:
         """Return the nodes up to the directive that closes or divides the block, and that directive."""
@@ -49,6 +52,7 @@ class _Parser:
         while self.at < len(self.segments):
             segment = self.segments[self.at]
             self.at += 1
+            self.operations.go_on(0)
             if segment.is_directive and _CLOSER.match(segment.text):
                 return nodes, segment
             nodes.append(self.node(segment))

@@ -122,7 +122,7 @@ def addr_of(vm: Vm, value: Value) -> str:
 def hash_value(vm: Vm, value: Value) -> int:
     """A number that is the same in every run for values that are equal and of the same types."""
     code = _FNV_OFFSET
-    for byte in _key_text(structural_key(value)).encode():
+    for byte in vm.paced(_key_text(structural_key(value)).encode()):
         code = (code ^ byte) * _FNV_PRIME % 2**64
     return code - 2**64 if code > _MAX_INT else code
 
