@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.rules.policy import PolicyError, policy_dict, read_policy
@@ -36,22 +37,23 @@ def validate(graph: Graph, ceiling: Policy | None = None) -> Dict:
     }
 
 
-def outgoing(graph: Graph, id: str) -> list[Edge]:
-    """Return the edges that leave a node."""
-    return [edge for edge in graph["edges"] if edge["from"] == id]
+def _outgoing(graph: Graph) -> dict[str, list[Edge]]:
+    """Return the edges that leave each node."""
+    found: dict[str, list[Edge]] = {}
+    for edge in graph["edges"]:
+        found.setdefault(edge["from"], []).append(edge)
+    return found
 
 
 def _reachable(graph: Graph) -> set[str]:
     found: set[str] = set()
     waiting = [graph["entry"]]
-    targets: dict[str, list[str]] = {}
-    for edge in graph["edges"]:
-        targets.setdefault(edge["from"], []).append(edge["to"])
+    edges = _outgoing(graph)
     while waiting:
         id = waiting.pop()
         if id not in found:
             found.add(id)
-            waiting += targets.get(id, ())
+            waiting += [edge["to"] for edge in edges.get(id, ())]
     return found
 
 
@@ -68,8 +70,9 @@ def _misplaced(graph: Graph) -> Iterator[str]:
 
 def _misshapen(graph: Graph) -> Iterator[str]:
     """Report nodes that lack what their kind needs."""
+    leaving = _outgoing(graph)
     for id, node in graph["nodes"].items():
-        contract, kind, edges = node["input_contract"], node["kind"], outgoing(graph, id)
+        contract, kind, edges = node["input_contract"], node["kind"], leaving.get(id, [])
         least, most = contract["min_inputs"], contract["max_inputs"]
         if least is not None and most is not None and least > most:
             yield f"node {id}: input contract min_inputs exceeds max_inputs"
@@ -84,9 +87,9 @@ def _misshapen(graph: Graph) -> Iterator[str]:
 
 def _doubtful(graph: Graph) -> Iterator[str]:
     """Report nodes that may not do what their author meant."""
+    incoming = Counter(edge["to"] for edge in graph["edges"])
     for id, node in graph["nodes"].items():
-        incoming = sum(edge["to"] == id for edge in graph["edges"])
-        if node["kind"] == "join" and incoming < 2:
+        if node["kind"] == "join" and incoming[id] < 2:
             yield f"node {id}: join node has fewer than two incoming edges"
         if node["kind"] == "reduce" and not node["input_contract"]["input_kinds"]:
             yield (
