@@ -5,6 +5,7 @@ The room knows streams (`harnpy.storage`) and nothing above: no model, no agent,
 """
 
 from harnpy.session.errors import (
+    EventRejected,
     InvalidArgument,
     ResizeError,
     SessionConflict,
@@ -25,6 +26,7 @@ SessionStore = SessionRegistry
 __all__ = [
     "Event",
     "EventDraft",
+    "EventRejected",
     "InvalidArgument",
     "ResizeError",
     "Session",

@@ -7,6 +7,7 @@
     ├─ SessionConflict [version_conflict]      .expected, .found
     │  └─ SessionExists [exists]
     ├─ InvalidTranscript [invalid]
+    ├─ EventRejected [event_rejected]          .what, .pointer
     └─ ResizeError [resize]
 
 A verb refuses without naming itself, and the methods of the registry add the name of the builtin; only the
@@ -105,6 +106,22 @@ class InvalidTranscript(SessionError):
     """A value that should be a transcript, or a part of one, isn't."""
 
     code = "invalid"
+
+
+class EventRejected(SessionError, ValueError):
+    """An event can't be appended. ``what`` is wrong at ``pointer``, a JSON pointer into the value."""
+
+    code = "event_rejected"
+    what = ""
+    pointer: str | None = None
+
+    @classmethod
+    def not_json(cls, part: str, what: str, pointer: str) -> EventRejected:
+        """The rejection of a value that isn't JSON. ``part``: ``data`` or ``metadata``."""
+        place = f" at {pointer}" if pointer else ""
+        error = cls(f"session append: {part} is not JSON: {what}{place}")
+        error.what, error.pointer = what, pointer
+        return error
 
 
 class ResizeError(SessionError, MisuseError):

@@ -1,7 +1,7 @@
-"""The facts a session's log is made of. Spec: 10 §A1.1, §C3, §C9.
+"""The facts a session's log is made of. Spec: 10 §A1.1, §C3, §C3.3, §C9.
 
 An `Event` is what the log holds, an `EventDraft` what a caller builds. An event's id and time stamp are
-made on first access: a conversation appends far more events than anyone ever reads.
+computed when they are read: a conversation appends far more events than anyone ever reads.
 
 Payloads are JSON values and never change. Those that refer to other events are in `payloads`.
 """
@@ -10,9 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.world.clock import rfc3339
+from harnpy.session.identity import event_id, micros, stamp
+from harnpy.session.json_check import checked
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from harnpy.world import World
 
 SESSION_CREATED = "session_created"
@@ -38,12 +41,36 @@ class Payload:
     __slots__ = ()
 
     def data(self, event: Event) -> dict[str, Any]:
-        """Return it as JSON."""
+        """Return it as JSON, with the ids of the events that it refers to."""
+        raise NotImplementedError
+
+    def stored(self, event: Event) -> dict[str, Any]:
+        """Return it as a store keeps it: it refers to other events by their ``seq``."""
         raise NotImplementedError
 
 
+class TurnRef:
+    """A turn that isn't at hand: known by the number of the event that began it, or by its caller's name."""
+
+    __slots__ = ("_name", "owner", "seq")
+
+    def __init__(self, owner: Origin, seq: int = 0, name: str | None = None) -> None:
+        self.owner = owner
+        self.seq = seq
+        self._name = name
+
+    @property
+    def id(self) -> str:
+        if self._name is None:
+            self._name = self.owner.id_of(self.seq)
+        return self._name
+
+
 class EventDraft:
-    """What to append. ``turn`` is the ``turn_started`` of the agent loop that the event belongs to."""
+    """What to append.
+
+    ``turn`` is the ``turn_started`` of the agent loop that the event belongs to, or the name of a turn.
+    """
 
     __slots__ = ("cost", "data", "metadata", "turn", "type")
 
@@ -53,7 +80,7 @@ class EventDraft:
         data: Any = None,
         metadata: dict[str, Any] | None = None,
         cost: float = 0.0,
-        turn: Event | None = None,
+        turn: Event | TurnRef | str | None = None,
     ) -> None:
         self.type = type
         self.data = data
@@ -61,20 +88,31 @@ class EventDraft:
         self.cost = cost
         self.turn = turn
 
+    def check(self) -> None:
+        """Make sure that it can be stored anywhere. Raises `EventRejected`."""
+        if not isinstance(self.data, Payload):
+            self.data = checked(self.data)
+        if self.metadata is not None:
+            self.metadata = checked(self.metadata, "metadata")
+
 
 class Origin:
     """The session an event belongs to: what the event needs of it, without keeping all of it alive.
 
-    ``parent`` is the origin of the session that this one was forked from.
+    ``parent`` is the origin of the session that this one was forked from, and ``shared`` how many events it
+    has from there; ``find`` returns the event of the
+    log with that number, None when it isn't there any more.
     """
 
-    __slots__ = ("_copies", "depth", "id", "parent", "world")
+    __slots__ = ("_copies", "depth", "find", "id", "parent", "shared", "world")
 
-    def __init__(self, id: str, world: World, parent: Origin | None = None) -> None:
+    def __init__(self, id: str, world: World, parent: Origin | None = None, shared: int = 0) -> None:
         self.id = id
         self.world = world
         self.parent = parent
+        self.shared = shared
         self.depth: int = 0 if parent is None else parent.depth + 1
+        self.find: Callable[[int], Event | None] = _nothing
         self._copies: dict[int, Event] = {}
 
     def own(self, event: Event) -> Event:
@@ -86,40 +124,76 @@ class Origin:
             copy = self._copies[event.seq] = _Copy(self, event)
         return copy
 
+    def id_of(self, seq: int) -> str:
+        """Return the id of the event with that number; empty when it isn't there any more."""
+        found = self.find(seq)
+        return "" if found is None else self.own(found).id
+
+
+def _nothing(seq: int) -> Event | None:
+    return None
+
 
 class Event:
-    """One fact. ``seq`` counts from 1 in its session; ``payload`` is the data as the session keeps it."""
+    """One fact. ``seq`` counts from 1 in its session; ``payload`` is the data as the session keeps it.
 
-    __slots__ = ("_id", "_rest", "owner", "payload", "seq", "time", "turn", "type")
+    ``moment`` is its time in seconds since 1970, as the clock gave it.
+    """
+
+    __slots__ = ("_id", "_more", "_rest", "moment", "owner", "payload", "seq", "turn", "type")
     _id: str  # unset until first read
+    _more: int  # unset when it is 0
     _rest: tuple[dict[str, Any], float]  # metadata and cost, unset when there is neither
     size: int = 1  # as a part of a `window.Pack`
 
     def __init__(
-        self, owner: Origin, seq: int, type: str, payload: Any, time: float, turn: Event | None = None
+        self,
+        owner: Origin,
+        seq: int,
+        type: str,
+        payload: Any,
+        moment: float,
+        turn: Event | TurnRef | None = None,
     ) -> None:
         self.owner = owner
         self.seq = seq
         self.type = type
         self.payload = payload
-        self.time = time
+        self.moment = moment
         self.turn = turn
 
     @classmethod
-    def drafted(cls, draft: EventDraft, owner: Origin, seq: int, time: float) -> Event:
-        event = cls(owner, seq, draft.type, draft.data, time, draft.turn)
+    def drafted(cls, draft: EventDraft, owner: Origin, seq: int, moment: float, more: int = 0) -> Event:
+        turn = draft.turn
+        event = cls(
+            owner, seq, draft.type, draft.data, moment,
+            TurnRef(owner, name=turn) if isinstance(turn, str) else turn,
+        )  # fmt: skip
+        if more:
+            event._more = more
         if draft.metadata or draft.cost:
             event._rest = (draft.metadata or {}, draft.cost)
         return event
 
     @property
     def id(self) -> str:
-        """UUIDv7 text."""
+        """UUIDv7 text, or what an import brought."""
         try:
             return self._id
         except AttributeError:
-            self._id = self.owner.world.ids.new()
+            self._id = event_id(self.owner.id, self.seq, self.time)
             return self._id
+
+    @property
+    def foreign_id(self) -> str | None:
+        """The id, if it isn't the computed one."""
+        id = getattr(self, "_id", None)
+        return None if id is None or id == event_id(self.owner.id, self.seq, self.time) else id
+
+    @property
+    def more(self) -> int:
+        """How many events of the same append follow."""
+        return getattr(self, "_more", 0)
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -140,9 +214,14 @@ class Event:
         return None if self.turn is None else self.turn.id
 
     @property
+    def time(self) -> int:
+        """Microseconds since 1970."""
+        return micros(self.moment)
+
+    @property
     def timestamp(self) -> str:
         """RFC 3339, UTC, microseconds."""
-        return rfc3339(self.time, 6)
+        return stamp(self.time)
 
     @property
     def data(self) -> Any:
@@ -165,7 +244,7 @@ class _Copy(Event):
     __slots__ = ("_first",)
 
     def __init__(self, owner: Origin, first: Event) -> None:
-        super().__init__(owner, first.seq, first.type, first.payload, first.time, first.turn)
+        super().__init__(owner, first.seq, first.type, first.payload, first.moment, first.turn)
         self._first = first
 
     @property
@@ -183,12 +262,20 @@ class _Copy(Event):
     def cost(self) -> float:
         return self._first.cost
 
+    @property
+    def more(self) -> int:
+        return self._first.more
+
 
 class Summary(Event):
-    """The message with which a compaction replaces ``archived``. Only the `Cut` holds it."""
+    """The message with which a cut replaces ``archived``. Only the `Cut` holds it; its id is the cut's."""
 
     __slots__ = ("archived",)
 
-    def __init__(self, owner: Origin, message: dict[str, Any], archived: list[Event], time: float) -> None:
-        super().__init__(owner, 0, MESSAGE_ADDED, message, time)
+    def __init__(self, owner: Origin, message: dict[str, Any], archived: list[Event]) -> None:
+        super().__init__(owner, 0, MESSAGE_ADDED, message, 0)
         self.archived = archived
+
+    def made_by(self, cut: Event) -> None:
+        """Take the identity of the event that carries it."""
+        self.seq, self.moment = cut.seq, cut.moment

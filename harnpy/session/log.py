@@ -14,6 +14,7 @@ from harnpy.session.errors import SessionConflict, SessionError
 from harnpy.session.events import Event, EventDraft, Origin, Summary
 from harnpy.session.payloads import Created, Cut
 from harnpy.session.resize.engine import merged_summary
+from harnpy.session.saves import Saves
 from harnpy.session.transcript import MESSAGE_KINDS
 from harnpy.session.views import View
 from harnpy.storage.errors import VersionConflict
@@ -33,15 +34,18 @@ KIND = "session"
 class Session:
     """One log. ``version`` is the number of its last event; ``view`` says what the log means."""
 
-    __slots__ = ("clock", "id", "origin", "stream", "version", "view")
+    __slots__ = ("clock", "id", "moment", "origin", "saves", "stream", "version", "view")
 
-    def __init__(self, origin: Origin, stream: Stream, view: View | None = None) -> None:
+    def __init__(self, origin: Origin, stream: Stream, view: View | None = None, moment: float = 0) -> None:
+        """``moment`` is that of the stream's last event."""
         self.id = origin.id
         self.origin = origin
         self.clock = origin.world.clock
         self.stream = stream
         self.version = stream.version
         self.view = view or View()
+        self.moment = moment
+        self.saves = Saves(origin.shared)
 
     @classmethod
     def create(cls, id: str, store: MemoryStore, world: World) -> Session:
@@ -52,10 +56,10 @@ class Session:
 
     def fork(self, id: str, store: MemoryStore) -> Session:
         """Create a session with this one's past. It shares the events, at constant cost."""
-        origin = Origin(id, self.origin.world, self.origin)
+        origin = Origin(id, self.origin.world, self.origin, self.version)
         created = Created(self.origin, self.stream.last())
-        first = Event(origin, 1, kinds.SESSION_CREATED, created, self.clock.now())
-        session = Session(origin, store.branch(self.stream, id, first), self.view.branch())
+        first = Event(origin, 1, kinds.SESSION_CREATED, created, self._now())
+        session = Session(origin, store.branch(self.stream, id, first), self.view.branch(), self.moment)
         session.view.apply(first)
         return session
 
@@ -69,33 +73,51 @@ class Session:
     def record(self, type: str, payload: Any, turn: Event | None = None) -> Event:
         """Append one event that needs no check."""
         seen = self.version
-        event = Event(self.origin, seen + 1, type, payload, self.clock.now(), turn)
+        now = self.clock.now()
+        if now < self.moment:
+            now = self.moment
+        event = Event(self.origin, seen + 1, type, payload, now, turn)
         self.stream.append((event,), seen)
         self.version = seen + 1
+        self.moment = now
         self.view.apply(event)
         return event
 
     def append(self, *drafts: EventDraft, expected_version: int | None = None) -> list[Event]:
         """Append all drafts or none.
 
-        Raises `SessionConflict` when ``expected_version`` (None: whatever this object has seen) isn't the
-        log's version.
+        Raises `EventRejected` for what isn't JSON, and `SessionConflict` when ``expected_version`` (None:
+        whatever this object has seen) isn't the log's version.
         """
+        for draft in drafts:
+            draft.check()
+        return self.write(*drafts, expected_version=expected_version)
+
+    def write(self, *drafts: EventDraft, expected_version: int | None = None) -> list[Event]:
+        """Append drafts that need no check."""
         seen = self.version if expected_version is None else expected_version
-        now = self.clock.now()
-        events = [Event.drafted(draft, self.origin, seen + i, now) for i, draft in enumerate(drafts, 1)]
+        now = self._now()
+        count = len(drafts)
+        events = [
+            Event.drafted(draft, self.origin, seen + i, now, count - i) for i, draft in enumerate(drafts, 1)
+        ]
         try:
             self.stream.append(events, seen)
         except VersionConflict as conflict:
             raise SessionConflict(self.id, conflict.expected, conflict.found) from conflict
-        self.version = seen + len(events)
+        self.version = seen + count
+        self.moment = now
         for event in events:
             self.view.apply(event)
         return events
 
-    def replace(self, reason: str, window: Window, **fork: Any) -> None:
+    def _now(self) -> float:
+        """The time of an event that is appended now: never before the last one's."""
+        return max(self.clock.now(), self.moment)
+
+    def replace(self, reason: str, window: Window, **fork: Any) -> Event:
         """Restart the history with ``window``. The log keeps what was."""
-        self.record(kinds.HISTORY_REPLACED, Cut(reason, window, **fork))
+        return self.record(kinds.HISTORY_REPLACED, Cut(reason, window, **fork))
 
     def shrink(self, strategy: str, window: Window) -> None:
         """Replace the window with a smaller one. The history behind it stays readable."""
@@ -104,7 +126,7 @@ class Session:
     def set(self, key: str, value: Any) -> int:
         """Set a register and return its new version, counted from 1."""
         setting = self.setting(key, value)
-        self.append(setting)
+        self.write(setting)
         version: int = setting.data["version"]
         return version
 
@@ -120,13 +142,15 @@ class Session:
         """
         former = self.view.window
         archived = former.entries.items()[compaction.start : compaction.split]
-        summary = Summary(self.origin, compaction.message, archived, self.clock.now())
+        summary = Summary(self.origin, compaction.message, archived)
         window = former.compacted(compaction.start, compaction.split, summary)
         window.summary = merged_summary(former.summary, compaction.text)
         cut = Cut(compaction.strategy, window, cutoff=self.stream.last())
         triggered = EventDraft(kinds.COMPACTION_TRIGGERED, cut)
         notes = [] if note is None else [EventDraft(kinds.TRANSCRIPT_EVENT, note)]
-        return list(self.append(triggered, *notes)[1:])
+        event, *noted = self.write(triggered, *notes)
+        summary.made_by(event)
+        return noted
 
     def restore(self, transcript: dict[str, Any]) -> None:
         """Replace the window's contents with the transcript's. Earlier lifecycle events stay, before its own;
@@ -142,7 +166,7 @@ class Session:
             for event in transcript.get("events", [])
             if event.get("kind") not in MESSAGE_KINDS and event.get("id") not in known
         ]
-        events = self.append(*messages, *news)
+        events = self.write(*messages, *news)
         window = former.with_entries(events[: len(messages)])
         window.summary = transcript.get("summary")
         window.state = transcript.get("state")
@@ -152,6 +176,16 @@ class Session:
         self.replace("set", window)
 
     # Reading.
+
+    @property
+    def seq(self) -> int:
+        """The number of the last event, `version` by its other name."""
+        return self.version
+
+    @property
+    def revision(self) -> int:
+        """How many times the session was saved (10 §C3.3)."""
+        return self.saves.upto(self.stream)
 
     @property
     def length(self) -> int:

@@ -242,7 +242,7 @@ class SessionConversation(Conversation):
         overtaken = bool(self._arrived) and self._has_pending_messages()
         in_step = self._in_step(session)
         if self._pending:
-            events = session.append(*self._pending)
+            events = session.write(*self._pending)
             self._noted += [event for event in events if event.type == kinds.TRANSCRIPT_EVENT]
             self._pending = []
         if self._overtaken:
@@ -308,7 +308,7 @@ class SessionConversation(Conversation):
             if written:
                 return written.pop()
             if message is self._opening:
-                return Summary(session.origin, message, [], self.world.clock.now())
+                return Summary(session.origin, message, [])
             return session.record(kinds.MESSAGE_ADDED, message, self._turn)
 
         wanted = [entry_of(message) for message in self.messages + self._arrived]
@@ -316,4 +316,7 @@ class SessionConversation(Conversation):
         unused = {id(entry) for written in entries.values() for entry in written}
         left = [entry for entry in kept if id(entry) in unused]
         window.past = (left, None) if left else None
-        session.replace("set", window)
+        cut = session.replace("set", window)
+        for entry in wanted:
+            if isinstance(entry, Summary) and not entry.seq:
+                entry.made_by(cut)

@@ -39,6 +39,12 @@ class Created(Payload):
             "fork_point_seq": self.fork_seq,
         }
 
+    def stored(self, event: Event) -> dict[str, Any]:
+        depth = event.owner.depth
+        if self.parent is None:
+            return {"depth": depth} if depth else {}
+        return {"depth": depth, "parent_session_id": self.parent.id, "fork_point_seq": self.fork_seq}
+
 
 class Cut(Payload):
     """Payload of the events that replace the window.

@@ -105,7 +105,7 @@ def replay(events: Iterable[Event]) -> View:
 
 def _created(view: View, event: Event) -> None:
     payload: Created = event.payload
-    view.created = event.time
+    view.created = event.moment
     view.branched_at = None
     if payload.parent is not None:
         view.parent_id = payload.parent.id
@@ -152,7 +152,7 @@ def _turn_started(view: View, event: Event) -> None:
 def _turn_completed(view: View, event: Event) -> None:
     if "error" not in event.payload:
         view.window.floor = len(view.window.entries)
-        done = event.payload["turn_stop_reason"] == "completed"
+        done = event.payload.get("turn_stop_reason") == "completed"
         view.window.state = "active" if done else "paused"
 
 

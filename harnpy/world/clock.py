@@ -37,6 +37,11 @@ def rfc3339(seconds: float, digits: int = 3) -> str:
     """Epoch seconds as RFC 3339 in UTC with that many decimals, e.g. ``2026-01-31T09:15:02.114Z``."""
     unit = 10**digits
     whole, fraction = divmod(round(seconds * unit), unit)
+    return rfc3339_parts(whole, fraction, digits)
+
+
+def rfc3339_parts(whole: int, fraction: int, digits: int) -> str:
+    """`rfc3339` of whole seconds and a fraction that is counted in units of the last decimal."""
     return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(whole))}.{fraction:0{digits}d}Z"
 
 

@@ -21,7 +21,6 @@ from harnpy.session import (
 )
 from harnpy.session.verbs.lifecycle import trim
 from harnpy.session.views import replay
-from tests.worlds import world_with
 
 
 def said(text: str) -> dict[str, Any]:
@@ -77,23 +76,6 @@ def test_nothing_is_lost_by_trim_or_reset(store: SessionRegistry) -> None:
     store.reset("s")
     added = [event.data for event in session_of(store, "s").events() if event.type == "message_added"]
     assert added == [said("a"), said("b")]
-
-
-def test_ids_and_time_stamps_are_made_when_looked_at() -> None:
-    minted: list[str] = []
-
-    def new_id() -> str:
-        minted.append(f"id-{len(minted)}")
-        return minted[-1]
-
-    store = SessionRegistry(world=world_with(now=lambda: 1767225600.123456, new=new_id))
-    store.open("s")
-    store.inject("s", said("a"))
-    store.fork("s", "t")
-    assert minted == []
-    event = session_of(store, "s").event(2)
-    assert (event.id, event.id, minted) == ("id-0", "id-0", ["id-0"])
-    assert event.timestamp == "2026-01-01T00:00:00.123456Z"
 
 
 def test_an_appended_draft_keeps_its_metadata_and_cost(store: SessionRegistry) -> None:

@@ -163,7 +163,7 @@ def _note(
     }
     event = lifecycle_event("live_session_client", f"{action} {client_id}", metadata=metadata)
     residents.touch(session.id)
-    session.append(EventDraft(kinds.TRANSCRIPT_EVENT, event, metadata={LIVE_CLIENTS: changed}))
+    session.write(EventDraft(kinds.TRANSCRIPT_EVENT, event, metadata={LIVE_CLIENTS: changed}))
     return {
         "ok": True,
         "session_id": session.id,

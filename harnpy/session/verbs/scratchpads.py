@@ -63,7 +63,7 @@ def _write(residents: Residents, session: Session, action: str, value: Dict | No
     metadata = {"action": action, "version": version, **{key: why.get(key) for key in _WHY}}
     text = "scratchpad set" if action == "set" else "scratchpad cleared"
     note = lifecycle_event("session_scratchpad", text, metadata=metadata)
-    session.append(register, EventDraft(kinds.TRANSCRIPT_EVENT, note))
+    session.write(register, EventDraft(kinds.TRANSCRIPT_EVENT, note))
     return {"ok": True, "version": version, "scratchpad": detached(value)}
 
 

@@ -97,7 +97,7 @@ def _seed(residents: Residents, id: str, source: Source, messages: list[Dict], s
     ):  # fmt: skip
         if value is not None:
             session.set(key, value)
-    entries = session.append(*(EventDraft(kinds.MESSAGE_ADDED, message) for message in messages))
+    entries = session.write(*(EventDraft(kinds.MESSAGE_ADDED, message) for message in messages))
     window = session.view.window.with_entries(entries)
     window.metadata = {"seeded_from": seeded_from}
     session.replace("import", window)

@@ -143,7 +143,7 @@ def _set(
     """Set a register and record that in the transcript."""
     event = lifecycle_event("session_workspace", action, metadata={"action": action, **details})
     residents.touch(session.id)
-    session.append(session.setting(key, value), EventDraft(kinds.TRANSCRIPT_EVENT, event))
+    session.write(session.setting(key, value), EventDraft(kinds.TRANSCRIPT_EVENT, event))
 
 
 def _anchor(session: Session) -> Dict | None:
