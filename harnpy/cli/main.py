@@ -128,8 +128,10 @@ class Signals:
 
     def _handle(self, number: int, frame: object) -> None:
         if not self.came:
-            self.came = self._to_raise = True
+            self.came = True
             self._announce()
+            # Not before: another signal, which comes meanwhile, would end the announcement.
+            self._to_raise = True
         if self.leaving or not self._to_raise:
             return
         # In the middle of writing: `Stopped` would lose what is to be written. `_watch` comes back.

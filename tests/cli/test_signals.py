@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from harnpy.cli import Stopped
+from harnpy.cli import Stopped, main
 from harnpy.cli.failures import report
 from harnpy.workflow.records import record_files
 from harnpy.world import World
@@ -104,6 +104,23 @@ def test_signals_at_random_moments(tmp_path: Path, name: str) -> None:
         status, err = ended(started(tmp_path, "run", "p.harn"), numbers, chance.random() * duration)
         assert (status, err) in ((124, NOTICE), (0, "")), (numbers, err)
         check_files(tmp_path)
+
+
+def test_a_signal_while_another_is_announced(monkeypatch: pytest.MonkeyPatch) -> None:
+    signals, written = main.Signals(), []
+
+    def write(stream: int, text: bytes) -> None:
+        signals._handle(signal.SIGINT, None)
+        written.append(text)
+
+    monkeypatch.setattr(signals, "_watch", lambda: None)
+    monkeypatch.setattr(main, "_be_quiet", lambda: None)
+    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", write)
+        with pytest.raises(Stopped):
+            signals._handle(signal.SIGINT, None)
+    assert written == [NOTICE.encode()]
 
 
 def test_what_was_printed_is_not_lost(tmp_path: Path) -> None:
