@@ -27,6 +27,7 @@ REGISTER_SET = "register_set"
 TURN_STARTED = "turn_started"
 STEP_COMPLETED = "step_completed"
 TURN_COMPLETED = "turn_completed"
+LEAF_MOVED = "leaf_moved"
 
 #: Metadata key of the events that change who is attached: ``{client_id: record, None once detached}``.
 LIVE_CLIENTS = "live_clients"
@@ -69,10 +70,11 @@ class TurnRef:
 class EventDraft:
     """What to append.
 
-    ``turn`` is the ``turn_started`` of the agent loop that the event belongs to, or the name of a turn.
+    ``turn`` is the ``turn_started`` of the agent loop that the event belongs to, or the name of a turn. An
+    import brings an ``id`` of its own.
     """
 
-    __slots__ = ("cost", "data", "metadata", "turn", "type")
+    __slots__ = ("cost", "data", "id", "metadata", "turn", "type")
 
     def __init__(
         self,
@@ -81,7 +83,9 @@ class EventDraft:
         metadata: dict[str, Any] | None = None,
         cost: float = 0.0,
         turn: Event | TurnRef | str | None = None,
+        id: str | None = None,
     ) -> None:
+        self.id = id
         self.type = type
         self.data = data
         self.metadata = metadata
@@ -124,6 +128,13 @@ class Origin:
             copy = self._copies[event.seq] = _Copy(self, event)
         return copy
 
+    def writer(self, seq: int) -> Origin:
+        """Return the origin of the session that wrote the event with that number."""
+        origin = self
+        while origin.parent is not None and 1 < seq <= origin.shared:
+            origin = origin.parent
+        return origin
+
     def id_of(self, seq: int) -> str:
         """Return the id of the event with that number; empty when it isn't there any more."""
         found = self.find(seq)
@@ -140,9 +151,10 @@ class Event:
     ``moment`` is its time in seconds since 1970, as the clock gave it.
     """
 
-    __slots__ = ("_id", "_more", "_rest", "moment", "owner", "payload", "seq", "turn", "type")
+    __slots__ = ("_id", "_more", "_parent", "_rest", "moment", "owner", "payload", "seq", "turn", "type")
     _id: str  # unset until first read
     _more: int  # unset when it is 0
+    _parent: str  # unset when it is the event before on the branch
     _rest: tuple[dict[str, Any], float]  # metadata and cost, unset when there is neither
     size: int = 1  # as a part of a `window.Pack`
 
@@ -173,7 +185,28 @@ class Event:
             event._more = more
         if draft.metadata or draft.cost:
             event._rest = (draft.metadata or {}, draft.cost)
+        if draft.id is not None:
+            event._id = draft.id
         return event
+
+    def supplement(
+        self,
+        *,
+        metadata: dict[str, Any] | None = None,
+        cost: float = 0.0,
+        more: int = 0,
+        id: str | None = None,
+        parent: str | None = None,
+    ) -> None:
+        """Set what few events have, of an event that was read."""
+        if metadata or cost:
+            self._rest = (metadata or {}, cost)
+        if more:
+            self._more = more
+        if id is not None:
+            self._id = id
+        if parent is not None:
+            self._parent = parent
 
     @property
     def id(self) -> str:
@@ -212,6 +245,27 @@ class Event:
     def turn_id(self) -> str | None:
         """The turn's identity is the id of the event that started it."""
         return None if self.turn is None else self.turn.id
+
+    @property
+    def foreign_parent(self) -> str | None:
+        """The id of the event before, if an import said which one it is."""
+        return getattr(self, "_parent", None)
+
+    @property
+    def parent_id(self) -> str | None:
+        """The id of the event before on the active branch; None for the first."""
+        if self.foreign_parent is not None or self.seq <= 1:
+            return self.foreign_parent
+        before = self.owner.find(self.seq - 1)
+        if before is not None and before.type == LEAF_MOVED:
+            target = before.stored().get("target_seq")
+            return None if target is None else self.owner.id_of(target) or None
+        return None if before is None else self.owner.own(before).id
+
+    def stored(self) -> Any:
+        """The payload as a store keeps it."""
+        payload = self.payload
+        return payload.stored(self) if isinstance(payload, Payload) else payload
 
     @property
     def time(self) -> int:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from harnpy.session import events as kinds
 from harnpy.session.errors import SessionConflict, SessionError
 from harnpy.session.events import Event, EventDraft, Origin, Summary
+from harnpy.session.finding import finder
 from harnpy.session.payloads import Created, Cut
 from harnpy.session.resize.engine import merged_summary
 from harnpy.session.saves import Saves
@@ -46,6 +47,7 @@ class Session:
         self.view = view or View()
         self.moment = moment
         self.saves = Saves(origin.shared)
+        origin.find = finder(stream)
 
     @classmethod
     def create(cls, id: str, store: MemoryStore, world: World) -> Session:
@@ -57,7 +59,7 @@ class Session:
     def fork(self, id: str, store: MemoryStore) -> Session:
         """Create a session with this one's past. It shares the events, at constant cost."""
         origin = Origin(id, self.origin.world, self.origin, self.version)
-        created = Created(self.origin, self.stream.last())
+        created = Created(self.origin, self.version, self.stream.last())
         first = Event(origin, 1, kinds.SESSION_CREATED, created, self._now())
         session = Session(origin, store.branch(self.stream, id, first), self.view.branch(), self.moment)
         session.view.apply(first)

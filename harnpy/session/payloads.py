@@ -7,43 +7,51 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.session.events import HISTORY_REPLACED, Event, Payload, Summary
+from harnpy.session.events import HISTORY_REPLACED, SESSION_CREATED, Event, Origin, Payload, Summary
 
 if TYPE_CHECKING:
-    from harnpy.session.events import Origin
     from harnpy.session.window import Window
 
 
 class Created(Payload):
-    """Payload of ``session_created``. A fork names its parent and the parent's last event at the fork."""
+    """Payload of ``session_created``. A fork names its parent and how many events it has from there.
 
-    __slots__ = ("fork_point", "parent")
+    ``point`` is the last of those, if it is at hand; ``facts`` is what else is known of the session.
+    """
 
-    def __init__(self, parent: Origin | None = None, fork_point: Event | None = None) -> None:
+    __slots__ = ("_point", "facts", "fork_seq", "parent")
+
+    def __init__(
+        self,
+        parent: Origin | None = None,
+        fork_seq: int = 0,
+        point: Event | None = None,
+        facts: dict[str, Any] | None = None,
+    ) -> None:
         self.parent = parent
-        self.fork_point = fork_point
-
-    @property
-    def fork_seq(self) -> int:
-        """How many events the fork has from its parent; 0 when it has no parent."""
-        return 0 if self.fork_point is None else self.fork_point.seq
+        self.fork_seq = fork_seq
+        self.facts = facts or {}
+        self._point = point
 
     def data(self, event: Event) -> dict[str, Any]:
-        depth = event.owner.depth
-        if self.parent is None or self.fork_point is None:
-            return {"depth": depth}
+        data = self.stored(event)
+        if self.parent is None:
+            return data
+        point = self._point or event.owner.find(self.fork_seq)
+        id = "" if point is None else self.parent.own(point).id
         return {
-            "depth": depth,
+            "depth": event.owner.depth,
             "parent_session_id": self.parent.id,
-            "fork_point_event_id": self.parent.own(self.fork_point).id,
-            "fork_point_seq": self.fork_seq,
+            "fork_point_event_id": id,
+            **data,
         }
 
     def stored(self, event: Event) -> dict[str, Any]:
         depth = event.owner.depth
         if self.parent is None:
-            return {"depth": depth} if depth else {}
-        return {"depth": depth, "parent_session_id": self.parent.id, "fork_point_seq": self.fork_seq}
+            return {"depth": depth, **self.facts}
+        fork = {"parent_session_id": self.parent.id, "fork_point_seq": self.fork_seq}
+        return {"depth": depth, **fork, **self.facts}
 
 
 class Cut(Payload):
@@ -87,3 +95,22 @@ def _history_entry(entry: Event) -> dict[str, Any]:
     """Return a window's message as snapshots show it. Spec: 10 §A1.7."""
     shown = {"event_id": entry.id, "event_type": entry.type, "message": entry.payload}
     return {**shown, "context_kind": "summary"} if isinstance(entry, Summary) else shown
+
+
+def restored_payload(type: str, data: Any, owner: Origin) -> Any:
+    """Return the payload whose stored form is ``data``; ``owner`` is the session that wrote it."""
+    if type == SESSION_CREATED:
+        return _restored_creation(data, owner)
+    return data
+
+
+def _restored_creation(data: dict[str, Any], owner: Origin) -> Created:
+    facts = {key: value for key, value in data.items() if key not in _LINEAGE}
+    parent = data.get("parent_session_id")
+    if parent is None:
+        return Created(facts=facts)
+    known = owner.parent or Origin(parent, owner.world)
+    return Created(known, data["fork_point_seq"], facts=facts)
+
+
+_LINEAGE = frozenset({"depth", "parent_session_id", "fork_point_seq"})

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 class MemoryStream:
     """One stream. ``version`` is kept beside the records: append is the hot path."""
 
-    __slots__ = ("_dropped", "_records", "codec", "data", "kind", "name", "parent", "store", "version")
+    __slots__ = (
+        "__weakref__", "_dropped", "_records", "codec", "data", "kind", "name", "parent", "store", "version"
+    )  # fmt: skip
 
     def __init__(
         self, store: MemoryStore, kind: str, name: str, codec: Codec | None, records: Spine[Record]
