@@ -130,6 +130,8 @@ class SchemaTooNew(StorageError):
         super().__init__(
             f"{url} has format {found}, and this harnpy knows formats up to {known}: update harnpy"
         )
+        self.found = found
+        self.known = known
 
 
 class Unsupported(StorageError):

@@ -12,9 +12,11 @@ import pytest
 from harnpy.storage import Row, Store, open_store
 from harnpy.storage.machine import Machine
 
-#: Every store, as a URL with a place for the directory of the test.
+#: Every store, as a URL with a place for the directory of the test. Waiting for the disk after each append
+#: is left to tests of its own.
 STORES = {
     "memory": "memory:",
+    "jsonl": "jsonl:{directory}/store?durability=relaxed",
 }
 
 
@@ -26,6 +28,8 @@ class Note(NamedTuple):
     type: str = "note"
     key: str | None = None
     id: str | None = None
+    #: Seconds since 1970; None: its number. Isn't read back.
+    time: int | None = None
 
 
 class Notes:
@@ -37,7 +41,8 @@ class Notes:
     def _row(self, note: Note, more: int) -> Row:
         rest = None if note.id is None else json.dumps({"id": note.id})
         data = json.dumps({"text": note.text}, ensure_ascii=False, separators=(",", ":"))
-        return Row(note.seq, note.type, note.seq * 1_000_000, data, more, key=note.key, rest=rest)
+        time = note.seq if note.time is None else note.time
+        return Row(note.seq, note.type, time * 1_000_000, data, more, key=note.key, rest=rest)
 
     def decode(self, rows: Sequence[Row]) -> list[Note]:
         return [self._note(row) for row in rows]

@@ -153,7 +153,7 @@ class TestStores:
             status = "deleted" if name == "d" else "active"
             agent = "x" if name in "ab" else "y"
             stream = store.stream("session", name, NOTES)
-            stream.append([Note(number * 10, "")], 0, head={"status": status, "agent": agent})
+            stream.append([Note(1, "", time=number)], 0, head={"status": status, "agent": agent})
 
         def names(**how: object) -> list[str]:
             return [head.name for head in store.heads(HeadQuery(**how)).items]  # type: ignore[arg-type]
