@@ -333,3 +333,17 @@ class Summary(Event):
     def made_by(self, cut: Event) -> None:
         """Take the identity of the event that carries it."""
         self.seq, self.moment = cut.seq, cut.moment
+
+    def named(self, id: str) -> None:
+        """Take the id that it has in the log it was brought from."""
+        self._id = id
+
+
+class Brought(Event):
+    """What a fork onto a session brought from another log, under the id that it has there."""
+
+    __slots__ = ()
+
+    def __init__(self, cut: Event, type: str, payload: dict[str, Any], id: str) -> None:
+        super().__init__(cut.owner, cut.seq, type, payload, cut.moment)
+        self._id = id

@@ -10,10 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.session import events as kinds
+from harnpy.session.cuts import Cut
 from harnpy.session.errors import SessionConflict, SessionError
 from harnpy.session.events import Event, EventDraft, Origin, Summary
 from harnpy.session.finding import finder
-from harnpy.session.payloads import Created, Cut
+from harnpy.session.payloads import Created
 from harnpy.session.resize.engine import merged_summary
 from harnpy.session.saves import Saves
 from harnpy.session.transcript import MESSAGE_KINDS
@@ -117,13 +118,20 @@ class Session:
         """The time of an event that is appended now: never before the last one's."""
         return max(self.clock.now(), self.moment)
 
-    def replace(self, reason: str, window: Window, **fork: Any) -> Event:
+    def replace(self, reason: str, window: Window, branched_at: int | None = None) -> Event:
         """Restart the history with ``window``. The log keeps what was."""
-        return self.record(kinds.HISTORY_REPLACED, Cut(reason, window, **fork))
+        cut = Cut(reason, window, self.view.window, branched_at)
+        return self.record(kinds.HISTORY_REPLACED, cut)
+
+    def bring(self, parent_id: str, view: View) -> None:
+        """Replace everything with what ``view`` shows of the session ``parent_id``: a fork onto this one."""
+        self.record(kinds.HISTORY_REPLACED, Cut.fork(parent_id, view.window, view.registers))
 
     def shrink(self, strategy: str, window: Window) -> None:
         """Replace the window with a smaller one. The history behind it stays readable."""
-        self.record(kinds.COMPACTION_TRIGGERED, Cut(strategy, window, cutoff=self.stream.last()))
+        self.record(
+            kinds.COMPACTION_TRIGGERED, Cut(strategy, window, self.view.window, cutoff=self.stream.last())
+        )
 
     def set(self, key: str, value: Any) -> int:
         """Set a register and return its new version, counted from 1."""
@@ -147,7 +155,7 @@ class Session:
         summary = Summary(self.origin, compaction.message, archived)
         window = former.compacted(compaction.start, compaction.split, summary)
         window.summary = merged_summary(former.summary, compaction.text)
-        cut = Cut(compaction.strategy, window, cutoff=self.stream.last())
+        cut = Cut(compaction.strategy, window, former, cutoff=self.stream.last())
         triggered = EventDraft(kinds.COMPACTION_TRIGGERED, cut)
         notes = [] if note is None else [EventDraft(kinds.TRANSCRIPT_EVENT, note)]
         event, *noted = self.write(triggered, *notes)

@@ -1,4 +1,4 @@
-"""The payloads that refer to other events: a session's creation, and the cuts that replace its window.
+"""The payload of a session's first event, and payloads made of what a store keeps.
 
 Spec: 10 §A1.1, §C9.
 """
@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.session.events import HISTORY_REPLACED, SESSION_CREATED, Event, Origin, Payload, Summary
+from harnpy.session.cuts import Cut
+from harnpy.session.events import COMPACTION_TRIGGERED, HISTORY_REPLACED, SESSION_CREATED, Origin, Payload
 
 if TYPE_CHECKING:
-    from harnpy.session.window import Window
+    from harnpy.session.events import Event
 
 
 class Created(Payload):
@@ -54,53 +55,12 @@ class Created(Payload):
         return {"depth": depth, **fork, **self.facts}
 
 
-class Cut(Payload):
-    """Payload of the events that replace the window.
-
-    ``reason`` is the reason of a ``history_replaced`` (``reset``, ``set``, ``fork``, ``fork_at``) or the
-    strategy of a ``compaction_triggered`` (``trim`` …). A fork onto a session that exists also brings
-    its ``parent_id`` and the parent's ``registers``; ``branched_at`` is the branch index of a ``fork_at``.
-    ``cutoff`` is the last event before a compaction.
-    """
-
-    __slots__ = ("branched_at", "cutoff", "parent_id", "reason", "registers", "window")
-
-    def __init__(
-        self,
-        reason: str,
-        window: Window,
-        parent_id: str | None = None,
-        registers: dict[str, tuple[int, Any]] | None = None,
-        branched_at: int | None = None,
-        cutoff: Event | None = None,
-    ) -> None:
-        self.reason = reason
-        self.cutoff = cutoff
-        self.window = window
-        self.parent_id = parent_id
-        self.registers = registers
-        self.branched_at = branched_at
-
-    def data(self, event: Event) -> dict[str, Any]:
-        if event.type == HISTORY_REPLACED:
-            return {"messages": list(self.window.messages()), "reason": self.reason}
-        return {
-            "strategy": self.reason,
-            "cutoff_event_id": None if self.cutoff is None else event.owner.own(self.cutoff).id,
-            "entries": [_history_entry(entry) for entry in self.window.entries.items()],
-        }
-
-
-def _history_entry(entry: Event) -> dict[str, Any]:
-    """Return a window's message as snapshots show it. Spec: 10 §A1.7."""
-    shown = {"event_id": entry.id, "event_type": entry.type, "message": entry.payload}
-    return {**shown, "context_kind": "summary"} if isinstance(entry, Summary) else shown
-
-
 def restored_payload(type: str, data: Any, owner: Origin) -> Any:
     """Return the payload whose stored form is ``data``; ``owner`` is the session that wrote it."""
     if type == SESSION_CREATED:
         return _restored_creation(data, owner)
+    if type in (HISTORY_REPLACED, COMPACTION_TRIGGERED):
+        return Cut.restored(data)
     return data
 
 

@@ -14,8 +14,9 @@ from harnpy.session.window import Window
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from harnpy.session.cuts import Cut
     from harnpy.session.events import Event
-    from harnpy.session.payloads import Created, Cut
+    from harnpy.session.payloads import Created
 
 
 class View:
@@ -115,7 +116,7 @@ def _created(view: View, event: Event) -> None:
 
 def _cut(view: View, event: Event) -> None:
     cut: Cut = event.payload
-    view.window = cut.window.branch()
+    view.window = cut.window_after(view.window, event).branch()
     if cut.reason == "reset":
         view.cleared_at = event.seq
     if cut.registers is not None:

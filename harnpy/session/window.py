@@ -55,6 +55,11 @@ def _unpacked(parts: list[Any], inside: Callable[[Any], list[Any] | None]) -> li
     return found
 
 
+def originals(entries: list[Event]) -> list[Event]:
+    """Return the entries with the messages that summaries stand for in their place."""
+    return _unpacked(entries, lambda entry: entry.archived if isinstance(entry, Summary) else None)
+
+
 class Window:
     """A transcript's contents.
 
@@ -169,7 +174,16 @@ class Window:
 
     def history(self) -> list[Event]:
         """Return the events of all messages behind the window, including those trimmed away or summarised."""
-        return _unpacked(self.kept(), lambda entry: entry.archived if isinstance(entry, Summary) else None)
+        return originals(self.kept())
+
+    def past_entries(self) -> list[Event]:
+        """Return the entries that were trimmed away."""
+        kept = self.kept()
+        return kept[: len(kept) - len(self)]
+
+    def lifecycle(self) -> list[tuple[int, Event]]:
+        """Return the lifecycle events, each with the number of messages before it."""
+        return [(position, event) for position, what in self._placed() for event in _lifecycle_events(what)]
 
     def branch_index(self, keep_first: int) -> int:
         """Return the number of events up to and including message number ``keep_first`` (08 §1.4)."""
@@ -205,13 +219,21 @@ class Window:
 
     def head(self, keep_first: int) -> Window:
         """Return the first messages, and the lifecycle events before the last of them."""
-        if keep_first > len(self):
-            return self.branch()
-        asides = [(position, event) for position, event in self._placed() if position < keep_first]
-        window = Window(Spine(self.entries.items()[:keep_first]), Spine(asides), like=self)
+        entries = self.entries.items()[:keep_first]
+        window = self.beginning(entries, self.branch_index(keep_first) - len(entries))
         if not keep_first:
             window.past = None  # a branch that begins before the first message has no past
         return window
+
+    def beginning(self, entries: list[Event], asides: int) -> Window:
+        """Return a window with these messages, and the first ``asides`` lifecycle events."""
+        kept: list[Aside] = []
+        for aside in self._placed():
+            asides -= aside[1].size
+            if asides < 0:
+                break
+            kept.append(aside)
+        return Window(Spine(entries), Spine(kept), like=self)
 
     def with_entries(self, entries: list[Event]) -> Window:
         """Return a window with other messages, followed by the lifecycle events."""
@@ -273,5 +295,8 @@ def lifecycle_value(event: Event) -> dict[str, Any]:
 
 
 def _aside_values(aside: Aside) -> list[dict[str, Any]]:
-    what = aside[1]
-    return [lifecycle_value(event) for event in (what.events() if isinstance(what, Pack) else (what,))]
+    return [lifecycle_value(event) for event in _lifecycle_events(aside[1])]
+
+
+def _lifecycle_events(what: Event | Pack) -> list[Event]:
+    return what.events() if isinstance(what, Pack) else [what]

@@ -8,6 +8,7 @@ so that a value which the store shares with its caller shows.
 from __future__ import annotations
 
 import copy
+import json
 import zlib
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -19,7 +20,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from harnpy.session import SessionError, SessionRegistry
-from harnpy.session.views import replay
+from harnpy.session.cuts import Cut
+from harnpy.session.events import Event
+from harnpy.session.views import View, replay
 from tests.session.model import Json, Message, Model, ModelSession, Refused, cut_of, parted, result_ids
 from tests.session.shapes import SHAPES
 from tests.worlds import world_with
@@ -610,17 +613,42 @@ class Sessions(RuleBasedStateMachine):
             events = session.events()
             assert [event.seq for event in events] == list(range(1, session.version + 1))
             assert {event.session_id for event in events} == {id}
-            live, again = session.view, replay(events)
-            assert again.transcript(id) == live.transcript(id)
-            for name in VIEWED:
-                assert getattr(again, name) == getattr(live, name)
+            same(session.view, replay(events), id)
+
+    @invariant()
+    def a_stored_log_has_the_same_view(self) -> None:
+        for id in self.store.ids()[-1:]:
+            session = self.store.session(id)
+            assert session
+            same(session.view, replay(map(reread, session.events())), id)
 
     def teardown(self) -> None:
         while self.driven:
             self.leave()
 
 
+def same(live: View, again: View, id: str) -> None:
+    assert again.transcript(id) == live.transcript(id)
+    assert payloads(again.window.history()) == payloads(live.window.history())
+    for name in VIEWED:
+        assert getattr(again, name) == getattr(live, name)
+
+
 VIEWED = ("registers", "created", "parent_id", "linked_at", "cleared_at", "branched_at", "clients")
+
+
+def reread(event: Event) -> Event:
+    """Return the event as a store would give it back: its cuts know what they keep by position only."""
+    if not isinstance(event.payload, Cut):
+        return event
+    stored = json.dumps(event.payload.stored(event))
+    again = copy.copy(event)
+    again.payload = Cut.restored(json.loads(stored))
+    return again
+
+
+def payloads(entries: list[Event]) -> list[Message]:
+    return [entry.payload for entry in entries]
 
 
 def visible(event: Json) -> Json:

@@ -26,10 +26,9 @@ def fork_at(residents: Residents, src: str, keep_first: int, dst: str | None = N
     """Fork, keeping only the first messages on the child. Return its id."""
     check("keep_first", keep_first, count)
     not_blank("dst", dst)
-    window = residents.find(src).session.view.window
-    index, head = window.branch_index(keep_first), window.head(keep_first)
     child = _fork(residents, src, dst).session
-    child.replace("fork_at", head, branched_at=index)
+    window = child.view.window
+    child.replace("fork_at", window.head(keep_first), branched_at=window.branch_index(keep_first))
     return child.id
 
 
@@ -82,7 +81,7 @@ def _refork(residents: Residents, child: Session, src: str, view: View) -> None:
     former = child.view.parent_id
     if former is not None and former != src and former in residents.by_id:
         residents.by_id[former].child_ids.pop(child.id, None)
-    child.replace("fork", view.window.branch(), parent_id=src, registers=dict(view.registers))
+    child.bring(src, view)
 
 
 def _link(residents: Residents, parent_id: str, child_id: str) -> None:

@@ -1,0 +1,274 @@
+"""The events that replace the window: what they hold, as it is shown, and as it is stored.
+
+A `Cut` in memory carries the window that it leaves. Stored, it names what it keeps by position in the log
+and holds only what is nowhere else: summaries, and what a fork brought from another log. A cut that was
+read from a store gets its window from the one before it, when a view applies it. Spec: 10 §A1.7, §C4, §C5.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.session.events import HISTORY_REPLACED, MESSAGE_ADDED, TRANSCRIPT_EVENT, Brought, Payload, Summary
+from harnpy.session.resize.engine import merged_summary
+from harnpy.session.window import Window, lifecycle_value, originals
+from harnpy.storage.spine import Spine
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harnpy.session.events import Event, Origin
+
+    Json = dict[str, Any]
+
+#: What a window has beside messages and lifecycle events.
+_FIELDS = ("summary", "metadata", "assets", "state")
+
+
+class Cut(Payload):
+    """Payload of the events that replace the window.
+
+    ``reason`` is the reason of a ``history_replaced`` (``reset``, ``set``, ``fork``, ``fork_at``) or the
+    strategy of a ``compaction_triggered`` (``trim`` …). A fork onto a session that exists also brings
+    its ``parent_id`` and the parent's ``registers``; ``branched_at`` is the branch index of a ``fork_at``.
+    ``cutoff`` is the last event before a compaction. ``former`` is the window before.
+    """
+
+    __slots__ = (
+        "_cutoff", "_data", "_former", "_window", "branched_at", "cutoff_seq", "parent_id", "reason",
+        "registers"
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        reason: str,
+        window: Window,
+        former: Window,
+        branched_at: int | None = None,
+        cutoff: Event | None = None,
+    ) -> None:
+        self.reason = reason
+        self._cutoff = cutoff
+        self.cutoff_seq = None if cutoff is None else cutoff.seq
+        self.parent_id: str | None = None
+        self.registers: dict[str, tuple[int, Any]] | None = None
+        self.branched_at = branched_at
+        self._window: Window | None = window
+        self._former: Window | None = former.branch()
+        self._data: Json | None = None
+
+    @classmethod
+    def restored(cls, data: Json) -> Cut:
+        """Return the cut that `stored` wrote. It has no window before `window_after` is called."""
+        cut = cls.__new__(cls)
+        cut.reason = data["strategy"] if "strategy" in data else data["reason"]
+        cut._cutoff = None
+        cut.cutoff_seq = data.get("cutoff_seq")
+        cut.parent_id = data.get("parent_session_id")
+        registers = data.get("registers")
+        cut.registers = None if registers is None else {key: tuple(value) for key, value in registers.items()}
+        cut.branched_at = data.get("branched_at")
+        cut._window = cut._former = None
+        cut._data = data
+        return cut
+
+    @classmethod
+    def fork(cls, parent_id: str, window: Window, registers: dict[str, tuple[int, Any]]) -> Cut:
+        """Return the cut that brings another session's contents. It holds all of them: the log that they
+        come from may be gone one day."""
+        return cls.restored(
+            {
+                "reason": "fork",
+                "parent_session_id": parent_id,
+                "registers": {key: list(value) for key, value in registers.items()},
+                **_all_of(window),
+            }
+        )
+
+    @property
+    def window(self) -> Window:
+        """The window that the cut leaves."""
+        assert self._window is not None, "a view applies a cut before anyone looks at it"
+        return self._window
+
+    def window_after(self, former: Window, event: Event) -> Window:
+        """Return the window that the cut leaves of ``former``; ``event`` is the one that carries it."""
+        if self._window is None:
+            assert self._data is not None
+            self._window = _restored(self, self._data, former, event)
+        return self._window
+
+    def data(self, event: Event) -> Json:
+        if event.type == HISTORY_REPLACED:
+            return {"messages": list(self.window.messages()), "reason": self.reason}
+        return {
+            "strategy": self.reason,
+            "cutoff_event_id": self._cutoff_id(event.owner),
+            "entries": [_history_entry(entry) for entry in self.window.entries.items()],
+        }
+
+    def _cutoff_id(self, owner: Origin) -> str | None:
+        if self._cutoff is not None:
+            return owner.own(self._cutoff).id
+        return None if self.cutoff_seq is None else owner.id_of(self.cutoff_seq)
+
+    def stored(self, event: Event) -> Json:
+        if self._data is None:
+            assert self._former is not None
+            self._data = _stored(self, self._former, event.type)
+            self._former = None
+        return self._data
+
+
+def _history_entry(entry: Event) -> Json:
+    """Return a window's message as snapshots show it. Spec: 10 §A1.7."""
+    shown = {"event_id": entry.id, "event_type": entry.type, "message": entry.payload}
+    return {**shown, "context_kind": "summary"} if isinstance(entry, Summary) else shown
+
+
+# Writing.
+
+
+def _stored(cut: Cut, former: Window, type: str) -> Json:
+    window = cut.window
+    if type != HISTORY_REPLACED:
+        entries = _references(window.entries.items(), former.entries.items())
+        return {"strategy": cut.reason, "cutoff_seq": cut.cutoff_seq, "entries": entries}
+    if cut.reason == "reset":
+        return {"messages": [], "reason": cut.reason}
+    known = former.kept()
+    data: Json = {"messages": _references(window.entries.items(), known), "reason": cut.reason}
+    past = window.past_entries()
+    if past:
+        data["history"] = _references(past, known)
+    if cut.branched_at is not None:
+        data["branched_at"] = cut.branched_at
+    changed = (name for name in _FIELDS if getattr(window, name) != getattr(former, name))
+    return {**data, **{name: getattr(window, name) for name in changed}}
+
+
+def _references(entries: Sequence[Event], known: Sequence[Event]) -> list[Any]:
+    """Return ``entries`` as spans of positions in the log; messages that aren't ``known`` are spelt out.
+
+    A span ``[from, to]`` means all known entries among those events. Where that would be too many, because
+    the window's order isn't the log's, ``{"at": [start, end]}`` is a slice of the known entries.
+    """
+    places = {id(entry): place for place, entry in enumerate(known)}
+    items: list[Any] = []
+    start = end = -1
+    for entry in entries:
+        place = places.get(id(entry))
+        if place is not None and place == end:
+            end += 1
+            continue
+        if start >= 0:
+            items.append(_span(known, start, end))
+            start = end = -1
+        if place is None:
+            items.append({"message": entry.payload})
+        else:
+            start, end = place, place + 1
+    if start >= 0:
+        items.append(_span(known, start, end))
+    return items
+
+
+def _span(known: Sequence[Event], start: int, end: int) -> Any:
+    seqs = [entry.seq for entry in known[start:end]]
+    low, high = min(seqs), max(seqs)
+    if sum(low <= entry.seq <= high for entry in known) == end - start:
+        return [low, high]
+    return {"at": [start, end]}
+
+
+def _all_of(window: Window) -> Json:
+    return {
+        "messages": [_spelt_out(entry) for entry in window.entries.items()],
+        "history": [_spelt_out(entry) for entry in window.past_entries()],
+        "events": [[position, lifecycle_value(event)] for position, event in window.lifecycle()],
+        **{name: getattr(window, name) for name in _FIELDS},
+    }
+
+
+def _spelt_out(entry: Event) -> Json:
+    data = {"message": entry.payload, "id": entry.first.id}
+    if isinstance(entry, Summary):
+        data["archived"] = [_spelt_out(event) for event in originals([entry])]
+    return data
+
+
+# Reading.
+
+
+def _restored(cut: Cut, data: Json, former: Window, event: Event) -> Window:
+    if event.type != HISTORY_REPLACED:
+        return _compacted(data["entries"], former, event)
+    if cut.reason == "reset":
+        return Window()
+    if cut.parent_id is not None:
+        return _brought_window(data, event)
+    known = former.kept()
+    entries = _entries(data["messages"], known, event)
+    if cut.branched_at is None:
+        window = former.with_entries(entries)
+    else:
+        window = former.beginning(entries, cut.branched_at - len(entries))
+    window.past = (_entries(data["history"], known, event), None) if "history" in data else None
+    for name in _FIELDS:
+        if name in data:
+            setattr(window, name, data[name])
+    return window
+
+
+def _compacted(items: list[Any], former: Window, event: Event) -> Window:
+    known = former.entries.items()
+    made = next((place for place, item in enumerate(items) if _is_message(item)), None)
+    if made is None:
+        return former.trimmed(len(_entries(items, known, event)))
+    start = len(_entries(items[:made], known, event))
+    split = len(known) - len(_entries(items[made + 1 :], known, event))
+    message = items[made]["message"]
+    summary = Summary(event.first.owner, message, known[start:split])
+    summary.made_by(event)
+    window = former.compacted(start, split, summary)
+    window.summary = merged_summary(former.summary, message["content"])
+    return window
+
+
+def _is_message(item: Any) -> bool:
+    return isinstance(item, dict) and "message" in item
+
+
+def _entries(items: list[Any], known: Sequence[Event], event: Event) -> list[Event]:
+    """Return what `_references` wrote."""
+    entries: list[Event] = []
+    for item in items:
+        if isinstance(item, list):
+            low, high = item
+            entries += [entry for entry in known if low <= entry.seq <= high]
+        elif "at" in item:
+            start, end = item["at"]
+            entries += known[start:end]
+        else:
+            summary = Summary(event.first.owner, item["message"], [])
+            summary.made_by(event)
+            entries.append(summary)
+    return entries
+
+
+def _brought_window(data: Json, event: Event) -> Window:
+    def entry(item: Json) -> Event:
+        if "archived" not in item:
+            return Brought(event, MESSAGE_ADDED, item["message"], item["id"])
+        summary = Summary(event.first.owner, item["message"], [entry(inner) for inner in item["archived"]])
+        summary.made_by(event)
+        summary.named(item["id"])
+        return summary
+
+    events = [(at, Brought(event, TRANSCRIPT_EVENT, value, value["id"])) for at, value in data["events"]]
+    window = Window(Spine(map(entry, data["messages"])), Spine(events))
+    past = [entry(item) for item in data["history"]]
+    window.past = (past, None) if past else None
+    for name in _FIELDS:
+        setattr(window, name, data[name])
+    return window
