@@ -88,7 +88,7 @@ class Cut(Payload):
     @property
     def window(self) -> Window:
         """The window that the cut leaves."""
-        assert self._window is not None, "a view applies a cut before anyone looks at it"
+        assert self._window is not None, "a view applies a cut before anyone looks at what it leaves"
         return self._window
 
     def window_after(self, former: Window, event: Event) -> Window:
