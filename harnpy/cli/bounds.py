@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from harnpy.cli import FAILED, INTERRUPTED, failures
 from harnpy.cli.console import complain
 from harnpy.isolation.family import adopt_orphans, end_with, kill_below
-from harnpy.isolation.process import exceeded, is_lack_of_memory, size_text, was_out_of_memory
+from harnpy.isolation.process import exceeded, is_lack_of_memory, read_size, size_text, was_out_of_memory
 from harnpy.vm.errors import LimitExceeded
 from harnpy.vm.limits import Limits
 
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 #: Exit statuses. Spec: 09 §1.2.
 OUT_OF_MEMORY = 122
 BEYOND_LIMIT = 123
+
+#: Bytes that an interpreter needs to start and to say what went wrong.
+LEAST_MEMORY = 64 << 20
 
 _BOUNDS = ("--memory", "--time")
 _BOOT = """
@@ -52,6 +55,17 @@ def read_seconds(text: str) -> float:
     if seconds <= 0:
         raise ValueError(f"{text!r} is no time: write a number with ms, s, m or h")
     return seconds
+
+
+def read_memory(given: int | str) -> int:
+    """``512M``, ``2G`` and the like, in bytes. Raises ValueError."""
+    memory = read_size(given)
+    if memory < LEAST_MEMORY:
+        least = size_text(LEAST_MEMORY)
+        raise ValueError(
+            f"{size_text(memory)} of memory is too little to run any program: give at least {least}"
+        )
+    return memory
 
 
 def read_limits(given: Iterable[str]) -> Limits | None:

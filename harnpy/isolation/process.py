@@ -101,9 +101,13 @@ def was_out_of_memory(status: int) -> bool:
 
 
 def is_lack_of_memory(error: BaseException) -> bool:
-    """Whether a run failed for want of memory, which Python reports in several ways."""
+    """Whether a run with a limit of memory failed for want of it, which Python reports in several ways.
+
+    One is a variable without a value: Python lets go of a text that ``s = s + t`` can't make larger. A
+    program that caught the MemoryError ends when it reads the variable.
+    """
     return any(
-        isinstance(each, MemoryError | SystemError) or str(each) == _NO_THREAD
+        isinstance(each, MemoryError | SystemError | UnboundLocalError) or str(each) == _NO_THREAD
         for each in (error, error.__cause__)
     )
 

@@ -178,13 +178,12 @@ def parse(argv: Sequence[str]) -> Options:
 
 def _read_bounds(options: Options) -> None:
     """Replace the words of --memory, --time and --limit by what they mean. Raises UsageError."""
-    from harnpy.cli.bounds import read_limits, read_seconds
-    from harnpy.isolation.process import read_size
+    from harnpy.cli.bounds import read_limits, read_memory, read_seconds
 
     try:
         options.limits = read_limits(options.limit)
         if options.memory is not None:
-            options.memory = read_size(options.memory)
+            options.memory = read_memory(options.memory)
         if options.time is not None:
             options.time = read_seconds(str(options.time))
     except ValueError as error:
@@ -255,9 +254,9 @@ def _execute(options: Options) -> int:
 def _failed(error: Exception, debug: bool) -> int:
     from harnpy.vm.errors import LimitExceeded
 
-    if isinstance(error, LimitExceeded | MemoryError | SystemError) or isinstance(
-        error.__cause__, MemoryError
-    ):
+    # What may be exceeding a limit.
+    kinds = LimitExceeded | MemoryError | SystemError | UnboundLocalError
+    if isinstance(error, kinds) or isinstance(error.__cause__, MemoryError):
         from harnpy.cli.bounds import report
     else:
         from harnpy.cli.failures import report

@@ -38,6 +38,7 @@ def test_time(harnpy: Command, program) -> None:
 HUNGRY = {
     "a string": 'var s = "ab"\nwhile true { s = s + s }',
     "a dict": 'var d = {}\nvar i = 0\nwhile true { d["k${i}"] = "v" * 1000 + "${i}"\ni = i + 1 }',
+    "a string, caught": 'var s = "ab"\nwhile true { try { s = s + s } catch (e) { } }',
     "nested lists": "var xs = []\nwhile true { xs = [xs, [1, 2, 3]] }",
 }
 
@@ -131,6 +132,8 @@ def has_ended(pid: int) -> bool:
         (["--time", "soon"], "'soon' is no time"),
         (["--time", "0s"], "'0s' is no time"),
         (["--memory", "much"], "'much' is no size of memory"),
+        (["--memory", "1K"], "1K of memory is too little to run any program: give at least 64M"),
+        (["--memory=67108863"], "67108863 bytes of memory is too little"),
         (["--memory"], "a value is required for '--memory'"),
         (["--limit", "minutes=3"], "there is no limit 'minutes': there are seconds, steps"),
         (["--limit", "steps=few"], "a limit is a positive whole number"),
