@@ -110,8 +110,7 @@ class Session:
             raise SessionConflict(self.id, conflict.expected, conflict.found) from conflict
         self.version = seen + count
         self.moment = now
-        for event in events:
-            self.view.apply(event)
+        self.view.extend(events)
         return events
 
     def _now(self) -> float:

@@ -7,6 +7,7 @@ session meanwhile.
 
 from __future__ import annotations
 
+from operator import is_
 from typing import TYPE_CHECKING, Any
 
 from harnpy.session import events as kinds
@@ -247,7 +248,7 @@ class SessionConversation(Conversation):
             self._pending = []
         if self._overtaken:
             self._take_over(session)
-        elif self._shuffled or overtaken or not in_step:
+        elif (self._shuffled or overtaken or not in_step) and not self._agrees(session):
             self._reorder(session)
         self._mark(session)
 
@@ -279,6 +280,11 @@ class SessionConversation(Conversation):
 
     def _in_step(self, session: Session) -> bool:
         return session.view.window is self._seen and session.length == self._count
+
+    def _agrees(self, session: Session) -> bool:
+        """Whether the session has the loop's messages, followed by those that haven't joined yet."""
+        wanted, found = self.messages + self._arrived, session.view.window.messages()
+        return len(wanted) == len(found) and all(map(is_, wanted, found))
 
     def _mark(self, session: Session) -> None:
         self._seen = session.view.window

@@ -8,11 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.session import events as kinds
+from harnpy.session.groups import turn_of
 from harnpy.session.transcript import transcript
 from harnpy.session.window import Window
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from harnpy.session.cuts import Cut
     from harnpy.session.events import Event
@@ -51,13 +52,22 @@ class View:
         branch.branched_at = self.branched_at
         return branch
 
+    def extend(self, events: Sequence[Event]) -> None:
+        """Apply the events of one append. A step that begins among them begins before them all."""
+        for event in events:
+            if event.type == kinds.STEP_STARTED:
+                _step_started(self, event)
+        for event in events:
+            if event.type != kinds.STEP_STARTED:
+                self.apply(event)
+
     def apply(self, event: Event) -> None:
-        """Apply the next event. Types that mean nothing to a view are legal."""
+        """Apply the next append, of one event. Types that mean nothing to a view are legal."""
         if event.type == kinds.MESSAGE_ADDED:
-            entries = self.window.entries
-            entries.append(event)
-            if event.turn is not None:
-                self.window.floor = len(entries)
+            if event.turn is None:
+                self.window.entries.append(event)
+            else:
+                self.window.add(event)
         else:
             effect = _EFFECTS.get(event.type)
             if effect is not None:
@@ -96,8 +106,13 @@ class View:
 def replay(events: Iterable[Event]) -> View:
     """The view of a whole log."""
     view = View()
+    append: list[Event] = []
     for event in events:
-        view.apply(event)
+        append.append(event)
+        if not event.more:
+            view.extend(append)
+            append = []
+    view.extend(append)
     return view
 
 
@@ -150,7 +165,12 @@ def _turn_started(view: View, event: Event) -> None:
     view.window.state = "active"
 
 
+def _step_started(view: View, event: Event) -> None:
+    view.window.groups.begin(turn_of(event), len(view.window.entries))
+
+
 def _turn_completed(view: View, event: Event) -> None:
+    view.window.groups.end(turn_of(event))
     if "error" not in event.payload:
         view.window.floor = len(view.window.entries)
         done = event.payload.get("turn_stop_reason") == "completed"
@@ -164,5 +184,6 @@ _EFFECTS: dict[str, Callable[[View, Event], None]] = {
     kinds.COMPACTION_TRIGGERED: _cut,
     kinds.REGISTER_SET: _register,
     kinds.TURN_STARTED: _turn_started,
+    kinds.STEP_STARTED: _step_started,
     kinds.TURN_COMPLETED: _turn_completed,
 }

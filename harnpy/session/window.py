@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.session.events import Summary
+from harnpy.session.groups import Groups, turn_of
 from harnpy.session.transcript import message_event, plain_message
 from harnpy.storage.spine import Spine
 
@@ -71,8 +72,8 @@ class Window:
     """
 
     __slots__ = (
-        "_columns", "_lists", "_totals", "asides", "assets", "entries", "floor", "metadata", "past", "state",
-        "summary"
+        "_columns", "_lists", "_totals", "asides", "assets", "entries", "floor", "groups", "metadata", "past",
+        "state", "summary"
     )  # fmt: skip
 
     def __init__(
@@ -87,6 +88,7 @@ class Window:
         self._totals: dict[Callable[[Any], int], tuple[int, int]] = {}
         self._lists: tuple[tuple[int, int, int], list[Message], list[dict[str, Any]]] | None = None
         self.floor = 0
+        self.groups = Groups()
         if like is None:
             self.past: Past | None = None
             self.summary: str | None = None
@@ -106,7 +108,26 @@ class Window:
         """Return the same window, to grow on its own. Costs nothing until it is read."""
         branch = Window(self.entries.branch(), self.asides.branch(), like=self)
         branch.floor = self.floor
+        branch.groups = self.groups.branch()
         return branch
+
+    def add(self, entry: Event) -> None:
+        """Add a message of a turn to the turn's group. All lifecycle events move behind it."""
+        entries = self.entries
+        count = len(entries)
+        place = self.groups.place(turn_of(entry), count)
+        if place == count:
+            entries.append(entry)
+        else:
+            self._insert(place, entry)
+        self.floor = count + 1
+
+    def _insert(self, place: int, entry: Event) -> None:
+        """Insert a message before others. The entries are copied, as branches may share them."""
+        entries = self.entries.items()
+        self.entries = Spine([*entries[:place], entry, *entries[place:]])
+        self._columns.clear()
+        self._totals.clear()
 
     def settle(self) -> None:
         """Become independent of the window that this one was branched from."""
@@ -199,6 +220,7 @@ class Window:
         entries = self.entries.items()
         asides = self._moved(lambda position: max(0, position - dropped))
         window = Window(Spine(entries[dropped:]), asides, like=self)
+        window.groups = self.groups.moved(lambda end: max(0, end - dropped))
         if dropped:
             window.past = (entries[:dropped], self.past)
         return window
@@ -215,7 +237,9 @@ class Window:
 
         entries = self.entries.items()
         kept = Spine([*entries[:start], summary, *entries[split:]])
-        return Window(kept, self._moved(place), like=self)
+        window = Window(kept, self._moved(place), like=self)
+        window.groups = self.groups.moved(place)
+        return window
 
     def head(self, keep_first: int) -> Window:
         """Return the first messages, and the lifecycle events before the last of them."""
