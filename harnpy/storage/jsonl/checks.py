@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harnpy.storage.contract import Finding, FsckReport
-from harnpy.storage.errors import CorruptLog, StorageError
+from harnpy.storage.errors import CorruptLog
 from harnpy.storage.jsonl.log import scanned
+from harnpy.storage.jsonl.mending import mend
 from harnpy.storage.jsonl.names import name_of
 
 if TYPE_CHECKING:
@@ -24,36 +25,38 @@ def fsck(directory: Directory, *, repair: bool) -> FsckReport:
     for kind in directory.logs.kinds():
         for log in directory.logs.all(kind):
             name = name_of(log.file) or log.file
-            problem, state = _read(log)
-            if state is not None and state.version:
+            try:
+                state = scanned(log)
+            except CorruptLog as error:
+                findings.append(_damaged(directory, kind, name, log, str(error), repair))
+                continue
+            if state.version:
                 streams += 1
                 records += state.version
-                name = state.name or name
-            if problem is not None:
-                findings.append(Finding(kind, name, problem))
-            if state is not None:
-                findings += _checked(directory, kind, name, log, state, repair)
+            findings += _checked(directory, kind, state.name or name, log, state, repair)
     return FsckReport(streams, records, findings)
 
 
-def _read(log: Log) -> tuple[str | None, State | None]:
-    """Return what is wrong with a log, and its state if it can be read."""
-    try:
-        return None, scanned(log)
-    except StorageError as error:
-        return str(error), None
+def _damaged(directory: Directory, kind: str, name: str, log: Log, problem: str, repair: bool) -> Finding:
+    """What is wrong with a log of which lines can't be read."""
+    if not repair:
+        return Finding(kind, name, problem)
+    with directory.writer.locked(log):
+        kept = mend(log, directory.torn)
+    return Finding(kind, name, f"{problem}; what can be read of it was kept, the whole is {kept}", True)
 
 
 def _checked(
     directory: Directory, kind: str, name: str, log: Log, state: State, repair: bool
 ) -> Iterator[Finding]:
     """What is wrong with a log that can be read."""
-    surplus = log.size() - state.size
-    if surplus > 0:
-        if repair:
-            with directory.writer.locked(log):
+    if log.size() > state.size:
+        with directory.writer.locked(log):  # somebody may have been writing
+            surplus = log.size() - scanned(log).size
+            if repair:
                 directory.writer.repair(log)
-        yield Finding(kind, name, f"{surplus} bytes of an append that was never finished", repair)
+        if surplus:
+            yield Finding(kind, name, f"{surplus} bytes of an append that was never finished", repair)
     if state.points is not None:
         try:
             directory.logs.origin(kind, state.points)

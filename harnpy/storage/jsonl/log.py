@@ -134,6 +134,16 @@ class Log:
                 discard(self._caches, self.file)
         self._forget()
 
+    def content(self) -> bytes:
+        """All bytes of the file."""
+        with disk_errors(self.path):
+            return self.folder.read(self.file + SUFFIX) or b""
+
+    def known(self) -> State | None:
+        """What was kept of the log, be it right or not."""
+        found = cached(self._caches, self.file)
+        return None if found is None else found.state
+
     def size(self) -> int:
         """The bytes of the file, complete or not."""
         with disk_errors(self.path):

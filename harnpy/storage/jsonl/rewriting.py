@@ -46,7 +46,7 @@ def drop(logs: Logs, kind: str, log: Log, until: int) -> int:
         if until >= own:
             facts.branch = _copied(state)
         kept = list(appends(log, file, state, max(until, own), state.version))
-        facts.version = kept[0][0].seq - 1 if kept else state.version
+        facts.version = state.version
         _replace(log, facts, kept)
     return gone
 
@@ -67,9 +67,7 @@ def settle(log: Log, state: State, kept: Appends) -> None:
     """Give a branch, whose lock is held, all of its records as its own."""
     facts = _facts(state)
     facts.branch = _copied(state)
-    kept = [rows for rows in kept if rows]
-    facts.version = kept[0][0].seq - 1 if kept else state.version
-    _replace(log, facts, kept)
+    _replace(log, facts, [rows for rows in kept if rows])
 
 
 def _keep_shared(logs: Logs, kind: str, log: Log, file: BinaryIO, state: State) -> bool:
@@ -80,7 +78,7 @@ def _keep_shared(logs: Logs, kind: str, log: Log, file: BinaryIO, state: State) 
     before = max(state.dropped, 1 if state.points is None else state.points.at)
     kept = list(appends(log, file, state, before, until))
     facts = Facts(uid=state.uid, branch=state.branch, dropped=max(1, state.dropped))
-    facts.version = kept[0][0].seq - 1 if kept else before
+    facts.version = before
     _write(logs.stems, state.uid, facts, kept)
     return True
 
@@ -103,10 +101,31 @@ def _facts(state: State) -> Facts:
     )
 
 
+def replace(log: Log, state: State, rows: list[Row]) -> None:
+    """Give a log, whose lock is held, other lines: ``state`` says what it is."""
+    facts = _facts(state)
+    appended: list[list[Row]] = []
+    for row in rows:
+        if not appended or not appended[-1][-1].more:
+            appended.append([])
+        appended[-1].append(row)
+    _replace(log, facts, appended)
+
+
 def _replace(log: Log, facts: Facts, kept: Appends) -> None:
     _write(log.folder, log.file, facts, kept)
 
 
 def _write(folder: Folder, file: str, facts: Facts, kept: Appends) -> None:
-    content = written([], facts) + b"".join(written(rows) for rows in kept)
-    folder.replace(file + SUFFIX, content)
+    """Write a log whose first line has the facts: that of a branch's own first record, or one without."""
+    content: list[bytes] = []
+    for rows in kept:
+        if not content:
+            if facts.branch is not None and facts.branch.uid and rows[0].seq == 1:
+                facts.version = facts.branch.at
+                content.append(written(rows, facts))
+                continue
+            facts.version = rows[0].seq - 1
+            content.append(written([], facts))
+        content.append(written(rows))
+    folder.replace(file + SUFFIX, b"".join(content) or written([], facts))

@@ -122,12 +122,13 @@ class State(msgspec.Struct, omit_defaults=True):
             self.updated = found[-1].timestamp
             self.created = self.created or found[0].timestamp
         if found and found[0].log is not None:
-            self._learn(found[0].log)
+            self.learn(found[0].log)
         self.lines = lines
         self.size = size
         self.end = end[-_END:]
 
-    def _learn(self, facts: Facts) -> None:
+    def learn(self, facts: Facts) -> None:
+        """Take in what a line says of the log."""
         self.name = facts.name if facts.name is not None else self.name
         self.uid = facts.uid or self.uid
         self.branch = facts.branch or self.branch
