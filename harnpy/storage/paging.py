@@ -19,7 +19,7 @@ def page(heads: Iterable[Head], query: HeadQuery, errors: list[tuple[str, str]] 
     """Return the page of ``heads`` that ``query`` asks for."""
     shown = sorted((head for head in heads if matches(head, query)), key=lambda head: _position(head, query))
     if query.after is not None:
-        after = _read(query.after)
+        after = position(query.after)
         shown = [head for head in shown if _position(head, query) > after]
     items = shown[: query.limit]
     more = len(shown) > len(items) and bool(items)
@@ -43,15 +43,21 @@ def mark(head: Head, query: HeadQuery) -> str:
     return f"{number}:{name}"
 
 
+def unknown_order(query: HeadQuery) -> StorageError:
+    """Return the error of a list in an order that doesn't exist."""
+    return StorageError(f"a list's order is updated, created or id, not `{query.order}`")
+
+
 def _position(head: Head, query: HeadQuery) -> Position:
     if query.order == "id":
         return 0, head.name
     if query.order not in ("updated", "created"):
-        raise StorageError(f"a list's order is updated, created or id, not `{query.order}`")
+        raise unknown_order(query)
     return -(head.updated if query.order == "updated" else head.created), head.name
 
 
-def _read(after: str) -> Position:
+def position(after: str) -> Position:
+    """Return what a `mark` says: a number to sort by, and a name."""
     number, _, name = after.partition(":")
     try:
         return int(number), name

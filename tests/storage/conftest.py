@@ -17,6 +17,7 @@ from harnpy.storage.machine import Machine
 STORES = {
     "memory": "memory:",
     "jsonl": "jsonl:{directory}/store?durability=relaxed",
+    "sqlite": "sqlite:{directory}/store.db?durability=relaxed",
 }
 
 

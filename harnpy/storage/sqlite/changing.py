@@ -1,0 +1,179 @@
+"""Branching, settling, dropping, deleting: parts of a transaction that change which records a stream has.
+
+A deleted stream whose records others share becomes a *stem*. Spec: 10 §C6.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from harnpy.storage.errors import StorageError, StreamExists
+from harnpy.storage.sqlite.appends import head_columns, insert
+from harnpy.storage.sqlite.schema import SHIFT, STEM_KIND, STEM_VERSION
+from harnpy.storage.sqlite.segments import clipped, segments
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from sqlite3 import Connection, Cursor
+
+    from harnpy.storage.contract import Row
+
+#: Copies records 2 … of another stream; what an append that is cut there wrote behind it isn't ours.
+_COPY = """
+INSERT INTO records (rid, type, time, turn, more, cost, tool_key, data, rest)
+SELECT rid + :move, type, time, turn, min(more, :last - rid), cost, tool_key, data, rest
+FROM records WHERE rid BETWEEN :first AND :last"""
+
+
+class Found(NamedTuple):
+    """The row of a stream."""
+
+    sid: int
+    version: int
+    updated: int
+    fork_seq: int
+
+
+def find(db: Connection | Cursor, kind: str, name: str) -> Found | None:
+    """Return the row of a stream, None when there is none."""
+    row = db.execute(
+        "SELECT sid, version, updated, fork_seq FROM streams WHERE kind = ? AND name = ?", (kind, name)
+    ).fetchone()
+    return None if row is None else Found(*row)
+
+
+def branch(
+    cursor: Cursor,
+    kind: str,
+    source: str,
+    name: str,
+    first: Row,
+    until: int | None,
+    data: Mapping[str, Any],
+) -> None:
+    """Make a stream of ``first`` and a pointer to what ``source`` has."""
+    known = find(cursor, kind, name)
+    if known is not None and known.version:
+        raise StreamExists(name)
+    if known is not None:
+        cursor.execute("DELETE FROM streams WHERE sid = ?", (known.sid,))
+    origin = find(cursor, kind, source)
+    if origin is None or not origin.version:
+        raise StorageError(f"stream '{source}' has nothing to branch from")
+    shared = origin.version if until is None else max(1, min(until, origin.version))
+    updated = _time(cursor, origin, shared) or first.time
+    cursor.execute(
+        "INSERT INTO streams (kind, name, version, parent, fork_seq, created, updated, status, agent, head)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (kind, name, shared, origin.sid, shared, first.time, updated, *head_columns(data)),
+    )
+    insert(cursor, int(cursor.lastrowid or 0), [first])
+
+
+def _time(cursor: Cursor, origin: Found, seq: int) -> int | None:
+    """When the last shared record was written; None when none is shared."""
+    if seq == 1:
+        return None
+    writer = origin.sid
+    if seq <= origin.fork_seq:
+        parts = segments(cursor, origin.sid, origin.version, origin.fork_seq)
+        writer = clipped(parts, seq - 1, seq)[0].sid
+    found = cursor.execute("SELECT time FROM records WHERE rid = ?", ((writer << SHIFT) + seq,)).fetchone()
+    return None if found is None else int(found[0])
+
+
+def settle(cursor: Cursor, kind: str, name: str) -> None:
+    """Copy what a stream shares, so that it needs no other stream any more."""
+    found = find(cursor, kind, name)
+    if found is None or found.fork_seq <= 1:
+        return
+    for sid, first, last in segments(cursor, found.sid, found.version, found.fork_seq):
+        if sid != found.sid:
+            _copy(cursor, sid, found.sid, first, last)
+    cursor.execute("UPDATE streams SET fork_seq = 0 WHERE sid = ?", (found.sid,))
+
+
+def _copy(cursor: Cursor, source: int, target: int, first: int, last: int) -> None:
+    base = source << SHIFT
+    move = (target << SHIFT) - base
+    cursor.execute(_COPY, {"move": move, "first": base + first, "last": base + last})
+
+
+def drop(cursor: Cursor, kind: str, name: str, until: int) -> int:
+    """Forget the records of a stream up to a number; its branches keep theirs."""
+    settle(cursor, kind, name)
+    found = find(cursor, kind, name)
+    if found is None:
+        return 0
+    base = found.sid << SHIFT
+    end = min(until, found.version)
+    count = cursor.execute(
+        "SELECT count(*) FROM records WHERE rid > ? AND rid <= ?", (base, base + end)
+    ).fetchone()[0]
+    if _shared(cursor, found.sid):
+        _move(cursor, found, name, end)
+    else:
+        cursor.execute("DELETE FROM records WHERE rid > ? AND rid <= ?", (base, base + end))
+    return int(count)
+
+
+def _move(cursor: Cursor, found: Found, name: str, after: int) -> None:
+    """Leave the records to the branches, and go on as another stream with those behind ``after``."""
+    kind, *columns = cursor.execute(
+        "SELECT kind, version, parent, fork_seq, created, updated, status, agent, head"
+        " FROM streams WHERE sid = ?",
+        (found.sid,),
+    ).fetchone()
+    _make_stem(cursor, found.sid)
+    cursor.execute(
+        "INSERT INTO streams (kind, name, version, parent, fork_seq, created, updated, status, agent, head)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (kind, name, *columns),
+    )
+    _copy(cursor, found.sid, int(cursor.lastrowid or 0), after + 1, found.version)
+    _trim(cursor, found.sid)
+
+
+def delete(cursor: Cursor, kind: str, name: str) -> bool:
+    """Delete a stream, but for the records that others share."""
+    found = find(cursor, kind, name)
+    if found is None:
+        return False
+    if _shared(cursor, found.sid):
+        _make_stem(cursor, found.sid)
+        _trim(cursor, found.sid)
+    else:
+        erase(cursor, found.sid)
+    return found.version > 0
+
+
+def erase(cursor: Cursor, sid: int) -> None:
+    """Delete a stream that shares nothing."""
+    cursor.execute("UPDATE streams SET parent = NULL WHERE parent = ?", (sid,))
+    cursor.execute("DELETE FROM records WHERE rid > ? AND rid < ?", (sid << SHIFT, (sid + 1) << SHIFT))
+    cursor.execute("DELETE FROM streams WHERE sid = ?", (sid,))
+
+
+def _shared(cursor: Cursor, sid: int) -> int:
+    """Return the number of the last record that a branch shares, 0 when none does."""
+    found = cursor.execute(
+        "SELECT max(fork_seq) FROM streams WHERE parent = ? AND fork_seq > 1", (sid,)
+    ).fetchone()
+    return int(found[0] or 0)
+
+
+def _make_stem(cursor: Cursor, sid: int) -> None:
+    cursor.execute(
+        "UPDATE streams SET kind = ?, name = ?, version = ?, status = '', agent = '', head = '{}'"
+        " WHERE sid = ?",
+        (STEM_KIND, str(sid), STEM_VERSION, sid),
+    )
+
+
+def _trim(cursor: Cursor, sid: int) -> None:
+    """Delete what no branch shares. The first record stays if others can't be decoded without it."""
+    base = sid << SHIFT
+    cursor.execute(
+        "DELETE FROM records WHERE rid > ? AND rid < ?", (base + _shared(cursor, sid), (sid + 1) << SHIFT)
+    )
+    cursor.execute("DELETE FROM records WHERE rid = ? AND more = 0", (base + 1,))
