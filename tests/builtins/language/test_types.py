@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harnpy import Vm
 from harnpy.builtins.language.data.types import hash_value, to_float, to_int
 from harnpy.vm.values.equality import structural_key
 from harnpy.vm.values.objects import Duration, EnumValue, Fn, Pair, Range, Set, Struct
@@ -185,11 +186,14 @@ VALUES = st.recursive(
 )
 
 
+VM = Vm()
+
+
 @given(VALUES, VALUES)
 def test_hash_agrees_with_the_structural_key(a: Any, b: Any) -> None:
     same = structural_key(a) == structural_key(b) and type(a) is type(b)
-    assert (hash_value(None, a) == hash_value(None, b)) == same  # type: ignore[arg-type]
-    assert -BIG <= hash_value(None, a) < BIG  # type: ignore[arg-type]
+    assert (hash_value(VM, a) == hash_value(VM, b)) == same
+    assert -BIG <= hash_value(VM, a) < BIG
 
 
 def test_unreachable(vm: Any) -> None:
