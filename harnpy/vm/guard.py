@@ -16,11 +16,20 @@ if TYPE_CHECKING:
 
 
 class VmGuard:
-    """``refused`` are the effects that no program may have; ``context`` returns what it works under."""
+    """``refused`` are the effects that no program may have; ``context`` returns what it works under.
 
-    def __init__(self, refused: frozenset[str], context: Callable[[], TaskContext | None]) -> None:
+    ``look`` raises what is due in the running task.
+    """
+
+    def __init__(
+        self,
+        refused: frozenset[str],
+        context: Callable[[], TaskContext | None],
+        look: Callable[[], object],
+    ) -> None:
         self.refused = refused
         self.context = context
+        self.look = look
 
     def refuses(self, effect: str, target: str) -> str | None:
         """Return why the running task may not have an effect; None when it may."""
@@ -54,4 +63,4 @@ class VmGuard:
         """The same with the rules of this moment."""
         context = self.context()
         held = None if context is None else context.branch()
-        return VmGuard(self.refused, lambda: held)
+        return VmGuard(self.refused, lambda: held, self.look)

@@ -386,7 +386,7 @@ class Vm:
         """The rules in force in the running task."""
         from harnpy.vm.guard import VmGuard
 
-        return VmGuard(self._refused, self._ruling_context)
+        return VmGuard(self._refused, self._ruling_context, self.poll)
 
     # --- what hangs off a Vm ----------------------------------------------------------------------
 

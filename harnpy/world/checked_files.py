@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     Answer = TypeVar("Answer")
 
 
-def checked_files(files: Files, check: Check) -> Files:
-    """Return ``files`` behind a check."""
-    return CheckedFiles(check) if type(files) is RealFiles else AskedFiles(files, check)
+def checked_files(files: Files, check: Check, look: Callable[[], object] | None = None) -> Files:
+    """Return ``files`` behind a check; ``look`` is `RealFiles`'s."""
+    return CheckedFiles(check, look) if type(files) is RealFiles else AskedFiles(files, check)
 
 
 class _Checked:
@@ -114,8 +114,9 @@ class _Checked:
 class CheckedFiles(_Checked):
     """The real files behind a check."""
 
-    def __init__(self, check: Check) -> None:
+    def __init__(self, check: Check, look: Callable[[], object] | None = None) -> None:
         super().__init__(RealFiles(), check)
+        self._watch = look
         self._tidied: set[tuple[str, str]] = set()
 
     def rename(self, path: str, new: str) -> None:
@@ -164,7 +165,7 @@ class CheckedFiles(_Checked):
                 if make:
                     place.make_directories()
                 place.refuse_failure()
-                yield NamesIn(place.directory, os.path.dirname(real), self._tidied), place.name
+                yield NamesIn(place.directory, os.path.dirname(real), self._tidied, self._watch), place.name
         except OSError as error:
             error.filename = path
             raise

@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     class Guard(Protocol):
         """The rules in force at the moment of a call; a ``target`` is a path, a program, a URL or a name."""
 
+        def look(self) -> object:
+            """Raise when what the program waits for comes too late: between two looks at a pipe."""
+
         def in_force(self) -> bool:
             """Whether anything is restricted."""
 

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
             """The working directory, absolute."""
 
         def read_text(self, path: str, errors: str = "strict") -> str:
-            """The text of a UTF-8 file as it is. Raises UnicodeDecodeError unless ``errors`` is "replace"."""
+            """The text of a UTF-8 file as it is. Raises UnicodeDecodeError unless ``errors`` is "replace".
+
+            A pipe or device is read to its end, but not for more than 64 MiB.
+            """
 
         def write_text(self, path: str, text: str, append: bool = False, durable: bool = False) -> None:
             """Write a UTF-8 file, or add to it; its directory is made if need be.
@@ -73,13 +76,22 @@ _LOCK_POLL = 0.002
 
 
 class RealFiles:
+    """``look`` is called while a pipe or device is read, and raises when nobody waits for it any longer."""
+
     #: The open directory that paths are relative to, and its path; None is the working directory.
     _within: int | None = None
     _where = ""
 
-    def __init__(self) -> None:
+    def __init__(self, look: Callable[[], object] | None = None) -> None:
+        self._look = look or _nothing
         #: The directories, and the marks in them, that nothing killed has left a file in.
         self._tidied: set[tuple[str, str]] = set()
+
+    def looking(self, look: Callable[[], object]) -> RealFiles:
+        """The same files for somebody who may stop waiting."""
+        files = RealFiles(look)
+        files._tidied = self._tidied
+        return files
 
     def cwd(self) -> str:
         try:
@@ -95,8 +107,20 @@ class RealFiles:
         return os.stat(path)
 
     def read_text(self, path: str, errors: str = "strict") -> str:
-        with open(path, encoding="utf-8", errors=errors, newline="", opener=self._open) as file:
-            return file.read()
+        try:
+            with open(path, encoding="utf-8", errors=errors, newline="", opener=self._open_at_once) as file:
+                if S_ISREG(os.fstat(file.fileno()).st_mode):
+                    return file.read()
+                from harnpy.world.endless import read_endless
+
+                return read_endless(file.fileno(), self._look).decode("utf-8", errors)
+        except OSError as error:
+            error.filename = path
+            raise
+
+    def _open_at_once(self, path: str, flags: int) -> int:
+        """Open a file for reading; a pipe that nobody writes to isn't waited for."""
+        return self._open(path, flags | os.O_NONBLOCK)
 
     def write_text(self, path: str, text: str, append: bool = False, durable: bool = False) -> None:
         self.make_directory(os.path.dirname(path) or ".")
@@ -200,6 +224,10 @@ class RealFiles:
                 return None
             raise
         return file.close
+
+
+def _nothing() -> None:
+    """Let a reading go on."""
 
 
 def take_lock(path: str, files: Files, wait: Callable[[float], object]) -> Callable[[], object]:

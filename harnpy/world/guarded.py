@@ -77,6 +77,7 @@ class _Keeping:
         self._guard = guard
         self._anywhere = anywhere
         self.in_force = guard.in_force
+        self.look = guard.look
 
     def refuses(self, effect: str, target: str) -> str | None:
         return self._guard.refuses(STATE, target)

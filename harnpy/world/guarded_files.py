@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harnpy.world.checked_files import checked_files
+from harnpy.world.files import RealFiles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,9 +15,9 @@ class GuardedFiles:
     """``files`` under the rules of each moment."""
 
     def __init__(self, files: Files, guard: Guard) -> None:
-        self._plain = files
+        self._plain = files.looking(guard.look) if type(files) is RealFiles else files
         self._guard = guard
-        self._checked = checked_files(files, self._check)
+        self._checked = checked_files(files, self._check, guard.look)
 
     def _check(self, effect: str, path: str, named: str) -> None:
         self._guard.require(effect, path)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from harnpy.world.files import RealFiles
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
 
 #: To go through a directory takes another right than to list it. Not every system can open one just for that.
@@ -33,7 +34,14 @@ class NamesIn(RealFiles):
     ``where`` is its path; ``tidied`` is shared by all that have directories tidied.
     """
 
-    def __init__(self, directory: int, where: str = "", tidied: set[tuple[str, str]] | None = None) -> None:
+    def __init__(
+        self,
+        directory: int,
+        where: str = "",
+        tidied: set[tuple[str, str]] | None = None,
+        look: Callable[[], object] | None = None,
+    ) -> None:
+        super().__init__(look)
         self._directory = self._within = directory
         self._where = where
         self._tidied = set() if tidied is None else tidied
