@@ -1,0 +1,205 @@
+"""Transactions on the server: a pool of connections, what is tried again, and how failures are called.
+
+A transaction that was lost before its ``COMMIT`` was sent is tried once more. When the connection broke
+later, nobody here knows how it ended, and the caller has to look. Spec: 10 §C6.3.
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import psycopg
+from psycopg import errors
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from harnpy.storage.errors import StorageError, StoreBusy, StoreClosed, StoreFull, StoreUnreachable
+from harnpy.storage.opening import shown
+from harnpy.storage.postgres import schema
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from psycopg import Connection
+
+    from harnpy.storage.opening import StoreUrl
+
+T = TypeVar("T")
+
+#: Connections of one store in one process.
+_CONNECTIONS = 10
+
+#: What the server takes back by itself and asks us to try again.
+_AGAIN = (errors.SerializationFailure, errors.DeadlockDetected)
+#: A lock that wasn't to be had within the timeout.
+_BUSY = (errors.LockNotAvailable, errors.QueryCanceled)
+#: The classes of states that say that the connection broke: exceptions of it, interventions of an operator.
+_LOST = ("08", "57")
+
+
+class Database:
+    """The server of one store. Every error that leaves it is a `StorageError`."""
+
+    def __init__(self, url: StoreUrl) -> None:
+        self.url = str(url)
+        self.timeout = url.timeout
+        self._lock_timeout = f"SET LOCAL lock_timeout = {max(1, round(url.timeout * 1000))}"
+        self._waits_for_disk = url.durability == "full"
+        self._conninfo, self._password = self._parse(url)
+        self.closed = False
+        logger = logging.getLogger("psycopg.pool")
+        if not logger.hasHandlers():
+            logger.addHandler(logging.NullHandler())  # what it would print reaches the caller as an error
+        with self._reported(), self.connect() as connection:
+            schema.prepare(connection, self.url)
+        self._pool = ConnectionPool(
+            self._conninfo,
+            kwargs={"autocommit": True, "prepare_threshold": None},  # poolers know no prepared statements
+            min_size=1,
+            max_size=_CONNECTIONS,
+            timeout=max(0.001, url.timeout),
+            open=True,
+            name="harnpy",
+        )
+
+    def connect(self) -> Connection:
+        """Return a connection of the caller's own, outside the pool. Raises psycopg's errors."""
+        return psycopg.connect(self._conninfo, autocommit=True, prepare_threshold=None)
+
+    def close(self) -> None:
+        self.closed = True
+        self._pool.close()
+
+    def check_open(self) -> None:
+        """Raise `StoreClosed` after `close`."""
+        if self.closed:
+            raise StoreClosed(self.url)
+
+    def read(self, query: str, values: dict[str, Any] | None = None) -> list[tuple[Any, ...]]:
+        """Return what a query finds."""
+        return self._twice(lambda connection: connection.execute(query, values).fetchall(), None)
+
+    def write(
+        self,
+        work: Callable[[Connection], T],
+        *,
+        pipeline: bool = False,
+        waits_for_disk: bool = False,
+        made: Callable[[], T | None] | None = None,
+    ) -> T:
+        """Run ``work`` in a transaction and return what it returns.
+
+        With ``pipeline``, statements whose results nobody fetches wait for no answer. With
+        ``waits_for_disk``, the commit is on the medium when this returns, whatever the store's URL says.
+        ``made`` looks whether a transaction whose end is unknown was made: what it returned then, None when it wasn't.
+        """
+
+        def attempt(connection: Connection) -> T:
+            sent = False
+            try:
+                with connection.pipeline() if pipeline else nullcontext(), connection.transaction():
+                    connection.execute(self._lock_timeout)
+                    if not (self._waits_for_disk or waits_for_disk):
+                        connection.execute("SET LOCAL synchronous_commit = off")
+                    result = work(connection)
+                    sent = True
+            except psycopg.OperationalError as error:
+                if sent and _is_lost(error):
+                    raise _Unknown from error
+                raise
+            return result
+
+        return self._twice(attempt, made)
+
+    def _twice(self, attempt: Callable[[Connection], T], made: Callable[[], T | None] | None) -> T:
+        with self._reported():
+            try:
+                return self._once(attempt)
+            except (_Unknown, psycopg.OperationalError) as error:
+                if not (isinstance(error, (*_AGAIN, _Unknown)) or _is_lost(error)):
+                    raise
+                if isinstance(error, _Unknown) and made is None:
+                    raise
+                self._pool.check()  # whatever broke this connection broke the idle ones, too
+                if not isinstance(error, _Unknown):
+                    made = None
+            return self._settled(attempt, made)
+
+    def _settled(self, attempt: Callable[[Connection], T], made: Callable[[], T | None] | None) -> T:
+        """Try again, unless the first attempt was made."""
+        result = None if made is None else made()
+        if result is not None:
+            return result
+        try:
+            return self._once(attempt)
+        except StorageError:
+            # The first attempt may have been waiting for its turn when we looked.
+            result = None if made is None else made()
+            if result is None:
+                raise
+            return result
+
+    def _once(self, attempt: Callable[[Connection], T]) -> T:
+        self.check_open()
+        with self._pool.connection() as connection:
+            return attempt(connection)
+
+    @contextmanager
+    def _reported(self) -> Iterator[None]:
+        """Turn psycopg's errors into ours."""
+        try:
+            yield
+        except PoolTimeout as error:
+            raise self._no_connection() from error
+        except _Unknown as unknown:
+            error = unknown.__cause__
+            raise StorageError(
+                f"the connection to {self.url} broke during a commit, so nobody knows whether it was made:"
+                f" {self._reason(error)}; look at what is there before trying again"
+            ) from error
+        except errors.DiskFull as error:
+            raise StoreFull(self.url) from error
+        except (*_BUSY, *_AGAIN) as error:
+            raise StoreBusy(self.url, self.timeout) from error
+        except (psycopg.Error, UnicodeEncodeError) as error:
+            self.check_open()
+            if _is_lost(error):
+                raise StoreUnreachable(self.url, self._reason(error)) from error
+            raise StorageError(f"{self.url}: {self._reason(error)}") from error
+
+    def _no_connection(self) -> StorageError:
+        """Return why the pool has no connection: the server is gone, or all are in use."""
+        try:
+            self.connect().close()
+        except psycopg.OperationalError as error:
+            return StoreUnreachable(self.url, self._reason(error))
+        return StoreBusy(self.url, self.timeout)
+
+    def _parse(self, url: StoreUrl) -> tuple[str, str]:
+        """Return what to connect with, and the password in it."""
+        try:
+            known = conninfo_to_dict(f"{url.scheme}:{url.target}")
+        except psycopg.Error as error:
+            raise StorageError(f"{self.url} is no URL of a PostgreSQL database: {error}".strip()) from None
+        defaults = {"connect_timeout": max(2, round(url.timeout)), "application_name": "harnpy"}
+        return make_conninfo("", **{**defaults, **known}), str(known.get("password") or "")
+
+    def _reason(self, error: BaseException | None) -> str:
+        """Return the server's words as one sentence, without the password."""
+        words = "; ".join(line.strip() for line in str(error).splitlines() if line.strip())
+        if self._password:
+            words = words.replace(self._password, "***")
+        return shown(words) or type(error).__name__
+
+
+class _Unknown(Exception):
+    """The connection broke after the commit was sent."""
+
+
+def _is_lost(error: BaseException) -> bool:
+    """Whether the connection broke, or the server ended it."""
+    if not isinstance(error, psycopg.OperationalError) or isinstance(error, (PoolTimeout, *_BUSY)):
+        return False
+    return error.sqlstate is None or error.sqlstate[:2] in _LOST

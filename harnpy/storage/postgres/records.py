@@ -1,0 +1,274 @@
+"""Rows of records: written, and read through the branches that share them. Spec: 10 §C4, §C6.
+
+What a stream shows lies in *parts*: its own records, and below them what it shares with the streams that it
+was branched from. Numbers of records run on through the parts.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from harnpy.storage.contract import Row
+from harnpy.storage.memory import foreign_id
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from psycopg import Connection
+
+    from harnpy.storage.contract import Codec, Record
+    from harnpy.storage.postgres.database import Database
+
+#: How many rows are read at a time.
+_PAGE = 1000
+#: From so many rows on, they are copied instead of inserted.
+_COPIED = 100
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_COLUMNS = "sid, seq, type, time, turn, more, cost, tool_key, data, rest"
+_TYPES = "bigint[], text[], timestamptz[], bigint[], integer[], float8[], bytea[], json[], json[]"
+_INSERT = f"INSERT INTO harn.records ({_COLUMNS}) SELECT %s::bigint, * FROM unnest({{}})".format(
+    ", ".join(f"%s::{type}" for type in _TYPES.split(", "))
+)
+_COPY = f"COPY harn.records ({_COLUMNS}) FROM STDIN"
+
+_SHOWN = """r.sid, r.seq, r.type, (extract(epoch FROM r.time) * 1000000)::bigint,
+  r.data::text, r.more, r.turn, r.cost, r.rest::text, r.tool_key"""
+
+_WITHIN = "unnest(%(sids)s::bigint[], %(lows)s::bigint[], %(highs)s::bigint[]) AS part(sid, low, high)"
+
+PARTS = """
+WITH RECURSIVE line AS (
+  SELECT sid, parent, fork_seq, version AS high, dropped, 0 AS depth FROM harn.streams
+  WHERE kind = %(kind)s AND name = %(name)s AND deleted IS NULL
+  UNION ALL
+  SELECT p.sid, p.parent, p.fork_seq, least(line.high, line.fork_seq), line.dropped, depth + 1
+  FROM line JOIN harn.streams p ON p.sid = line.parent
+  WHERE line.fork_seq > greatest(line.dropped, 1))
+SELECT sid, greatest(fork_seq, dropped, 1), high FROM line ORDER BY depth
+"""
+
+#: The rows of parts, in order; the two orders are put in.
+_PAGE_OF_ROWS = f"""
+SELECT {_SHOWN} FROM {_WITHIN}
+CROSS JOIN LATERAL (
+  SELECT * FROM harn.records o WHERE o.sid = part.sid AND o.seq > part.low AND o.seq <= part.high
+  AND (%(types)s::text[] IS NULL OR o.type = ANY(%(types)s)) ORDER BY o.seq {{order}} LIMIT %(limit)s) r
+ORDER BY r.seq {{order}} LIMIT %(limit)s
+"""
+
+#: What precedes some rows in their appends.
+_BEFORE = f"""
+SELECT DISTINCT {_SHOWN} FROM unnest(%(sids)s::bigint[], %(seqs)s::bigint[]) AS wanted(sid, seq)
+LEFT JOIN LATERAL (
+  SELECT o.seq FROM harn.records o WHERE o.sid = wanted.sid AND o.seq < wanted.seq AND o.more = 0
+  ORDER BY o.seq DESC LIMIT 1) former ON true
+JOIN harn.records r ON r.sid = wanted.sid AND r.seq < wanted.seq AND r.seq > coalesce(former.seq, 0)
+"""
+
+_KEYED = f"""
+SELECT {_SHOWN} FROM {_WITHIN}
+JOIN harn.records r ON r.sid = part.sid AND r.seq > part.low AND r.seq <= part.high
+WHERE r.tool_key = %(key)s ORDER BY r.seq DESC LIMIT 1
+"""
+_IDENTIFIED = f"""
+SELECT r.seq, r.rest::text
+FROM {_WITHIN}
+JOIN harn.records r ON r.sid = part.sid AND r.seq > part.low AND r.seq <= part.high
+WHERE strpos(r.rest::text, '"id"') > 0 ORDER BY r.seq
+"""
+_AT = f"""
+SELECT {_SHOWN} FROM unnest(%(sids)s::bigint[], %(seqs)s::bigint[]) AS wanted(sid, seq)
+JOIN harn.records r USING (sid, seq) ORDER BY r.sid, r.seq
+"""
+
+
+class Part(NamedTuple):
+    """The records numbered ``low + 1`` … ``high`` that stand under ``sid``."""
+
+    sid: int
+    low: int
+    high: int
+
+
+class Stored(NamedTuple):
+    """A row, and under which number its writer stands."""
+
+    sid: int
+    row: Row
+    tool_key: bytes | None
+
+    @property
+    def place(self) -> tuple[int, int]:
+        return self.sid, self.row.seq
+
+
+class Reading(NamedTuple):
+    """Which records to read, as `Stream.read` is asked."""
+
+    after: int = 0
+    until: int | None = None
+    types: frozenset[str] | None = None
+    reverse: bool = False
+    limit: int | None = None
+
+
+def moment(time: int) -> datetime:
+    """Return microseconds since 1970 as the driver takes them."""
+    return _EPOCH + timedelta(microseconds=time)
+
+
+def digest(key: str) -> bytes:
+    """Return what is kept of a record's key."""
+    return sha256(key.encode("utf-8", "surrogatepass")).digest()[:16]
+
+
+def write(connection: Connection, sid: int, rows: Sequence[Row]) -> None:
+    """Write the rows of one append."""
+    values = [_values(row) for row in rows]
+    if len(rows) > _COPIED:
+        with connection.cursor() as cursor, cursor.copy(_COPY) as copy:
+            for value in values:
+                copy.write_row((sid, *value))
+    elif rows:
+        connection.execute(_INSERT, [sid, *map(list, zip(*values, strict=True))])
+
+
+def copies(rows: Sequence[Row]) -> bool:
+    """Whether `write` would copy them, which a pipeline can't."""
+    return len(rows) > _COPIED
+
+
+def _values(row: Row) -> tuple[Any, ...]:
+    key = None if row.key is None else digest(row.key)
+    return row.seq, row.type, moment(row.time), row.turn, row.more, row.cost, key, row.data, row.rest
+
+
+def parts(database: Database, kind: str, name: str) -> list[Part]:
+    """Return the parts of a stream, the highest first; none for a stream that nobody has written."""
+    return arranged(database.read(PARTS, {"kind": kind, "name": name}))
+
+
+def arranged(line: list[tuple[Any, ...]]) -> list[Part]:
+    """Return what `PARTS` finds as parts: the first of the line has its record 1 besides."""
+    found = [Part(*row) for row in line if row[2] > row[1]]
+    return [*found, Part(line[0][0], 0, 1)] if line else []
+
+
+def read(database: Database, codec: Codec, within: list[Part], reading: Reading) -> Iterator[Record]:
+    """Yield the records of ``reading``. Nothing is held on the server while the caller looks at one."""
+    low, high = reading.after, reading.until
+    left = reading.limit
+    while left is None or left > 0:
+        wanted = _clipped(within, low, high)
+        size = _PAGE if left is None else min(left, _PAGE)
+        page = rows(database, wanted, size, reading.types, reverse=reading.reverse) if wanted else []
+        if not page:
+            return
+        yield from decoded(database, codec, page)
+        if len(page) < size:
+            return
+        left = None if left is None else left - len(page)
+        last = page[-1].row.seq
+        low, high = (low, last - 1) if reading.reverse else (last, high)
+
+
+def _clipped(within: list[Part], low: int, high: int | None) -> list[Part]:
+    """Return what of the parts lies behind ``low`` and not behind ``high``."""
+    clipped = [
+        Part(part.sid, max(part.low, low), part.high if high is None else min(part.high, high))
+        for part in within
+    ]
+    return [part for part in clipped if part.high > part.low]
+
+
+def rows(
+    database: Database, within: Sequence[Part], limit: int, types: frozenset[str] | None, *, reverse: bool
+) -> list[Stored]:
+    """Return at most ``limit`` rows of some parts."""
+    query = _PAGE_OF_ROWS.format(order="DESC" if reverse else "ASC")
+    values = {**columns(within), "types": None if types is None else list(types), "limit": limit}
+    return [_stored(found) for found in database.read(query, values)]
+
+
+def decoded(database: Database, codec: Codec, page: list[Stored]) -> list[Record]:
+    """Return the records of ``page``, in its order."""
+    records: dict[tuple[int, int], Record] = {}
+    for run in runs(database, page):
+        found = codec.decode([stored.row for stored in run])
+        records.update(zip((stored.place for stored in run), found, strict=True))
+    return [records[stored.place] for stored in page]
+
+
+def runs(database: Database, page: list[Stored]) -> list[list[Stored]]:
+    """Return ``page``, and what precedes its rows in their appends, as rows of one writer that follow each
+    other: a codec may have shortened a row by what an earlier one of its append says."""
+    known = {stored.place for stored in page}
+    edges = [(sid, seq) for sid, seq in known if seq > 1 and (sid, seq - 1) not in known]
+    whole = sorted({stored.place: stored for stored in [*before(database, edges), *page]}.items())
+    found: list[list[Stored]] = []
+    for (sid, seq), stored in whole:
+        if found and found[-1][-1].place == (sid, seq - 1):
+            found[-1].append(stored)
+        else:
+            found.append([stored])
+    return found
+
+
+def before(database: Database, edges: list[tuple[int, int]]) -> list[Stored]:
+    """Return the rows that precede those at ``edges`` in the same appends."""
+    if not edges:
+        return []
+    sids, seqs = map(list, zip(*edges, strict=True))
+    return [_stored(found) for found in database.read(_BEFORE, {"sids": sids, "seqs": seqs})]
+
+
+def at(database: Database, places: list[tuple[int, int]]) -> list[Stored]:
+    """Return the rows at some places."""
+    sids, seqs = [sid for sid, _ in places], [seq for _, seq in places]
+    return [_stored(found) for found in database.read(_AT, {"sids": sids, "seqs": seqs})]
+
+
+def _stored(found: tuple[Any, ...]) -> Stored:
+    sid, seq, type, time, data, more, turn, cost, rest, tool_key = found
+    return Stored(sid, Row(seq, type, time, data, more, turn, cost, None, rest), tool_key)
+
+
+def is_written(connection: Connection, sid: int, rows: Sequence[Row]) -> bool:
+    """Whether exactly these rows stand where they would."""
+    if not rows:
+        return True
+    found = connection.execute(
+        f"SELECT {_SHOWN} FROM harn.records r WHERE sid = %s AND seq BETWEEN %s AND %s ORDER BY seq",
+        [sid, rows[0].seq, rows[-1].seq],
+    ).fetchall()
+    there = [_stored(row) for row in found]
+    return [(stored.row, stored.tool_key) for stored in there] == [
+        (row._replace(key=None), None if row.key is None else digest(row.key)) for row in rows
+    ]
+
+
+def find_key(database: Database, within: list[Part], key: str) -> list[Stored]:
+    """Return the newest row with that key, in a list; an empty one when there is none."""
+    found = database.read(_KEYED, {**columns(within), "key": digest(key)})
+    return [_stored(row) for row in found]
+
+
+def find_id(database: Database, within: list[Part], id: str) -> int | None:
+    """Return the number of the record that keeps a foreign id: what is kept is scanned, for `json` operators
+    fail on what holds ``\\u0000``."""
+    for seq, rest in database.read(_IDENTIFIED, columns(within)):
+        if foreign_id(rest) == id:
+            return int(seq)
+    return None
+
+
+def columns(within: Sequence[Part]) -> dict[str, Any]:
+    """Return parts as a query takes them."""
+    return {
+        "sids": [part.sid for part in within],
+        "lows": [part.low for part in within],
+        "highs": [part.high for part in within],
+    }

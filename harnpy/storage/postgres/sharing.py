@@ -1,0 +1,198 @@
+"""What streams share, and what becomes of it when one of them goes. Spec: 10 §C6.
+
+A branch locks its source's row (``KEY SHARE``) while it is made; whoever takes records away locks it whole
+(``UPDATE``) first, so nothing is taken away that a branch is just about to share.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.storage.errors import StorageError, StreamExists
+from harnpy.storage.postgres import records
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+    from harnpy.storage.contract import Row
+    from harnpy.storage.postgres.database import Database
+
+_LOCKED = "SELECT sid, version FROM harn.streams WHERE kind = %s AND name = %s AND deleted IS NULL FOR UPDATE"
+_SOURCE = """
+SELECT sid, least(version, coalesce(%s, version)), dropped FROM harn.streams
+WHERE kind = %s AND name = %s AND deleted IS NULL FOR KEY SHARE
+"""
+_BRANCH = """
+INSERT INTO harn.streams
+  (kind, name, version, parent, fork_seq, dropped, created, updated, status, agent, head)
+VALUES (%(kind)s, %(name)s, %(version)s, %(parent)s, %(version)s, %(dropped)s, %(created)s, %(updated)s,
+  coalesce(%(status)s, ''), coalesce(%(agent)s, ''), coalesce(%(head)s::json, '{}'))
+ON CONFLICT (kind, name) WHERE deleted IS NULL DO NOTHING RETURNING sid
+"""
+# The time of a record, from whichever stream of the line wrote it.
+_TIME = """
+WITH RECURSIVE line AS (
+  SELECT sid, parent, fork_seq FROM harn.streams WHERE sid = %(sid)s
+  UNION ALL
+  SELECT p.sid, p.parent, p.fork_seq FROM line JOIN harn.streams p ON p.sid = line.parent
+  WHERE line.fork_seq >= %(seq)s)
+SELECT r.time FROM line JOIN harn.records r ON r.sid = line.sid AND r.seq = %(seq)s WHERE fork_seq < %(seq)s
+"""
+#: Up to which record branches share a stream.
+_SHARED = "SELECT coalesce(max(fork_seq), 0) FROM harn.streams WHERE parent = %s"
+_IS_PARENT = "SELECT EXISTS (SELECT 1 FROM harn.streams WHERE parent = %s)"
+_SETTLE = """
+INSERT INTO harn.records
+SELECT %s, r.seq, r.type, r.time, r.turn, r.more, r.cost, r.tool_key, r.data, r.rest
+FROM unnest(%s::bigint[], %s::bigint[], %s::bigint[]) AS part(sid, low, high)
+JOIN harn.records r ON r.sid = part.sid AND r.seq > part.low AND r.seq <= part.high
+"""
+_SHOWN = """
+SELECT count(*) FROM unnest(%s::bigint[], %s::bigint[], %s::bigint[]) AS part(sid, low, high)
+JOIN harn.records r ON r.sid = part.sid AND r.seq > part.low AND r.seq <= least(part.high, %s)
+"""
+
+
+def branch(
+    database: Database,
+    kind: str,
+    source: str,
+    name: str,
+    first: Row,
+    until: int | None,
+    head: dict[str, Any],
+) -> int:
+    """Create a branch; return its version. Raises `StreamExists`."""
+
+    def create(connection: Connection) -> int:
+        found = connection.execute(_SOURCE, [until, kind, source]).fetchone()
+        if found is None:
+            raise StorageError(f"stream '{source}' has no branch: nobody has written it")
+        parent, version, dropped = found
+        created = records.moment(first.time)
+        values = {
+            "kind": kind,
+            "name": name,
+            "version": version,
+            "parent": parent,
+            "dropped": dropped,
+            "created": created,
+            "updated": _time(connection, parent, version) or created,
+            **head,
+        }
+        made = connection.execute(_BRANCH, values).fetchone()
+        if made is None:
+            raise StreamExists(name)
+        records.write(connection, made[0], [first])
+        connection.execute("SELECT pg_notify('harn', %s)", [f"{kind} {name} {version}"])
+        return int(version)
+
+    def was_made() -> int | None:
+        return database.write(look)
+
+    def look(connection: Connection) -> int | None:
+        found = connection.execute(_LOCKED, [kind, name]).fetchone()
+        made = found is not None and records.is_written(connection, found[0], [first])
+        return int(found[1]) if found is not None and made else None
+
+    return database.write(create, pipeline=True, made=was_made)
+
+
+def _time(connection: Connection, sid: int, seq: int) -> Any:
+    """Return when the last record that a branch shares was written; None if it shares none."""
+    found = connection.execute(_TIME, {"sid": sid, "seq": seq}).fetchone() if seq > 1 else None
+    return None if found is None else found[0]
+
+
+def delete(database: Database, kind: str, name: str) -> bool:
+    """Delete a stream; what its branches share stays as a stem."""
+
+    def remove(connection: Connection) -> bool:
+        found = connection.execute(_LOCKED, [kind, name]).fetchone()
+        if found is None:
+            return False
+        forget(connection, found[0])
+        connection.execute("SELECT pg_notify('harn', %s)", [f"{kind} {name} 0"])
+        return True
+
+    return database.write(remove)
+
+
+def forget(connection: Connection, sid: int) -> None:
+    """Delete the records of a locked stream that no branch shares, and its row if there is no branch."""
+    row = connection.execute(_SHARED, [sid]).fetchone()
+    shared = 0 if row is None else row[0]
+    _remove(connection, sid, "seq = 1 OR seq > %s", [shared])
+    branches = connection.execute(_IS_PARENT, [sid]).fetchone()
+    if branches is not None and branches[0]:
+        connection.execute(
+            "UPDATE harn.streams SET deleted = now(), head = '{}', status = '', agent = '' WHERE sid = %s",
+            [sid],
+        )
+    else:
+        connection.execute("DELETE FROM harn.texts_until WHERE sid = %s", [sid])
+        connection.execute("DELETE FROM harn.streams WHERE sid = %s", [sid])
+
+
+def settle(database: Database, kind: str, name: str) -> None:
+    """Copy what a stream shares with the one it was branched from, and forget that one."""
+
+    def copy(connection: Connection) -> None:
+        found = connection.execute(_LOCKED, [kind, name]).fetchone()
+        if found is None:
+            return
+        sid = found[0]
+        shared = [part for part in _parts(connection, kind, name) if part.sid != sid]
+        connection.execute(_SETTLE, [sid, *_columns(shared)])
+        connection.execute("UPDATE harn.streams SET parent = NULL, fork_seq = 0 WHERE sid = %s", [sid])
+        # What was extracted for searches began behind the shared records.
+        connection.execute("DELETE FROM harn.texts_until WHERE sid = %s", [sid])
+        connection.execute("DELETE FROM harn.texts WHERE sid = %s", [sid])
+
+    database.write(copy)
+
+
+def drop(database: Database, kind: str, name: str, until: int) -> int:
+    """Show the records up to ``until`` no more; delete those that no branch shares."""
+
+    if until < 1:
+        return 0
+
+    def hide(connection: Connection) -> int:
+        found = connection.execute(_LOCKED, [kind, name]).fetchone()
+        if found is None:
+            return 0
+        sid, version = found
+        shown = connection.execute(_SHOWN, [*_columns(_parts(connection, kind, name)), until]).fetchone()
+        connection.execute(
+            "UPDATE harn.streams SET dropped = greatest(dropped, %s) WHERE sid = %s",
+            [min(until, version), sid],
+        )
+        _remove(connection, sid, "seq = 1", [])
+        free(connection, sid)
+        return 0 if shown is None else int(shown[0])
+
+    return database.write(hide)
+
+
+def free(connection: Connection, sid: int) -> int:
+    """Delete the records of a locked stream that it doesn't show any more and no branch shares."""
+    row = connection.execute(_SHARED, [sid]).fetchone()
+    shared = max(1, 0 if row is None else row[0])
+    dropped = "(SELECT dropped FROM harn.streams WHERE sid = %s)"
+    return _remove(connection, sid, f"seq > %s AND seq <= {dropped}", [shared, sid])
+
+
+def _remove(connection: Connection, sid: int, which: str, values: list[Any]) -> int:
+    connection.execute(f"DELETE FROM harn.texts WHERE sid = %s AND ({which})", [sid, *values])
+    gone = connection.execute(f"DELETE FROM harn.records WHERE sid = %s AND ({which})", [sid, *values])
+    return gone.rowcount
+
+
+def _parts(connection: Connection, kind: str, name: str) -> list[records.Part]:
+    found = connection.execute(records.PARTS, {"kind": kind, "name": name}).fetchall()
+    return records.arranged(found)
+
+
+def _columns(parts: list[records.Part]) -> list[list[int]]:
+    return [[part.sid for part in parts], [part.low for part in parts], [part.high for part in parts]]

@@ -1,0 +1,192 @@
+"""One stream on the server. Spec: 10 §C6.3."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from msgspec import json
+
+from harnpy.storage.errors import LeaseLost, VersionConflict
+from harnpy.storage.postgres import records as stored
+from harnpy.storage.postgres import sharing
+from harnpy.storage.postgres.records import Reading
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from psycopg import Connection
+
+    from harnpy.storage.contract import Codec, Record, Row
+    from harnpy.storage.leases import Lease
+    from harnpy.storage.postgres.database import Database
+
+_VERSION = "SELECT version FROM harn.streams WHERE kind = %(kind)s AND name = %(name)s AND deleted IS NULL"
+_LOCKED = "SELECT sid FROM harn.streams WHERE kind = %s AND name = %s AND deleted IS NULL FOR SHARE"
+_FENCE = """
+SELECT 1 FROM harn.leases
+WHERE key = %s AND token = %s AND owner = %s AND expires_at > '-infinity' FOR SHARE
+"""
+_HOLDER = "SELECT owner FROM harn.leases WHERE key = %(key)s AND expires_at > '-infinity'"
+_FIRST = """
+INSERT INTO harn.streams (kind, name, version, created, updated, status, agent, head)
+VALUES (%(kind)s, %(name)s, %(length)s, %(created)s, %(time)s,
+  coalesce(%(status)s, ''), coalesce(%(agent)s, ''), coalesce(%(head)s::json, '{}'))
+ON CONFLICT (kind, name) WHERE deleted IS NULL DO NOTHING RETURNING sid
+"""
+# `updated` stays still for a second, so that its index does.
+_NEXT = """
+UPDATE harn.streams SET version = version + %(length)s,
+  updated = CASE WHEN %(time)s::timestamptz >= updated + interval '1 second' THEN %(time)s ELSE updated END,
+  status = coalesce(%(status)s, status), agent = coalesce(%(agent)s, agent),
+  head = coalesce(%(head)s::json, head)
+WHERE kind = %(kind)s AND name = %(name)s AND deleted IS NULL AND version = %(expected)s RETURNING sid
+"""
+_NOTIFY = "SELECT pg_notify('harn', %s)"
+
+
+class PostgresStream:
+    """A stream, found by its name each time: others may have deleted it, or settled what it shares."""
+
+    def __init__(
+        self, database: Database, kind: str, name: str, codec: Codec, known: int | None = None
+    ) -> None:
+        self._database = database
+        self.kind = kind
+        self.name = name
+        self.codec = codec
+        self.version = version(database, kind, name) if known is None else known
+
+    def append(
+        self,
+        records: Sequence[Record],
+        expected_version: int,
+        *,
+        head: dict[str, Any] | None = None,
+        fence: Lease | None = None,
+    ) -> None:
+        self._database.check_open()
+        _Append(self._database, self, self.codec.encode(records), expected_version, head, fence).make()
+        self.version = expected_version + len(records)
+
+    def read(
+        self,
+        after: int = 0,
+        until: int | None = None,
+        *,
+        types: frozenset[str] | None = None,
+        reverse: bool = False,
+        limit: int | None = None,
+    ) -> Iterator[Record]:
+        reading = Reading(after, until, types, reverse, limit)
+        return stored.read(self._database, self.codec, self._parts(), reading)
+
+    def last(self) -> Record | None:
+        return next(self.read(reverse=True, limit=1), None)
+
+    def find_key(self, key: str) -> Record | None:
+        found = stored.find_key(self._database, self._parts(), key)
+        return stored.decoded(self._database, self.codec, found)[0] if found else None
+
+    def find_id(self, id: str) -> int | None:
+        return stored.find_id(self._database, self._parts(), id)
+
+    def refresh(self) -> int:
+        self.version = version(self._database, self.kind, self.name)
+        return self.version
+
+    def settle(self) -> None:
+        sharing.settle(self._database, self.kind, self.name)
+
+    def drop(self, until: int) -> int:
+        return sharing.drop(self._database, self.kind, self.name, until)
+
+    def _parts(self) -> list[stored.Part]:
+        return stored.parts(self._database, self.kind, self.name)
+
+
+class _Append:
+    """One append: it takes its place in the stream, which locks it against others, and writes its rows."""
+
+    def __init__(
+        self,
+        database: Database,
+        stream: PostgresStream,
+        rows: list[Row],
+        expected: int,
+        head: dict[str, Any] | None,
+        fence: Lease | None,
+    ) -> None:
+        self._database = database
+        self._kind, self._name = stream.kind, stream.name
+        self._rows = rows
+        self._expected = expected
+        self._head = head
+        self._fence = fence
+
+    def make(self) -> None:
+        if not self._rows and not self._expected:
+            self._check_unwritten()
+            return
+        pipeline = not stored.copies(self._rows)
+        self._database.write(self._write, pipeline=pipeline, made=self._was_made)
+
+    def _write(self, connection: Connection) -> bool:
+        fence = self._fence
+        held = None if fence is None else connection.execute(_FENCE, [fence.key, fence.token, fence.owner])
+        place = connection.execute(_NEXT if self._expected else _FIRST, self._place())
+        if fence is not None and held is not None and held.fetchone() is None:
+            raise self._lost(fence)
+        found = place.fetchone()
+        if found is None:
+            raise VersionConflict(self._name, self._expected, version(self._database, self._kind, self._name))
+        stored.write(connection, found[0], self._rows)
+        connection.execute(_NOTIFY, [f"{self._kind} {self._name} {self._expected + len(self._rows)}"])
+        return True
+
+    def _place(self) -> dict[str, Any]:
+        rows = self._rows
+        return {
+            "kind": self._kind,
+            "name": self._name,
+            "length": len(rows),
+            "expected": self._expected,
+            "created": stored.moment(rows[0].time) if rows else None,
+            "time": stored.moment(rows[-1].time) if rows else None,
+            **columns(self._head),
+        }
+
+    def _lost(self, fence: Lease) -> LeaseLost:
+        holder = self._database.read(_HOLDER, {"key": fence.key})
+        return LeaseLost(fence.key, holder[0][0] if holder else None)
+
+    def _was_made(self) -> bool | None:
+        """Look whether the rows are there, once the lost transaction has let go of the stream."""
+
+        def look(connection: Connection) -> bool | None:
+            found = connection.execute(_LOCKED, [self._kind, self._name]).fetchone()
+            made = found is not None and stored.is_written(connection, found[0], self._rows)
+            return True if made and self._rows else None
+
+        return self._database.write(look)
+
+    def _check_unwritten(self) -> None:
+        found = version(self._database, self._kind, self._name)
+        if found:
+            raise VersionConflict(self._name, 0, found)
+
+
+def version(database: Database, kind: str, name: str) -> int:
+    """Return how many records a stream has."""
+    found = database.read(_VERSION, {"kind": kind, "name": name})
+    return found[0][0] if found else 0
+
+
+def columns(head: dict[str, Any] | None) -> dict[str, str | None]:
+    """Return a head as the table keeps it, with the strings that lists filter by; None keeps the former."""
+    if head is None:
+        return {"status": None, "agent": None, "head": None}
+    return {
+        "status": str(head.get("status", "")),
+        "agent": str(head.get("agent", "")),
+        "head": json.encode(head).decode(),
+    }

@@ -1,0 +1,83 @@
+"""Checking and collecting. Spec: 10 §C6, §C21."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harnpy.storage.contract import Finding, FsckReport, GcReport
+from harnpy.storage.postgres import sharing
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+    from harnpy.storage.postgres.database import Database
+
+_COUNTS = """
+SELECT (SELECT count(*) FROM harn.streams WHERE deleted IS NULL), (SELECT count(*) FROM harn.records)
+"""
+# What stands under each stream, beside what should: a stem keeps what its branches share, and nobody keeps
+# what lies below the point of branching or was dropped.
+_STANDS = """
+SELECT s.kind, s.name, s.sid, s.low, s.high, coalesce(max(r.seq), 0),
+  count(r.seq) FILTER (WHERE r.seq > s.low AND r.seq <= s.high)
+FROM (
+  SELECT kind, name, sid, greatest(fork_seq, dropped, 1) AS low,
+    CASE WHEN deleted IS NULL THEN version ELSE (
+      SELECT coalesce(max(c.fork_seq), 0) FROM harn.streams c WHERE c.parent = p.sid) END AS high
+  FROM harn.streams p) s
+LEFT JOIN harn.records r USING (sid)
+GROUP BY s.kind, s.name, s.sid, s.low, s.high ORDER BY s.kind, s.name, s.sid
+"""
+_SET_VERSION = "UPDATE harn.streams SET version = %s WHERE sid = %s AND version = %s AND deleted IS NULL"
+
+_STEMS = """
+SELECT s.sid FROM harn.streams s
+WHERE s.deleted <= now() - %s * interval '1 second'
+AND NOT EXISTS (SELECT 1 FROM harn.streams c WHERE c.parent = s.sid) FOR UPDATE
+"""
+_DROPPED = "SELECT sid FROM harn.streams WHERE dropped > 0 AND deleted IS NULL FOR UPDATE"
+_TICKETS = "DELETE FROM harn.tickets WHERE alive_until <= now() RETURNING key"
+
+
+def fsck(database: Database, *, repair: bool) -> FsckReport:
+    """Check that each stream has all its records, and none behind its end."""
+    streams, records = database.read(_COUNTS)[0]
+    findings = []
+    for kind, name, sid, low, high, top, found in database.read(_STANDS):
+        missing = max(0, high - low) - found
+        if missing <= 0 and top <= max(high, 1):
+            continue
+        end = max(top, low)
+        # Nothing is missing before the last record that stands: then that is the end.
+        repaired = repair and missing == max(0, high - end) and _mend(database, sid, high, end)
+        findings.append(Finding(kind, name, _problem(missing, high, top), repaired))
+    return FsckReport(streams, records, findings)
+
+
+def _problem(missing: int, high: int, top: int) -> str:
+    if top > high:
+        return f"it has records up to number {top}, but its version is {high}"
+    return f"{missing} of its {high} records are missing"
+
+
+def _mend(database: Database, sid: int, version: int, end: int) -> bool:
+    """Set the version to the last record that stands."""
+    return database.write(lambda c: c.execute(_SET_VERSION, [end, sid, version]).rowcount) > 0
+
+
+def gc(database: Database, *, older_than: float, dry_run: bool) -> GcReport:
+    """Drop stems that nobody shares any more, dropped records likewise, and tickets of the dead."""
+
+    def collect(connection: Connection) -> GcReport:
+        with connection.transaction(force_rollback=dry_run):
+            stems = 0
+            while found := connection.execute(_STEMS, [older_than]).fetchall():
+                for (sid,) in found:  # which may make those that they were branched from free
+                    sharing.forget(connection, sid)
+                stems += len(found)
+            for (sid,) in connection.execute(_DROPPED).fetchall():
+                sharing.free(connection, sid)
+            tickets = connection.execute(_TICKETS).fetchall()
+        return GcReport([], stems, [f"ticket for {key}" for (key,) in tickets])
+
+    return database.write(collect)
