@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from harnpy.vm.vm import RECURSION_LIMIT
+from tests import postgres as postgres_server
 from tests.clock import SimulatedClock, simulated_time
 from tests.support import PATIENCE, ROOT, Command
 
@@ -62,3 +63,19 @@ def harnpy(tmp_path: Path) -> Command:
         )
 
     return run
+
+
+@pytest.fixture(scope="session")
+def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a PostgreSQL server, the same for all processes of the run."""
+    directory = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        directory = directory.parent
+    with postgres_server.server(directory) as url:
+        yield url
+
+
+@pytest.fixture
+def postgres(postgres_url: str) -> str:
+    """The URL of an empty database."""
+    return postgres_server.emptied(postgres_url, f"harn_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}")

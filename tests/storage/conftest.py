@@ -18,6 +18,7 @@ STORES = {
     "memory": "memory:",
     "jsonl": "jsonl:{directory}/store?durability=relaxed",
     "sqlite": "sqlite:{directory}/store.db?durability=relaxed",
+    "postgres": "{postgres}",
 }
 
 
@@ -67,7 +68,38 @@ def notes(first: int, *texts: str, **more: Any) -> list[Note]:
 @pytest.fixture(params=STORES)
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The URL of an empty store, one of each kind in turn."""
+    if request.param == "postgres":
+        return str(request.getfixturevalue("postgres"))
     return STORES[request.param].format(directory=tmp_path)
+
+
+class Uptime:
+    """The clock that leases go by. It stands still unless the test moves it."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._now = 100.0
+
+    def __call__(self) -> float:
+        return self._now
+
+    def passes(self, seconds: float) -> None:
+        self._now += seconds
+        if self._url.startswith("postgresql:"):
+            self._pass_on_server(seconds)
+
+    def _pass_on_server(self, seconds: float) -> None:
+        """The server's clock goes on: bring the ends nearer instead."""
+        import psycopg
+
+        with psycopg.connect(self._url) as connection:
+            for end in ("leases SET expires_at = expires_at", "tickets SET alive_until = alive_until"):
+                connection.execute(f"UPDATE harn.{end} - %s * interval '1 second'", [seconds])
+
+
+@pytest.fixture
+def uptime(url: str) -> Uptime:
+    return Uptime(url)
 
 
 @pytest.fixture

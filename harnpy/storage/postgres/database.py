@@ -93,7 +93,8 @@ class Database:
 
         With ``pipeline``, statements whose results nobody fetches wait for no answer. With
         ``waits_for_disk``, the commit is on the medium when this returns, whatever the store's URL says.
-        ``made`` looks whether a transaction whose end is unknown was made: what it returned then, None when it wasn't.
+        ``made`` looks whether a transaction whose end is unknown was made: it returns what that would have
+        returned, None when it wasn't.
         """
 
         def attempt(connection: Connection) -> T:
@@ -154,11 +155,10 @@ class Database:
         except PoolTimeout as error:
             raise self._no_connection() from error
         except _Unknown as unknown:
-            error = unknown.__cause__
             raise StorageError(
                 f"the connection to {self.url} broke during a commit, so nobody knows whether it was made:"
-                f" {self._reason(error)}; look at what is there before trying again"
-            ) from error
+                f" {self._reason(unknown.__cause__)}; look at what is there before trying again"
+            ) from unknown.__cause__
         except errors.DiskFull as error:
             raise StoreFull(self.url) from error
         except (*_BUSY, *_AGAIN) as error:
@@ -183,8 +183,9 @@ class Database:
             known = conninfo_to_dict(f"{url.scheme}:{url.target}")
         except psycopg.Error as error:
             raise StorageError(f"{self.url} is no URL of a PostgreSQL database: {error}".strip()) from None
-        defaults = {"connect_timeout": max(2, round(url.timeout)), "application_name": "harnpy"}
-        return make_conninfo("", **{**defaults, **known}), str(known.get("password") or "")
+        known.setdefault("connect_timeout", max(2, round(url.timeout)))
+        known.setdefault("application_name", "harnpy")
+        return make_conninfo("", **known), str(known.get("password") or "")
 
     def _reason(self, error: BaseException | None) -> str:
         """Return the server's words as one sentence, without the password."""

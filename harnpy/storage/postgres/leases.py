@@ -27,9 +27,11 @@ _TAKE = """
 INSERT INTO harn.leases AS held (key, owner, token, expires_at)
 SELECT %(key)s, %(owner)s, 1, now() + %(ttl)s * interval '1 second'
 WHERE NOT EXISTS (
-  SELECT 1 FROM harn.tickets t WHERE t.key = %(key)s AND (%(ticket)s::bigint IS NULL OR t.ticket < %(ticket)s)
+  SELECT 1 FROM harn.tickets t WHERE t.key = %(key)s
+  AND (%(ticket)s::bigint IS NULL OR t.ticket < %(ticket)s)
   AND t.alive_until > now() AND t.owner <> ALL(%(gone)s::text[]))
-ON CONFLICT (key) DO UPDATE SET owner = excluded.owner, token = held.token + 1, expires_at = excluded.expires_at
+ON CONFLICT (key) DO UPDATE
+SET owner = excluded.owner, token = held.token + 1, expires_at = excluded.expires_at
 WHERE held.expires_at <= now() OR held.owner = ANY(%(gone)s::text[])
 RETURNING token, extract(epoch FROM expires_at)::float8
 """
@@ -146,7 +148,12 @@ class PostgresLeases:
 
     def _row(self, statement: str, values: dict[str, Any]) -> tuple[Any, ...] | None:
         """Run one statement, and return the row that it returns."""
-        return self._database.write(lambda connection: connection.execute(statement, values).fetchone())
+
+        def run(connection: Connection) -> tuple[Any, ...] | None:
+            row: tuple[Any, ...] | None = connection.execute(statement, values).fetchone()
+            return row
+
+        return self._database.write(run)
 
     def _refusal(self, key: str) -> LeaseHeld:
         held = self._database.read(_HELD, {"key": key})

@@ -76,13 +76,13 @@ class Listener:
                     connection.execute("LISTEN harn")
                     self._wake_all()  # what was announced before isn't delivered
                     self._listen(connection, ended)
-                select([ended], [], [], _PAUSE)
+                select([ended.fileno()], [], [], _PAUSE)
 
     def _listen(self, connection: Connection, ended: socket.socket) -> None:
         while not self._closed:
             for announced in connection.notifies(timeout=0):
                 self._wake(announced.payload.rpartition(" ")[0])
-            select([connection, ended], [], [])
+            select([connection.fileno(), ended.fileno()], [], [])
 
     def _wake(self, subject: str) -> None:
         with self._lock:

@@ -6,7 +6,7 @@ was branched from. Numbers of records run on through the parts.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,7 +26,7 @@ _PAGE = 1000
 #: From so many rows on, they are copied instead of inserted.
 _COPIED = 100
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _COLUMNS = "sid, seq, type, time, turn, more, cost, tool_key, data, rest"
 _TYPES = "bigint[], text[], timestamptz[], bigint[], integer[], float8[], bytea[], json[], json[]"
 _INSERT = f"INSERT INTO harn.records ({_COLUMNS}) SELECT %s::bigint, * FROM unnest({{}})".format(

@@ -186,7 +186,7 @@ def free(connection: Connection, sid: int) -> int:
 def _remove(connection: Connection, sid: int, which: str, values: list[Any]) -> int:
     connection.execute(f"DELETE FROM harn.texts WHERE sid = %s AND ({which})", [sid, *values])
     gone = connection.execute(f"DELETE FROM harn.records WHERE sid = %s AND ({which})", [sid, *values])
-    return gone.rowcount
+    return int(gone.rowcount)
 
 
 def _parts(connection: Connection, kind: str, name: str) -> list[records.Part]:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.storage.contract import Head, Page
 from harnpy.storage.errors import Unsupported
-from harnpy.storage.paging import check_order, mark, position
+from harnpy.storage.paging import mark, position, unknown_order
 from harnpy.storage.postgres import sharing, texts, upkeep
 from harnpy.storage.postgres.database import Database
 from harnpy.storage.postgres.leases import PostgresLeases
 from harnpy.storage.postgres.listening import Listener
+from harnpy.storage.postgres.records import moment
 from harnpy.storage.postgres.stream import PostgresStream, columns, version
 
 if TYPE_CHECKING:
@@ -33,13 +34,12 @@ _FILTERS = """
 AND (%(statuses)s::text[] IS NULL OR s.status = ANY(%(statuses)s)) AND s.status <> ALL(%(without)s::text[])
 AND (%(agent)s::text IS NULL OR s.agent = %(agent)s) AND (%(parent)s::text IS NULL OR p.name = %(parent)s)
 """
-#: A page of a list: by minus the time, so that the newest comes first, and then by name.
-_PAGE = f"""
-SELECT * FROM (SELECT *, {{number}} AS number FROM ({_HEAD} {_FILTERS}) AS heads) AS numbered
-WHERE %(number)s::bigint IS NULL OR (number, name) > (%(number)s, %(name)s COLLATE "C")
-ORDER BY number, name LIMIT %(limit)s
-"""
-_ORDERS = {"updated": "-updated", "created": "-created", "id": "0::bigint"}
+_ORDERS = {"updated": "s.updated DESC, s.name", "created": "s.created DESC, s.name", "id": "s.name"}
+_AFTER = {
+    "updated": "AND (s.updated < %(time)s OR s.updated = %(time)s AND s.name > %(name)s)",
+    "created": "AND (s.created < %(time)s OR s.created = %(time)s AND s.name > %(name)s)",
+    "id": "AND s.name > %(name)s",
+}
 
 # Writes something, so that its commit waits until everything before it is on the medium.
 _FLUSH = "SELECT pg_logical_emit_message(true, 'harn', '')"
@@ -81,20 +81,25 @@ class PostgresStore:
         return Head(*found[0]) if found else None
 
     def heads(self, query: HeadQuery) -> Page:
-        number, name = (None, None) if query.after is None else position(query.after)
-        check_order(query)
-        wanted = {
+        order = _ORDERS.get(query.order)
+        if order is None:
+            raise unknown_order(query)
+        wanted: dict[str, Any] = {
             "kind": query.kind,
             "statuses": None if query.statuses is None else list(query.statuses),
             "without": list(query.without),
             "agent": query.agent,
             "parent": query.parent,
-            "number": number,
-            "name": name,
             "limit": query.limit + 1,
         }
-        rows = self._database.read(_PAGE.format(number=_ORDERS[query.order]), wanted)
-        items = [Head(*row[:-1]) for row in rows[: query.limit]]
+        after = ""
+        if query.after is not None:
+            after = _AFTER[query.order]
+            number, wanted["name"] = position(query.after)
+            wanted["time"] = moment(-number)
+        statement = f"{_HEAD} {_FILTERS} {after} ORDER BY {order} LIMIT %(limit)s"
+        rows = self._database.read(statement, wanted)
+        items = [Head(*row) for row in rows[: query.limit]]
         return Page(items, mark(items[-1], query) if items and len(rows) > len(items) else None)
 
     def delete(self, kind: str, name: str) -> bool:

@@ -47,8 +47,8 @@ ORDER BY s.name, t.seq LIMIT %(limit)s
 # What one stream shows, the oldest writer first; a stem's records count as those of its branch.
 _FIND_WITHIN = """
 SELECT part.name, t.sid, t.seq
-FROM unnest(%(sids)s::bigint[], %(lows)s::bigint[], %(highs)s::bigint[], %(names)s::text[], %(ages)s::bigint[])
-  AS part(sid, low, high, name, age)
+FROM unnest(%(sids)s::bigint[], %(lows)s::bigint[], %(highs)s::bigint[],
+  %(names)s::text[], %(ages)s::bigint[]) AS part(sid, low, high, name, age)
 JOIN harn.texts t ON t.sid = part.sid AND t.seq > part.low AND t.seq <= part.high
 JOIN harn.records r ON r.sid = t.sid AND r.seq = t.seq
 WHERE t.folded LIKE ALL (%(terms)s::text[]) AND (%(types)s::text[] IS NULL OR r.type = ANY(%(types)s))
@@ -96,7 +96,8 @@ def _storable(text: str) -> str:
 def _writers(database: Database, name: str, within: list[Part]) -> dict[str, Any]:
     """Return the parts as columns, each with the name of its writer and its age: one more each writer."""
     named = dict(database.read(_NAMES, {"sids": [part.sid for part in within]}))
-    names, ages = {}, {}
+    names: dict[int, str] = {}
+    ages: dict[int, int] = {}
     writer = name
     for part in within:
         writer = named.get(part.sid, writer)

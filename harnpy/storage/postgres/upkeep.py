@@ -62,7 +62,7 @@ def _problem(missing: int, high: int, top: int) -> str:
 
 def _mend(database: Database, sid: int, version: int, end: int) -> bool:
     """Set the version to the last record that stands."""
-    return database.write(lambda c: c.execute(_SET_VERSION, [end, sid, version]).rowcount) > 0
+    return int(database.write(lambda c: c.execute(_SET_VERSION, [end, sid, version]).rowcount)) > 0
 
 
 def gc(database: Database, *, older_than: float, dry_run: bool) -> GcReport:
