@@ -46,7 +46,7 @@ class Database:
         self.url = str(url)
         self.timeout = url.timeout
         self._lock_timeout = f"SET LOCAL lock_timeout = {max(1, round(url.timeout * 1000))}"
-        self._waits_for_disk = url.durability == "full"
+        self._waits = url.durability == "full"
         self._conninfo, self._password = self._parse(url)
         self.closed = False
         logger = logging.getLogger("psycopg.pool")
@@ -86,13 +86,13 @@ class Database:
         work: Callable[[Connection], T],
         *,
         pipeline: bool = False,
-        waits_for_disk: bool = False,
+        waits: bool | None = None,
         made: Callable[[], T | None] | None = None,
     ) -> T:
         """Run ``work`` in a transaction and return what it returns.
 
-        With ``pipeline``, statements whose results nobody fetches wait for no answer. With
-        ``waits_for_disk``, the commit is on the medium when this returns, whatever the store's URL says.
+        With ``pipeline``, statements whose results nobody fetches wait for no answer. ``waits``
+        says whether the commit is on the medium when this returns (None: what the store's URL says).
         ``made`` looks whether a transaction whose end is unknown was made: it returns what that would have
         returned, None when it wasn't.
         """
@@ -102,7 +102,7 @@ class Database:
             try:
                 with connection.pipeline() if pipeline else nullcontext(), connection.transaction():
                     connection.execute(self._lock_timeout)
-                    if not (self._waits_for_disk or waits_for_disk):
+                    if not (self._waits if waits is None else waits):
                         connection.execute("SET LOCAL synchronous_commit = off")
                     result = work(connection)
                     sent = True
@@ -119,25 +119,22 @@ class Database:
             try:
                 return self._once(attempt)
             except (_Unknown, psycopg.OperationalError) as error:
-                if not (isinstance(error, (*_AGAIN, _Unknown)) or _is_lost(error)):
-                    raise
-                if isinstance(error, _Unknown) and made is None:
+                is_unsure = isinstance(error, _Unknown)
+                if (is_unsure and made is None) or not (is_unsure or _may_try_again(error)):
                     raise
                 self._pool.check()  # whatever broke this connection broke the idle ones, too
-                if not isinstance(error, _Unknown):
-                    made = None
-            return self._settled(attempt, made)
+            result = made() if is_unsure and made is not None else None
+            return self._again(attempt, made, is_unsure=is_unsure) if result is None else result
 
-    def _settled(self, attempt: Callable[[Connection], T], made: Callable[[], T | None] | None) -> T:
-        """Try again, unless the first attempt was made."""
-        result = None if made is None else made()
-        if result is not None:
-            return result
+    def _again(
+        self, attempt: Callable[[Connection], T], made: Callable[[], T | None] | None, *, is_unsure: bool
+    ) -> T:
+        """Try for the second time. The first attempt may have been waiting for its turn when we looked."""
         try:
             return self._once(attempt)
-        except StorageError:
-            # The first attempt may have been waiting for its turn when we looked.
-            result = None if made is None else made()
+        except (StorageError, _Unknown) as error:
+            is_unsure = is_unsure or isinstance(error, _Unknown)
+            result = made() if is_unsure and made is not None else None
             if result is None:
                 raise
             return result
@@ -197,6 +194,11 @@ class Database:
 
 class _Unknown(Exception):
     """The connection broke after the commit was sent."""
+
+
+def _may_try_again(error: BaseException) -> bool:
+    """Whether the server took a transaction back by itself, or the connection broke before its commit."""
+    return isinstance(error, _AGAIN) or _is_lost(error)
 
 
 def _is_lost(error: BaseException) -> bool:

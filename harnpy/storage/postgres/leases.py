@@ -101,12 +101,12 @@ class PostgresLeases:
             connection.execute(_RELEASE, _identity(lease))
             connection.execute(_NOTIFY, [f"{_LEASE} {lease.key} 0"])
 
-        self._database.write(let_go)
+        self._database.write(let_go, waits=False)
 
     def _attempt(self, key: str, owner: str, ttl: float, ticket: int | None) -> Lease | None:
         wanted = {"key": key, "owner": owner, "ttl": ttl, "ticket": ticket}
         for gone in self._gone(key):
-            found = self._row(_TAKE, {**wanted, "gone": gone})
+            found = self._row(_TAKE, {**wanted, "gone": gone}, waits=True)
             if found is not None:
                 return Lease(self, key, owner, found[0], ttl, found[1])
         return None
@@ -144,16 +144,16 @@ class PostgresLeases:
             connection.execute(_LEAVE, [ticket])
             connection.execute(_NOTIFY, [f"{_LEASE} {key} 0"])
 
-        self._database.write(leave)
+        self._database.write(leave, waits=False)
 
-    def _row(self, statement: str, values: dict[str, Any]) -> tuple[Any, ...] | None:
+    def _row(self, statement: str, values: dict[str, Any], *, waits: bool = False) -> tuple[Any, ...] | None:
         """Run one statement, and return the row that it returns."""
 
         def run(connection: Connection) -> tuple[Any, ...] | None:
             row: tuple[Any, ...] | None = connection.execute(statement, values).fetchone()
             return row
 
-        return self._database.write(run)
+        return self._database.write(run, waits=waits)
 
     def _refusal(self, key: str) -> LeaseHeld:
         held = self._database.read(_HELD, {"key": key})

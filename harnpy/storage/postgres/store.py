@@ -146,7 +146,7 @@ class PostgresStore:
     def flush(self) -> None:
         self._database.check_open()
         if not self._is_full:
-            self._database.write(lambda connection: connection.execute(_FLUSH), waits_for_disk=True)
+            self._database.write(lambda connection: connection.execute(_FLUSH), waits=True)
 
     def close(self) -> None:
         self._listener.close()
