@@ -201,6 +201,13 @@ def _spelt_out(entry: Event) -> Json:
 
 
 def _restored(cut: Cut, data: Json, former: Window, event: Event) -> Window:
+    window = _window_of(cut, data, former, event)
+    if "read_files" in data or "modified_files" in data:
+        window.files = data.get("read_files", []), data.get("modified_files", [])
+    return window
+
+
+def _window_of(cut: Cut, data: Json, former: Window, event: Event) -> Window:
     if event.type != HISTORY_REPLACED:
         return _compacted(data["entries"], former, event)
     if cut.reason == "reset":

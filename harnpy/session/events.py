@@ -24,6 +24,10 @@ TRANSCRIPT_EVENT = "transcript_event"
 HISTORY_REPLACED = "history_replaced"
 COMPACTION_TRIGGERED = "compaction_triggered"
 REGISTER_SET = "register_set"
+TOOL_COMPLETED = "tool_completed"
+TOOL_STARTED = "tool_started"
+BRANCH_SUMMARY = "branch_summary"
+CONTEXT_ADDED = "context_added"
 TURN_STARTED = "turn_started"
 STEP_STARTED = "step_started"
 STEP_COMPLETED = "step_completed"
@@ -158,6 +162,7 @@ class Event:
     _parent: str  # unset when it is the event before on the branch
     _rest: tuple[dict[str, Any], float]  # metadata and cost, unset when there is neither
     size: int = 1  # as a part of a `window.Pack`
+    is_logged: bool = True  # is in the log itself, not in a cut
 
     def __init__(
         self,
@@ -326,6 +331,7 @@ class Summary(Event):
     """The message with which a cut replaces ``archived``. Only the `Cut` holds it; its id is the cut's."""
 
     __slots__ = ("archived",)
+    is_logged = False
 
     def __init__(self, owner: Origin, message: dict[str, Any], archived: list[Event]) -> None:
         super().__init__(owner, 0, MESSAGE_ADDED, message, 0)
@@ -344,6 +350,7 @@ class Brought(Event):
     """What a fork onto a session brought from another log, under the id that it has there."""
 
     __slots__ = ()
+    is_logged = False
 
     def __init__(self, cut: Event, type: str, payload: dict[str, Any], id: str) -> None:
         super().__init__(cut.owner, cut.seq, type, payload, cut.moment)

@@ -17,40 +17,45 @@ if TYPE_CHECKING:
 
 
 class Groups:
-    """Where the groups that can still grow end: turn → number of messages up to there, the oldest first."""
+    """The groups that can still grow, the oldest first: turn → (messages up to the group's end, in it)."""
 
-    __slots__ = ("_ends",)
+    __slots__ = ("_open",)
 
-    def __init__(self, ends: dict[Turn, int] | None = None) -> None:
-        self._ends: dict[Turn, int] = ends or {}
+    def __init__(self, groups: dict[Turn, tuple[int, int]] | None = None) -> None:
+        self._open: dict[Turn, tuple[int, int]] = groups or {}
 
     def branch(self) -> Groups:
         """Return the same groups, to grow on their own."""
-        return Groups(dict(self._ends))
+        return Groups(dict(self._open))
 
     def begin(self, turn: Turn, count: int) -> None:
         """Begin a group behind all ``count`` messages that there are; the turn's last one is complete."""
-        self._ends.pop(turn, None)
-        self._ends[turn] = count
+        self._open.pop(turn, None)
+        self._open[turn] = count, 0
 
     def end(self, turn: Turn) -> None:
         """The turn appends nothing more."""
-        self._ends.pop(turn, None)
+        self._open.pop(turn, None)
+
+    def is_begun(self, turn: Turn) -> bool:
+        """Whether the turn's group has messages."""
+        return self._open.get(turn, (0, 0))[1] > 0
 
     def place(self, turn: Turn, count: int) -> int:
         """Return where the turn's next message stands among ``count`` others, and make room for it."""
-        place = self._ends.get(turn, count)
-        if turn in self._ends:
-            behind = False
-            for other, end in self._ends.items():
-                behind = behind or other == turn
-                if end > place or (behind and end == place):
-                    self._ends[other] = end + 1
+        if turn not in self._open:
+            return count
+        place = self._open[turn][0]
+        behind = False
+        for other, (end, size) in self._open.items():
+            behind = behind or other == turn
+            if end > place or (behind and end == place):
+                self._open[other] = end + 1, size + (other == turn)
         return place
 
     def moved(self, place: Callable[[int], int]) -> Groups:
         """Return the groups of a window in which each end is at ``place(end)``."""
-        return Groups({turn: place(end) for turn, end in self._ends.items()})
+        return Groups({turn: (place(end), size) for turn, (end, size) in self._open.items()})
 
 
 def turn_of(event: Event) -> Turn:

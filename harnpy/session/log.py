@@ -22,6 +22,9 @@ from harnpy.session.views import View
 from harnpy.storage.errors import VersionConflict
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harnpy.session.entries import HistoryEntry
     from harnpy.session.resize.resize_policy import Compaction
     from harnpy.session.window import Window
     from harnpy.storage.contract import Stream
@@ -31,6 +34,8 @@ if TYPE_CHECKING:
 
 #: What a store calls a stream of ours.
 KIND = "session"
+
+_TOOL_TYPES = frozenset({kinds.TOOL_STARTED, kinds.TOOL_COMPLETED})
 
 
 class Session:
@@ -212,6 +217,18 @@ class Session:
     def messages(self) -> list[dict[str, Any]]:
         """The window's messages, in a new list; the messages themselves are shared."""
         return list(self.view.window.messages())
+
+    def window(self) -> list[dict[str, Any]]:
+        """The window as a model gets it: valid for every provider (10 §C5)."""
+        return [entry.message for entry in self.view.entries(self._read_tools)]
+
+    def entries(self) -> list[HistoryEntry]:
+        """The messages of `window` with their events, context marks and what the log knows of calls."""
+        return self.view.entries(self._read_tools, annotate=True)
+
+    def _read_tools(self, after: int, before: int | None) -> Iterator[Event]:
+        until = None if before is None else before - 1
+        return self.stream.read(after, until, types=_TOOL_TYPES)
 
     def history(self) -> list[dict[str, Any]]:
         """The messages behind the window since the last reset, as they were written."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.session import events as kinds
+from harnpy.session.entries import entries
 from harnpy.session.groups import turn_of
 from harnpy.session.transcript import transcript
 from harnpy.session.window import Window
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from harnpy.session.cuts import Cut
+    from harnpy.session.entries import HistoryEntry
     from harnpy.session.events import Event
     from harnpy.session.payloads import Created
 
@@ -88,6 +90,13 @@ class View:
             return metadata
         return {**(metadata if isinstance(metadata, dict) else {}), "parent_session_id": self.parent_id}
 
+    def entries(
+        self, read_tools: Callable[[int, int | None], Iterable[Event]], annotate: bool = False
+    ) -> list[HistoryEntry]:
+        """Return what a model is shown. ``annotate``: with what the log knows of the calls."""
+        window = self.window
+        return entries(window.visible(), read_tools, files=window.files, annotate=annotate)
+
     def transcript(self, id: str) -> dict[str, Any]:
         """Return the transcript value; it shares its lists with the next one."""
         window = self.window
@@ -156,6 +165,11 @@ def _aside(view: View, event: Event) -> None:
         view.clients = {id: record for id, record in records.items() if record is not None}
 
 
+def _context(view: View, event: Event) -> None:
+    window = view.window
+    window.contexts = (*window.contexts, (len(window.entries), event))
+
+
 def _register(view: View, event: Event) -> None:
     view.registers[event.payload["key"]] = (event.payload["version"], event.payload["value"])
 
@@ -184,6 +198,8 @@ _EFFECTS: dict[str, Callable[[View, Event], None]] = {
     kinds.COMPACTION_TRIGGERED: _cut,
     kinds.REGISTER_SET: _register,
     kinds.TURN_STARTED: _turn_started,
+    kinds.CONTEXT_ADDED: _context,
+    kinds.BRANCH_SUMMARY: _context,
     kinds.STEP_STARTED: _step_started,
     kinds.TURN_COMPLETED: _turn_completed,
 }

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.session.events import Summary
+from harnpy.session.events import CONTEXT_ADDED, Summary
 from harnpy.session.groups import Groups, turn_of
 from harnpy.session.transcript import message_event, plain_message
 from harnpy.storage.spine import Spine
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     Message = dict[str, Any]
     Aside = tuple[int, "Event | Pack"]
     Past = tuple[list[Event], "Past | None"]
+
+
+#: Kinds of context that stand before all messages unless they say otherwise. Spec: 10 §A1.8.
+PREFIX_KINDS = ("bootstrap", "harness", "summary", "working_set")
 
 
 class Pack:
@@ -56,6 +60,14 @@ def _unpacked(parts: list[Any], inside: Callable[[Any], list[Any] | None]) -> li
     return found
 
 
+def is_prefix_context(event: Event) -> bool:
+    """Whether the event is context that stands before all messages. Spec: 10 §A1.8."""
+    if event.type != CONTEXT_ADDED:
+        return False
+    placement = event.payload.get("placement")
+    return placement == "prefix" or (not placement and event.payload.get("kind") in PREFIX_KINDS)
+
+
 def originals(entries: list[Event]) -> list[Event]:
     """Return the entries with the messages that summaries stand for in their place."""
     return _unpacked(entries, lambda entry: entry.archived if isinstance(entry, Summary) else None)
@@ -72,8 +84,8 @@ class Window:
     """
 
     __slots__ = (
-        "_columns", "_lists", "_totals", "asides", "assets", "entries", "floor", "groups", "metadata", "past",
-        "state", "summary"
+        "_columns", "_lists", "_totals", "asides", "assets", "contexts", "entries", "files", "floor",
+        "groups", "metadata", "past", "state", "summary"
     )  # fmt: skip
 
     def __init__(
@@ -89,16 +101,19 @@ class Window:
         self._lists: tuple[tuple[int, int, int], list[Message], list[dict[str, Any]]] | None = None
         self.floor = 0
         self.groups = Groups()
+        self.contexts: tuple[tuple[int, Event], ...] = ()
         if like is None:
             self.past: Past | None = None
             self.summary: str | None = None
             self.metadata: Any = None
             self.assets: list[dict[str, Any]] = []
             self.state: str | None = None
+            self.files: tuple[list[str], list[str]] = [], []
         else:
             self.past = like.past
             self.summary, self.metadata = like.summary, like.metadata
             self.assets, self.state = like.assets, like.state
+            self.files = like.files
 
     def __len__(self) -> int:
         """The number of messages."""
@@ -109,18 +124,28 @@ class Window:
         branch = Window(self.entries.branch(), self.asides.branch(), like=self)
         branch.floor = self.floor
         branch.groups = self.groups.branch()
+        branch.contexts = self.contexts
         return branch
 
     def add(self, entry: Event) -> None:
         """Add a message of a turn to the turn's group. All lifecycle events move behind it."""
         entries = self.entries
         count = len(entries)
-        place = self.groups.place(turn_of(entry), count)
+        turn = turn_of(entry)
+        begun = self.groups.is_begun(turn)
+        place = self.groups.place(turn, count)
+        if self.contexts:
+            self._shift_contexts(place, begun)
         if place == count:
             entries.append(entry)
         else:
             self._insert(place, entry)
         self.floor = count + 1
+
+    def _shift_contexts(self, place: int, begun: bool) -> None:
+        """Make room for a message: context doesn't come between the messages of a group, either."""
+        first = place if begun else place + 1
+        self.contexts = tuple((at + (at >= first), event) for at, event in self.contexts)
 
     def _insert(self, place: int, entry: Event) -> None:
         """Insert a message before others. The entries are copied, as branches may share them."""
@@ -206,6 +231,19 @@ class Window:
         """Return the lifecycle events, each with the number of messages before it."""
         return [(position, event) for position, what in self._placed() for event in _lifecycle_events(what)]
 
+    def visible(self) -> list[Event]:
+        """Return the events that a model is shown: messages, and the context between them."""
+        entries = self.entries.items()
+        if not self.contexts:
+            return list(entries)
+        merged: list[Event] = []
+        done = 0
+        for position, event in self.contexts:
+            merged += entries[done:position]
+            merged.append(event)
+            done = position
+        return merged + entries[done:]
+
     def branch_index(self, keep_first: int) -> int:
         """Return the number of events up to and including message number ``keep_first`` (08 §1.4)."""
         everything = keep_first > len(self)
@@ -221,6 +259,7 @@ class Window:
         asides = self._moved(lambda position: max(0, position - dropped))
         window = Window(Spine(entries[dropped:]), asides, like=self)
         window.groups = self.groups.moved(lambda end: max(0, end - dropped))
+        window.contexts = self._kept_contexts(lambda position: max(0, position - dropped))
         if dropped:
             window.past = (entries[:dropped], self.past)
         return window
@@ -239,7 +278,13 @@ class Window:
         kept = Spine([*entries[:start], summary, *entries[split:]])
         window = Window(kept, self._moved(place), like=self)
         window.groups = self.groups.moved(place)
+        window.contexts = self._kept_contexts(place)
         return window
+
+    def _kept_contexts(self, place: Callable[[int], int]) -> tuple[tuple[int, Event], ...]:
+        """Return the context that survives a cut: all of the prefix, and what has an older message."""
+        moved = ((place(position), event) for position, event in self.contexts)
+        return tuple((position, event) for position, event in moved if position or is_prefix_context(event))
 
     def head(self, keep_first: int) -> Window:
         """Return the first messages, and the lifecycle events before the last of them."""
