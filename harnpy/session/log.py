@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 #: What a store calls a stream of ours.
 KIND = "session"
+#: As an expected version: at the end, whatever it is.
+ANY = -1
 
 _TOOL_TYPES = frozenset({kinds.TOOL_STARTED, kinds.TOOL_COMPLETED})
 
@@ -95,7 +97,7 @@ class Session:
         """Append all drafts or none.
 
         Raises `EventRejected` for what isn't JSON, and `SessionConflict` when ``expected_version`` (None:
-        whatever this object has seen) isn't the log's version.
+        whatever this object has seen; `ANY`: wherever the end is) isn't the log's version.
         """
         for draft in drafts:
             draft.check()
@@ -103,7 +105,7 @@ class Session:
 
     def write(self, *drafts: EventDraft, expected_version: int | None = None) -> list[Event]:
         """Append drafts that need no check."""
-        seen = self.version if expected_version is None else expected_version
+        seen = self.version if expected_version in (None, ANY) else expected_version
         now = self._now()
         count = len(drafts)
         events = [
@@ -190,6 +192,9 @@ class Session:
         self.replace("set", window)
 
     # Reading.
+
+    def refresh(self) -> None:
+        """Take notice of what others have appended: nobody has, to a session in memory."""
 
     @property
     def seq(self) -> int:

@@ -29,6 +29,13 @@ class Saves:
         self._open: set[int] = set()
         self._batch: set[int] = set()  # the turns of the append being read; 0 for none
 
+    def copy(self) -> Saves:
+        """Return the same count, to go on from here on its own."""
+        copy = Saves()
+        copy.count, copy._read = self.count, self._read
+        copy._open, copy._batch = set(self._open), set(self._batch)
+        return copy
+
     def upto(self, stream: Stream) -> int:
         """Return the revision at the stream's end."""
         self.add(stream.read(after=self._read))

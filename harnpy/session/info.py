@@ -1,0 +1,180 @@
+"""What is known of a session without reading its messages: the facts that lists show. Spec: 10 §C3, §C3.1.
+
+A `Digest` gathers them from the events of a log. The store keeps them in the stream's head, in step with the
+log, and leaves out what is as usual.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from harnpy.session import events as kinds
+from harnpy.session.identity import event_id, stamp
+from harnpy.session.saves import Saves
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from harnpy.reading.dicts import Dict
+    from harnpy.session.events import Event
+    from harnpy.storage.contract import Head
+
+_USUAL: dict[str, Any] = {
+    "status": "active",
+    "execution": "pending",
+    "agent": "",
+    "agent_label": "",
+    "definition": None,
+    "branch_label": "",
+    "fork_reason": "",
+    "depth": 0,
+    "cost": 0.0,
+    "metadata": {},
+    "fork_time": 0,
+}
+#: Keys of ``session_created`` → what a head calls them.
+_CREATED = {
+    "agent_name": "agent",
+    "agent_label": "agent_label",
+    "definition": "definition",
+    "branch_label": "branch_label",
+    "fork_reason": "fork_reason",
+    "depth": "depth",
+}
+#: What a fork has of its own.
+_OWN = frozenset(_CREATED.values())
+_METADATA = "metadata."
+
+
+class SessionInfo(NamedTuple):
+    """A session as lists show it."""
+
+    id: str
+    seq: int
+    revision: int
+    status: str
+    execution: str
+    agent_name: str
+    agent_label: str
+    definition: dict[str, Any] | None
+    parent_id: str | None
+    fork_event_id: str | None
+    fork_seq: int
+    branch_label: str
+    fork_reason: str
+    depth: int
+    created_at: str
+    updated_at: str
+    cost: float
+    metadata: dict[str, Any]
+
+
+class Digest:
+    """The facts of one log, so far. ``shared`` is how many events a fork has from its parent."""
+
+    def __init__(self, shared: int = 0) -> None:
+        self._shared = shared
+        self._saves = Saves(shared)
+        self._facts: dict[str, Any] = {}
+
+    def forked(self, point: Event) -> Digest:
+        """Return the digest of a fork whose shared past ends with ``point``, this log's last event."""
+        fork = Digest(point.seq)
+        fork._facts = {key: value for key, value in self._facts.items() if key not in _OWN}
+        fork._facts["fork_time"] = point.time
+        return fork
+
+    def copy(self) -> Digest:
+        """Return the same digest, to go on from here on its own."""
+        copy = Digest(self._shared)
+        copy._saves = self._saves.copy()
+        copy._facts = dict(self._facts)
+        return copy
+
+    @property
+    def revision(self) -> int:
+        return self._saves.count
+
+    def add(self, events: Iterable[Event]) -> None:
+        """Take the next events of the log into account."""
+        for event in events:
+            if event.seq > self._shared:
+                self._saves.add((event,))
+            elif event.seq == self._shared:
+                self._facts["fork_time"] = event.time
+            effect = _EFFECTS.get(event.type)
+            if effect is not None:
+                effect(self._facts, event)
+            if event.cost:
+                self._facts["cost"] = self._facts.get("cost", 0.0) + event.cost
+
+    def head(self) -> dict[str, Any]:
+        """Return what the stream's head keeps. It equals the one before when nothing has changed."""
+        facts = {key: value for key, value in self._facts.items() if value != _USUAL[key]}
+        return {"status": "active", "revision": self._saves.count, **facts}
+
+
+def info_of(head: Head) -> SessionInfo:
+    """Return a session's info by its head."""
+    data = {**_USUAL, **head.data}
+    is_fork = head.parent is not None and head.fork_seq > 0
+    return SessionInfo(
+        id=head.name,
+        seq=head.version,
+        revision=data.get("revision", 0),
+        status=data["status"],
+        execution=data["execution"],
+        agent_name=data["agent"],
+        agent_label=data["agent_label"],
+        definition=data["definition"],
+        parent_id=head.parent,
+        fork_event_id=event_id(head.parent or "", head.fork_seq, data["fork_time"]) if is_fork else None,
+        fork_seq=head.fork_seq,
+        branch_label=data["branch_label"],
+        fork_reason=data["fork_reason"],
+        depth=data["depth"],
+        created_at=stamp(head.created),
+        updated_at=stamp(head.updated),
+        cost=data["cost"],
+        metadata=data["metadata"],
+    )
+
+
+def _created(facts: Dict, event: Event) -> None:
+    data = event.stored()
+    facts.update({name: data[key] for key, name in _CREATED.items() if key in data})
+
+
+def _status(facts: Dict, event: Event) -> None:
+    facts["status"] = event.payload["to"]
+
+
+def _register(facts: Dict, event: Event) -> None:
+    key = event.payload["key"]
+    if key.startswith(_METADATA):
+        known = {
+            name: value for name, value in facts.get("metadata", {}).items() if name != key[len(_METADATA) :]
+        }
+        value = event.payload["value"]
+        facts["metadata"] = known if value is None else {**known, key[len(_METADATA) :]: value}
+
+
+def _turn_started(facts: Dict, event: Event) -> None:
+    facts["execution"] = "in_progress"
+
+
+def _turn_completed(facts: Dict, event: Event) -> None:
+    if "error" in event.payload:
+        facts["execution"] = "failed"
+    else:
+        done = event.payload.get("turn_stop_reason") == "completed"
+        facts["execution"] = "completed" if done else "stopped"
+
+
+_EFFECTS: dict[str, Callable[[Dict, Event], None]] = {
+    kinds.SESSION_CREATED: _created,
+    "status_changed": _status,
+    kinds.REGISTER_SET: _register,
+    kinds.TURN_STARTED: _turn_started,
+    kinds.TURN_COMPLETED: _turn_completed,
+}

@@ -1,0 +1,204 @@
+"""A session on a store: what it appends is on the medium, and it takes notice of what others append.
+
+What only adds to the log (messages, notes, the events of a turn) goes to its end, whatever others have
+written meanwhile. What depends on what was seen (cuts, registers) goes right behind that or not at all:
+`SessionConflict` then, and the verb is carried out again on the newer log. Spec: 10 §C1, §C3, §C9.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from harnpy.session import events as kinds
+from harnpy.session.codec import SessionCodec
+from harnpy.session.errors import SessionConflict, SessionExists
+from harnpy.session.events import Event, EventDraft, Origin
+from harnpy.session.info import Digest, SessionInfo, info_of
+from harnpy.session.log import ANY, KIND, Session
+from harnpy.session.payloads import Created
+from harnpy.session.views import View
+from harnpy.storage.errors import StreamExists, VersionConflict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from harnpy.storage.contract import Head, Store, Stream
+    from harnpy.storage.leases import Lease
+    from harnpy.world import World
+
+#: What only makes sense right behind what its writer has seen.
+_BOUND: Final = frozenset({
+    kinds.SESSION_CREATED, kinds.HISTORY_REPLACED, kinds.COMPACTION_TRIGGERED, kinds.REGISTER_SET,
+    kinds.LEAF_MOVED,
+})  # fmt: skip
+
+
+class StoredSession(Session):
+    """A `Session` on a store.
+
+    ``lease`` is that of the loops that drive it; appends are refused once somebody else has it. ``heard``
+    is called with the events that others have appended.
+    """
+
+    __slots__ = ("_digest", "_head", "heard", "lease", "store")
+
+    def __init__(
+        self, origin: Origin, stream: Stream, store: Store, view: View | None = None, moment: float = 0
+    ) -> None:
+        super().__init__(origin, stream, view, moment)
+        self.store = store
+        self.lease: Lease | None = None
+        self.heard: Callable[[Sequence[Event]], None] | None = None
+        self._digest = Digest(origin.shared)
+        self._head: dict[str, Any] | None = None
+
+    @classmethod
+    def begin(cls, id: str, store: Store, world: World, facts: dict[str, Any] | None = None) -> StoredSession:
+        """Create a session. Raises `SessionExists`."""
+        origin = Origin(id, world)
+        session = cls(origin, store.stream(KIND, id, SessionCodec(origin)), store)
+        try:
+            session.write(EventDraft(kinds.SESSION_CREATED, Created(facts=facts)), expected_version=0)
+        except SessionConflict as conflict:
+            raise SessionExists(id, conflict.found) from conflict
+        return session
+
+    @classmethod
+    def load(cls, id: str, store: Store, world: World) -> StoredSession | None:
+        """Return the session as the store has it; None when it has none of that id."""
+        head = store.head(KIND, id)
+        if head is None:
+            return None
+        origin = _lineage(head, store, world)
+        stream = store.stream(KIND, id, SessionCodec(origin))
+        session = cls(origin, stream, store)
+        session.version = 0
+        for ancestor in _ancestors(origin):
+            ancestor.find = origin.find
+        session._take_in()
+        session._head = session._digest.head()
+        return session
+
+    @property
+    def info(self) -> SessionInfo:
+        """The session as lists show it."""
+        head = self.store.head(KIND, self.id)
+        assert head is not None, "a session is written before it is there"
+        return info_of(head)
+
+    @property
+    def revision(self) -> int:
+        return self._digest.revision
+
+    def fork(self, id: str, store: Any = None) -> StoredSession:
+        """Create a session with this one's past, on the same store. Raises `SessionExists`."""
+        self.refresh()
+        origin = Origin(id, self.origin.world, self.origin, self.version)
+        point = self.stream.last()
+        assert point is not None
+        first = Event(
+            origin, 1, kinds.SESSION_CREATED, Created(self.origin, self.version, point), self._now()
+        )
+        digest = self._digest.forked(point)
+        digest.add((first,))
+        head = digest.head()
+        codec = SessionCodec(origin)
+        try:
+            stream = self.store.branch(self.stream, id, first, codec=codec, until=self.version, head=head)
+        except StreamExists as exists:
+            raise SessionExists(id, 0) from exists
+        session = StoredSession(origin, stream, self.store, self.view.branch(), self.moment)
+        session._digest, session._head = digest, head
+        session.view.apply(first)
+        return session
+
+    # Writing.
+
+    def record(self, type: str, payload: Any, turn: Event | None = None) -> Event:
+        return self.write(EventDraft(type, payload, turn=turn))[0]
+
+    def append(self, *drafts: EventDraft, expected_version: int | None = None) -> list[Event]:
+        return self.write(
+            *drafts, expected_version=self.version if expected_version is None else expected_version
+        )
+
+    def write(self, *drafts: EventDraft, expected_version: int | None = None) -> list[Event]:
+        """Append all drafts or none: at the end, unless a version is given or one depends on what was seen."""
+        for draft in drafts:
+            draft.check()
+        free = expected_version == ANY
+        if expected_version is None:
+            free = not any(draft.type in _BOUND for draft in drafts)
+        seen = self.version if expected_version is None or free else expected_version
+        while True:
+            try:
+                return self._write(drafts, seen)
+            except VersionConflict as conflict:
+                if not free:
+                    raise SessionConflict(self.id, conflict.expected, conflict.found) from conflict
+            self.refresh()
+            seen = self.version
+
+    def _write(self, drafts: Sequence[EventDraft], seen: int) -> list[Event]:
+        now = self._now()
+        count = len(drafts)
+        events = [
+            Event.drafted(draft, self.origin, seen + i, now, count - i) for i, draft in enumerate(drafts, 1)
+        ]
+        digest = self._digest.copy()
+        digest.add(events)
+        head = digest.head()
+        changed = None if head == self._head else head
+        self.stream.append(events, seen, head=changed, fence=self.lease)
+        self._digest, self._head = digest, head
+        self._apply(events)
+        return events
+
+    def _apply(self, events: Sequence[Event]) -> None:
+        self.version += len(events)
+        self.moment = events[-1].moment
+        for event in events:
+            self.view.apply(event)
+
+    # Reading.
+
+    def refresh(self) -> None:
+        """Take notice of what others have appended."""
+        if self.stream.refresh() > self.version:
+            news = self._take_in()
+            self._head = None
+            if self.heard is not None:
+                self.heard(news)
+
+    def _take_in(self) -> list[Event]:
+        news = list(self.stream.read(after=self.version))
+        if news:
+            self._digest.add(news)
+            self._apply(news)
+        return news
+
+
+def _lineage(head: Head, store: Store, world: World) -> Origin:
+    """Return the origin of a session, behind those of the sessions that it descends from."""
+    line = [(head.name, head.fork_seq)]
+    parent = head.parent
+    known = {head.name}
+    while parent is not None and parent not in known:
+        known.add(parent)
+        above = store.head(KIND, parent)
+        line.append((parent, 0 if above is None else above.fork_seq))
+        parent = None if above is None else above.parent
+    origin = None
+    for name, shared in reversed(line):
+        origin = Origin(name, world, origin, shared)
+    assert origin is not None
+    return origin
+
+
+def _ancestors(origin: Origin) -> list[Origin]:
+    found = []
+    above = origin.parent
+    while above is not None:
+        found.append(above)
+        above = above.parent
+    return found
