@@ -3,11 +3,13 @@
     SessionError                       .code, .session_id
     ├─ Refusal                                 .problem, .verb
     │  ├─ SessionNotFound [not_found]
+    │  ├─ InvalidSessionId [invalid_id]
     │  └─ InvalidArgument [invalid]
     ├─ SessionConflict [version_conflict]      .expected, .found
     │  └─ SessionExists [exists]
     ├─ InvalidTranscript [invalid]
     ├─ EventRejected [event_rejected]          .what, .pointer
+    ├─ SessionLeased [lease_held]
     └─ ResizeError [resize]
 
 A verb refuses without naming itself, and the methods of the registry add the name of the builtin; only the
@@ -114,6 +116,8 @@ class EventRejected(SessionError, ValueError):
     code = "event_rejected"
     what = ""
     pointer: str | None = None
+    #: The argument of the builtin that brought it.
+    argument = "message"
 
     @classmethod
     def not_json(cls, part: str, what: str, pointer: str) -> EventRejected:
@@ -122,6 +126,30 @@ class EventRejected(SessionError, ValueError):
         error = cls(f"session append: {part} is not JSON: {what}{place}")
         error.what, error.pointer = what, pointer
         return error
+
+    def message_from(self, builtin: str) -> str:
+        if self.pointer is None:
+            return f"{builtin}: {self.message}"
+        return f"{builtin}: `{self.argument}` must be JSON-serializable"
+
+
+class InvalidSessionId(Refusal, ValueError):
+    """A store can't keep a session of that id."""
+
+    code = "invalid_id"
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(f"invalid session id '{session_id}'", session_id)
+        self.message = f"Invalid session ID: {session_id}"
+
+
+class SessionLeased(SessionError):
+    """Another process drives the session."""
+
+    code = "lease_held"
+
+    def caught_from(self, builtin: str) -> object:
+        return {"category": "busy", "code": self.code, "message": self.message, "session_id": self.session_id}
 
 
 class ResizeError(SessionError, MisuseError):

@@ -126,7 +126,7 @@ class Origin:
 
     def own(self, event: Event) -> Event:
         """Return an event of the stream as this session's: itself, or a copy with an id of its own."""
-        if event.owner is self:
+        if event.owner is self or event.seq == 1 or event.seq > self.shared:
             return event
         copy = self._copies.get(event.seq)
         if copy is None:

@@ -95,6 +95,11 @@ class Digest:
     def revision(self) -> int:
         return self._saves.count
 
+    @property
+    def status(self) -> str:
+        status: str = self._facts.get("status", "active")
+        return status
+
     def add(self, events: Iterable[Event]) -> None:
         """Take the next events of the log into account."""
         for event in events:

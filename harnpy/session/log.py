@@ -57,6 +57,9 @@ class Session:
         self.saves = Saves(origin.shared)
         origin.find = finder(stream)
 
+    #: Whether a store keeps it.
+    is_kept = False
+
     @classmethod
     def create(cls, id: str, store: MemoryStore, world: World) -> Session:
         """A new, empty session."""

@@ -10,7 +10,7 @@ from functools import wraps
 from typing import TYPE_CHECKING
 
 from harnpy.reading.dicts import detached
-from harnpy.session.errors import Refusal
+from harnpy.session.errors import Refusal, SessionConflict, SessionExists
 from harnpy.session.residents import Residents
 from harnpy.session.verbs import (
     clients,
@@ -40,11 +40,16 @@ def _verb(function: Verb[P, R], builtin: str | None = None) -> Verb[P, R]:
 
     @wraps(function)
     def method(residents: Residents, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return function(residents, *args, **kwargs)
-        except Refusal as refusal:
-            refusal.name(name)
-            raise
+        while True:
+            try:
+                return function(residents, *args, **kwargs)
+            except Refusal as refusal:
+                refusal.name(name)
+                raise
+            except SessionConflict as conflict:
+                if isinstance(conflict, SessionExists):
+                    raise
+                # Another process wrote first, so nothing has changed: once more, on the newer log.
 
     return method
 

@@ -11,11 +11,12 @@ from collections import OrderedDict
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from harnpy.session import events as kinds
 from harnpy.session.errors import SessionNotFound
+from harnpy.session.keeping import admitted, check_store, close_log, kept_session
 from harnpy.session.log import KIND, Session
 from harnpy.session.sink import VARIABLE, EventSink
 from harnpy.session.stack import SessionStack
+from harnpy.session.stores import Stores
 from harnpy.session.transcript import lifecycle_event
 from harnpy.storage.memory import MemoryStore
 from harnpy.world import World
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from harnpy.reading.dicts import Dict
+    from harnpy.session.keeping import Hold
+    from harnpy.storage.contract import Store
 
     Subscriber = Callable[[Dict], Any]
 
@@ -44,15 +47,22 @@ class Follower(Protocol):
 class Resident:
     """A live session, with what isn't in its log."""
 
-    __slots__ = ("child_ids", "closing", "followers", "session", "sink", "subscribers")
+    __slots__ = ("child_ids", "closing", "followers", "hold", "session", "sink", "subscribers")
 
     def __init__(self, session: Session, sink: EventSink | None) -> None:
         self.session = session
+        self.hold: Hold | None = None  # on the lease of a session that is kept, while loops drive it
         self.sink = sink
         self.child_ids: dict[str, None] = {}  # ordered and unique
         self.subscribers: list[Subscriber] = []
         self.followers: list[Follower] = []
         self.closing = False
+
+    def let_go(self) -> None:
+        """Give the session's lease back, if this process has it."""
+        hold, self.hold = self.hold, None
+        if hold is not None:
+            hold.release()
 
 
 class Residents:
@@ -77,6 +87,9 @@ class Residents:
         self._admission = admission
         self._sink_directory: str | None = None  # unknown until the first session is admitted
         self.store = MemoryStore()
+        self.stores = Stores(self.world)
+        #: How many seconds a loop waits for a session that another process drives.
+        self.lease_wait = 30.0
         #: Least recently used first. Only `admit` and `forget` add and remove.
         self.by_id: OrderedDict[str, Resident] = OrderedDict()
         self._closing = 0  # how many are notifying their subscribers that they close
@@ -102,6 +115,7 @@ class Residents:
         """Forget all sessions without notifying anyone."""
         for id in self.ids():
             self.store.delete(KIND, id)
+            self.by_id[id].let_go()
         self.by_id.clear()
         self.feedback.clear()
         self._closing = 0
@@ -110,14 +124,22 @@ class Residents:
 
     def session(self, id: str) -> Session | None:
         """Return the live session, for readers of its log."""
-        resident = self.by_id.get(id)
+        resident = self.current(id)
         return None if resident is None else resident.session
 
+    def current(self, id: str) -> Resident | None:
+        """Return the resident as it stands now, None when there is none."""
+        resident = self.by_id.get(id)
+        if resident is not None:
+            resident.session.refresh()
+        return resident
+
     def find(self, id: str) -> Resident:
-        """Return the resident. Raises `SessionNotFound`."""
+        """Return the resident as it stands now. Raises `SessionNotFound`."""
         resident = self.by_id.get(id)
         if resident is None:
             raise SessionNotFound(id)
+        resident.session.refresh()
         return resident
 
     def use(self, id: str) -> Resident:
@@ -190,8 +212,12 @@ class Residents:
 
     # Admitting and letting go.
 
-    def open_resident(self, id: str | None) -> Resident:
-        """Return the session, created if need be, as the most recently used; None mints an id."""
+    def open_resident(self, id: str | None, store: Store | bool | str | None = None) -> Resident:
+        """Return the session, loaded or created if need be, as the most recently used; None mints an id.
+
+        ``store`` is where it is kept: True by default, False nowhere, None as the project says.
+        """
+        keeper = self.stores.of(store) if id not in self.by_id or store is not None else None
         if id is None:
             id = self.world.ids.new()
         resident = self.by_id.get(id)
@@ -200,14 +226,23 @@ class Residents:
             resident = self.by_id.get(id)  # an eviction subscriber may have opened it
         if resident is None:
             self.store.delete(KIND, id)  # a fork that is under way
-            return self.admit(Session.create(id, self.store, self.world))
+            return self.admit(self.make(id, keeper))
+        if keeper is not None:
+            check_store(resident.session, keeper)
         self.touch(id)
         return resident
 
+    def make(self, id: str, keeper: Store | None) -> Session:
+        """Return a session of that id in memory, or the one that ``keeper`` has or is given."""
+        if keeper is None:
+            return Session.create(id, self.store, self.world)
+        return kept_session(id, keeper, self.world)
+
     def admit(self, session: Session) -> Resident:
-        """Add a new session, after `make_room`."""
+        """Add a session, after `make_room`."""
         resident = Resident(session, self._sink_for(session.id))
         self.by_id[session.id] = resident
+        admitted(resident)
         return resident
 
     def make_room(self, id: str) -> None:
@@ -234,7 +269,7 @@ class Residents:
         id, why = resident.session.id, {"reason": reason, "status": status}
         closed = lifecycle_event("agent_session_closed", text=reason or "", metadata=why)
         try:
-            resident.session.record(kinds.TRANSCRIPT_EVENT, closed)
+            close_log(resident.session, closed)
             self.emit(id, {"type": "agent_session_closed", "session_id": id, **why})
         finally:  # also when the task is cancelled while a subscriber waits
             self.forget(resident)
@@ -247,6 +282,7 @@ class Residents:
         if resident.closing:
             self._closing -= 1
         del self.by_id[id]
+        resident.let_go()
         self._settle_children(resident)
         self.store.delete(KIND, id)
         self.feedback.pop(id, None)

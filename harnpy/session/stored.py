@@ -17,6 +17,7 @@ from harnpy.session.info import Digest, SessionInfo, info_of
 from harnpy.session.log import ANY, KIND, Session
 from harnpy.session.payloads import Created
 from harnpy.session.views import View
+from harnpy.storage.contract import HeadQuery
 from harnpy.storage.errors import StreamExists, VersionConflict
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class StoredSession(Session):
     """
 
     __slots__ = ("_digest", "_head", "heard", "lease", "store")
+    is_kept = True
 
     def __init__(
         self, origin: Origin, stream: Stream, store: Store, view: View | None = None, moment: float = 0
@@ -112,7 +114,24 @@ class StoredSession(Session):
         session.view.apply(first)
         return session
 
+    def settle(self) -> None:
+        self.view.window.settle()  # its log shares nothing with another object
+
     # Writing.
+
+    def set(self, key: str, value: Any) -> int:
+        while True:
+            try:
+                return super().set(key, value)
+            except SessionConflict:
+                self.refresh()
+
+    def set_status(self, status: str, reason: str | None = None) -> None:
+        """Change the lifecycle's status, unless it is that already."""
+        former = self._digest.status
+        if status != former:
+            why = {} if reason is None else {"reason": reason}
+            self.record("status_changed", {"from": former, "to": status, **why})
 
     def record(self, type: str, payload: Any, turn: Event | None = None) -> Event:
         return self.write(EventDraft(type, payload, turn=turn))[0]
@@ -123,7 +142,7 @@ class StoredSession(Session):
         )
 
     def write(self, *drafts: EventDraft, expected_version: int | None = None) -> list[Event]:
-        """Append all drafts or none: at the end, unless a version is given or one depends on what was seen."""
+        """Append all drafts or none: at the end, unless a version is given or a draft is bound to one."""
         for draft in drafts:
             draft.check()
         free = expected_version == ANY
@@ -161,6 +180,20 @@ class StoredSession(Session):
             self.view.apply(event)
 
     # Reading.
+
+    def children(self) -> list[str]:
+        """The sessions that were forked from this one, oldest first."""
+        query, found = HeadQuery(KIND, parent=self.id, order="created"), []
+        while True:
+            page = self.store.heads(query)
+            found += [head.name for head in page.items]
+            if page.next is None:
+                return found[::-1]
+            query = query._replace(after=page.next)
+
+    def has_neighbour(self, id: str) -> bool:
+        """Whether the session's store has one of that id."""
+        return self.store.head(KIND, id) is not None
 
     def refresh(self) -> None:
         """Take notice of what others have appended."""

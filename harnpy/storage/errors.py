@@ -25,6 +25,9 @@ class StorageError(Fault):
 
     code: ClassVar[str] = "store"
 
+    def message_from(self, builtin: str) -> str:
+        return f"{builtin}: {self.message}"
+
     def __reduce__(self) -> tuple[object, ...]:
         return _restored, (type(self), self.args, self.__dict__)
 

@@ -108,6 +108,12 @@ class World:
         """Whether there is something at ``path``, as far as the rules let programs look it up."""
         return self.files.exists(path)
 
+    def require(self, effect: str, target: str) -> None:
+        """Raise unless the rules allow an effect that isn't had through this world."""
+
+    def require_place(self, effect: str, path: str) -> None:
+        """Raise unless the rules allow an effect on a file, and there."""
+
     def held(self) -> World:
         """The world under the rules of this moment, for work whose writing comes later."""
         return self

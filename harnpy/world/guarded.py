@@ -57,6 +57,16 @@ class GuardedWorld(World):
                 return False
         return self.files.exists(path)
 
+    def require(self, effect: str, target: str) -> None:
+        if self._guard.in_force():
+            self._guard.require(effect, target)
+
+    def require_place(self, effect: str, path: str) -> None:
+        if self._guard.in_force():
+            real = self._unguarded.files.real_path(path)
+            self._guard.require(effect, real)
+            self._guard.require_place(effect, real, path)
+
     def held(self) -> World:
         return GuardedWorld(self._unguarded, self._guard.held())
 

@@ -90,6 +90,7 @@ def _apply(
     session = resident.session
     if residents.by_id.get(session.id) is not resident:
         raise SessionNotFound(session.id)
+    session.refresh()
     now = session.view.window.entries.items()[: compaction.split]
     if len(now) < compaction.split or any(map(is_not, now, entries)):
         raise InvalidArgument(f"session '{session.id}' was cut by someone else meanwhile", session.id)

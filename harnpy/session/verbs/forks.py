@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from harnpy.reading.kinds import count
 from harnpy.session.errors import InvalidArgument
-from harnpy.session.log import KIND
+from harnpy.session.keeping import discard, is_kept
 from harnpy.session.verbs.arguments import check, not_blank
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def fork_at(residents: Residents, src: str, keep_first: int, dst: str | None = N
 
 def ancestry(residents: Residents, id: str) -> Dict | None:
     """Return ``{parent_id, child_ids, root_id}``, None when there is no such session."""
-    resident = residents.by_id.get(id)
+    resident = residents.current(id)
     if resident is None:
         return None
     root, seen = id, {id}
@@ -52,6 +52,8 @@ def _fork(residents: Residents, src: str, dst: str | None) -> Resident:
     residents.touch(src)
     if dst is None:
         dst = residents.world.ids.new()
+    elif dst not in residents.by_id and is_kept(source.session) and source.session.has_neighbour(dst):
+        residents.open_resident(dst, source.session.store)
     child, view = residents.by_id.get(dst), source.session.view
     if child is None:
         made = _forked(residents, source.session, dst)
@@ -71,7 +73,7 @@ def _forked(residents: Residents, source: Session, dst: str) -> Session:
         residents.make_room(dst)
     except BaseException:  # an eviction subscriber was interrupted: the fork won't be admitted
         if dst not in residents.by_id:
-            residents.store.delete(KIND, dst)
+            discard(made, residents.store)
         raise
     return made
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from harnpy.reading.dicts import detached
 from harnpy.reading.kinds import boolean, count
 from harnpy.session import events as kinds
-from harnpy.session.errors import InvalidArgument, SessionNotFound
+from harnpy.session.errors import EventRejected, InvalidArgument, SessionNotFound
 from harnpy.session.snapshot import Snapshot, shared_snapshot
 from harnpy.session.verbs.arguments import check, not_blank, read_options
 from harnpy.session.window import Window
@@ -33,7 +33,9 @@ def length(residents: Residents, id: str) -> int:
     resident = residents.by_id.get(id)
     if resident is None:
         raise SessionNotFound(id, "agent_session_length")
-    return resident.session.length
+    session = resident.session
+    session.refresh()
+    return session.length
 
 
 def messages(residents: Residents, id: str) -> list[Dict]:
@@ -59,7 +61,7 @@ def history_value(residents: Residents, id: str, opts: Dict | None = None) -> li
 
 def snapshot(residents: Residents, id: str) -> Snapshot | None:
     """Return the session as it stands, None when there is none."""
-    resident = residents.by_id.get(id)
+    resident = residents.current(id)
     if resident is None:
         return None
     return Snapshot(id, resident.session.view, resident.child_ids)
@@ -67,7 +69,7 @@ def snapshot(residents: Residents, id: str) -> Snapshot | None:
 
 def snapshot_value(residents: Residents, id: str) -> Dict | None:
     """`snapshot` as a dict that shares the session's values."""
-    resident = residents.by_id.get(id)
+    resident = residents.current(id)
     if resident is None:
         return None
     return shared_snapshot(id, resident.session.view, resident.child_ids)
@@ -108,7 +110,11 @@ def append_event(residents: Residents, id: str, event: Dict) -> None:
     if not isinstance(event.get("kind"), str):
         raise InvalidArgument("event must have a string `kind`")
     residents.touch(id)
-    resident.session.record(kinds.TRANSCRIPT_EVENT, detached(event))
+    try:
+        resident.session.record(kinds.TRANSCRIPT_EVENT, detached(event))
+    except EventRejected as rejected:
+        rejected.argument = "event"
+        raise
 
 
 def close(residents: Residents, id: str, status: str | Dict | None = None) -> None:

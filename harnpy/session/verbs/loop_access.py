@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harnpy.reading.dicts import detached
+from harnpy.session.keeping import take_hold
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
@@ -30,6 +31,7 @@ def store_transcript(residents: Residents, id: str, transcript: Dict) -> None:
 def follow(residents: Residents, follower: Follower) -> Session:
     """Open the follower's session and notify the follower of what others do to it."""
     resident = residents.open_resident(follower.id)
+    take_hold(resident, residents.lease_wait)
     resident.followers.append(follower)
     return resident.session
 
@@ -52,6 +54,8 @@ def unfollow(residents: Residents, follower: Follower) -> None:
     resident = residents.by_id.get(follower.id)
     if resident is not None and follower in resident.followers:
         resident.followers.remove(follower)
+        if not resident.followers:
+            resident.let_go()
 
 
 def inject_feedback(residents: Residents, id: str, kind: str, content: str) -> None:

@@ -11,7 +11,6 @@ from harnpy.reading.kinds import boolean, count, string
 from harnpy.session import events as kinds
 from harnpy.session import sidecar
 from harnpy.session.events import EventDraft
-from harnpy.session.log import Session
 from harnpy.session.sidecar import SidecarError
 from harnpy.session.verbs.arguments import check, not_blank, read_options
 from harnpy.text.json.reader import parse_json
@@ -91,7 +90,7 @@ def _new_id(residents: Residents, options: Dict) -> str:
 
 
 def _seed(residents: Residents, id: str, source: Source, messages: list[Dict], seeded_from: Dict) -> None:
-    session = Session.create(id, residents.store, residents.world)
+    session = residents.make(id, residents.stores.usual())
     for key, value in (
         ("system_prompt", source.system_prompt), ("settings.tool_format", source.tool_format)
     ):  # fmt: skip

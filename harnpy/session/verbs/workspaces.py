@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from harnpy.reading.dicts import detached
 from harnpy.reading.kinds import anything, mapping
 from harnpy.session import events as kinds
-from harnpy.session.errors import InvalidArgument
 from harnpy.session.events import EventDraft
 from harnpy.session.transcript import lifecycle_event
 from harnpy.session.verbs.anchors import (
@@ -35,20 +34,19 @@ _ANCHOR, _POLICY = "settings.workspace_anchor", "settings.workspace_policy"
 def open_session(residents: Residents, id: str | None = None, opts: Dict | None = None) -> str:
     """Open or create a session and return its id; None mints one.
 
-    ``opts``: workspace_anchor, workspace_policy. An anchor is a dict, a string (its primary) or None.
+    ``opts``: store (a URL, or True for the default one), workspace_anchor (a dict, a string, its primary,
+    or None), workspace_policy.
     """
     not_blank("id", id)
     read_options(opts, _OPEN)
     opts = opts or {}
-    if opts.get("store"):
-        raise InvalidArgument("durable sessions (`store`) are not part of this release")
     given = opts.get("workspace_policy")
     policy = None if given is None else read_policy(given)
     known = residents.by_id.get(id) if id is not None else None
     current = DEFAULT_POLICY if known is None else _policy(known.session)
     anchor = read_anchor(opts.get("workspace_anchor"), policy or current, residents.world)
 
-    session = residents.open_resident(id).session
+    session = residents.open_resident(id, opts.get("store")).session
     if policy is not None:
         _set_policy(residents, session, policy)
     if anchor is not None or ("workspace_anchor" in opts and _anchor(session) is not None):

@@ -1,0 +1,80 @@
+"""The stores that one Vm's sessions are kept in. Spec: 10 §C6, §C9; rules of the Vm: 07 §8.5."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from harnpy.session.errors import InvalidArgument
+from harnpy.session.store_settings import StoreSettings, placed, store_settings
+from harnpy.world.effects import NETWORK, STATE, WRITE
+
+if TYPE_CHECKING:
+    from harnpy.storage.contract import Store
+    from harnpy.world import World
+
+_FILES = ("sqlite", "jsonl")
+_NOWHERE = ("memory",)
+
+
+class Stores:
+    """Each store is opened when a session first needs it, and stays open."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._open: dict[str, Store] = {}
+
+    @cached_property
+    def settings(self) -> StoreSettings:
+        """Where sessions are kept by default, and whether all of them are."""
+        return store_settings(self._world.unguarded)
+
+    def usual(self) -> Store | None:
+        """The store of a session that is opened without the option; None when it isn't kept."""
+        return self.of(True) if self.settings.durable else None
+
+    def of(self, option: Store | bool | str | None) -> Store | None:
+        """The store that the option ``store`` of `agent_session_open` means; None: the session isn't kept."""
+        if option is None:
+            return self.usual()
+        if option is False:
+            return None
+        if option is True:
+            url = self.settings.url
+            self._require(url, by_default=True)
+        elif isinstance(option, str):
+            url = placed(option, self._world.unguarded.files.cwd())
+            self._require(url, by_default=False)
+        elif isinstance(option, int | float | list | dict):
+            raise InvalidArgument("`store` must be a bool or a string")
+        else:
+            return option
+        return self._opened(url)
+
+    def close(self) -> None:
+        """Close them all."""
+        for store in self._open.values():
+            store.close()
+        self._open.clear()
+
+    def _opened(self, url: str) -> Store:
+        from harnpy.storage.opening import open_store
+
+        if url not in self._open:
+            self._open[url] = open_store(url)
+        return self._open[url]
+
+    def _require(self, url: str, *, by_default: bool) -> None:
+        """Ask the rules whether a program may keep something there."""
+        scheme, _, target = url.partition(":")
+        path = target.partition("?")[0]
+        if scheme in _NOWHERE or path == ":memory:":
+            return
+        if scheme not in _FILES:
+            from harnpy.storage.opening import shown
+
+            self._world.require(NETWORK, shown(url))
+        elif by_default:
+            self._world.require(STATE, path)
+        else:
+            self._world.require_place(WRITE, path)
