@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from msgspec.json import decode as from_json
 from msgspec.json import encode as to_json
 
-from harnpy.session.event_text import text_of
 from harnpy.session.events import Event, Origin, TurnRef
 from harnpy.session.identity import MICROS, read_stamp
+from harnpy.session.kept.event_text import text_of
+from harnpy.session.kept.sameness import is_plain, restored, shortened
 from harnpy.session.payloads import restored_payload
-from harnpy.session.sameness import is_plain, restored, shortened
 from harnpy.storage.contract import Row
 
 if TYPE_CHECKING:

@@ -8,21 +8,22 @@ a session belongs to one VM, and a VM to one thread. Spec: 10 §C1, §C3.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 from harnpy.session import events as kinds
 from harnpy.session.cuts import Cut
 from harnpy.session.errors import SessionConflict, SessionError
 from harnpy.session.events import Event, EventDraft, Origin, Summary
-from harnpy.session.finding import finder
 from harnpy.session.payloads import Created
 from harnpy.session.resize.engine import merged_summary
 from harnpy.session.saves import Saves
 from harnpy.session.transcript import MESSAGE_KINDS
 from harnpy.session.views import View
 from harnpy.storage.errors import VersionConflict
+from harnpy.storage.memory import MemoryStream
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from harnpy.session.entries import HistoryEntry
     from harnpy.session.resize.resize_policy import Compaction
@@ -55,7 +56,7 @@ class Session:
         self.view = view or View()
         self.moment = moment
         self.saves = Saves(origin.shared)
-        origin.find = finder(stream)
+        origin.find = _finder(stream)
 
     #: Whether a store keeps it.
     is_kept = False
@@ -264,3 +265,17 @@ class Session:
         if opening.get("role") == "user" and opening.get("content") == summary:
             return messages, summary
         return [{"role": "user", "content": summary}, *messages], summary
+
+
+def _finder(stream: Stream) -> Callable[[int], Event | None]:
+    """Return what finds an event of ``stream``.
+
+    It keeps no stream in memory alive: the events of a closed session would keep all the others.
+    """
+    where = ref(stream) if isinstance(stream, MemoryStream) else (lambda: stream)
+
+    def find(seq: int) -> Event | None:
+        known = where()
+        return None if known is None or seq < 1 else next(known.read(seq - 1, seq), None)
+
+    return find

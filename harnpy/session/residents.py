@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from harnpy.session.errors import SessionNotFound
-from harnpy.session.keeping import admitted, check_store, close_log, kept_session
+from harnpy.session.kept.keeping import admitted, check_store, close_log, kept_session
+from harnpy.session.kept.stores import Stores
 from harnpy.session.log import KIND, Session
+from harnpy.session.resident import Resident
 from harnpy.session.sink import VARIABLE, EventSink
 from harnpy.session.stack import SessionStack
-from harnpy.session.stores import Stores
 from harnpy.session.transcript import lifecycle_event
 from harnpy.storage.memory import MemoryStore
 from harnpy.world import World
@@ -25,44 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from harnpy.reading.dicts import Dict
-    from harnpy.session.keeping import Hold
     from harnpy.storage.contract import Store
 
     Subscriber = Callable[[Dict], Any]
-
-
-class Follower(Protocol):
-    """A running loop that keeps its own copy of a session's conversation in step."""
-
-    id: str
-    summarize: Callable[[str], str] | None
-
-    def arrive(self, message: Dict) -> None:
-        """A message was injected into the session."""
-
-    def overtaken(self) -> None:
-        """Somebody else compacted the session."""
-
-
-class Resident:
-    """A live session, with what isn't in its log."""
-
-    __slots__ = ("child_ids", "closing", "followers", "hold", "session", "sink", "subscribers")
-
-    def __init__(self, session: Session, sink: EventSink | None) -> None:
-        self.session = session
-        self.hold: Hold | None = None  # on the lease of a session that is kept, while loops drive it
-        self.sink = sink
-        self.child_ids: dict[str, None] = {}  # ordered and unique
-        self.subscribers: list[Subscriber] = []
-        self.followers: list[Follower] = []
-        self.closing = False
-
-    def let_go(self) -> None:
-        """Give the session's lease back, if this process has it."""
-        hold, self.hold = self.hold, None
-        if hold is not None:
-            hold.release()
 
 
 class Residents:

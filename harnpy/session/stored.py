@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from harnpy.session import events as kinds
 from harnpy.session.codec import SessionCodec
+from harnpy.session.cuts import Cut
 from harnpy.session.errors import SessionConflict, SessionExists
 from harnpy.session.events import Event, EventDraft, Origin
 from harnpy.session.info import Digest, SessionInfo, info_of
@@ -21,7 +22,7 @@ from harnpy.storage.contract import HeadQuery
 from harnpy.storage.errors import StreamExists, VersionConflict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from harnpy.storage.contract import Head, Store, Stream
     from harnpy.storage.leases import Lease
@@ -41,7 +42,7 @@ class StoredSession(Session):
     is called with the events that others have appended.
     """
 
-    __slots__ = ("_digest", "_head", "heard", "lease", "store")
+    __slots__ = ("_cuts", "_digest", "_head", "heard", "lease", "store")
     is_kept = True
 
     def __init__(
@@ -51,6 +52,7 @@ class StoredSession(Session):
         self.store = store
         self.lease: Lease | None = None
         self.heard: Callable[[Sequence[Event]], None] | None = None
+        self._cuts: dict[int, Event] = {}  # by number: a cut has its window once a view has applied it
         self._digest = Digest(origin.shared)
         self._head: dict[str, Any] | None = None
 
@@ -92,24 +94,34 @@ class StoredSession(Session):
     def revision(self) -> int:
         return self._digest.revision
 
-    def fork(self, id: str, store: Any = None) -> StoredSession:
-        """Create a session with this one's past, on the same store. Raises `SessionExists`."""
+    def fork(self, id: str, store: Any = None, at: int | None = None) -> StoredSession:
+        """Create a session with this one's past, up to event number ``at``, on the same store.
+
+        Raises `SessionExists`.
+        """
         self.refresh()
-        origin = Origin(id, self.origin.world, self.origin, self.version)
-        point = self.stream.last()
-        assert point is not None
-        first = Event(
-            origin, 1, kinds.SESSION_CREATED, Created(self.origin, self.version, point), self._now()
-        )
-        digest = self._digest.forked(point)
+        if at is None or at >= self.version:
+            return self._fork(id, self.view.branch(), self._digest, self.version)
+        view, digest = View(), Digest(self.origin.shared)
+        past = list(self.stream.read(until=at))
+        view.read(past)
+        digest.add(past)
+        return self._fork(id, view, digest, at)
+
+    def _fork(self, id: str, view: View, digest: Digest, at: int) -> StoredSession:
+        point = next(self.stream.read(at - 1, at))
+        origin = Origin(id, self.origin.world, self.origin, at)
+        created = Created(self.origin, at, point)
+        first = Event(origin, 1, kinds.SESSION_CREATED, created, self._now())
+        digest = digest.forked(point)
         digest.add((first,))
-        head = digest.head()
-        codec = SessionCodec(origin)
+        head, codec = digest.head(), SessionCodec(origin)
         try:
-            stream = self.store.branch(self.stream, id, first, codec=codec, until=self.version, head=head)
+            stream = self.store.branch(self.stream, id, first, codec=codec, until=at, head=head)
         except StreamExists as exists:
             raise SessionExists(id, 0) from exists
-        session = StoredSession(origin, stream, self.store, self.view.branch(), self.moment)
+        session = StoredSession(origin, stream, self.store, view, point.moment)
+        session._cuts = {seq: cut for seq, cut in self._cuts.items() if seq <= at}
         session._digest, session._head = digest, head
         session.view.apply(first)
         return session
@@ -171,15 +183,24 @@ class StoredSession(Session):
         self.stream.append(events, seen, head=changed, fence=self.lease)
         self._digest, self._head = digest, head
         self._apply(events)
+        if self.stream.version > self.version:
+            self.refresh()  # the store has something to add: that it was repaired
         return events
 
     def _apply(self, events: Sequence[Event]) -> None:
         self.version += len(events)
+        self._cuts.update((event.seq, event) for event in events if isinstance(event.payload, Cut))
         self.moment = events[-1].moment
-        for event in events:
-            self.view.apply(event)
+        self.view.read(events)
 
     # Reading.
+
+    def events(self, after: int = 0, until: int | None = None) -> list[Event]:
+        found: Iterator[Event] = self.stream.read(after, until)
+        return [self.origin.own(self._cuts.get(event.seq, event)) for event in found]
+
+    def event(self, seq: int) -> Event:
+        return self.events(seq - 1, seq)[0]
 
     def children(self) -> list[str]:
         """The sessions that were forked from this one, oldest first."""

@@ -63,6 +63,16 @@ class View:
             if event.type != kinds.STEP_STARTED:
                 self.apply(event)
 
+    def read(self, events: Iterable[Event]) -> None:
+        """Apply the events of the next appends."""
+        append: list[Event] = []
+        for event in events:
+            append.append(event)
+            if not event.more:
+                self.extend(append)
+                append = []
+        self.extend(append)
+
     def apply(self, event: Event) -> None:
         """Apply the next append, of one event. Types that mean nothing to a view are legal."""
         if event.type == kinds.MESSAGE_ADDED:
@@ -115,13 +125,7 @@ class View:
 def replay(events: Iterable[Event]) -> View:
     """The view of a whole log."""
     view = View()
-    append: list[Event] = []
-    for event in events:
-        append.append(event)
-        if not event.more:
-            view.extend(append)
-            append = []
-    view.extend(append)
+    view.read(events)
     return view
 
 

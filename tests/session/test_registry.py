@@ -41,8 +41,8 @@ REFUSALS: list[tuple[Callable[[SessionRegistry], Any], str]] = [
         "(expected one of: store, workspace_anchor, workspace_policy)",
     ),
     (
-        lambda s: s.open("t", {"store": True}),
-        "agent_session_open: durable sessions (`store`) are not part of this release",
+        lambda s: s.open("t", {"store": 1}),
+        "agent_session_open: `store` must be a bool or a string",
     ),
     (lambda s: s.length("t"), "agent_session_length: unknown session id 't'"),
     (lambda s: s.reset("t"), "agent_session_reset: unknown session id 't'"),

@@ -125,6 +125,27 @@ class TestStored:
         assert (session.children(), fork.children(), grand.children()) == (["t"], ["u"], [])
         assert texts(load(session.store)) == ["a", "b", "parent only"]
 
+    def test_cuts_read_back(self, session: StoredSession) -> None:
+        session.append(*(said(str(n)) for n in range(6)))
+        session.shrink("trim", session.view.window.trimmed(4))
+        fork = session.fork("t")
+        fork.replace("fork_at", fork.view.window.head(2), branched_at=2)
+        session.replace("set", session.view.window.with_entries(session.view.window.entries.items()[2:]))
+        session.append(said("more"))
+        for one in (session, fork):
+            again = load(session.store, one.id)
+            assert [event.data for event in again.events()] == [event.data for event in one.events()]
+            assert (texts(again), again.history()) == (texts(one), one.history())
+            assert again.view.transcript(one.id) == one.view.transcript(one.id)
+        assert (texts(session), texts(fork)) == (["4", "5", "more"], ["2", "3"])
+
+    def test_a_fork_at_an_event_has_the_past_up_to_it(self, session: StoredSession) -> None:
+        session.append(*(said(str(n)) for n in range(4)))
+        session.shrink("trim", session.view.window.trimmed(1))
+        fork = session.fork("t", at=3)
+        assert (texts(fork), texts(load(session.store, "t"))) == (["0", "1"], ["0", "1"])
+        assert (fork.info.fork_seq, fork.info.fork_event_id) == (3, session.event(3).id)
+
     def test_a_fork_onto_a_session_that_exists_is_refused(self, session: StoredSession) -> None:
         StoredSession.begin("t", session.store, World())
         with pytest.raises(SessionExists):

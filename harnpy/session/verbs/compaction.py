@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
     from harnpy.reading.dicts import Dict
     from harnpy.session.events import Event
-    from harnpy.session.residents import Resident, Residents
+    from harnpy.session.resident import Resident
+    from harnpy.session.residents import Residents
     from harnpy.session.resize.resize_policy import Compaction
 
     Summarize = Callable[[str], str]

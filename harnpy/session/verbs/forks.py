@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 from harnpy.reading.kinds import count
 from harnpy.session.errors import InvalidArgument
-from harnpy.session.keeping import discard, is_kept
+from harnpy.session.kept.keeping import discard, is_kept
 from harnpy.session.verbs.arguments import check, not_blank
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
     from harnpy.session.log import Session
-    from harnpy.session.residents import Resident, Residents
+    from harnpy.session.resident import Resident
+    from harnpy.session.residents import Residents
     from harnpy.session.views import View
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harnpy.reading.dicts import detached
-from harnpy.session.keeping import take_hold
+from harnpy.session.kept.keeping import take_hold
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
     from harnpy.session.log import Session
-    from harnpy.session.residents import Follower, Residents
+    from harnpy.session.resident import Follower
+    from harnpy.session.residents import Residents
 
 
 def prompt_state(residents: Residents, id: str) -> tuple[list[Dict], str | None]:

@@ -39,7 +39,7 @@ def restored(value: Any, before: list[Any]) -> Any:
     def change(found: dict[str, Any], key: str) -> tuple[bool, Any]:
         if key == _KEY:
             back, pointer = found[key]
-            return True, _at(before[-back], pointer)
+            return True, _at(before[-back] if back <= len(before) else None, pointer)
         return False, {key[1:]: found[key]}
 
     return _changed(value, change, lambda text: text)
@@ -104,7 +104,10 @@ def _note_texts(value: Any, pointer: str, place: int, seen: dict[str, tuple[int,
 
 
 def _at(value: Any, pointer: str) -> Any:
-    for step in pointer.split("/")[1:]:
-        step = step.replace("~1", "/").replace("~0", "~")
-        value = value[int(step)] if type(value) is list else value[step]
+    try:
+        for step in pointer.split("/")[1:]:
+            step = step.replace("~1", "/").replace("~0", "~")
+            value = value[int(step)] if type(value) is list else value[step]
+    except (LookupError, TypeError, ValueError):
+        return ""  # a repair has put something else in the place of an unreadable record
     return value

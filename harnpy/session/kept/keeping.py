@@ -16,11 +16,10 @@ if TYPE_CHECKING:
 
     from harnpy.session.events import Event
     from harnpy.session.log import Session
-    from harnpy.session.residents import Resident
+    from harnpy.session.resident import Resident
     from harnpy.session.stored import StoredSession
     from harnpy.storage.contract import Store
     from harnpy.storage.memory import MemoryStore
-    from harnpy.storage.renewal import KeptLease
     from harnpy.world import World
 
 #: The longest id of a session on a store.
@@ -95,19 +94,6 @@ def discard(session: Session, memory: MemoryStore) -> None:
     store.delete(KIND, session.id)
 
 
-class Hold:
-    """The lease of a session, as long as loops of this process drive it."""
-
-    def __init__(self, session: StoredSession, kept: KeptLease) -> None:
-        self._session = session
-        self._kept = kept
-        session.lease = kept.lease
-
-    def release(self) -> None:
-        self._session.lease = None
-        self._kept.release()
-
-
 def take_hold(resident: Resident, wait: float) -> None:
     """Take the session's lease for a loop, which others of this process may share.
 
@@ -116,6 +102,7 @@ def take_hold(resident: Resident, wait: float) -> None:
     session = resident.session
     if not is_kept(session) or resident.hold is not None:
         return
+    from harnpy.session.kept.hold import Hold
     from harnpy.storage.errors import LeaseHeld
     from harnpy.storage.renewal import KeptLease
 
