@@ -179,7 +179,8 @@ class Database:
         try:
             known = conninfo_to_dict(f"{url.scheme}:{url.target}")
         except psycopg.Error as error:
-            raise StorageError(f"{self.url} is no URL of a PostgreSQL database: {error}".strip()) from None
+            problem = shown(str(error).strip())
+            raise StorageError(f"{self.url} is no URL of a PostgreSQL database: {problem}") from None
         known.setdefault("connect_timeout", max(2, round(url.timeout)))
         known.setdefault("application_name", "harnpy")
         return make_conninfo("", **known), str(known.get("password") or "")

@@ -25,7 +25,7 @@ CREATE TABLE harn.format (version integer NOT NULL);
 CREATE TABLE harn.streams (
   sid bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   kind text COLLATE "C" NOT NULL, name text COLLATE "C" NOT NULL, version bigint NOT NULL,
-  parent bigint REFERENCES harn.streams(sid), fork_seq bigint NOT NULL DEFAULT 0,
+  parent bigint REFERENCES harn.streams(sid) ON DELETE SET NULL, fork_seq bigint NOT NULL DEFAULT 0,
   dropped bigint NOT NULL DEFAULT 0,           -- records up to that number, but for number 1, aren't shown
   status text NOT NULL DEFAULT '', agent text NOT NULL DEFAULT '',
   created timestamptz NOT NULL, updated timestamptz NOT NULL, deleted timestamptz,
@@ -56,6 +56,9 @@ CREATE INDEX episodes_session ON harn.episodes(session_id);
 INSERT INTO harn.format VALUES (1);
 """
 
+# Asked of the catalog itself: the server may remember for a while that a name led nowhere.
+_KNOWN = "SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = 'harn' AND tablename = 'format'"
+
 _TRIGRAMS_CAN_BE_HAD = "SELECT 1 FROM pg_available_extensions WHERE name = 'pg_trgm'"
 _TRIGRAMS = """
 CREATE EXTENSION IF NOT EXISTS pg_trgm;
@@ -80,8 +83,7 @@ def prepare(connection: Connection, url: str) -> None:
 
 
 def _version(connection: Connection) -> int | None:
-    known = connection.execute("SELECT to_regclass('harn.format') IS NOT NULL").fetchone()
-    if known is None or not known[0]:
+    if connection.execute(_KNOWN).fetchone() is None:
         return None
     row = connection.execute("SELECT version FROM harn.format").fetchone()
     return None if row is None else int(row[0])

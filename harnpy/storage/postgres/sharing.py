@@ -40,10 +40,11 @@ SELECT r.time FROM line JOIN harn.records r ON r.sid = line.sid AND r.seq = %(se
 """
 #: Up to which record branches share a stream.
 _SHARED = "SELECT coalesce(max(fork_seq), 0) FROM harn.streams WHERE parent = %s"
-_IS_PARENT = "SELECT EXISTS (SELECT 1 FROM harn.streams WHERE parent = %s)"
+_IS_SHARED = "SELECT EXISTS (SELECT 1 FROM harn.streams WHERE parent = %s AND fork_seq > 1)"
+# An append that is cut at the end of a part ends there.
 _SETTLE = """
 INSERT INTO harn.records
-SELECT %s, r.seq, r.type, r.time, r.turn, r.more, r.cost, r.tool_key, r.data, r.rest
+SELECT %s, r.seq, r.type, r.time, r.turn, least(r.more, part.high - r.seq), r.cost, r.tool_key, r.data, r.rest
 FROM unnest(%s::bigint[], %s::bigint[], %s::bigint[]) AS part(sid, low, high)
 JOIN harn.records r ON r.sid = part.sid AND r.seq > part.low AND r.seq <= part.high
 """
@@ -123,7 +124,7 @@ def forget(connection: Connection, sid: int) -> None:
     row = connection.execute(_SHARED, [sid]).fetchone()
     shared = 0 if row is None else row[0]
     _remove(connection, sid, "seq = 1 OR seq > %s", [shared])
-    branches = connection.execute(_IS_PARENT, [sid]).fetchone()
+    branches = connection.execute(_IS_SHARED, [sid]).fetchone()
     if branches is not None and branches[0]:
         connection.execute(
             "UPDATE harn.streams SET deleted = now(), head = '{}', status = '', agent = '' WHERE sid = %s",
@@ -144,7 +145,7 @@ def settle(database: Database, kind: str, name: str) -> None:
         sid = found[0]
         shared = [part for part in _parts(connection, kind, name) if part.sid != sid]
         connection.execute(_SETTLE, [sid, *_columns(shared)])
-        connection.execute("UPDATE harn.streams SET parent = NULL, fork_seq = 0 WHERE sid = %s", [sid])
+        connection.execute("UPDATE harn.streams SET fork_seq = 0 WHERE sid = %s", [sid])
         # What was extracted for searches began behind the shared records.
         connection.execute("DELETE FROM harn.texts_until WHERE sid = %s", [sid])
         connection.execute("DELETE FROM harn.texts WHERE sid = %s", [sid])

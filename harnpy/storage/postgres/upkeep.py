@@ -33,7 +33,7 @@ _SET_VERSION = "UPDATE harn.streams SET version = %s WHERE sid = %s AND version 
 _STEMS = """
 SELECT s.sid FROM harn.streams s
 WHERE s.deleted <= now() - %s * interval '1 second'
-AND NOT EXISTS (SELECT 1 FROM harn.streams c WHERE c.parent = s.sid) FOR UPDATE
+AND NOT EXISTS (SELECT 1 FROM harn.streams c WHERE c.parent = s.sid AND c.fork_seq > 1) FOR UPDATE
 """
 _DROPPED = "SELECT sid FROM harn.streams WHERE dropped > 0 AND deleted IS NULL FOR UPDATE"
 _TICKETS = "DELETE FROM harn.tickets WHERE alive_until <= now() RETURNING key"
