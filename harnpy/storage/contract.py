@@ -28,6 +28,8 @@ Record = Any
 
 #: At most this many streams on a page of heads, unless the query says otherwise.
 PAGE = 100
+#: The ``status`` in a head's data of a stream that the next collection drops.
+DELETED = "deleted"
 
 
 class Row(NamedTuple):
@@ -277,7 +279,11 @@ class Store(Protocol):
         """Check everything; repair what can be repaired without losing anything that can be read."""
 
     def gc(self, *, older_than: float | None = None, dry_run: bool = False) -> GcReport:
-        """Drop for good what was deleted, at least ``older_than`` seconds ago."""
+        """Drop for good what was deleted, at least ``older_than`` seconds ago.
+
+        That is streams whose status is `DELETED`, stems that no branch reads, and what else a store leaves
+        lying about.
+        """
 
     def flush(self) -> None:
         """Return once everything acknowledged is on the medium."""

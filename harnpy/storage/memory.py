@@ -10,7 +10,7 @@ import time
 from threading import Condition
 from typing import TYPE_CHECKING, Any
 
-from harnpy.storage.contract import FsckReport, GcReport, Head, Page
+from harnpy.storage.contract import DELETED, FsckReport, GcReport, Head, Page
 from harnpy.storage.errors import StoreClosed, StreamExists, Unsupported, VersionConflict
 from harnpy.storage.leases import MemoryLeases
 from harnpy.storage.paging import page
@@ -158,7 +158,7 @@ class _Branch(MemoryStream):
 
     def _slice(self, after: int, until: int | None) -> list[Record]:
         records = super()._slice(after, until)
-        if after == 0 and records:
+        if after == 0 and records and not self._dropped:
             records[0] = self._first
         return records
 
@@ -314,7 +314,15 @@ class MemoryStore:
 
     def gc(self, *, older_than: float | None = None, dry_run: bool = False) -> GcReport:
         self.check_open()
-        return GcReport([], 0, [])  # what is deleted is gone at once
+        before = (time.time() - (older_than or 0.0)) * 1e6
+        deleted = [
+            stream
+            for stream in self._streams.values()
+            if stream.version and stream.data.get("status") == DELETED and stream.head().updated <= before
+        ]
+        for stream in () if dry_run else deleted:
+            self.delete(stream.kind, stream.name)
+        return GcReport([stream.name for stream in deleted], 0, [])
 
     def flush(self) -> None:
         self.check_open()

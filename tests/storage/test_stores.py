@@ -16,7 +16,7 @@ from harnpy.storage.errors import (
     StreamExists,
     VersionConflict,
 )
-from tests.storage.conftest import NOTES, Note, Uptime, notes
+from tests.storage.conftest import ALL, NOTES, TOGETHER, Note, Uptime, notes
 
 Opened = Callable[..., Store]
 
@@ -244,6 +244,97 @@ class TestStores:
         stream.append(notes(4, "d"), 3)
         assert texts(store.stream("topic", "t", NOTES)) == ["c", "d"]
         assert (stream.drop(99), texts(stream), stream.version) == (2, [], 4)
+
+    def test_dropping_leaves_the_branches_whole(self, store: Store) -> None:
+        stream = store.stream("session", "s", NOTES)
+        stream.append(notes(1, "a", "b", "c"), 0)
+        stream.append(notes(4, "d"), 3)
+        branch = store.branch(stream, "t", Note(1, "A"), until=3)
+        assert stream.drop(3) == 3
+        assert (texts(stream), texts(branch)) == (["d"], ["A", "b", "c"])
+        assert branch.drop(2) == 2
+        branch.append(notes(4, "e"), 3)
+        assert (texts(branch), texts(store.stream("session", "t", NOTES))) == (["c", "e"], ["c", "e"])
+
+    # Appends stay together.
+
+    def test_records_are_decoded_together_with_the_append_that_they_are_of(self, store: Store) -> None:
+        stream = store.stream("session", "s", TOGETHER)
+        stream.append(notes(1, "a", "b", "c"), 0)
+        stream.append([Note(4, "d", "x"), Note(5, "e"), Note(6, "f", "x")], 3)
+        branch = store.branch(stream, "t", Note(1, "A"), until=5)
+        for each, whole in ((stream, list("abcdef")), (branch, list("Abcde"))):
+            for after in range(len(whole)):
+                assert texts(each, after=after) == whole[after:]
+                assert texts(each, after=after, limit=1) == whole[after : after + 1]
+                assert texts(each, until=after) == whole[:after]
+                assert texts(each, until=after, reverse=True) == whole[:after][::-1]
+        assert texts(stream, types=frozenset({"x"})) == ["d", "f"]
+        assert texts(stream, types=frozenset({"x"}), reverse=True, limit=1) == ["f"]
+        last = stream.last()
+        assert last is not None
+        assert last.text == "f"
+        assert [hit.seq for hit in store.search("e", codec=TOGETHER)] == [5]
+
+    def test_what_is_found_may_be_in_the_shared_past(self, store: Store) -> None:
+        source = store.stream("session", "s", NOTES)
+        source.append([Note(1, "a"), Note(2, "b", key="k", id="x"), Note(3, "c", key="l", id="y")], 0)
+        branch = store.branch(source, "t", Note(1, "A"), until=2)
+        found = branch.find_key("k")
+        assert found is not None
+        assert (found.seq, found.text, found.id) == (2, "b", "x")
+        assert (branch.find_key("l"), branch.find_id("x"), branch.find_id("y")) == (None, 2, None)
+
+    def test_reading_goes_on_to_where_the_stream_ended_when_it_began(self, store: Store) -> None:
+        stream = store.stream("session", "s", NOTES)
+        stream.append(notes(1, *(str(number) for number in range(1000))), 0)
+        reading = stream.read()
+        assert next(reading).text == "0"
+        stream.append(notes(1001, "later"), 1000)
+        assert [note.text for note in reading] == [str(number) for number in range(1, 1000)]
+
+    @pytest.mark.parametrize("size", [1_000_000, *([50_000_000] if ALL else [])])
+    def test_a_large_record(self, store: Store, size: int) -> None:
+        stream = store.stream("session", "s", NOTES)
+        stream.append(notes(1, "a", "ä" * size, "b"), 0)
+        last = store.stream("session", "s", NOTES).last()
+        assert last == Note(3, "b")
+        assert [len(text) for text in texts(stream)] == [1, size, 1]
+
+    # Collecting.
+
+    def test_a_stream_whose_status_is_deleted_is_dropped_by_a_collection(self, store: Store) -> None:
+        old = store.stream("session", "old", NOTES)
+        old.append(notes(1, "first", "a"), 0, head={"status": "deleted"})
+        new = store.stream("topic", "new", NOTES)
+        new.append([Note(1, "b", time=4_000_000_000)], 0, head={"status": "deleted"})
+        store.stream("session", "kept", NOTES).append(notes(1, "c"), 0, head={"status": "active"})
+        branch = store.branch(old, "branch", Note(1, "B"))
+        assert store.gc(older_than=60, dry_run=True).streams == ["old"]
+        assert texts(store.stream("session", "old", NOTES)) == ["first", "a"]
+        assert store.gc(older_than=60).streams == ["old"]
+        assert store.head("session", "old") is None
+        assert store.head("topic", "new") is not None
+        assert store.head("session", "kept") is not None
+        assert texts(branch) == ["B", "a"]
+        assert store.gc(older_than=60).streams == []
+
+    def test_what_no_branch_reads_any_more_is_collected(self, store: Store) -> None:
+        stream = store.stream("session", "0", NOTES)
+        stream.append(notes(1, "first", "a"), 0)
+        for name in ("1", "2", "3"):
+            stream = store.branch(stream, name, Note(1, name))
+        for name in ("0", "1", "2"):
+            store.delete("session", name)
+        store.gc()
+        assert texts(stream) == ["3", "a"]
+        stream.settle()
+        store.gc()
+        assert texts(stream) == ["3", "a"]
+        store.delete("session", "3")
+        store.gc()
+        assert store.gc() == ([], 0, [])
+        assert store.fsck() == (0, 0, [])
 
     # Search.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from harnpy.storage.contract import GcReport
+from harnpy.storage.contract import DELETED, GcReport
 from harnpy.storage.jsonl.log import SUFFIX
 
 if TYPE_CHECKING:
@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from harnpy.storage.jsonl.directory import Directory
     from harnpy.storage.jsonl.folders import Folder
-
-_DELETED = "deleted"
 #: Seconds after which a temporary file belongs to nobody.
 _ABANDONED = 3600.0
 
@@ -31,7 +29,7 @@ def gc(directory: Directory, older_than: float | None, *, dry_run: bool) -> GcRe
 def _deleted(directory: Directory, kind: str, before: float, dry_run: bool) -> Iterator[str]:
     """Drop the streams of a kind whose status says that they are deleted."""
     for head in directory.heads(kind)[0]:
-        if head.data.get("status") == _DELETED and head.updated <= before * 1e6:
+        if head.data.get("status") == DELETED and head.updated <= before * 1e6:
             yield head.name
             if not dry_run:
                 directory.delete(kind, directory.logs.log(kind, head.name))

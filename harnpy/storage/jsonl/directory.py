@@ -153,4 +153,5 @@ def _part(codec: Codec, append: Append, segment: Segment) -> Append:
     if segment.after < append[0].seq and append[-1].seq <= segment.until:
         return append
     pairs = zip(append, codec.decode(append), strict=True)
-    return codec.encode([record for row, record in pairs if segment.after < row.seq <= segment.until])
+    rows = codec.encode([record for row, record in pairs if segment.after < row.seq <= segment.until])
+    return [row._replace(more=left) for left, row in zip(reversed(range(len(rows))), rows, strict=True)]

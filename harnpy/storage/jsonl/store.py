@@ -79,7 +79,7 @@ class JsonlStore:
             at = max(1, state.version if until is None else min(until, state.version))
             origin = Origin(source.name, at, state.uid)
             facts = Facts(name=name, uid=new_uid(), branch=origin, version=at, head=head or {})
-            directory.writer.begin(log, row, facts)
+            directory.writer.begin(log, row._replace(more=0), facts)
         return JsonlStream(directory, source.kind, name, codec)
 
     def head(self, kind: str, name: str) -> Head | None:

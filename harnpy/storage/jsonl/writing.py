@@ -59,10 +59,7 @@ class Writer:
             state = self._repaired(log, file)
             if state.version != expected:
                 raise VersionConflict(name, expected, state.version)
-            if rows and (rows[0].seq != expected + 1 or rows[-1].seq != expected + len(rows)):
-                raise StorageError(
-                    f"records {rows[0].seq} … {rows[-1].seq} can't follow record {expected} of '{name}'"
-                )
+            check(name, rows, expected)
             facts = state.change(head)
             if not state.uid:
                 facts = facts or Facts()
@@ -137,6 +134,19 @@ class Writer:
         if after.size != state.size + len(lines):
             raise CorruptLog(log.path, "an append can't be read back", after.lines + 1, after.size)
         return after
+
+
+def check(name: str, rows: Sequence[Row], expected: int) -> None:
+    """Raise `StorageError` for rows that could not be read back: their codec has a fault."""
+    more = 0
+    for number, row in enumerate(rows, expected + 1):
+        if row.seq != number:
+            raise StorageError(f"record {row.seq} can't be number {number} of '{name}'")
+        if number > expected + 1 and more not in (0, row.more + 1):
+            raise StorageError(f"record {number} of '{name}' breaks an append apart")
+        more = row.more
+    if more:
+        raise StorageError(f"the last record of an append to '{name}' says that {more} more follow")
 
 
 def keep(torn: Folder, log: Log, content: bytes) -> str:

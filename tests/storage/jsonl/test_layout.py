@@ -168,3 +168,14 @@ def test_a_lease_that_can_t_be_read_is_reported(directory: Path, open_again: Ope
     (directory / "leases" / "k.json").write_text("{")
     with pytest.raises(CorruptLog, match=r"k\.json"):
         store.lease("k", "a")
+
+
+def test_a_branch_of_a_stream_that_was_dropped_from_has_what_is_left(open_again: Open) -> None:
+    store = open_again()
+    write(store, ("a", "b", "c"), ("d",))
+    stream = store.stream("session", "s", NOTES)
+    stream.drop(2)
+    branch = store.branch(stream, "t", Note(1, "A"))
+    assert (branch.version, all_texts(store, "t")) == (4, ["A", "c", "d"])
+    stream.drop(4)
+    assert (stream.version, all_texts(store), all_texts(store, "t")) == (4, [], ["A", "c", "d"])
