@@ -143,7 +143,8 @@ class Directory:
 
 def head_of(kind: str, state: State) -> Head:
     """What a list shows of a stream with this state."""
-    parent, shared = (None, 0) if state.branch is None else (state.branch.name, state.branch.at)
+    parent = None if state.branch is None else state.branch.name
+    shared = 0 if state.points is None else state.points.at
     created, updated = microseconds(state.created), microseconds(state.updated)
     return Head(kind, state.name, state.version, created, updated, parent, shared, state.head)
 

@@ -65,7 +65,7 @@ def _everything(directory: Directory, kind: str) -> Iterator[tuple[str, Segment]
             continue  # lists and checks report it
         known.append((state.name, log, state))
     for name, log, state in sorted(known, key=lambda each: each[0]):
-        shared = 0 if state.branch is None else state.branch.at
+        shared = 0 if state.points is None else state.points.at
         if shared and not state.dropped:
             yield name, Segment(log, state.uid, 0, 1)
         yield name, Segment(log, state.uid, max(shared, state.dropped), state.version)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harnpy.storage.contract import Finding, FsckReport, GcReport
+from harnpy.storage.contract import DELETED, Finding, FsckReport, GcReport
 from harnpy.storage.postgres import sharing
 
 if TYPE_CHECKING:
@@ -30,6 +30,11 @@ GROUP BY s.kind, s.name, s.sid, s.low, s.high ORDER BY s.kind, s.name, s.sid
 """
 _SET_VERSION = "UPDATE harn.streams SET version = %s WHERE sid = %s AND version = %s AND deleted IS NULL"
 
+_DELETED = f"""
+SELECT sid, name FROM harn.streams
+WHERE status = '{DELETED}' AND deleted IS NULL AND version > 0
+AND updated <= now() - %s * interval '1 second' ORDER BY kind, name FOR UPDATE
+"""
 _STEMS = """
 SELECT s.sid FROM harn.streams s
 WHERE s.deleted <= now() - %s * interval '1 second'
@@ -66,10 +71,14 @@ def _mend(database: Database, sid: int, version: int, end: int) -> bool:
 
 
 def gc(database: Database, *, older_than: float, dry_run: bool) -> GcReport:
-    """Drop stems that nobody shares any more, dropped records likewise, and tickets of the dead."""
+    """Drop deleted streams, stems that nobody shares any more, dropped records likewise, and tickets of the
+    dead."""
 
     def collect(connection: Connection) -> GcReport:
         with connection.transaction(force_rollback=dry_run):
+            deleted = connection.execute(_DELETED, [older_than]).fetchall()
+            for sid, _ in deleted:
+                sharing.forget(connection, sid)
             stems = 0
             while found := connection.execute(_STEMS, [older_than]).fetchall():
                 for (sid,) in found:  # which may make those that they were branched from free
@@ -78,6 +87,6 @@ def gc(database: Database, *, older_than: float, dry_run: bool) -> GcReport:
             for (sid,) in connection.execute(_DROPPED).fetchall():
                 sharing.free(connection, sid)
             tickets = connection.execute(_TICKETS).fetchall()
-        return GcReport([], stems, [f"ticket for {key}" for (key,) in tickets])
+        return GcReport([name for _, name in deleted], stems, [f"ticket for {key}" for (key,) in tickets])
 
     return database.write(collect)
