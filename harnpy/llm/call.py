@@ -193,6 +193,8 @@ class Models:
                 if attempt > request.retries or not retryable(error.category, error.message):
                     raise
                 self._note_empty(error, iteration, attempt)
+                if request.retried is not None:
+                    request.retried(request, attempt, error.message)
                 if not mocked:
                     self._back_off(request, error, attempt)
 

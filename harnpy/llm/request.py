@@ -16,6 +16,8 @@ from harnpy.llm.thinking import DISABLED, read_thinking
 from harnpy.llm.transport import Transport
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from harnpy.llm.configuration.known_models import KnownModels
     from harnpy.llm.reply import Reply
     from harnpy.llm.routing import Route, Stop
@@ -48,7 +50,8 @@ class Request:
     ``segment`` is where a loop records its calls; ``output`` is the format that the reply must have;
     ``route`` says why the provider was chosen, and which providers follow when it fails; ``search`` is how
     deferred tools are found; ``experiment`` rewrites the prompt before it is sent, and ``experiment_note``
-    describes one that did; ``betas`` are the beta features to request from Anthropic.
+    describes one that did; ``betas`` are the beta features to request from Anthropic; ``retried`` is called
+    before another attempt with the number of those that failed, and why the last one did.
 
     A request that is sent more than once only ever adds to its ``messages``; other messages come in
     another list.
@@ -78,6 +81,7 @@ class Request:
     experiment_note: dict[str, Any] | None = None
     search: Search | None = None
     betas: tuple[str, ...] = ()
+    retried: Callable[[Request, int, str], None] | None = None
 
     def at(self, stop: Stop, known_models: KnownModels) -> Request:
         """The same request to another provider."""

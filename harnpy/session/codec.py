@@ -105,9 +105,10 @@ def _row(event: Event, data: str) -> Row:
 
 def _key(event: Event) -> str | None:
     """What the call of a tool is found by."""
-    if event.type not in ("tool_started", "tool_completed") or not isinstance(event.payload, dict):
+    if event.type not in ("tool_started", "tool_completed"):
         return None
-    key: str | None = event.payload.get("idempotency_key")
+    data = event.data
+    key: str | None = data.get("idempotency_key") if isinstance(data, dict) else None
     return key or None
 
 

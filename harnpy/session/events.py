@@ -18,21 +18,56 @@ if TYPE_CHECKING:
 
     from harnpy.world import World
 
+# Types of events. Spec: 10 §A1.2, §C3.1; when each is written: §C16.1.
+
 SESSION_CREATED = "session_created"
-MESSAGE_ADDED = "message_added"
-TRANSCRIPT_EVENT = "transcript_event"
-HISTORY_REPLACED = "history_replaced"
-COMPACTION_TRIGGERED = "compaction_triggered"
+STATUS_CHANGED = "status_changed"
+ACTION_EXECUTED = "action_executed"
+STORE_REPAIRED = "store_repaired"
 REGISTER_SET = "register_set"
-TOOL_COMPLETED = "tool_completed"
-TOOL_STARTED = "tool_started"
-BRANCH_SUMMARY = "branch_summary"
+TRANSCRIPT_EVENT = "transcript_event"
+
+MESSAGE_ADDED = "message_added"
 CONTEXT_ADDED = "context_added"
+HISTORY_REPLACED = "history_replaced"
+COMPACTION_STARTED = "compaction_started"
+COMPACTION_TRIGGERED = "compaction_triggered"
+PROJECTION_SNAPSHOTTED = "projection_snapshotted"
+LEAF_MOVED = "leaf_moved"
+BRANCH_SUMMARY = "branch_summary"
+
 TURN_STARTED = "turn_started"
 STEP_STARTED = "step_started"
 STEP_COMPLETED = "step_completed"
+TOOL_STARTED = "tool_started"
+TOOL_OUTPUT_DELTA = "tool_output_delta"
+TOOL_COMPLETED = "tool_completed"
+ESCALATION_RETRIED = "escalation_retried"
 TURN_COMPLETED = "turn_completed"
 LEAF_MOVED = "leaf_moved"
+
+APPROVAL_REQUESTED = "approval_requested"
+APPROVAL_RESOLVED = "approval_resolved"
+APPROVAL_CANCELED = "approval_canceled"
+EXTERNAL_INPUT = "external_input"
+WAIT_STARTED = "wait_started"
+WAIT_RESOLVED = "wait_resolved"
+
+HANDOFF = "handoff"
+CHILD_REQUESTED = "child_requested"
+CHILD_STARTED = "child_started"
+CHILD_PROGRESSED = "child_progressed"
+CHILD_BLOCKED = "child_blocked"
+CHILD_COMPLETED = "child_completed"
+CHILD_FAILED = "child_failed"
+CHILD_CANCELED = "child_canceled"
+CHILD_MERGED = "child_merged"
+ARTIFACT_RECORDED = "artifact_recorded"
+
+# Read from other systems' logs as registers of that name; never written.
+MODEL_CHANGED = "model_changed"
+THINKING_CHANGED = "thinking_changed"
+TOOLS_CHANGED = "tools_changed"
 
 #: Metadata key of the events that change who is attached: ``{client_id: record, None once detached}``.
 LIVE_CLIENTS = "live_clients"

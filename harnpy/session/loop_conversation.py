@@ -7,18 +7,25 @@ session meanwhile.
 
 from __future__ import annotations
 
+from collections import Counter
+from contextlib import suppress
 from operator import is_
 from typing import TYPE_CHECKING, Any
 
 from harnpy.session import events as kinds
+from harnpy.session.calls import ToolStarted
+from harnpy.session.closing import CANCELLED, FAILED, Fact, closing
+from harnpy.session.derived import ShownOrder, is_shown, transcript_form
 from harnpy.session.events import Event, EventDraft, Summary
+from harnpy.session.open_turns import end_open_turns, events_of
 from harnpy.session.resize.engine import merged_summary
 from harnpy.session.transcript import message_event, plain_message, transcript
-from harnpy.session.verbs.loop_access import follow, followed, notify_overtaken, unfollow
+from harnpy.session.verbs.loop_access import follow, followed, is_alone, notify_overtaken, unfollow
 from harnpy.session.window import lifecycle_value
+from harnpy.storage.errors import StorageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from harnpy.reading.dicts import Dict
     from harnpy.session.log import Session
@@ -46,7 +53,8 @@ class Conversation:
         self.summary: str | None = None
         #: Asks the loop's own model, for compactions of the session while the loop runs.
         self.summarize: Callable[[str], str] | None = None
-        self._lifecycle: list[Dict] = []
+        self._lifecycle: list[tuple[str, Any]] = []
+        self._order: ShownOrder[Any] = ShownOrder()
 
     def begin(self, system: str | None, tool_format: str) -> None:
         """Load what came before. ``system`` is the caller's system prompt."""
@@ -55,18 +63,23 @@ class Conversation:
         self.messages.append(message)
 
     def note(self, event: Dict) -> None:
-        """Record a lifecycle event of this run."""
-        self._lifecycle.append(event)
+        """Record a transcript event that has no type of its own."""
+        self.fact(kinds.TRANSCRIPT_EVENT, event)
 
-    def fact(self, type: str, data: Dict) -> None:
-        """Record an event in the session's log, if there is one."""
+    def fact(self, type: str, payload: Any, cost: float = 0.0) -> None:
+        """Record an event of this run. `store` writes it."""
+        self._lifecycle += self._order.add(type, payload, (type, payload))
+
+    def call_started(self, tool: str, arguments: Dict, id: str | None, number: int, parallel: bool) -> None:
+        """Record that call ``number`` of the assistant's last message is made."""
+        self.fact(kinds.TOOL_STARTED, ToolStarted(tool, arguments, id, parallel))
+
+    def step_started(self, provider: str, model: str, iteration: int, **purpose: str) -> None:
+        """Store the conversation and record that the model is about to be asked."""
 
     def active_skills(self) -> list[str]:
         """Return the skills that were active at the end of the session's last loop."""
         return []
-
-    def keep_active_skills(self, names: list[str]) -> None:
-        """Keep these skills for the session's next loop."""
 
     def restore(self, messages: list[Dict], summary: str | None, events: list[Dict]) -> None:
         """Continue from what an earlier run left; the conversation has no messages yet."""
@@ -102,11 +115,11 @@ class Conversation:
     def store(self) -> None:
         """Write the conversation to the session."""
 
-    def end(self, stop_reason: str, **details: Any) -> None:
-        """Record that the loop has ended."""
+    def end(self, stop_reason: str, steps: int = 0, skills: Sequence[str] = ()) -> None:
+        """Record that the loop has ended, with these skills active for the session's next one."""
 
-    def fail(self, error: str) -> None:
-        """Record that an error ended the loop."""
+    def fail(self, error: BaseException) -> None:
+        """Record that an error or a cancellation ended the loop: calls that are open get an end."""
 
     def transcript(self, state: str) -> Dict:
         """Return the loop's result: these messages, their events, and this run's lifecycle events."""
@@ -120,7 +133,7 @@ class Conversation:
         return transcript(self.id, messages, events, [], summary=self.summary, state=state)
 
     def _lifecycle_events(self) -> list[Dict]:
-        return [{"id": self.world.ids.new(), **event} for event in self._lifecycle]
+        return [{"id": self.world.ids.new(), **transcript_form(*fact)} for fact in self._lifecycle]
 
 
 class SessionConversation(Conversation):
@@ -133,6 +146,8 @@ class SessionConversation(Conversation):
         self._pending: list[EventDraft] = []
         self._arrived: list[Dict] = []
         self._noted: list[Event] = []
+        self._usage: Counter[str] = Counter()
+        self._answer: Event | None = None  # the last one stored: its calls are made
         # The session as `store` left it. While it still looks like that, the order of its messages is known.
         self._seen: object = None
         self._count = 0
@@ -144,11 +159,16 @@ class SessionConversation(Conversation):
 
     def begin(self, system: str | None, tool_format: str) -> None:
         session = follow(self._sessions, self)
+        if session.view.open_turns and is_alone(self._sessions, self):
+            end_open_turns(session)
         self.messages, self.summary = session.prompt_state()
         self._turn = session.record(kinds.TURN_STARTED, {"agent_id": AGENT})
-        for key, value in (("system_prompt", system), ("settings.tool_format", tool_format)):
-            if session.view.register(key) != value:
-                session.set(key, value)
+        registers = (("system_prompt", system), ("settings.tool_format", tool_format))
+        changed = [
+            session.setting(key, value) for key, value in registers if session.view.register(key) != value
+        ]
+        if changed:
+            session.write(*changed)
         self._mark(session)
         self._shuffled = len(self.messages) != self._count
         self._opening = self.messages[0] if self._shuffled else None
@@ -157,21 +177,29 @@ class SessionConversation(Conversation):
         super().add(message)
         self._pending.append(EventDraft(kinds.MESSAGE_ADDED, message, turn=self._turn))
 
-    def note(self, event: Dict) -> None:
-        self._pending.append(EventDraft(kinds.TRANSCRIPT_EVENT, event, turn=self._turn))
+    def fact(self, type: str, payload: Any, cost: float = 0.0) -> None:
+        self._pending.append(EventDraft(type, payload, cost=cost, turn=self._turn))
+        if type == kinds.STEP_COMPLETED and "usage" in payload:
+            self._usage.update(payload["usage"])
 
-    def fact(self, type: str, data: Dict) -> None:
-        self._pending.append(EventDraft(type, data, turn=self._turn))
+    def step_started(self, provider: str, model: str, iteration: int, **purpose: str) -> None:
+        session = followed(self._sessions, self)
+        if session is None:
+            return
+        if not self._is_next(session):
+            self.store()
+        step = {"agent_id": AGENT, "iteration": iteration, "model": model, "provider": provider, **purpose}
+        self.fact(kinds.STEP_STARTED, step)
+        self.store()
+
+    def call_started(self, tool: str, arguments: Dict, id: str | None, number: int, parallel: bool) -> None:
+        place = None if self._answer is None else (self._answer, number)
+        self.fact(kinds.TOOL_STARTED, ToolStarted(tool, arguments, id, parallel, place))
 
     def active_skills(self) -> list[str]:
         session = followed(self._sessions, self)
         kept = None if session is None else session.view.register(_SKILLS)
         return list(kept["names"]) if kept is not None and kept["session_id"] == self.id else []
-
-    def keep_active_skills(self, names: list[str]) -> None:
-        session = followed(self._sessions, self)
-        if session is not None and names != self.active_skills():
-            session.set(_SKILLS, {"session_id": self.id, "names": names})
 
     def restore(self, messages: list[Dict], summary: str | None, events: list[Dict]) -> None:
         session = followed(self._sessions, self)
@@ -240,27 +268,44 @@ class SessionConversation(Conversation):
         if session is None:
             return
         self._sessions.touch(self.id)
-        overtaken = bool(self._arrived) and self._has_pending_messages()
-        in_step = self._in_step(session)
+        in_order = self._is_next(session)
         if self._pending:
-            events = session.write(*self._pending)
-            self._noted += [event for event in events if event.type == kinds.TRANSCRIPT_EVENT]
+            for event in session.write(*self._pending):
+                if event.type != kinds.MESSAGE_ADDED:
+                    self._noted += self._order.add(event.type, event.payload, event)
+                elif event.payload.get("role") == "assistant":
+                    self._answer = event
             self._pending = []
         if self._overtaken:
             self._take_over(session)
-        elif (self._shuffled or overtaken or not in_step) and not self._agrees(session):
+        elif not in_order and not self._agrees(session):
             self._reorder(session)
         self._mark(session)
 
-    def end(self, stop_reason: str, **details: Any) -> None:
-        self.fact(kinds.TURN_COMPLETED, {"agent_id": AGENT, "turn_stop_reason": stop_reason, **details})
+    def end(self, stop_reason: str, steps: int = 0, skills: Sequence[str] = ()) -> None:
+        done: Dict = {"agent_id": AGENT, "steps": steps}
+        if self._usage:
+            done["usage"] = dict(self._usage)
+        self.fact(kinds.TURN_COMPLETED, {**done, "turn_stop_reason": stop_reason})
+        session, names = followed(self._sessions, self), list(skills)
+        if session is not None and names != self.active_skills():
+            self._pending.append(session.setting(_SKILLS, {"session_id": self.id, "names": names}))
         self.store()
         unfollow(self._sessions, self)
 
-    def fail(self, error: str) -> None:
+    def fail(self, error: BaseException) -> None:
         session = followed(self._sessions, self)
-        if session is not None:
-            session.record(kinds.TURN_COMPLETED, {"agent_id": AGENT, "error": error}, self._turn)
+        if session is not None and self._turn is not None:
+            facts = [Fact(event.type, event.payload) for event in events_of(session, self._turn)]
+            facts += [Fact(draft.type, draft.data) for draft in self._pending]
+            reason = FAILED if isinstance(error, Exception) else CANCELLED
+            for type, payload in closing(facts, AGENT, reason, str(error) or reason):
+                if type == kinds.MESSAGE_ADDED:
+                    self.add(payload)
+                else:
+                    self.fact(type, payload)
+            with suppress(StorageError):  # whoever loads the session next closes the turn
+                self.store()
         unfollow(self._sessions, self)
 
     def transcript(self, state: str) -> Dict:
@@ -274,9 +319,14 @@ class SessionConversation(Conversation):
         return any(draft.type == kinds.MESSAGE_ADDED for draft in self._pending)
 
     def _lifecycle_events(self) -> list[Dict]:
-        waiting = [draft.data for draft in self._pending if draft.type == kinds.TRANSCRIPT_EVENT]
-        unstored = [{"id": self.world.ids.new(), **event} for event in waiting]
+        waiting = [(draft.type, draft.data) for draft in self._pending if is_shown(draft.type, draft.data)]
+        unstored = [{"id": self.world.ids.new(), **transcript_form(*fact)} for fact in waiting]
         return [lifecycle_value(event) for event in self._noted] + unstored
+
+    def _is_next(self, session: Session) -> bool:
+        """Whether what is pending belongs right behind what the session holds."""
+        overtaken = bool(self._arrived) and self._has_pending_messages()
+        return not (self._shuffled or overtaken or self._overtaken) and self._in_step(session)
 
     def _in_step(self, session: Session) -> bool:
         return session.view.window is self._seen and session.length == self._count

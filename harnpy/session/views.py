@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.session import events as kinds
+from harnpy.session.derived import ShownOrder
 from harnpy.session.entries import entries
 from harnpy.session.groups import turn_of
 from harnpy.session.transcript import transcript
@@ -25,17 +26,21 @@ if TYPE_CHECKING:
 class View:
     """A session as its log describes it.
 
-    ``registers`` holds key → (version, value), ``clients`` the records of the attached clients by id.
+    ``registers`` holds key → (version, value), ``clients`` the records of the attached clients by id,
+    ``open_turns`` the turns without an end by number.
     ``parent_id`` is the session it was last forked from, ``linked_at`` the last event that came from there,
     ``cleared_at`` the last reset.
     """
 
     __slots__ = (
-        "branched_at", "cleared_at", "clients", "created", "linked_at", "parent_id", "registers", "window"
+        "branched_at", "cleared_at", "clients", "created", "linked_at", "open_turns", "parent_id",
+        "registers", "shown", "window"
     )  # fmt: skip
 
     def __init__(self, window: Window | None = None) -> None:
         self.window = Window() if window is None else window
+        self.open_turns: dict[int, Event] = {}
+        self.shown: ShownOrder[Event] = ShownOrder()
         self.registers: dict[str, tuple[int, Any]] = {}
         self.clients: dict[str, dict[str, Any]] = {}
         self.created = 0.0
@@ -52,6 +57,8 @@ class View:
         branch.created, branch.parent_id = self.created, self.parent_id
         branch.linked_at, branch.cleared_at = self.linked_at, self.cleared_at
         branch.branched_at = self.branched_at
+        branch.shown = self.shown.branch()
+        branch.open_turns = dict(self.open_turns)
         return branch
 
     def extend(self, events: Sequence[Event]) -> None:
@@ -174,11 +181,18 @@ def _context(view: View, event: Event) -> None:
     window.contexts = (*window.contexts, (len(window.entries), event))
 
 
+def _fact(view: View, event: Event) -> None:
+    window = view.window
+    for shown in view.shown.add(event.type, event.payload, event):
+        window.asides.append((len(window.entries), shown))
+
+
 def _register(view: View, event: Event) -> None:
     view.registers[event.payload["key"]] = (event.payload["version"], event.payload["value"])
 
 
 def _turn_started(view: View, event: Event) -> None:
+    view.open_turns[event.seq] = event
     view.window.floor = len(view.window.entries)
     view.window.state = "active"
 
@@ -189,6 +203,8 @@ def _step_started(view: View, event: Event) -> None:
 
 def _turn_completed(view: View, event: Event) -> None:
     view.window.groups.end(turn_of(event))
+    if event.turn is not None:
+        view.open_turns.pop(event.turn.seq, None)
     if "error" not in event.payload:
         view.window.floor = len(view.window.entries)
         done = event.payload.get("turn_stop_reason") == "completed"
@@ -198,6 +214,9 @@ def _turn_completed(view: View, event: Event) -> None:
 _EFFECTS: dict[str, Callable[[View, Event], None]] = {
     kinds.SESSION_CREATED: _created,
     kinds.TRANSCRIPT_EVENT: _aside,
+    kinds.STEP_COMPLETED: _fact,
+    kinds.TOOL_STARTED: _fact,
+    kinds.TOOL_COMPLETED: _fact,
     kinds.HISTORY_REPLACED: _cut,
     kinds.COMPACTION_TRIGGERED: _cut,
     kinds.REGISTER_SET: _register,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.session.derived import transcript_form
 from harnpy.session.events import CONTEXT_ADDED, Summary
 from harnpy.session.groups import Groups, turn_of
 from harnpy.session.transcript import message_event, plain_message
@@ -358,9 +359,9 @@ def _plain_event(entry: Event) -> dict[str, Any] | None:
 
 
 def lifecycle_value(event: Event) -> dict[str, Any]:
-    """Return the transcript event that a ``transcript_event`` of the log holds, with its id."""
-    payload: dict[str, Any] = event.payload
-    return payload if "id" in payload else {"id": event.first.id, **payload}
+    """Return the transcript event that an event of the log is shown as."""
+    form = transcript_form(event.type, event.payload)
+    return form if "id" in form else {"id": event.first.id, **form}
 
 
 def _aside_values(aside: Aside) -> list[dict[str, Any]]:

@@ -152,16 +152,17 @@ def test_storing_into_a_closed_session_does_nothing(store: SessionRegistry) -> N
     assert transcript["events"][-1]["kind"] == "provider_payload"
 
 
-def test_a_failed_loop_leaves_what_was_stored(store: SessionRegistry) -> None:
+def test_a_failed_loop_leaves_what_was_said(store: SessionRegistry) -> None:
     conversation = following(store)
     conversation.add(said("a"))
     conversation.store()
-    conversation.add(said("lost"))
-    conversation.fail("no model")
-    assert texts(store.messages("s")) == ["before", "a"]
+    conversation.add(said("b"))
+    conversation.fail(ValueError("no model"))
+    assert texts(store.messages("s")) == ["before", "a", "b"]
     session = store.session("s")
     assert session
-    assert session.events()[-1].data == {"agent_id": "agent_loop", "error": "no model"}
+    end = {"agent_id": "agent_loop", "steps": 0, "turn_stop_reason": "failed", "error": "no model"}
+    assert session.events()[-1].data == end
     store.inject("s", said("after"))
     assert conversation.arrivals() == []
 

@@ -1,15 +1,15 @@
-"""How a loop's tool calls are reported: to subscribers, the transcript, the trace and the workflow's record.
+"""How a loop's tool calls are reported: to the log, to subscribers, the trace and the workflow's record.
 
-Spec: 07 §6.7, 08 §1.7.
+A call's end is in the log, with its result, before anyone hears of it. Spec: 07 §6.7, 08 §1.7, 10 §C16.1.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.agent.loop.tool_calls import OK, REJECTED, REJECTED_LOOP
+from harnpy.agent.loop.tool_calls import OK, REJECTED, REJECTED_LOOP, Result
 from harnpy.agent.workflow_scope import ToolCall
-from harnpy.session.transcript import lifecycle_event
+from harnpy.session.events import TOOL_COMPLETED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,13 +18,16 @@ if TYPE_CHECKING:
     from harnpy.agent.loop.tool_calls import CheckedCall, Outcome, Rejection
     from harnpy.agent.runtime import Runtime
     from harnpy.agent.tools.toolbox import Toolbox
+    from harnpy.reading.dicts import Dict
     from harnpy.session.loop_conversation import Conversation
 
 _EXECUTORS = {"harn": "harn_builtin"}
 
 
 class CallReports:
-    """``emit(type, **fields)`` notifies subscribers. ``iteration`` is the running turn's number."""
+    """``emit(type, **fields)`` notifies subscribers. ``iteration`` is the running turn's number, and
+    ``answer`` adds a result to the conversation.
+    """
 
     def __init__(
         self,
@@ -35,6 +38,7 @@ class CallReports:
         toolbox: Toolbox,
     ) -> None:
         self.iteration = 0
+        self.answer: Callable[[Result], None] = lambda result: None
         self._runtime = runtime
         self._trace = runtime.models.trace
         self._state = state
@@ -48,31 +52,35 @@ class CallReports:
             "tool_call", tool_call_id=id, tool_name=name, kind=kind, status="pending", raw_input=raw_input
         )
 
+    def started(self, checked: CheckedCall, number: int, parallel: bool = False) -> None:
+        """Record that a call is made."""
+        id = checked.call.get("id")
+        self._conversation.call_started(checked.name, checked.arguments, id, number, parallel)
+
     def begun(self, checked: CheckedCall, id: str) -> None:
         """Step 9."""
-        name = checked.name
-        self._state.calls.append(name)
-        metadata = {"arguments": checked.arguments, "tool_use_id": checked.call.get("id")}
-        self._conversation.note(lifecycle_event("tool_intent", name, role="assistant", metadata=metadata))
-        self._update(id, name, "in_progress", raw_output=None, error=None)
+        self._state.calls.append(checked.name)
+        self._update(id, checked.name, "in_progress", raw_output=None, error=None)
 
-    def refused(self, checked: CheckedCall, rejection: Rejection, id: str) -> None:
-        """Report a call that isn't made."""
+    def refused(self, checked: CheckedCall, rejection: Rejection, id: str) -> Result:
+        """Record and report a call that isn't made."""
         category = rejection.category
         if rejection.reason is not None:
             self.denied(checked.name, rejection.reason)
         if category == REJECTED_LOOP:
             self.intervened(checked.name, "skip", rejection.metadata["repeat_count"])
-        self._note_execution(checked, rejection.text, True, error_category=category, **rejection.metadata)
+        result = Result(checked.call, rejection.text, None)
+        self._record_end(checked, result, category, 0, rejection.metadata)
         self._update(
             id, checked.name, "failed", raw_output=None, error=rejection.text, error_category=category
         )
+        return result
 
     def ended(
-        self, checked: CheckedCall, id: str, text: str, status: str, category: str | None, ms: int
+        self, checked: CheckedCall, id: str, text: str, status: str, category: str | None, outcome: Outcome
     ) -> None:
         """Notify subscribers of a call's end."""
-        name = checked.name
+        name, ms = checked.name, outcome.ms
         executor = (self._toolbox.entries.get(name) or {}).get("executor") or "harn"
         failed = {"error": text, "error_category": category} if status != OK else {"error": None}
         self._update(
@@ -85,15 +93,17 @@ class CallReports:
             execution_duration_ms=ms,
             executor={"kind": _EXECUTORS.get(executor, executor)},
         )
+        if outcome.plan is not None:
+            self._emit("plan", plan=outcome.plan["metadata"]["plan"])
 
     def recorded(
         self, checked: CheckedCall, outcome: Outcome, text: str, status: str, category: str | None
-    ) -> None:
+    ) -> Result:
         """Record a call that was made; ``text`` is what the model reads."""
         if status == OK:
             self._state.successful[checked.name] = None
-        details = {"error_category": category} if category else {}
-        self._note_execution(checked, text, status == REJECTED, outcome.ms, **details)
+        result = Result(checked.call, text, status)
+        self._record_end(checked, result, category, outcome.ms, plan=outcome.plan)
         self._trace.record(
             "tool_execution",
             tool_name=checked.name,
@@ -103,9 +113,7 @@ class CallReports:
             classification=category or status,
             iteration=self.iteration,
         )
-        if outcome.plan is not None:
-            self._conversation.note(outcome.plan)
-            self._emit("plan", plan=outcome.plan["metadata"]["plan"])
+        return result
 
     def denied(self, name: str, reason: str) -> None:
         self._state.rejected[name] = None
@@ -119,12 +127,33 @@ class CallReports:
     def _update(self, id: str, name: str, status: str, **fields: Any) -> None:
         self._emit("tool_call_update", tool_call_id=id, tool_name=name, status=status, **fields)
 
-    def _note_execution(
-        self, checked: CheckedCall, text: str, rejected: bool, ms: int = 0, **details: Any
+    def _record_end(
+        self,
+        checked: CheckedCall,
+        result: Result,
+        category: str | None,
+        ms: int,
+        details: Dict | None = None,
+        plan: Dict | None = None,
     ) -> None:
-        name, id = checked.name, checked.call.get("id")
-        metadata = {"tool_name": name, "tool_use_id": id, "rejected": rejected, **details}
-        self._conversation.note(lifecycle_event("tool_execution", text, role="tool", metadata=metadata))
+        """Store a call's end and its result together."""
+        name, id, text = checked.name, checked.call.get("id"), result.text
+        rejected = result.status is None or result.status == REJECTED
+        completed: Dict = {"tool": name, "id": id, "output" if category is None else "error": text}
+        if category is not None:
+            completed["error_category"] = category
+        if rejected:
+            completed["rejected"] = True
+        if result.status is not None:
+            completed["duration_ms"] = ms
+        if details:
+            completed["details"] = details
+        conversation = self._conversation
+        conversation.fact(TOOL_COMPLETED, completed)
+        if plan is not None:
+            conversation.note(plan)
+        self.answer(result)
+        conversation.store()
         workflow = self._runtime.context().workflow
         if workflow is not None:
             workflow.tool_called(ToolCall(name, id, checked.arguments, text, rejected, ms, self.iteration))

@@ -65,18 +65,22 @@ class Dispatcher:
         self._runner = ToolRunner(runtime, options, toolbox, conversation.world)
         self._reports = CallReports(runtime, state, conversation, emit, toolbox)
 
-    def dispatch(self, calls: list[Call], iteration: int) -> list[Result]:
-        """Make the calls of a turn, in order."""
+    def dispatch(
+        self, calls: list[Call], iteration: int, answer: Callable[[Result], None] = lambda result: None
+    ) -> list[Result]:
+        """Make the calls of a turn, in order. ``answer`` adds each result to the conversation."""
         self._reports.iteration = iteration
+        self._reports.answer = answer
         together = self._check_and_run(self._reading_run(calls))
         results = []
         for number, call in enumerate(calls):
             internal = self._toolbox.internal.get(call["name"])
             if internal is not None:
                 results.append(self._answer(call, internal))
+                answer(results[-1])
             else:
                 id = f"tool-{call['id']}" if call.get("id") else f"tool-iter-{iteration}-{number}"
-                results.append(self._make(call, id, together.get(number)))
+                results.append(self._make(call, id, number, together.get(number)))
         return results
 
     # A run of calls that only read.
@@ -96,6 +100,10 @@ class Dispatcher:
     def _check_and_run(self, calls: list[Call]) -> dict[int, CheckedCall]:
         checked = [self._checker.check(call) for call in calls]
         allowed = [item for item in checked if item.rejection is None]
+        for number, item in enumerate(checked):
+            if item.rejection is None:
+                self._reports.started(item, number, parallel=True)
+        self._conversation.store()
         outcomes = self._runtime.tasks.together([partial(self._runner.run, item) for item in allowed])
         for item, outcome in zip(allowed, outcomes, strict=True):
             item.outcome = outcome
@@ -117,7 +125,7 @@ class Dispatcher:
             self._state.successful[name] = None
         return Result(call, text, OK if good else ERROR)
 
-    def _make(self, call: Call, id: str, checked: CheckedCall | None) -> Result:
+    def _make(self, call: Call, id: str, number: int, checked: CheckedCall | None) -> Result:
         self._reports.pending(id, call["name"], call["arguments"])
         checked = checked or self._checker.check(call)
         for note in checked.notes:
@@ -125,9 +133,12 @@ class Dispatcher:
         rejection = checked.rejection
         if rejection is not None:
             if rejection.category == REJECTED_LOOP:
-                self._reports.begun(checked, id)  # the repetition is only noticed after step 9
-            self._reports.refused(checked, rejection, id)
-            return Result(call, rejection.text, None)
+                self._reports.started(checked, number)  # the repetition is only noticed after step 9
+                self._reports.begun(checked, id)
+            return self._reports.refused(checked, rejection, id)
+        if checked.outcome is None:
+            self._reports.started(checked, number)
+            self._conversation.store()
         self._reports.begun(checked, id)
         return self._settle(checked, checked.outcome or self._runner.run(checked), id)
 
@@ -144,11 +155,10 @@ class Dispatcher:
             text = self._runtime.hooks.after(name, checked.arguments, text)
             status = ERROR if text.startswith(("Error:", "ERROR:")) else OK
             category = (category or "tool_error") if status == ERROR else None
-        self._reports.ended(checked, id, text, status, category, outcome.ms)
-        if status != REJECTED:
-            text = self._compared(checked, text)
-        self._reports.recorded(checked, outcome, text, status, category)
-        return Result(checked.call, text, status)
+        read = text if status == REJECTED else self._compared(checked, text)
+        result = self._reports.recorded(checked, outcome, read, status, category)
+        self._reports.ended(checked, id, text, status, category, outcome)
+        return result
 
     def _shortened(self, name: str, text: str) -> str:
         """Shorten a result that is too long for the conversation. Step 12."""

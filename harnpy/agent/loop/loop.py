@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.daemon.resting import WATCHDOG, Daemon
 from harnpy.agent.loop import prompts
-from harnpy.agent.loop.transcript_entries import reply_events
+from harnpy.agent.loop.transcript_entries import completed_step, record_reply
 from harnpy.agent.loop.turns import Idle
 from harnpy.agent.rules.hooks import PRE_AGENT_TURN
 from harnpy.llm.errors import BudgetExceeded
@@ -20,7 +20,7 @@ from harnpy.llm.projection import project
 from harnpy.llm.structured.asking import read_answer, record_retry
 from harnpy.llm.structured.nudge import nudge_text
 from harnpy.llm.visible import visible_text
-from harnpy.session.events import STEP_COMPLETED
+from harnpy.session.events import ESCALATION_RETRIED, STEP_COMPLETED
 from harnpy.session.loop_conversation import AGENT
 
 if TYPE_CHECKING:
@@ -42,6 +42,10 @@ if TYPE_CHECKING:
     from harnpy.llm.request import Request
     from harnpy.reading.dicts import Dict
     from harnpy.session.loop_conversation import Conversation
+
+
+#: What the log calls the end of a loop whose status has another name. Spec: 10 §C16.1.
+_STOP_REASONS = {"done": "completed", "idle": "waiting"}
 
 
 def opening_messages(given: list[Any]) -> Iterator[Dict]:
@@ -95,8 +99,10 @@ class Loop:
         self.conversation.summarize = self.summarize
         # The budget is checked here, not by the call: it ends the loop instead of failing.
         self.budget, request.budget = request.budget, None
+        request.retried = self._note_retry
         self.prefill = request.prefill
         self.caller_system = request.system
+        self._ran_out = False  # of iterations
         self._emit = parts.emit
 
     def rest_as(self, options: DaemonOptions, caller: str) -> None:
@@ -119,21 +125,27 @@ class Loop:
                 if self.daemon is not None:
                     self.daemon.save(status)
             except BaseException as error:
-                conversation.fail(str(error))
+                conversation.fail(error)
                 raise
             ms = int((self.models.world.clock.monotonic() - begin) * 1000)
             state = self.state
             self.models.trace.record_loop(status, state.iterations, ms, state.calls, list(state.successful))
             conversation.store()
             result = self._result(status, ms)
-            conversation.keep_active_skills(self.skills.active)
-            conversation.end("completed" if status == "done" else status, steps=state.iterations)
+            conversation.end(self._stop_reason(status), state.iterations, self.skills.active)
         return result
+
+    def _stop_reason(self, status: str) -> str:
+        """Return what the log calls the end of a loop with this status."""
+        if self._ran_out:
+            return "max_turns_hit"
+        return _STOP_REASONS.get(status, status)
 
     def _begin(self) -> None:
         opening = opening_messages(self.opening)
         begin = self.model_input.begin if self.daemon is None else self.daemon.begin
         begin(self.caller_system, self.options.tool_format, opening)
+        self.conversation.store()
 
     @contextmanager
     def _running(self) -> Iterator[None]:
@@ -165,6 +177,7 @@ class Loop:
             status = self._turn(iteration)
             if status is not None:
                 return status
+        self._ran_out = True
         self._emit("budget_exhausted", max_iterations=self.options.max_iterations)
         return "budget_exhausted"
 
@@ -178,8 +191,8 @@ class Loop:
             self.toolbox.replace(self.offer.allowed)
         self._before_call(iteration)
         request = self._request(iteration)
-        self.conversation.store()
         if self._over_budget(request):
+            self.conversation.store()
             over = {"iteration": iteration, "failed": False, "text": "", "status": "budget_exhausted"}
             self._emit("iteration_end", iteration=iteration, turn_info=over)
             return "budget_exhausted"
@@ -250,7 +263,7 @@ class Loop:
         while True:
             reply = self._called(request, iteration)
             self._account(reply)
-            self._note(reply, request.experiment_note)
+            self._note(reply, iteration, request.experiment_note)
             if not request.output.structured:
                 return reply
             reading = read_answer(reply, request, self.models.values)
@@ -260,21 +273,42 @@ class Loop:
             nudge = nudge_text(request.output, reading.errors)
             record_retry(self.models.trace, attempt, reading, nudge)
             if nudge is not None:
+                self._retried("schema", request, attempt, "; ".join(reading.errors))
                 self.model_input.feed_back("schema_retry", nudge)
                 request = self._request(iteration)
-                self.conversation.store()
 
     def summarize(self, prompt: str) -> str:
         """Ask the loop's model for a summary: no system prompt, no history, the same account."""
         messages = [{"role": "user", "content": prompt}]
         bare: Dict = {"system": None, "tools": None, "prefill": None, "segment": None}
         request = replace(self.model_input.request, messages=messages, **bare)
-        return self._account(self._called(request)).text
+        purpose = {"purpose": "compaction"}
+        reply = self._account(self._called(request, None, **purpose))
+        self.conversation.fact(
+            STEP_COMPLETED, completed_step(reply, self.state.iterations) | purpose, reply.cost
+        )
+        return reply.text
 
-    def _called(self, request: Request, iteration: int | None = None) -> Reply:
+    def _called(self, request: Request, iteration: int | None, **purpose: str) -> Reply:
         """Return the reply of the model, which is called by right of the loop's caller."""
-        with self.runtime.context().as_caller():
-            return self.models.ask(request, iteration)
+        number = self.state.iterations if iteration is None else iteration
+        self.conversation.step_started(request.provider, request.model, number, **purpose)
+        try:
+            with self.runtime.context().as_caller():
+                return self.models.ask(request, iteration)
+        except BaseException as error:
+            failed = {"agent_id": AGENT, "iteration": number, **purpose, "error": str(error)}
+            self.conversation.fact(STEP_COMPLETED, failed)
+            raise
+
+    def _note_retry(self, request: Request, attempt: int, error: str) -> None:
+        self._retried("model", request, attempt, error)
+        self.conversation.store()
+
+    def _retried(self, scope: str, request: Request, attempt: int, error: str) -> None:
+        """Record that the model is asked again."""
+        retry = {"agent_id": AGENT, "scope": scope, "target": request.model, "attempt": attempt}
+        self.conversation.fact(ESCALATION_RETRIED, {**retry, "error": error})
 
     def _account(self, reply: Reply) -> Reply:
         """Charge a call to the loop's budget."""
@@ -282,14 +316,11 @@ class Loop:
         self.state.cost += reply.cost
         return reply
 
-    def _note(self, reply: Reply, experiment: Dict | None) -> None:
+    def _note(self, reply: Reply, iteration: int, experiment: Dict | None) -> None:
         """Record a call in the session's log."""
         mode = self.options.tool_format
-        for event in reply_events(reply, tool_calling_mode=mode, structural_experiment=experiment):
-            self.conversation.note(event)
-        usage = {"input_tokens": reply.input_tokens, "output_tokens": reply.output_tokens}
-        usage["total_tokens"] = reply.input_tokens + reply.output_tokens
-        self.conversation.fact(STEP_COMPLETED, {"agent_id": AGENT, "usage": usage})
+        shown = {"tool_calling_mode": mode, "structural_experiment": experiment}
+        record_reply(self.conversation, reply, iteration, **shown)
 
     def _spent(self) -> bool:
         """Whether a budget for the whole loop is used up."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.agent.loop.prompts import FEEDBACK, feedback
 from harnpy.llm.request_messages import prompt_text, request_message
 from harnpy.session.resize.engine import compact, content_bytes, message_bytes
 from harnpy.session.resize.notes import compacted_event, note_of
 from harnpy.session.resize.summaries import byte_length
+from harnpy.session.results import FEEDBACK, feedback
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

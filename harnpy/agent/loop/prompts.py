@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from harnpy.agent.loop.ledger import Deliverable
     from harnpy.agent.loop.options import LoopOptions
 
 #: How messages of the runtime begin.
-FEEDBACK = "<runtime_feedback "
 
 _HISTORY_CAP = 131072
 
@@ -33,13 +31,6 @@ def persistence(options: LoopOptions, has_tools: bool) -> str:
             f"{keep_on} When the request is complete, emit <done>{options.sentinel}</done> as its own block."
         )
     return f"{keep_on} When the request is complete, include {options.sentinel} exactly once in your reply."
-
-
-def feedback(kind: str, text: str) -> dict[str, Any]:
-    """Return a message from the runtime to the model."""
-    kind = escape(kind, quote=True)
-    content = f'{FEEDBACK}kind="{kind}">\n{text.strip()}\n</runtime_feedback>'
-    return {"role": "user", "content": content}
 
 
 def not_verified(exit_code: str) -> str:
@@ -132,7 +123,3 @@ def shown(text: str, limit: int | None) -> str:
 
 def excerpt(text: str, limit: int = 240) -> str:
     return text if len(text) <= limit else text[:limit] + "…"
-
-
-def tool_result(name: str, text: str) -> str:
-    return f"[result of {name}]\n{text}\n[end of {name} result]"

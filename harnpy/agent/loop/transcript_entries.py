@@ -5,34 +5,60 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.native_tools import native_style
+from harnpy.session.derived import transcript_form
+from harnpy.session.events import STEP_COMPLETED
+from harnpy.session.loop_conversation import AGENT
 from harnpy.session.transcript import lifecycle_event, message_event, transcript
 from harnpy.text.json.compact import compact_json
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from harnpy.llm.reply import Reply
     from harnpy.llm.request import Request
     from harnpy.reading.dicts import Dict
+    from harnpy.session.loop_conversation import Conversation
     from harnpy.world import World
 
 
-def reply_events(reply: Reply, **payload: Any) -> list[Dict]:
-    """Return the lifecycle events of a reply; ``payload`` adds to the metadata of the first."""
-    metadata = {
-        "model": reply.model,
-        "input_tokens": reply.input_tokens,
-        "output_tokens": reply.output_tokens,
-        "tool_calls": reply.tool_calls,
-        "thinking_summary": reply.thinking_summary,
-        "structural_experiment": None,
-        **payload,
-    }
-    events = [lifecycle_event("provider_payload", role="assistant", metadata=metadata)]
+def completed_step(reply: Reply, iteration: int, **details: Any) -> Dict:
+    """Return the payload of a model call's ``step_completed``: what it cost, and the reply, so that nobody
+    has to ask again. ``details`` are what else transcripts show of it. Spec: 10 §C16.1."""
+    usage: Dict = {"input_tokens": reply.input_tokens, "output_tokens": reply.output_tokens}
+    if reply.cache_read_tokens:
+        usage["cache_read_tokens"] = reply.cache_read_tokens
+    if reply.cache_write_tokens:
+        usage["cache_creation_tokens"] = reply.cache_write_tokens
+    usage["total_tokens"] = reply.input_tokens + reply.output_tokens
+    kept: Dict = {"text": reply.text, "tool_calls": reply.tool_calls}
+    if reply.thinking:
+        kept["thinking"] = reply.thinking
+    if reply.thinking_blocks:
+        kept["thinking_blocks"] = reply.thinking_blocks
+    if reply.thinking_summary:
+        kept["thinking_summary"] = reply.thinking_summary
+    kept |= {"stop_reason": reply.stop_reason, "model": reply.model, "provider": reply.provider}
+    if details:
+        kept["details"] = details
+    return {"agent_id": AGENT, "iteration": iteration, "usage": usage, "reply": kept}
+
+
+def record_reply(conversation: Conversation, reply: Reply, iteration: int, **details: Any) -> None:
+    """Record a model call and what the model thought meanwhile."""
+    conversation.fact(STEP_COMPLETED, completed_step(reply, iteration, **details), reply.cost)
+    for event in _thoughts(reply):
+        conversation.note(event)
+
+
+def reply_events(reply: Reply, **details: Any) -> list[Dict]:
+    """Return a reply as transcripts show it beside its message."""
+    return [transcript_form(STEP_COMPLETED, completed_step(reply, 0, **details)), *_thoughts(reply)]
+
+
+def _thoughts(reply: Reply) -> Iterator[Dict]:
     for kind, text in (("private_reasoning", reply.thinking), ("thinking_summary", reply.thinking_summary)):
         if text:
-            events.append(lifecycle_event(kind, text, role="assistant", visibility="private"))
-    return events
+            yield lifecycle_event(kind, text, role="assistant", visibility="private")
 
 
 def assistant_message(reply: Reply, style: str) -> Dict:
@@ -44,13 +70,13 @@ def assistant_message(reply: Reply, style: str) -> Dict:
     return {**message, "reasoning": reply.thinking} if reply.thinking else message
 
 
-def call_transcript(request: Request, reply: Reply, world: World, **payload: Any) -> Dict:
-    """Return the transcript of one call: request and reply; ``payload`` as in `reply_events`."""
+def call_transcript(request: Request, reply: Reply, world: World, **details: Any) -> Dict:
+    """Return the transcript of one call: request and reply; ``details`` as in `completed_step`."""
     style = native_style(request.provider, request.model)
     messages = [*request.messages, assistant_message(reply, style)]
     new_id = world.ids.new
     events = [message_event(message, new_id()) for message in messages]
-    events += [{"id": new_id(), **event} for event in reply_events(reply, **payload)]
+    events += [{"id": new_id(), **event} for event in reply_events(reply, **details)]
     return transcript(new_id(), messages, events, [], state="active")
 
 
@@ -69,16 +95,6 @@ def calls_message(text: str, calls: list[Dict], style: str, thoughts: Sequence[D
         return {"role": "assistant", "content": blocks}
     shaped = _ollama_call if style == "ollama" else _function_call
     return {"role": "assistant", "content": text, "tool_calls": [shaped(call) for call in calls]}
-
-
-def result_message(call: Dict, text: str, style: str) -> Dict:
-    """Return a tool's result as a message in a provider's ``style``."""
-    if style == "anthropic":
-        block = {"type": "tool_result", "tool_use_id": call["id"], "content": text}
-        return {"role": "user", "content": [block]}
-    if style == "ollama":
-        return {"role": "tool", "tool_name": call["name"], "content": text}
-    return {"role": "tool", "tool_call_id": call["id"], "content": text}
 
 
 def _ollama_call(call: Dict) -> Dict:

@@ -15,9 +15,10 @@ from harnpy.agent.loop.ledger import NAME as LEDGER
 from harnpy.agent.loop.ledger import UNAVAILABLE as NO_LEDGER
 from harnpy.agent.loop.ledger import LedgerError
 from harnpy.agent.loop.tool_calls import OK, REJECTED
-from harnpy.agent.loop.transcript_entries import calls_message, result_message
+from harnpy.agent.loop.transcript_entries import calls_message
 from harnpy.agent.rules.hooks import POST_AGENT_TURN
 from harnpy.llm.text_format.blocks import TAGS, Parsed, parse_reply
+from harnpy.session.results import result_message, results_message
 from harnpy.session.transcript import lifecycle_event
 
 if TYPE_CHECKING:
@@ -198,8 +199,9 @@ class Turns:
     def _tool_turn(self, turn: Turn) -> str | None:
         errors = turn.parsed.errors
         self.model_input.add(self._recorded_calls(turn))
-        results = self.dispatcher.dispatch(turn.calls, turn.iteration)
-        self._answer_calls(turn, results)
+        self.model_input.conversation.store()
+        results = self.dispatcher.dispatch(turn.calls, turn.iteration, self._answer_call)
+        self._tell_results(results)
         self._nudges = 0
         info = self._tool_turn_info(turn, results)
         self.model_input.conversation.store()
@@ -226,13 +228,14 @@ class Turns:
             content = prompts.recorded(parsed.canonical or turn.text)
         return {"role": "assistant", "content": content}
 
-    def _answer_calls(self, turn: Turn, results: list[Result]) -> None:
+    def _answer_call(self, result: Result) -> None:
+        """Add a call's result to the conversation; in text format, all of them come at once."""
         if self.options.tool_format == "native":
-            for result in results:
-                self.model_input.add(result_message(result.call, result.text, self.offer.style))
-        else:
-            texts = [prompts.tool_result(result.call["name"], result.text) for result in results]
-            self.model_input.feed_back("tool_results", "\n\n".join(texts))
+            self.model_input.add(result_message(result.call, result.text, self.offer.style))
+
+    def _tell_results(self, results: list[Result]) -> None:
+        if self.options.tool_format != "native":
+            self.model_input.add(results_message((result.call["name"], result.text) for result in results))
         for result in results:
             if result.call["name"] == "run" and result.status is not None:
                 self.state.verification.read(result.text)

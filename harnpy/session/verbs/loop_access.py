@@ -43,6 +43,11 @@ def followed(residents: Residents, follower: Follower) -> Session | None:
     return resident.session if resident is not None and follower in resident.followers else None
 
 
+def is_alone(residents: Residents, follower: Follower) -> bool:
+    """Whether no other loop runs on the follower's session."""
+    return residents.by_id[follower.id].followers == [follower]
+
+
 def notify_overtaken(residents: Residents, follower: Follower) -> None:
     """Notify the session's other followers that this one compacted it."""
     resident = residents.by_id.get(follower.id)

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.agent.loop.make_loop import loop_of
-from harnpy.agent.loop.transcript_entries import assistant_message, reply_events
+from harnpy.agent.loop.transcript_entries import assistant_message, record_reply
 from harnpy.llm.call_result import result_dict
 from harnpy.llm.native_tools import native_style, tool_entries
 from harnpy.llm.request_messages import request_message
-from harnpy.session.events import STEP_COMPLETED
-from harnpy.session.loop_conversation import AGENT, Conversation, SessionConversation
+from harnpy.session.loop_conversation import Conversation, SessionConversation
 from harnpy.workflow.graph.normalise import normalise_node
 from harnpy.workflow.stages.briefing import brief, result_artifact
 from harnpy.workflow.stages.loop_options import call_options, loop_settings, tool_format
@@ -102,11 +101,11 @@ class Stage:
                 conversation.begin(request.system, request.tool_format)
                 conversation.add({"role": "user", "content": prompt})
                 request.messages = conversation.converted(request_message)
-                conversation.store()
+                conversation.step_started(request.provider, request.model, 0)
                 with self.runtime.context().as_caller():
                     reply = models.ask(request)
             except BaseException as error:
-                conversation.fail(str(error))
+                conversation.fail(error)
                 raise
             self._record(conversation, reply, native_style(request.provider, request.model))
             conversation.end("completed", steps=1)
@@ -124,11 +123,7 @@ class Stage:
         return self.runtime.sessions.enter(self.session.id) if self.session.given else nullcontext()
 
     def _record(self, conversation: Conversation, reply: Reply, style: str) -> None:
-        for event in reply_events(reply):
-            conversation.note(event)
-        usage = {"input_tokens": reply.input_tokens, "output_tokens": reply.output_tokens}
-        usage["total_tokens"] = reply.input_tokens + reply.output_tokens
-        conversation.fact(STEP_COMPLETED, {"agent_id": AGENT, "usage": usage})
+        record_reply(conversation, reply, 0)
         conversation.add(assistant_message(reply, style))
 
 

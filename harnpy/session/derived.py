@@ -1,0 +1,120 @@
+"""The transcript events that typed events of the log are shown as. Spec: 08 §2.3, 10 §C16.1.
+
+A transcript derives, it doesn't repeat: what a model replied and a tool did is in the log once, in
+``step_completed``, ``tool_started`` and ``tool_completed``, and read from there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from harnpy.session import events as kinds
+from harnpy.session.calls import ToolStarted
+from harnpy.session.transcript import lifecycle_event
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harnpy.reading.dicts import Dict
+
+
+def is_shown(type: str, payload: Any) -> bool:
+    """Whether transcripts show an event of this type beside the messages."""
+    if type == kinds.STEP_COMPLETED:
+        return "reply" in payload and "purpose" not in payload
+    return type in _FORMS
+
+
+T = TypeVar("T")
+
+
+class ShownOrder(Generic[T]):
+    """Puts what transcripts show into their order: calls that run side by side are shown one after the other,
+    each when it has ended."""
+
+    __slots__ = ("_begun",)
+
+    def __init__(self) -> None:
+        self._begun: list[tuple[str | None, T]] = []
+
+    def branch(self) -> ShownOrder[T]:
+        branch: ShownOrder[T] = ShownOrder()
+        branch._begun = list(self._begun)
+        return branch
+
+    def add(self, type: str, payload: Any, item: T) -> list[T]:
+        """Return what is shown from now on: ``item``, if it is shown, behind what waited for it."""
+        if type == kinds.TOOL_STARTED and _is_parallel(payload):
+            self._begun.append((_call_id(payload), item))
+            return []
+        if type == kinds.TOOL_COMPLETED and self._begun:
+            for at, (id, begun) in enumerate(self._begun):
+                if id == payload["id"]:
+                    del self._begun[at]
+                    return [begun, item]
+        return [item] if is_shown(type, payload) else []
+
+
+def _is_parallel(started: Any) -> bool:
+    return started.parallel if isinstance(started, ToolStarted) else "parallel" in started
+
+
+def _call_id(started: Any) -> str | None:
+    id: str | None = started.id if isinstance(started, ToolStarted) else started["id"]
+    return id
+
+
+def transcript_form(type: str, payload: Any) -> Dict:
+    """Return the transcript event, which has no id unless the payload itself is one with an id."""
+    return _FORMS[type](payload)
+
+
+def _itself(payload: Any) -> Dict:
+    event: Dict = payload
+    return event
+
+
+def _provider_payload(step: Dict) -> Dict:
+    reply, usage = step["reply"], step["usage"]
+    metadata = {
+        "model": reply["model"],
+        "input_tokens": usage["input_tokens"],
+        "output_tokens": usage["output_tokens"],
+        "tool_calls": reply["tool_calls"],
+        "thinking_summary": reply.get("thinking_summary"),
+        "structural_experiment": None,
+        **reply.get("details", {}),
+    }
+    return lifecycle_event("provider_payload", role="assistant", metadata=metadata)
+
+
+def _tool_intent(started: Any) -> Dict:
+    if isinstance(started, ToolStarted):
+        tool, arguments, id = started.tool, started.arguments, started.id
+    else:
+        from harnpy.text.json.reader import parse_json
+
+        tool, arguments, id = started["tool"], parse_json(started["args"]), started["id"]
+    metadata = {"arguments": arguments, "tool_use_id": id}
+    return lifecycle_event("tool_intent", tool, role="assistant", metadata=metadata)
+
+
+def _tool_execution(completed: Dict) -> Dict:
+    metadata = {
+        "tool_name": completed["tool"],
+        "tool_use_id": completed["id"],
+        "rejected": completed.get("rejected", False),
+    }
+    if "error_category" in completed:
+        metadata["error_category"] = completed["error_category"]
+    metadata |= completed.get("details", {})
+    text = completed["error"] if "error" in completed else completed["output"]
+    return lifecycle_event("tool_execution", text, role="tool", metadata=metadata)
+
+
+_FORMS: dict[str, Callable[[Any], Dict]] = {
+    kinds.TRANSCRIPT_EVENT: _itself,
+    kinds.STEP_COMPLETED: _provider_payload,
+    kinds.TOOL_STARTED: _tool_intent,
+    kinds.TOOL_COMPLETED: _tool_execution,
+}
