@@ -270,12 +270,12 @@ class SessionConversation(Conversation):
         self._sessions.touch(self.id)
         in_order = self._is_next(session)
         if self._pending:
-            for event in session.write(*self._pending):
+            pending, self._pending = self._pending, []
+            for event in session.write(*pending):
                 if event.type != kinds.MESSAGE_ADDED:
                     self._noted += self._order.add(event.type, event.payload, event)
                 elif event.payload.get("role") == "assistant":
                     self._answer = event
-            self._pending = []
         if self._overtaken:
             self._take_over(session)
         elif not in_order and not self._agrees(session):
@@ -295,7 +295,7 @@ class SessionConversation(Conversation):
 
     def fail(self, error: BaseException) -> None:
         session = followed(self._sessions, self)
-        if session is not None and self._turn is not None:
+        if session is not None and self._turn is not None and self._turn.seq in session.view.open_turns:
             facts = [Fact(event.type, event.payload) for event in events_of(session, self._turn)]
             facts += [Fact(draft.type, draft.data) for draft in self._pending]
             reason = FAILED if isinstance(error, Exception) else CANCELLED

@@ -112,27 +112,29 @@ class Loop:
     # From start to end.
 
     def run(self) -> Dict:
-        conversation = self.conversation
-        begin = self.models.world.clock.monotonic()
-        context = self.runtime.context()
+        conversation, context = self.conversation, self.runtime.context()
         with self.runtime.sessions.enter(conversation.id), context.govern(self.rules), self._running():
             try:
-                self._begin()
-                self.skills.restore(conversation.active_skills())
-                status = self._turns()
-                if status == "done" and not self._tools_succeeded():
-                    status = "failed"
-                if self.daemon is not None:
-                    self.daemon.save(status)
+                return self._run()
             except BaseException as error:
                 conversation.fail(error)
                 raise
-            ms = int((self.models.world.clock.monotonic() - begin) * 1000)
-            state = self.state
-            self.models.trace.record_loop(status, state.iterations, ms, state.calls, list(state.successful))
-            conversation.store()
-            result = self._result(status, ms)
-            conversation.end(self._stop_reason(status), state.iterations, self.skills.active)
+
+    def _run(self) -> Dict:
+        clock, conversation, state = self.models.world.clock.monotonic, self.conversation, self.state
+        begin = clock()
+        self._begin()
+        self.skills.restore(conversation.active_skills())
+        status = self._turns()
+        if status == "done" and not self._tools_succeeded():
+            status = "failed"
+        if self.daemon is not None:
+            self.daemon.save(status)
+        ms = int((clock() - begin) * 1000)
+        self.models.trace.record_loop(status, state.iterations, ms, state.calls, list(state.successful))
+        conversation.store()
+        result = self._result(status, ms)
+        conversation.end(self._stop_reason(status), state.iterations, self.skills.active)
         return result
 
     def _stop_reason(self, status: str) -> str:
