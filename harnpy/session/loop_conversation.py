@@ -219,10 +219,10 @@ class SessionConversation(Conversation):
         self._count += 1
 
     def arrivals(self) -> list[Dict]:
+        if self._arrived and self._has_pending_messages():
+            self.store()  # what was said before they join
         arrived, self._arrived = self._arrived, []
-        if arrived:
-            self._shuffled |= self._has_pending_messages()
-            self.messages += arrived
+        self.messages += arrived
         return arrived
 
     def overtaken(self) -> None:
