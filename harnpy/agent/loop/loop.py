@@ -147,7 +147,6 @@ class Loop:
         opening = opening_messages(self.opening)
         begin = self.model_input.begin if self.daemon is None else self.daemon.begin
         begin(self.caller_system, self.options.tool_format, opening)
-        self.conversation.store()
 
     @contextmanager
     def _running(self) -> Iterator[None]:
