@@ -145,6 +145,10 @@ class StoredSession(Session):
             why = {} if reason is None else {"reason": reason}
             self.record("status_changed", {"from": former, "to": status, **why})
 
+    def show(self, type: str, payload: Any) -> None:
+        """Let the view show an event that the log won't have."""
+        self.view.apply(Event(self.origin, self.version + 1, type, payload, self._now()))
+
     def record(self, type: str, payload: Any, turn: Event | None = None) -> Event:
         return self.write(EventDraft(type, payload, turn=turn))[0]
 
@@ -155,6 +159,8 @@ class StoredSession(Session):
 
     def write(self, *drafts: EventDraft, expected_version: int | None = None) -> list[Event]:
         """Append all drafts or none: at the end, unless a version is given or a draft is bound to one."""
+        if not drafts:
+            return []
         for draft in drafts:
             draft.check()
         free = expected_version == ANY

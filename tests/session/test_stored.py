@@ -10,8 +10,10 @@ import pytest
 
 from harnpy.session import EventDraft, EventRejected, Session, SessionConflict, SessionExists, SessionRegistry
 from harnpy.session.codec import encode_event
+from harnpy.session.errors import SessionLeased
 from harnpy.session.info import SessionInfo
 from harnpy.session.log import ANY
+from harnpy.session.loop_conversation import SessionConversation
 from harnpy.session.stored import StoredSession
 from harnpy.storage import HeadQuery, Store
 from harnpy.storage.errors import LeaseLost
@@ -221,3 +223,41 @@ class TestRegistry:
             registry.append_event("s", {"kind": "x", "metadata": float("nan")})
         assert caught.value.argument == "event"
         assert registry.length("s") == 0
+
+    def test_one_process_at_a_time_drives_a_session(self, registry: SessionRegistry) -> None:
+        other = SessionRegistry()
+        other.stores._open = registry.stores._open
+        other.lease_wait = 0.0
+        other.open("s", {"store": registry.store_url})  # type: ignore[attr-defined]
+        loops = [SessionConversation("s", registry) for _ in range(2)]
+        for loop in loops:  # of one process, they share the lease
+            loop.begin(None, "text")
+        theirs = SessionConversation("s", other)
+        with pytest.raises(SessionLeased, match=r"^session:s is held by ") as caught:
+            theirs.begin(None, "text")
+        assert caught.value.caught_from("agent_loop") == {
+            "category": "busy",
+            "code": "lease_held",
+            "message": caught.value.message,
+            "session_id": "s",
+        }
+        loops[0].end("completed")
+        with pytest.raises(SessionLeased):
+            theirs.begin(None, "text")
+        loops[1].fail("cancelled")
+        theirs.begin(None, "text")
+        theirs.end("completed")
+
+    def test_a_loop_hears_what_others_inject_and_loses_nothing(self, registry: SessionRegistry) -> None:
+        other = SessionRegistry()
+        other.stores._open = registry.stores._open
+        other.open("s", {"store": registry.store_url})  # type: ignore[attr-defined]
+        loop = SessionConversation("s", registry)
+        loop.begin(None, "text")
+        loop.add({"role": "user", "content": "task"})
+        other.inject("s", {"role": "user", "content": "meanwhile"})
+        loop.store()
+        assert [message["content"] for message in loop.arrivals()] == ["meanwhile"]
+        loop.end("completed")
+        said = [message["content"] for message in other.messages("s")]
+        assert sorted(said) == ["meanwhile", "task"]

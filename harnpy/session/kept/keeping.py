@@ -79,13 +79,16 @@ def admitted(resident: Resident) -> None:
 
 
 def close_log(session: Session, note: dict[str, Any]) -> None:
-    """Write that a session is closed: of one that is kept, that it is completed, if it is."""
+    """Write that a session is closed. Only the live object of one that is kept shows it, to those who are
+    told; its log says that it is completed, if it is.
+    """
     if not is_kept(session):
         session.record(kinds.TRANSCRIPT_EVENT, note)
         return
     status = note["metadata"]["status"] or {}
     if "completed" in (status.get("status"), status.get("reason")):
         session.set_status("completed")
+    session.show(kinds.TRANSCRIPT_EVENT, note)
 
 
 def discard(session: Session, memory: MemoryStore) -> None:

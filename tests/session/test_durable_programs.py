@@ -1,0 +1,80 @@
+"""Every conformance program that opens a session says the same when all sessions are kept on a store.
+
+The programs are about live sessions, so one that is closed or evicted is deleted from the store as well: to
+a program that reuses its id it is gone. A sample in each run, all with ``HARNPY_STORES=all`` (10 §C9).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from harnpy.cli.testing.conformance import run_case
+from harnpy.cli.testing.suite import Case, case_of
+from harnpy.session.kept import stores
+from harnpy.session.kept.keeping import is_kept
+from harnpy.session.log import KIND
+from harnpy.session.resident import Resident
+from harnpy.session.residents import Residents
+from harnpy.session.store_settings import StoreSettings
+from tests.clock import simulated_time
+from tests.conformance_plugin import ROOT, TIMEOUT_MS, run_directory
+
+_OPENS = re.compile(r"agent_session_|session_id|agent_subscribe")
+#: One in so many is the sample.
+SAMPLE = 1 if os.environ.get("HARNPY_STORES") == "all" else 12
+
+STORES = {
+    "sqlite": "sqlite:{}/sessions.db?durability=relaxed",
+    "jsonl": "jsonl:{}/sessions?durability=relaxed",
+}
+
+
+#: What a store can't do, as the specification says: any text as an id, any depth; what names stores itself;
+#: and one whose deleted session still has a fork that names it.
+EXCEPTIONS = {
+    "sessions/ancestry/a_reopened_ancestor_ends_the_walk.harn",
+    "sessions/open/a_very_long_id_works_like_any_other.harn",
+    "sessions/open/an_id_may_hold_quotes_and_control_characters.harn",
+    "sessions/open/a_session_on_a_store.harn",
+    "sessions/open/stores_that_are_refused.harn",
+    "sessions/set_scratchpad/takes_thousands_of_levels.harn",
+}
+
+
+def programs() -> list[Case]:
+    """The programs that have to do with sessions."""
+    paths = [path for path in sorted(ROOT.rglob("*.harn")) if _OPENS.search(path.read_text("utf-8"))]
+    cases = [case_of(ROOT, path) for path in paths]
+    return [
+        case for case in cases if case is not None and case.kind != "skip" and case.name not in EXCEPTIONS
+    ]
+
+
+@pytest.mark.parametrize(
+    ("case", "scheme"),
+    [
+        pytest.param(case, list(STORES)[place % 2], id=case.name)
+        for place, case in enumerate(programs()[::SAMPLE])
+    ],
+)
+def test_a_program_says_the_same_on_a_store(
+    case: Case, scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = STORES[scheme].format(tmp_path)
+    monkeypatch.setattr(stores, "store_settings", lambda world: StoreSettings(url, durable=True))
+    forget = Residents.forget
+
+    def forget_for_good(residents: Residents, resident: Resident) -> None:
+        known = residents.by_id.get(resident.session.id) is resident
+        forget(residents, resident)
+        if known and is_kept(resident.session):
+            resident.session.store.delete(KIND, resident.session.id)
+
+    monkeypatch.setattr(Residents, "forget", forget_for_good)
+    with run_directory(), simulated_time():
+        result = run_case(case, TIMEOUT_MS, evaluator="compile")
+    assert result.status != "fail", result.detail
