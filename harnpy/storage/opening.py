@@ -53,7 +53,15 @@ def open_store(url: str, *, machine: Machine | None = None) -> Store:
     from harnpy.storage.machine import Machine
 
     parsed = parse_url(url)
-    return _OPENERS[parsed.scheme](parsed, machine or Machine())
+    store = _OPENERS[parsed.scheme](parsed, machine or Machine())
+    return deferred(store) if parsed.durability == "async" else store
+
+
+def deferred(store: Store) -> Store:
+    """Return a store that acknowledges from memory what a thread writes to ``store``."""
+    from harnpy.storage.deferred import DeferredStore
+
+    return DeferredStore(store)
 
 
 def register_store(scheme: str, opener: Opener) -> None:

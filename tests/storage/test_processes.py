@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -36,10 +35,8 @@ POINTS = {
 }
 
 
-@pytest.fixture(params=[name for name in STORES if name != "memory"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The URL of an empty store that other processes see, too."""
-    return STORES[request.param].format(directory=tmp_path)
+#: Every store that other processes see, too.
+pytestmark = pytest.mark.parametrize("url", [name for name in STORES if name != "memory"], indirect=True)
 
 
 @pytest.fixture

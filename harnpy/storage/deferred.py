@@ -1,0 +1,247 @@
+"""`durability=async`: appends are acknowledged from memory, and one thread writes them in order.
+
+Everything else waits until what this store has acknowledged is written, so a stream's reads see its own
+appends. The first write that fails makes every later append raise, with the failure as its cause.
+Spec: 10 §C6.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from threading import Condition, Thread
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from harnpy.storage.errors import StorageError, StoreClosed, VersionConflict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from harnpy.storage.contract import (
+        Codec,
+        FsckReport,
+        GcReport,
+        Head,
+        HeadQuery,
+        Hit,
+        Page,
+        Record,
+        Store,
+        Stream,
+    )
+    from harnpy.storage.leases import Lease
+
+
+class Pending(NamedTuple):
+    """An append that is acknowledged and not yet written."""
+
+    stream: Stream
+    records: list[Record]
+    expected: int
+    head: dict[str, Any] | None
+    fence: Lease | None
+
+
+class Writer:
+    """Writes appends in a thread, which ends when there is nothing left to write."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._changed = Condition()
+        self._pending: deque[Pending] = deque()
+        self._busy = False
+        self._closed = False
+        self._failure: StorageError | None = None
+
+    def add(self, append: Pending) -> None:
+        """Have an append written. Raises what went wrong before."""
+        with self._changed:
+            self.check()
+            self._pending.append(append)
+            if not self._busy:
+                self._busy = True
+                Thread(target=self._run, name=f"writer of {self._url}").start()
+
+    def wait(self) -> None:
+        """Wait until everything is written, or something can't be."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._busy)
+
+    def check(self) -> None:
+        """Raise what went wrong before."""
+        if self._closed:
+            raise StoreClosed(self._url)
+        if self._failure is not None:
+            message = f"an earlier append to {self._url} was not written: {self._failure}"
+            raise StorageError(message) from self._failure
+
+    def close(self) -> None:
+        """Wait until everything is written, and take nothing more."""
+        self.wait()
+        self._closed = True
+
+    def _run(self) -> None:
+        while (append := self._next()) is not None:
+            try:
+                append.stream.append(append.records, append.expected, head=append.head, fence=append.fence)
+            except StorageError as error:
+                self._fail(error)
+            except BaseException as error:
+                self._fail(StorageError(f"{type(error).__name__}: {error}"))
+                raise
+
+    def _next(self) -> Pending | None:
+        """Return the next append, None when there is none: then the thread ends."""
+        with self._changed:
+            if self._pending:
+                return self._pending.popleft()
+            self._busy = False
+            self._changed.notify_all()
+            return None
+
+    def _fail(self, error: StorageError) -> None:
+        """Write nothing more: what follows would stand in the wrong place."""
+        with self._changed:
+            self._failure = error
+            self._pending.clear()
+            self._busy = False
+            self._changed.notify_all()
+
+
+class DeferredStream:
+    """A stream whose ``version`` counts what is acknowledged."""
+
+    def __init__(self, writer: Writer, stream: Stream) -> None:
+        self._writer = writer
+        self._stream = stream
+        self.version = stream.version
+
+    @property
+    def name(self) -> str:
+        return self._stream.name
+
+    def append(
+        self,
+        records: Sequence[Record],
+        expected_version: int,
+        *,
+        head: dict[str, Any] | None = None,
+        fence: Lease | None = None,
+    ) -> None:
+        if expected_version != self.version:
+            self.refresh()
+        if expected_version != self.version:
+            raise VersionConflict(self.name, expected_version, self.version)
+        self._writer.add(Pending(self._stream, list(records), expected_version, head, fence))
+        self.version += len(records)
+
+    def written(self) -> Stream:
+        """Return the stream itself, after all that is acknowledged has been written."""
+        self._writer.wait()
+        return self._stream
+
+    def read(
+        self,
+        after: int = 0,
+        until: int | None = None,
+        *,
+        types: frozenset[str] | None = None,
+        reverse: bool = False,
+        limit: int | None = None,
+    ) -> Iterator[Record]:
+        return self.written().read(after, until, types=types, reverse=reverse, limit=limit)
+
+    def last(self) -> Record | None:
+        return self.written().last()
+
+    def find_key(self, key: str) -> Record | None:
+        return self.written().find_key(key)
+
+    def find_id(self, id: str) -> int | None:
+        return self.written().find_id(id)
+
+    def refresh(self) -> int:
+        self.version = self.written().refresh()
+        return self.version
+
+    def settle(self) -> None:
+        self.written().settle()
+
+    def drop(self, until: int) -> int:
+        return self.written().drop(until)
+
+
+class DeferredStore:
+    """A store behind another one, written by a thread."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._writer = Writer(store.url)
+        self.url = store.url
+        self.features = store.features
+
+    def _written(self) -> Store:
+        """Return the store itself, after all that is acknowledged has been written."""
+        self._writer.wait()
+        return self._store
+
+    def stream(self, kind: str, name: str, codec: Codec) -> DeferredStream:
+        return DeferredStream(self._writer, self._written().stream(kind, name, codec))
+
+    def branch(
+        self,
+        source: Stream,
+        name: str,
+        first: Record,
+        *,
+        codec: Codec | None = None,
+        until: int | None = None,
+        head: dict[str, Any] | None = None,
+    ) -> DeferredStream:
+        assert isinstance(source, DeferredStream), "a branch lives in its source's store"
+        branch = self._store.branch(source.written(), name, first, codec=codec, until=until, head=head)
+        return DeferredStream(self._writer, branch)
+
+    def head(self, kind: str, name: str) -> Head | None:
+        return self._written().head(kind, name)
+
+    def heads(self, query: HeadQuery) -> Page:
+        return self._written().heads(query)
+
+    def delete(self, kind: str, name: str) -> bool:
+        return self._written().delete(kind, name)
+
+    def search(
+        self,
+        query: str,
+        kind: str = "session",
+        *,
+        codec: Codec,
+        name: str | None = None,
+        types: frozenset[str] | None = None,
+        limit: int = 50,
+        raw: bool = False,
+    ) -> list[Hit]:
+        store = self._written()
+        return store.search(query, kind, codec=codec, name=name, types=types, limit=limit, raw=raw)
+
+    def lease(self, key: str, owner: str | None = None, ttl: float = 30.0, *, wait: float = 0.0) -> Lease:
+        return self._store.lease(key, owner, ttl, wait=wait)
+
+    def changes(self, kind: str, name: str, after: int, timeout: float) -> int:
+        return self._store.changes(kind, name, after, timeout)
+
+    def fsck(self, *, repair: bool = False) -> FsckReport:
+        return self._written().fsck(repair=repair)
+
+    def gc(self, *, older_than: float | None = None, dry_run: bool = False) -> GcReport:
+        return self._written().gc(older_than=older_than, dry_run=dry_run)
+
+    def flush(self) -> None:
+        """Return once everything is on the medium. Raises what went wrong."""
+        self._writer.wait()
+        self._writer.check()
+        self._store.flush()
+
+    def close(self) -> None:
+        self._writer.close()
+        self._store.close()

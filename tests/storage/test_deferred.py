@@ -1,0 +1,86 @@
+"""`durability=async`: acknowledged from memory, written in order. Spec: 10 §C6."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harnpy.storage import StorageError, open_store
+from harnpy.storage.deferred import DeferredStore
+from harnpy.storage.errors import StoreFull, VersionConflict
+from harnpy.storage.memory import MemoryStore, MemoryStream
+from tests.storage.conftest import NOTES, notes
+
+
+class Slow(MemoryStream):
+    """A stream whose appends wait for ``gate``, and fail with ``failure``."""
+
+    gate = threading.Event()
+    failure: StorageError | None = None
+
+    def append(self, *arguments: Any, **more: Any) -> None:
+        assert self.gate.wait(60)
+        if self.failure is not None:
+            raise self.failure
+        super().append(*arguments, **more)
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> type[Slow]:
+    monkeypatch.setattr("harnpy.storage.memory.MemoryStream", Slow)
+    monkeypatch.setattr(Slow, "gate", threading.Event())
+    return Slow
+
+
+def test_an_append_returns_before_it_is_written_and_reads_see_it(slow: type[Slow]) -> None:
+    inner = MemoryStore()
+    store = DeferredStore(inner)
+    stream = store.stream("session", "s", NOTES)
+    stream.append(notes(1, "a"), 0)
+    stream.append(notes(2, "b"), 1)
+    assert (stream.version, inner.stream("session", "s", NOTES).version) == (2, 0)
+    slow.gate.set()
+    assert [note.text for note in stream.read()] == ["a", "b"]
+    store.close()
+
+
+def test_an_append_at_another_version_is_refused_at_once(slow: type[Slow]) -> None:
+    slow.gate.set()
+    stream = DeferredStore(MemoryStore()).stream("session", "s", NOTES)
+    stream.append(notes(1, "a"), 0)
+    with pytest.raises(VersionConflict, match="expected 0, found 1"):
+        stream.append(notes(1, "b"), 0)
+
+
+def test_after_a_write_that_failed_every_append_raises_with_its_cause(
+    slow: type[Slow], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slow, "failure", StoreFull("the disk"))
+    store = DeferredStore(MemoryStore())
+    stream = store.stream("session", "s", NOTES)
+    stream.append(notes(1, "a"), 0)
+    stream.append(notes(2, "b"), 1)
+    slow.gate.set()
+    with pytest.raises(StorageError, match="earlier append to memory: was not written: no space") as error:
+        store.flush()
+    assert isinstance(error.value.__cause__, StoreFull)
+    monkeypatch.setattr(slow, "failure", None)
+    with pytest.raises(StorageError, match="was not written"):
+        stream.append(notes(3, "c"), 2)
+    assert list(stream.read()) == []
+    store.close()
+
+
+def test_close_writes_everything(tmp_path: Path) -> None:
+    url = f"sqlite:{tmp_path}/s.db"
+    store = open_store(f"{url}?durability=async")
+    stream = store.stream("session", "s", NOTES)
+    for number in range(100):
+        stream.append(notes(number + 1, str(number)), number)
+    store.close()
+    again = open_store(url)
+    assert again.stream("session", "s", NOTES).version == 100
+    again.close()
