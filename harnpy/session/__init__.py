@@ -5,9 +5,12 @@ The room knows streams (`harnpy.storage`) and nothing above: no model, no agent,
 """
 
 from harnpy.session.errors import (
+    EventNotFound,
     EventRejected,
     InvalidArgument,
     ResizeError,
+    RewindError,
+    SessionBusy,
     SessionConflict,
     SessionError,
     SessionExists,
@@ -26,10 +29,13 @@ SessionStore = SessionRegistry
 __all__ = [
     "Event",
     "EventDraft",
+    "EventNotFound",
     "EventRejected",
     "InvalidArgument",
     "ResizeError",
+    "RewindError",
     "Session",
+    "SessionBusy",
     "SessionConflict",
     "SessionError",
     "SessionExists",

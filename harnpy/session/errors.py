@@ -8,6 +8,9 @@
     ├─ SessionConflict [version_conflict]      .expected, .found
     │  └─ SessionExists [exists]
     ├─ InvalidTranscript [invalid]
+    ├─ EventNotFound [event_not_found]
+    ├─ RewindError [rewind]
+    ├─ SessionBusy [busy]
     ├─ EventRejected [event_rejected]          .what, .pointer
     ├─ SessionLeased [lease_held]
     └─ ResizeError [resize]
@@ -150,6 +153,27 @@ class SessionLeased(SessionError):
 
     def caught_from(self, builtin: str) -> object:
         return {"category": "busy", "code": self.code, "message": self.message, "session_id": self.session_id}
+
+
+class EventNotFound(SessionError):
+    """The session has no such event."""
+
+    code = "event_not_found"
+
+    def __init__(self, event_id: str, session_id: str) -> None:
+        super().__init__(f"Event not found in session '{session_id}': '{event_id}'", session_id)
+
+
+class RewindError(SessionError):
+    """There are too few turns to take back, or there is nothing to redo."""
+
+    code = "rewind"
+
+
+class SessionBusy(SessionError):
+    """A turn is open."""
+
+    code = "busy"
 
 
 class ResizeError(SessionError, MisuseError):

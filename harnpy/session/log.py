@@ -7,16 +7,18 @@ a session belongs to one VM, and a VM to one thread. Spec: 10 §C1, §C3.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from harnpy.session import events as kinds
 from harnpy.session.cuts import Cut
-from harnpy.session.errors import SessionConflict, SessionError
+from harnpy.session.errors import EventNotFound, RewindError, SessionBusy, SessionConflict, SessionError
 from harnpy.session.events import Event, EventDraft, Origin, Summary
 from harnpy.session.payloads import Created
 from harnpy.session.resize.engine import merged_summary
 from harnpy.session.saves import Saves
+from harnpy.session.shown import pins, rewinding
 from harnpy.session.transcript import MESSAGE_KINDS
 from harnpy.session.views import View
 from harnpy.storage.errors import VersionConflict
@@ -25,8 +27,8 @@ from harnpy.storage.memory import MemoryStream
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from harnpy.session.entries import HistoryEntry
     from harnpy.session.resize.resize_policy import Compaction
+    from harnpy.session.shown.entries import HistoryEntry
     from harnpy.session.window import Window
     from harnpy.storage.contract import Stream
     from harnpy.storage.memory import MemoryStore
@@ -54,6 +56,7 @@ class Session:
         self.stream = stream
         self.version = stream.version
         self.view = view or View()
+        self.view.log = partial(stream.read, 0)
         self.moment = moment
         self.saves = Saves(origin.shared)
         origin.find = _finder(stream)
@@ -195,6 +198,57 @@ class Session:
         window.past = None
         self.replace("set", window)
 
+    def pin(self, event_id: str) -> bool:
+        """Keep a message in the window, whatever is trimmed or compacted (10 §C5). Return False if it is
+        pinned already. Raises `EventNotFound` unless it is a message of the history."""
+        seq = pins.position(self.view.window.history(), self.origin, event_id)
+        if seq is None:
+            raise EventNotFound(event_id, self.id)
+        if seq in self.view.pins:
+            return False
+        self.set(pins.REGISTER, sorted({*self.view.pins, seq}))
+        return True
+
+    def unpin(self, event_id: str) -> bool:
+        """Take a pin out. Return False if the event isn't pinned."""
+        seq = pins.position(self.view.window.history(), self.origin, event_id)
+        if seq not in self.view.pins:
+            return False
+        self.set(pins.REGISTER, [pin for pin in self.view.pins if pin != seq])
+        return True
+
+    def rewind(self, turns: int = 1) -> list[dict[str, Any]]:
+        """Take back the last turns; the log keeps them. Return the messages that left the window.
+
+        Raises `RewindError` when there are fewer, `SessionBusy` while a turn is open.
+        """
+        self._check_idle()
+        start = rewinding.start_of(self.view.turns.items(), turns, self.id)
+        former, now = self._move_leaf(start - 1, rewinding.REWIND)
+        return rewinding.missing(former, now)
+
+    def redo(self) -> list[dict[str, Any]]:
+        """Undo the last rewind. Return the messages that came back.
+
+        Raises `RewindError` when something was added since, `SessionBusy` while a turn is open.
+        """
+        self._check_idle()
+        rewound = self.view.rewound
+        if not rewound.leaves or self.view.has_added(rewound.at, self.version):
+            raise RewindError(f"session '{self.id}' has nothing to redo", self.id)
+        former, now = self._move_leaf(rewound.leaves[-1], rewinding.REDO)
+        return rewinding.missing(now, former)
+
+    def _check_idle(self) -> None:
+        if any(seq > self.view.linked_at for seq in self.view.open_turns):  # a fork doesn't run its parent's
+            raise SessionBusy(f"session '{self.id}' is busy: a turn is open", self.id)
+
+    def _move_leaf(self, target: int, reason: str) -> tuple[list[Event], list[Event]]:
+        """Go on behind event number ``target``. Return the entries of the window before and now."""
+        former = list(self.view.window.entries.items())
+        self.record(kinds.LEAF_MOVED, rewinding.LeafMoved(target, reason))
+        return former, self.view.window.entries.items()
+
     # Reading.
 
     def refresh(self) -> None:
@@ -239,8 +293,11 @@ class Session:
         until = None if before is None else before - 1
         return self.stream.read(after, until, types=_TOOL_TYPES)
 
-    def history(self) -> list[dict[str, Any]]:
-        """The messages behind the window since the last reset, as they were written."""
+    def history(self, include_reset: bool = False) -> list[dict[str, Any]]:
+        """The messages behind the window since the last reset, as they were written; with
+        ``include_reset`` those of the whole log."""
+        if include_reset:
+            return self.every_message()
         return [entry.payload for entry in self.view.window.history()]
 
     def every_message(self) -> list[dict[str, Any]]:

@@ -8,7 +8,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.session.cuts import Cut
-from harnpy.session.events import COMPACTION_TRIGGERED, HISTORY_REPLACED, SESSION_CREATED, Origin, Payload
+from harnpy.session.events import (
+    COMPACTION_TRIGGERED,
+    HISTORY_REPLACED,
+    LEAF_MOVED,
+    SESSION_CREATED,
+    Origin,
+    Payload,
+)
+from harnpy.session.shown.rewinding import LeafMoved
 
 if TYPE_CHECKING:
     from harnpy.session.events import Event
@@ -61,6 +69,8 @@ def restored_payload(type: str, data: Any, owner: Origin) -> Any:
         return _restored_creation(data, owner)
     if type in (HISTORY_REPLACED, COMPACTION_TRIGGERED):
         return Cut.restored(data)
+    if type == LEAF_MOVED:
+        return LeafMoved.restored(data)
     return data
 
 

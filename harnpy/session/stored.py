@@ -17,7 +17,7 @@ from harnpy.session.events import Event, EventDraft, Origin
 from harnpy.session.info import Digest, SessionInfo, info_of
 from harnpy.session.log import ANY, KIND, Session
 from harnpy.session.payloads import Created
-from harnpy.session.views import View
+from harnpy.session.views import View, replay
 from harnpy.storage.contract import HeadQuery
 from harnpy.storage.errors import StreamExists, VersionConflict
 
@@ -102,9 +102,9 @@ class StoredSession(Session):
         self.refresh()
         if at is None or at >= self.version:
             return self._fork(id, self.view.branch(), self._digest, self.version)
-        view, digest = View(), Digest(self.origin.shared)
+        digest = Digest(self.origin.shared)
         past = list(self.stream.read(until=at))
-        view.read(past)
+        view = replay(past)
         digest.add(past)
         return self._fork(id, view, digest, at)
 

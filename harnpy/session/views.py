@@ -9,18 +9,27 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.session import events as kinds
 from harnpy.session.derived import ShownOrder
-from harnpy.session.entries import entries
-from harnpy.session.groups import turn_of
+from harnpy.session.shown.entries import entries
+from harnpy.session.shown.groups import turn_of
+from harnpy.session.shown.pins import REGISTER as PINS
+from harnpy.session.shown.pins import pinned_entries
+from harnpy.session.shown.rewinding import ENDS_REDO, Rewound
 from harnpy.session.transcript import transcript
 from harnpy.session.window import Window
+from harnpy.storage.spine import Spine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from harnpy.session.cuts import Cut
-    from harnpy.session.entries import HistoryEntry
     from harnpy.session.events import Event
     from harnpy.session.payloads import Created
+    from harnpy.session.shown.entries import HistoryEntry
+
+    Past = Callable[[int], Iterable[Event]]
+
+#: Registers that go back with the conversation; all others are the session's.
+BRANCH_REGISTERS = ("model", "thinking", "tools")
 
 
 class View:
@@ -33,8 +42,8 @@ class View:
     """
 
     __slots__ = (
-        "branched_at", "cleared_at", "clients", "created", "linked_at", "open_turns", "parent_id",
-        "registers", "shown", "window"
+        "branched_at", "cleared_at", "clients", "created", "linked_at", "log", "open_turns", "parent_id",
+        "pins", "registers", "rewound", "shown", "turns", "window"
     )  # fmt: skip
 
     def __init__(self, window: Window | None = None) -> None:
@@ -48,6 +57,23 @@ class View:
         self.linked_at = 0
         self.cleared_at = 0
         self.branched_at: int | None = None
+        #: Where each turn of the active branch began.
+        self.turns: Spine[int] = Spine()
+        #: Positions of the messages that no cut takes out.
+        self.pins: tuple[int, ...] = ()
+        self.rewound = Rewound()
+        #: Returns the events up to a number, for moves of the leaf.
+        self.log: Past | None = None
+
+    def at(self, seq: int) -> View:
+        """Return the view as it was right after event number ``seq``."""
+        assert self.log is not None, "only a view of a log moves"
+        return replay(self.log(seq))
+
+    def has_added(self, after: int, until: int) -> bool:
+        """Whether something that the conversation consists of was added between these events."""
+        assert self.log is not None, "only a view of a log moves"
+        return any(event.seq > after and event.type in ENDS_REDO for event in self.log(until))
 
     def branch(self) -> View:
         """Return the same view, to continue from here on its own."""
@@ -59,6 +85,7 @@ class View:
         branch.branched_at = self.branched_at
         branch.shown = self.shown.branch()
         branch.open_turns = dict(self.open_turns)
+        branch.turns, branch.pins, branch.rewound = self.turns.branch(), self.pins, self.rewound
         return branch
 
     def extend(self, events: Sequence[Event]) -> None:
@@ -112,7 +139,8 @@ class View:
     ) -> list[HistoryEntry]:
         """Return what a model is shown. ``annotate``: with what the log knows of the calls."""
         window = self.window
-        return entries(window.visible(), read_tools, files=window.files, annotate=annotate)
+        pinned = pinned_entries(window, self.pins) if self.pins else ()
+        return entries(window.visible(), read_tools, pinned, window.files, annotate)
 
     def transcript(self, id: str) -> dict[str, Any]:
         """Return the transcript value; it shares its lists with the next one."""
@@ -132,8 +160,16 @@ class View:
 def replay(events: Iterable[Event]) -> View:
     """The view of a whole log."""
     view = View()
-    view.read(events)
+    seen: list[Event] = []
+    view.log = lambda until: seen[:until]
+    view.read(_noted(events, seen))
     return view
+
+
+def _noted(events: Iterable[Event], seen: list[Event]) -> Iterator[Event]:
+    for event in events:
+        seen.append(event)
+        yield event
 
 
 # What each type of event does to a view.
@@ -152,6 +188,8 @@ def _created(view: View, event: Event) -> None:
 def _cut(view: View, event: Event) -> None:
     cut: Cut = event.payload
     view.window = cut.window_after(view.window, event).branch()
+    if event.type == kinds.HISTORY_REPLACED:
+        view.pins = ()
     if cut.reason == "reset":
         view.cleared_at = event.seq
     if cut.registers is not None:
@@ -188,13 +226,18 @@ def _fact(view: View, event: Event) -> None:
 
 
 def _register(view: View, event: Event) -> None:
-    view.registers[event.payload["key"]] = (event.payload["version"], event.payload["value"])
+    key, value = event.payload["key"], event.payload["value"]
+    view.registers[key] = (event.payload["version"], value)
+    if key == PINS:
+        view.pins = tuple(value or ())
 
 
 def _turn_started(view: View, event: Event) -> None:
     view.open_turns[event.seq] = event
     view.window.floor = len(view.window.entries)
     view.window.state = "active"
+    view.turns.append(event.seq)
+    view.window.groups.begin(event.seq, len(view.window.entries))
 
 
 def _step_started(view: View, event: Event) -> None:
@@ -211,6 +254,18 @@ def _turn_completed(view: View, event: Event) -> None:
         view.window.state = "active" if done else "paused"
 
 
+def _leaf_moved(view: View, event: Event) -> None:
+    is_last = not view.has_added(view.rewound.at, event.seq - 1)
+    view.rewound = view.rewound.moved(event, is_last)
+    there = view.at(event.payload.target)
+    view.window, view.cleared_at = there.window, there.cleared_at
+    view.turns, view.open_turns, view.shown = there.turns, there.open_turns, there.shown
+    for key in BRANCH_REGISTERS:
+        view.registers.pop(key, None)
+        if key in there.registers:
+            view.registers[key] = there.registers[key]
+
+
 _EFFECTS: dict[str, Callable[[View, Event], None]] = {
     kinds.SESSION_CREATED: _created,
     kinds.TRANSCRIPT_EVENT: _aside,
@@ -223,6 +278,7 @@ _EFFECTS: dict[str, Callable[[View, Event], None]] = {
     kinds.TURN_STARTED: _turn_started,
     kinds.CONTEXT_ADDED: _context,
     kinds.BRANCH_SUMMARY: _context,
+    kinds.LEAF_MOVED: _leaf_moved,
     kinds.STEP_STARTED: _step_started,
     kinds.TURN_COMPLETED: _turn_completed,
 }

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.session.derived import transcript_form
 from harnpy.session.events import CONTEXT_ADDED, Summary
-from harnpy.session.groups import Groups, turn_of
+from harnpy.session.shown.groups import Groups, turn_of
 from harnpy.session.transcript import message_event, plain_message
 from harnpy.storage.spine import Spine
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from harnpy.session import Event, EventDraft, Session
 from harnpy.session import events as kinds
-from harnpy.session.entries import working_set
-from harnpy.session.message_parts import calls_of, has_payload, results_of
 from harnpy.session.resize.resize_policy import Compaction
+from harnpy.session.shown.entries import working_set
+from harnpy.session.shown.message_parts import calls_of, has_payload, results_of
 from harnpy.storage.memory import MemoryStore
 from harnpy.world import World
 from tests.session.model import Message

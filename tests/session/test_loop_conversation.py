@@ -113,6 +113,7 @@ def test_an_injected_message_is_seen_at_once_and_joins_the_loop_at_the_next_boun
     assert texts(store.messages("s")) == ["before", "prompt", "answer", "injected"]
     assert texts(conversation.arrivals()) == ["injected"]
     assert conversation.arrivals() == []
+    conversation.step_started("mock", "mock", 2)
     conversation.add(said("answer 2"))
     conversation.end("completed")
     assert texts(store.messages("s")) == ["before", "prompt", "answer", "injected", "answer 2"]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harnpy.session.message_parts import (
+from harnpy.session.shown.message_parts import (
     calls_of,
     result_message,
     results_of,
@@ -18,7 +18,7 @@ from harnpy.session.message_parts import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from harnpy.session.message_parts import Call, Message
+    from harnpy.session.shown.message_parts import Call, Message
 
 
 class Record(NamedTuple):

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.session import events as kinds
 from harnpy.session.events import Summary
-from harnpy.session.message_parts import has_payload
-from harnpy.session.pairing import Record, Round, rounds
+from harnpy.session.shown.message_parts import has_payload
+from harnpy.session.shown.pairing import Record, Round, rounds
 from harnpy.session.transcript import RESULT_ROLES
 from harnpy.session.window import is_prefix_context
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from harnpy.session.events import Event
-    from harnpy.session.message_parts import Message
+    from harnpy.session.shown.message_parts import Message
 
 #: How many files of each sort a working set names.
 FILES_LIMIT = 5

@@ -1,0 +1,93 @@
+"""Taking back turns, and undoing that. Spec: 10 §C5.
+
+The log keeps all of it: one ``leaf_moved`` says where the conversation goes on from. What a view showed there
+is found by reading the log again; registers of the whole session, clients and lineage stay as they are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.session import events as kinds
+from harnpy.session.errors import InvalidArgument, RewindError
+from harnpy.session.events import Payload
+
+if TYPE_CHECKING:
+    from harnpy.session.events import Event
+
+REWIND = "rewind"
+REDO = "redo"
+
+#: Types of events after which a rewind can't be undone any more.
+ENDS_REDO = frozenset(
+    {
+        kinds.MESSAGE_ADDED,
+        kinds.CONTEXT_ADDED,
+        kinds.BRANCH_SUMMARY,
+        kinds.HISTORY_REPLACED,
+        kinds.COMPACTION_TRIGGERED,
+        kinds.TURN_STARTED,
+    }
+)
+
+
+class LeafMoved(Payload):
+    """Payload of ``leaf_moved``: the conversation goes on behind event number ``target``."""
+
+    __slots__ = ("reason", "target")
+
+    def __init__(self, target: int, reason: str | None = None) -> None:
+        self.target = target
+        self.reason = reason
+
+    @classmethod
+    def restored(cls, data: dict[str, Any]) -> LeafMoved:
+        return cls(data.get("target_seq", 0), data.get("reason"))
+
+    def data(self, event: Event) -> dict[str, Any]:
+        target = {"target_event_id": event.owner.id_of(self.target)} if self.target else {}
+        return {**target, **self._why()}
+
+    def stored(self, event: Event) -> dict[str, Any]:
+        target = {"target_seq": self.target} if self.target else {}
+        return {**target, **self._why()}
+
+    def _why(self) -> dict[str, Any]:
+        return {} if self.reason is None else {"reason": self.reason}
+
+
+class Rewound:
+    """The rewinds that can be undone: the last event before each, and where the last move stands."""
+
+    __slots__ = ("at", "leaves")
+
+    def __init__(self, leaves: tuple[int, ...] = (), at: int = 0) -> None:
+        self.leaves = leaves
+        self.at = at
+
+    def moved(self, event: Event, is_last: bool) -> Rewound:
+        """Return what can be undone after another move; ``is_last``: nothing was added since this one."""
+        leaves = self.leaves if is_last else ()
+        if event.payload.reason == REWIND:
+            leaves = (*leaves, event.seq - 1)
+        elif event.payload.reason == REDO:
+            leaves = leaves[:-1]
+        else:
+            leaves = ()
+        return Rewound(leaves, event.seq)
+
+
+def start_of(turns: list[int], count: int, id: str) -> int:
+    """Return where the last ``count`` of the ``turns`` begin. Raises `RewindError` when there are fewer."""
+    if type(count) is not int or count < 1:
+        raise InvalidArgument("`turns` must be an int >= 1", id)
+    if count > len(turns):
+        has = "no turn" if not turns else "1 turn" if len(turns) == 1 else f"{len(turns)} turns"
+        raise RewindError(f"session '{id}' has {has}, cannot take back {count}", id)
+    return turns[-count]
+
+
+def missing(entries: list[Event], there: list[Event]) -> list[dict[str, Any]]:
+    """Return the messages of ``entries`` that aren't ``there``."""
+    known = {entry.id for entry in there}
+    return [entry.payload for entry in entries if entry.id not in known]
