@@ -92,12 +92,17 @@ def notes(first: int, *texts: str, **more: Any) -> list[Note]:
     return [Note(number, text, **more) for number, text in enumerate(texts, first)]
 
 
+def url_of(name: str, request: pytest.FixtureRequest, directory: Path) -> str:
+    """The URL of an empty store, one of `STORES`."""
+    if name == "postgres":
+        return str(request.getfixturevalue("postgres"))
+    return STORES[name].format(directory=directory)
+
+
 @pytest.fixture(params=STORES)
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The URL of an empty store, one of each kind in turn."""
-    if request.param == "postgres":
-        return str(request.getfixturevalue("postgres"))
-    return STORES[request.param].format(directory=tmp_path)
+    return url_of(request.param, request, tmp_path)
 
 
 class Uptime:

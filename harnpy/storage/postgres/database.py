@@ -182,7 +182,7 @@ class Database:
             problem = shown(str(error).strip())
             raise StorageError(f"{self.url} is no URL of a PostgreSQL database: {problem}") from None
         known.setdefault("connect_timeout", max(2, round(url.timeout)))
-        known.setdefault("application_name", "harnpy")
+        known.setdefault("fallback_application_name", "harnpy")
         return make_conninfo("", **known), str(known.get("password") or "")
 
     def _reason(self, error: BaseException | None) -> str:
