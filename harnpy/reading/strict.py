@@ -11,7 +11,7 @@ from harnpy.text.json.compact import compact_json
 from harnpy.text.spell import nearest_at_run_time
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from harnpy.reading.dicts import Dict
 
@@ -86,10 +86,29 @@ def one_of(
     """Return ``given`` if it is one of ``names``. Raise `FieldError`, which calls it an unknown ``noun``."""
     if given in names:
         return given
-    near = nearest_at_run_time(given, names)
+    raise _parse_error(what, path, f"unknown {noun} '{given}' ({_expected(given, names)})", owner)
+
+
+def only_keys(names: Sequence[str], given: Any, path: str, others: Iterable[str] = ()) -> None:
+    """Raise `FieldError` for a key of the dict ``given`` that is neither in ``names`` nor in ``others``.
+
+    The message lists ``names`` only. What is no dict passes.
+    """
+    if not isinstance(given, dict) or given.keys() <= {*names, *others}:
+        return
+    key = next(key for key in given if key not in names and key not in others)
+    raise unknown_key(key, _expected(key, names, others), path, given)
+
+
+def unknown_key(key: str, hint: str, path: str, owner: Any, what: str = "orchestration") -> FieldError:
+    """The error for a key that the dict ``owner`` at ``path`` can't have."""
+    return _parse_error(what, path, f"unknown key '{key}' ({hint})", owner)
+
+
+def _expected(given: str, names: Sequence[str], others: Iterable[str] = ()) -> str:
+    near = nearest_at_run_time(given, (*names, *others))
     hint = f"did you mean '{near}'? " if near else ""
-    expected = ", ".join(names)
-    raise _parse_error(what, path, f"unknown {noun} '{given}' ({hint}expected one of: {expected})", owner)
+    return f"{hint}expected one of: {', '.join(names)}"
 
 
 def _fits(value: Any, kind: str) -> bool:

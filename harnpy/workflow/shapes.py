@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from harnpy.reading.strict import read_fields
+from harnpy.reading.strict import only_keys, read_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-
-#: Types of data. Under the unknown keys of an open shape only other values are kept: functions.
-_DATA = (str, int, float, list, dict, type(None))
 
 
 class Field(NamedTuple):
@@ -45,20 +42,22 @@ class Field(NamedTuple):
 class Shape(Generic[T]):
     """The shape of dicts of the type ``T``, a `TypedDict` with the same keys.
 
-    The ``optional`` fields are present only when given. An ``open`` shape also keeps functions under any
-    other key.
+    The ``optional`` fields are present only when given. Other keys are dropped.
     """
 
-    __slots__ = ("fields", "kinds", "open", "optional", "required")
+    __slots__ = ("fields", "kinds", "optional", "required")
 
-    def __init__(
-        self, fields: Mapping[str, Field], optional: Mapping[str, str] | None = None, open: bool = False
-    ) -> None:
+    def __init__(self, fields: Mapping[str, Field], optional: Mapping[str, str] | None = None) -> None:
         self.fields = fields
         self.optional = optional or {}
-        self.open = open
         self.kinds = {key: field.kind for key, field in fields.items()}
         self.required = tuple(key for key, field in fields.items() if field.required)
+
+
+class StrictShape(Shape[T]):
+    """A shape in which other keys are errors."""
+
+    __slots__ = ()
 
 
 def all_of(field: Field, names: str) -> Mapping[str, Field]:
@@ -82,8 +81,13 @@ def made(shape: Shape[T], fields: Mapping[str, Any]) -> T:
     return complete
 
 
-def read(shape: Shape[T], given: Any, path: str = "") -> T:
-    """Return a part with every key, without unknown ones. Raise `MisuseError` for a wrong type."""
+def read(shape: Shape[T], given: Any, path: str = "", others: Iterable[str] = ()) -> T:
+    """Return a part with every key, without unknown ones. Raise `MisuseError` for a wrong type.
+
+    ``others`` are keys that a strict shape may have here, for others to read.
+    """
+    if isinstance(shape, StrictShape):
+        only_keys((*shape.fields, *shape.optional), given, path, others)
     fields = read_fields(given, shape.kinds, path, shape.required)
     part: Any = {
         key: _filled(field, fields[key], f"{path}.{key}" if path else key)
@@ -92,8 +96,6 @@ def read(shape: Shape[T], given: Any, path: str = "") -> T:
     if shape.optional:
         optional = read_fields(given, shape.optional, path)
         part |= {key: value for key, value in optional.items() if value is not None}
-    if shape.open:
-        part |= {key: value for key, value in given.items() if not isinstance(value, _DATA)}
     complete: T = part
     return complete
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from harnpy.session.resize.resize_policy import STRATEGIES
+
 KINDS = {"stage", "verify", "condition", "fork", "join", "map", "reduce", "escalation", "subagent"}
 IDS = st.sampled_from(["a", "b", "c", 'ü "n" <i>', "end", "x" * 90, "\x00\ud800"])
 TEXTS = st.none() | st.text(max_size=30)
@@ -19,7 +21,11 @@ NODES = dicts(
     task_label=TEXTS,
     system=TEXTS,
     model_policy=dicts(model=TEXTS, max_tokens=COUNTS, turn_policy=st.none() | dicts(max_prose_chars=COUNTS)),
-    auto_compact=dicts(auto_compact=st.booleans(), compact_threshold=COUNTS, compact_strategy=TEXTS),
+    auto_compact=dicts(
+        auto_compact=st.booleans(),
+        compact_threshold=COUNTS,
+        compact_strategy=st.none() | st.sampled_from(STRATEGIES),
+    ),
     retry_policy=dicts(max_attempts=COUNTS),
     input_contract=dicts(min_inputs=COUNTS, max_inputs=COUNTS, input_kinds=st.lists(st.text(max_size=3))),
     reduce_policy=dicts(separator=TEXTS, strategy=TEXTS),
@@ -28,7 +34,11 @@ NODES = dicts(
     metadata=st.dictionaries(st.text(max_size=3), st.integers(), max_size=2),
 )
 EDGES = st.fixed_dictionaries({"from": IDS, "to": IDS}, optional={"branch": TEXTS, "label": TEXTS})
-GRAPHS = st.fixed_dictionaries(
+WITH_NODES = st.fixed_dictionaries(
     {"nodes": st.dictionaries(IDS, NODES, max_size=6), "edges": st.lists(EDGES, max_size=10)},
-    optional={"entry": IDS, "version": COUNTS, "id": TEXTS, "act": NODES, "verify": NODES},
+    optional={"entry": IDS, "version": COUNTS, "id": TEXTS},
+)
+#: The shorthand stands only in place of nodes.
+GRAPHS = WITH_NODES | st.fixed_dictionaries(
+    {"nodes": st.just({}), "edges": st.just([])}, optional={"act": NODES, "verify": NODES}
 )

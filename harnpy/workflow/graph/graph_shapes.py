@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.workflow.shapes import Field, Shape, all_of
+from harnpy.workflow.shapes import Field, Shape, StrictShape, all_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,11 +49,13 @@ GRAPH: Shape[Graph] = Shape(
     }
 )
 
-EDGE: Shape[Edge] = Shape({**all_of(Field("string", ""), "from to"), **all_of(_TEXT, "branch label")})
+EDGE: Shape[Edge] = StrictShape({**all_of(Field("string", ""), "from to"), **all_of(_TEXT, "branch label")})
 
-AUDIT_ENTRY: Shape[AuditEntry] = Shape({**all_of(_TEXT, "id op node_id timestamp reason"), "metadata": _DICT})
+AUDIT_ENTRY: Shape[AuditEntry] = StrictShape(
+    {**all_of(_TEXT, "id op node_id timestamp reason"), "metadata": _DICT}
+)
 
-NODE: Shape[Node] = Shape(
+NODE: Shape[Node] = StrictShape(
     {
         **all_of(_TEXT, "id kind mode prompt system task_label done_sentinel"),
         "tools": _ANY,
@@ -70,11 +72,11 @@ NODE: Shape[Node] = Shape(
     {"context_assembler": "dict"},
 )
 
-_CONSTRAINT: Shape[ToolConstraint] = Shape(
+_CONSTRAINT: Shape[ToolConstraint] = StrictShape(
     {"tool": Field("string", required=True), "arg_patterns": _TEXTS, "arg_key": _TEXT}
 )
 
-CAPABILITY_POLICY: Shape[CapabilityPolicy] = Shape(
+CAPABILITY_POLICY: Shape[CapabilityPolicy] = StrictShape(
     {
         "tools": _TEXTS,
         "capabilities": Field("dict of lists of strings", {}),
@@ -86,11 +88,11 @@ CAPABILITY_POLICY: Shape[CapabilityPolicy] = Shape(
     }
 )
 
-APPROVAL_POLICY: Shape[ApprovalLists] = Shape(
+APPROVAL_POLICY: Shape[ApprovalLists] = StrictShape(
     all_of(_TEXTS, "auto_approve auto_deny require_approval write_path_allowlist")
 )
 
-_TURN_POLICY: Shape[TurnPolicy] = Shape(
+_TURN_POLICY: Shape[TurnPolicy] = StrictShape(
     {
         "require_action_or_yield": Field("bool", False),
         "allow_done_sentinel": Field("bool", True),
@@ -98,7 +100,7 @@ _TURN_POLICY: Shape[TurnPolicy] = Shape(
     }
 )
 
-MODEL_POLICY: Shape[ModelPolicy] = Shape(
+MODEL_POLICY: Shape[ModelPolicy] = StrictShape(
     {
         **all_of(_TEXT, "provider model model_tier"),
         "temperature": _NUMBER,
@@ -115,10 +117,9 @@ MODEL_POLICY: Shape[ModelPolicy] = Shape(
          "post_turn_callback", "task_ledger"),
         "any",
     ),
-    open=True,
 )  # fmt: skip
 
-AUTO_COMPACT: Shape[AutoCompact] = Shape(
+AUTO_COMPACT: Shape[AutoCompact] = StrictShape(
     {
         "enabled": Field("bool", False),
         **all_of(_INT, "token_threshold tool_output_max_chars"),
@@ -133,10 +134,9 @@ AUTO_COMPACT: Shape[AutoCompact] = Shape(
             ("summarize_prompt", "compress_callback", "mask_callback", "custom_compactor"), "any"
         ),
     },
-    open=True,
 )
 
-CONTEXT_POLICY: Shape[ContextPolicy] = Shape(
+CONTEXT_POLICY: Shape[ContextPolicy] = StrictShape(
     {
         **all_of(_INT, "max_artifacts max_tokens reserve_tokens"),
         **all_of(_TEXTS, "include_kinds exclude_kinds prioritize_kinds pinned_ids include_stages"),
@@ -145,7 +145,7 @@ CONTEXT_POLICY: Shape[ContextPolicy] = Shape(
     }
 )
 
-RETRY_POLICY: Shape[RetryPolicy] = Shape(
+RETRY_POLICY: Shape[RetryPolicy] = StrictShape(
     {
         "max_attempts": Field("int", 1),
         **all_of(_FLAG, "verify repair"),
@@ -154,7 +154,7 @@ RETRY_POLICY: Shape[RetryPolicy] = Shape(
     }
 )
 
-CONTRACT: Shape[Contract] = Shape(
+CONTRACT: Shape[Contract] = StrictShape(
     {
         **all_of(_TEXTS, "input_kinds output_kinds"),
         **all_of(_INT, "min_inputs max_inputs"),
@@ -163,7 +163,7 @@ CONTRACT: Shape[Contract] = Shape(
     }
 )
 
-BRANCH_SEMANTICS: Shape[BranchSemantics] = Shape(
+BRANCH_SEMANTICS: Shape[BranchSemantics] = StrictShape(
     all_of(
         _TEXT,
         "success failure verify_pass verify_fail condition_true condition_false loop_continue loop_exit "
@@ -171,7 +171,7 @@ BRANCH_SEMANTICS: Shape[BranchSemantics] = Shape(
     )
 )
 
-MAP_POLICY: Shape[MapPolicy] = Shape(
+MAP_POLICY: Shape[MapPolicy] = StrictShape(
     {
         "items": _LIST,
         **all_of(_TEXT, "item_artifact_kind output_kind"),
@@ -179,7 +179,7 @@ MAP_POLICY: Shape[MapPolicy] = Shape(
     }
 )
 
-JOIN_POLICY: Shape[JoinPolicy] = Shape(
+JOIN_POLICY: Shape[JoinPolicy] = StrictShape(
     {
         "strategy": Field("string", "all"),
         "require_all_inputs": Field("bool", False),
@@ -187,7 +187,7 @@ JOIN_POLICY: Shape[JoinPolicy] = Shape(
     }
 )
 
-REDUCE_POLICY: Shape[ReducePolicy] = Shape(
+REDUCE_POLICY: Shape[ReducePolicy] = StrictShape(
     {
         "strategy": Field("string", "concat"),
         "separator": Field("string", "\n\n"),
@@ -195,7 +195,7 @@ REDUCE_POLICY: Shape[ReducePolicy] = Shape(
     }
 )
 
-ESCALATION_POLICY: Shape[EscalationPolicy] = Shape(all_of(_TEXT, "level queue reason"))
+ESCALATION_POLICY: Shape[EscalationPolicy] = StrictShape(all_of(_TEXT, "level queue reason"))
 
 #: The policies that only nodes have, by field.
 POLICIES: Mapping[str, Shape[Any]] = {

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.reading.strict import one_of, read_fields
+from harnpy.reading.strict import one_of, only_keys, read_fields
 from harnpy.session.resize.resize_policy import STRATEGIES
 from harnpy.workflow.graph.graph_shapes import (
     ALIASES,
@@ -20,10 +20,22 @@ from harnpy.workflow.graph.graph_shapes import (
     NODE,
     POLICIES,
 )
+from harnpy.workflow.graph.known_keys import (
+    ASSEMBLER_KEYS,
+    GRAPH_KEYS,
+    MODEL_KEYS,
+    NODE_KEYS,
+    SHORTHAND_KEYS,
+    SHORTHANDS,
+    STAGE_KEYS,
+    VERIFICATION,
+    VERIFY_KEYS,
+    refuse_shorthands,
+)
 from harnpy.workflow.shapes import made, read
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from harnpy.reading.dicts import Dict
     from harnpy.workflow.graph.graph_types import (
@@ -39,18 +51,19 @@ if TYPE_CHECKING:
 
 STAGE, VERIFY = "stage", "verify"
 _KINDS = (STAGE, VERIFY, "condition", "fork", "join", "map", "reduce", "escalation", "subagent")
-_SHORTHANDS = ("act", "verify", "repair")
-_VERIFICATION = ("assert_text", "command", "expect_status", "expect_text")
-_MODEL_KEYS = ("provider", "model", "model_tier", "temperature", "max_tokens")
-_NODE_KEYS = ("mode", "done_sentinel")
+_MODES = ("agent", "llm", "completion")
 _STRATEGY_KEYS = ("compact_strategy", "hard_limit_strategy")
 
 
 def normalise_graph(given: Any, world: World) -> Graph:
     """Return the graph in a dict, or an empty one for nil. Raise `MisuseError`."""
     given = {} if given is None else given
+    only_keys(tuple(GRAPH.fields), given, "graph", GRAPH_KEYS)
     graph = read(GRAPH, given)
+    if graph["nodes"]:
+        refuse_shorthands(given)
     nodes: Dict = graph["nodes"] or _shorthand_nodes(given)
+    others = () if graph["nodes"] else SHORTHAND_KEYS
     edges: list[Any] = graph["edges"] or ([] if graph["nodes"] else _shorthand_edges(nodes))
     return {
         **graph,
@@ -58,7 +71,7 @@ def normalise_graph(given: Any, world: World) -> Graph:
         "id": graph["id"] or f"workflow_{world.ids.new()}",
         "version": graph["version"] or 1,
         "entry": graph["entry"] or min(nodes, default="act"),
-        "nodes": {id: normalise_node(nodes[id], id) for id in sorted(nodes)},
+        "nodes": {id: normalise_node(nodes[id], id, others) for id in sorted(nodes)},
         "edges": [normalise_edge(edge, f"edges[{index}]") for index, edge in enumerate(edges)],
         "capability_policy": capability_policy(graph["capability_policy"], "capability_policy"),
         "approval_policy": approval_policy(graph["approval_policy"], "approval_policy"),
@@ -69,15 +82,21 @@ def normalise_graph(given: Any, world: World) -> Graph:
     }
 
 
-def normalise_node(given: Any, id: str) -> Node:
-    """Return the node of that id with every key. Raise `MisuseError`."""
+def normalise_node(given: Any, id: str, others: Sequence[str] = ()) -> Node:
+    """Return the node of that id with every key; it may have those of ``others``. Raise `MisuseError`."""
     path = f"nodes.{id}"
-    part: Any = read(NODE, given, path)
+    if isinstance(given, dict) and given.get("kind") == VERIFY:
+        others = (*others, *VERIFICATION)
+    part: Any = read(NODE, given, path, (*STAGE_KEYS, *others))
     for field in POLICIES:
         part[field] = node_policy(field, part[field], f"{path}.{field}")
     node: Node = part
     node["id"] = id
     node["kind"] = one_of(_KINDS, node["kind"] or STAGE, "node kind", f"{path}.kind", given)
+    if node["mode"]:
+        one_of(_MODES, node["mode"], "mode", f"{path}.mode", given)
+    only_keys(VERIFY_KEYS, node["verify"], f"{path}.verify")
+    only_keys(ASSEMBLER_KEYS, node.get("context_assembler"), f"{path}.context_assembler")
     node["capability_policy"] = capability_policy(node["capability_policy"], f"{path}.capability_policy")
     node["approval_policy"] = approval_policy(node["approval_policy"], f"{path}.approval_policy")
     contract = node["output_contract"]
@@ -95,7 +114,7 @@ def node_policy(field: str, given: Any, path: str) -> Any:
     """Return one of the policies in `POLICIES` with every key. Raise `MisuseError`."""
     shape, aliases = POLICIES[field], ALIASES.get(field, {})
     given = {} if given is None else given
-    policy = read(shape, given, path)
+    policy = read(shape, given, path, aliases)
     for alias, key in aliases.items():
         if isinstance(given, dict) and given.get(key) is None and given.get(alias) is not None:
             policy[key] = read_fields(given, {alias: shape.kinds[key]}, path)[alias]
@@ -104,7 +123,9 @@ def node_policy(field: str, given: Any, path: str) -> Any:
     if field in ("join_policy", "reduce_policy"):
         policy["strategy"] = policy["strategy"] or shape.fields["strategy"].default
     for key in _STRATEGY_KEYS if field == "auto_compact" else ():
-        policy[key] = policy[key] if policy[key] in STRATEGIES else None
+        if policy[key]:
+            one_of(STRATEGIES, policy[key], "strategy", f"{path}.{key}", given)
+        policy[key] = policy[key] or None
     return policy
 
 
@@ -143,7 +164,7 @@ def _output_kind(node: Node) -> str:
 
 
 def _shorthand_nodes(given: Dict) -> Dict:
-    nodes = {id: given[id] for id in _SHORTHANDS if given.get(id) is not None}
+    nodes = {id: given[id] for id in SHORTHANDS if given.get(id) is not None}
     return {id: _written_out(node, id, given) for id, node in nodes.items()}
 
 
@@ -151,18 +172,22 @@ def _written_out(node: Any, id: str, graph: Dict) -> Any:
     """Return the node with the graph's common settings; `normalise_node` refuses anything but a dict."""
     if not isinstance(node, dict):
         return node
-    filled = {key: graph.get(key) for key in _NODE_KEYS} | _set(node)
+    filled = {key: graph.get(key) for key in NODE_KEYS} | _set(node)
     filled.setdefault("kind", VERIFY if id == "verify" else STAGE)
     policy = filled.get("model_policy", {})
     if isinstance(policy, dict):
-        common = {key: graph.get(key) for key in _MODEL_KEYS}
-        if common["model_tier"] is None:
-            common["model_tier"] = graph.get("tier")
-        filled["model_policy"] = common | _set(policy)
-    direct = {key: filled[key] for key in _VERIFICATION if key in filled}
+        filled["model_policy"] = _model_keys(graph) | _set(_model_keys(node)) | _set(policy)
+    direct = {key: filled[key] for key in VERIFICATION if key in filled}
     if id == "verify" and direct:
         filled.setdefault("verify", direct)
     return filled
+
+
+def _model_keys(given: Dict) -> Dict:
+    keys = {key: given.get(key) for key in MODEL_KEYS}
+    if keys["model_tier"] is None:
+        keys["model_tier"] = given.get("tier")
+    return keys
 
 
 def _set(given: Dict) -> Dict:

@@ -18,7 +18,7 @@ from harnpy.workflow.graph.normalise import normalise_graph
 from harnpy.workflow.graph.policies import BUILT_IN, stage_approval, stage_policy, with_granted_tools
 from harnpy.workflow.graph.validate import validate
 from harnpy.world import World
-from tests.workflow.graphs import GRAPHS
+from tests.workflow.graphs import GRAPHS, WITH_NODES
 
 Dict = dict[str, Any]
 WORLD = World()
@@ -76,7 +76,7 @@ EDITS: list[Callable[[Dict], Dict]] = [
 ]
 
 
-@given(GRAPHS, st.sampled_from(EDITS))
+@given(WITH_NODES, st.sampled_from(EDITS))
 def test_an_edit_changes_nothing_but_its_result(given_graph: Dict, edit: Callable[[Dict], Dict]) -> None:
     graph = normalise_graph({**given_graph, "nodes": {"a": {}, **given_graph["nodes"]}}, WORLD)
     before = deepcopy(graph)
