@@ -30,7 +30,8 @@ class MemoryStream:
     """One stream. ``version`` is kept beside the records: append is the hot path."""
 
     __slots__ = (
-        "__weakref__", "_dropped", "_records", "codec", "data", "kind", "name", "parent", "store", "version"
+        "__weakref__", "_dropped", "_gone", "_records", "codec", "data", "kind", "name", "parent", "store",
+        "version",
     )  # fmt: skip
 
     def __init__(
@@ -45,6 +46,8 @@ class MemoryStream:
         self.parent: tuple[str, int] | None = None
         self._records = records
         self._dropped = 0
+        #: The last record that was dropped.
+        self._gone: Record | None = None
         self.version = len(records)
 
     def append(
@@ -120,7 +123,9 @@ class MemoryStream:
     def drop(self, until: int) -> int:
         with self.store.changed:
             count = max(0, min(until, self.version) - self._dropped)
-            self._records = Spine(self._records.items()[count:])
+            records = self._records.items()
+            self._gone = records[count - 1] if count else self._gone
+            self._records = Spine(records[count:])
             self._dropped += count
         return count
 
@@ -134,7 +139,8 @@ class MemoryStream:
         return self.codec.encode((record,))[0]
 
     def head(self) -> Head:
-        first, last = self.row(next(self.read(limit=1))), self.row(self.last())
+        first = self.row(next(self.read(limit=1), self._gone))
+        last = self.row(self._gone if self.last() is None else self.last())
         parent, shared = self.parent or (None, 0)
         return Head(self.kind, self.name, self.version, first.time, last.time, parent, shared, self.data)
 
@@ -163,7 +169,7 @@ class _Branch(MemoryStream):
         return records
 
     def last(self) -> Record | None:
-        return self._first if self.version == 1 else super().last()
+        return self._first if self.version == 1 and not self._dropped else super().last()
 
 
 class MemoryStore:

@@ -29,7 +29,9 @@ def fsck(directory: Directory, *, repair: bool) -> FsckReport:
                 state = scanned(log)
             except CorruptLog as error:
                 findings.append(_damaged(directory, kind, name, log, str(error), repair))
-                continue
+                if not repair:
+                    continue
+                state = scanned(log)
             if state.version:
                 streams += 1
                 records += state.version

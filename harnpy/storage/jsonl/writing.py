@@ -150,11 +150,11 @@ def check(name: str, rows: Sequence[Row], expected: int) -> None:
 
 
 def keep(torn: Folder, log: Log, content: bytes) -> str:
-    """Put bytes of a log aside, for good. Return the path."""
+    """Put bytes of a log aside, for good. Return the path within the store."""
     moment = f"{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}"
     file = f"{log.file}.{moment}.bin"
     torn.replace(file, content)
-    return torn.where(file)
+    return f"torn/{file}"
 
 
 def new_uid() -> str:
