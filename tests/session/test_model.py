@@ -219,8 +219,9 @@ ATTACH_KEYS = "mode, takeover, metadata, can_inject_prompt, can_route_permission
 RIGHTS_KEYS = "metadata, can_inject_prompt, can_route_permission"
 ANCHOR_KEYS = "primary, additional_roots, anchored_at"
 CONTENT = "`content` must be a non-empty string or list of content blocks"
-STRATEGY_NAMES = "(expected 'llm', 'truncate', 'custom', or 'observation_mask')"
-NO_CUSTOM = "compact_callback is required when compact_strategy is 'custom'"
+STRATEGY_NAMES = "(expected one of: llm, truncate, custom, observation_mask)"
+UNKNOWN_STRATEGY = "unknown `compact_strategy`"
+NO_CUSTOM = "`compact_strategy` 'custom' needs the closure `custom_compactor`"
 ROLES = "user|assistant|tool_result|system"
 
 
@@ -341,9 +342,15 @@ WRONG_OF_KNOWN: list[Wrong] = [
 """Refused of a known session; an unknown one is the first thing wrong."""
 
 NO_STRATEGIES: list[tuple[Json, str]] = [
-    ({"compact_strategy": "x", "hard_limit_strategy": "y"}, f"unknown compact_strategy 'x' {STRATEGY_NAMES}"),
-    ({"compact_strategy": "", "custom_compactor": told_by}, f"unknown compact_strategy '' {STRATEGY_NAMES}"),
-    ({"hard_limit_strategy": "y"}, f"unknown compact_strategy 'y' {STRATEGY_NAMES}"),
+    (
+        {"compact_strategy": "x", "hard_limit_strategy": "y"},
+        f"{UNKNOWN_STRATEGY} 'x' {STRATEGY_NAMES}",
+    ),
+    (
+        {"compact_strategy": "", "custom_compactor": told_by},
+        f"{UNKNOWN_STRATEGY} '' {STRATEGY_NAMES}",
+    ),
+    ({"hard_limit_strategy": "y"}, f"unknown `hard_limit_strategy` 'y' {STRATEGY_NAMES}"),
     ({"compact_strategy": "custom"}, NO_CUSTOM),
     ({"compact_strategy": "custom", "token_threshold": 10**9, "keep_last": 10**9}, NO_CUSTOM),
 ]
@@ -516,7 +523,7 @@ class Sessions(RuleBasedStateMachine):
         for verb, args, problem in [*WRONG_AT_SIGHT, *WRONG_OF_KNOWN]:
             self.refuses(verb, (id, *args), f"agent_session_{verb}: {problem}")
         for opts, text in NO_STRATEGIES:
-            self.refuses("compact", (id, opts), text)
+            self.refuses("compact", (id, opts), f"agent_session_compact: {text}")
 
     @rule(id=UNKNOWN)
     def call_an_unknown_one_wrongly(self, id: str) -> None:

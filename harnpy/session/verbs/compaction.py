@@ -8,12 +8,13 @@ from __future__ import annotations
 from operator import is_not
 from typing import TYPE_CHECKING, Any
 
+from harnpy.faults import Fault
 from harnpy.reading.dicts import detached
 from harnpy.reading.kinds import closure, count, string
 from harnpy.session.errors import InvalidArgument, SessionNotFound
 from harnpy.session.resize import engine
 from harnpy.session.resize.notes import compacted_event, note_of
-from harnpy.session.resize.resize_policy import ResizePolicy
+from harnpy.session.resize.resize_policy import STRATEGIES, ResizePolicy
 from harnpy.session.verbs.arguments import read_options
 from harnpy.text.json.writer import pretty_json
 
@@ -53,7 +54,7 @@ def compact(
     options = read_options(opts, _OPTIONS)
     threshold = options.pop("token_threshold", None)
     policy = _policy_of(residents, resident, options, summarize)
-    policy.check()
+    _check(policy)
     window = resident.session.view.window
     messages, entries = list(window.messages()), list(window.entries.items())
     if threshold is None or engine.estimate_tokens(messages) > threshold:
@@ -78,10 +79,35 @@ def _policy_of(
             options[key] = _given_copies(options[key])
     return ResizePolicy(
         strategy=strategy,
-        summarize=summarize,
+        summarize=None if summarize is None else _reported(summarize),
         pretty=pretty_json,
         **options,
     )
+
+
+def _check(policy: ResizePolicy) -> None:
+    """Refuse strategies that don't exist or lack what they need, in the words of the verb's options."""
+    chosen = {"compact_strategy": policy.strategy, "hard_limit_strategy": policy.hard_limit_strategy}
+    for key, strategy in chosen.items():
+        if strategy not in STRATEGIES:
+            raise InvalidArgument(
+                f"unknown `{key}` '{strategy}' (expected one of: llm, truncate, custom, observation_mask)"
+            )
+    for key, strategy in chosen.items():
+        if strategy == "custom" and policy.custom_compactor is None:
+            raise InvalidArgument(f"`{key}` 'custom' needs the closure `custom_compactor`")
+
+
+def _reported(summarize: Summarize) -> Summarize:
+    """Return ``summarize`` with its failures as refusals of the verb."""
+
+    def asked(prompt: str) -> str:
+        try:
+            return summarize(prompt)
+        except Fault as fault:
+            raise InvalidArgument(fault.message) from fault
+
+    return asked
 
 
 def _apply(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harnpy.builtins.agents.sessions.summarizing import prompt_from, summarizer
+from harnpy.builtins.agents.sessions.summarizing import prompt_from, session_summarizer, summarizer
 from harnpy.builtins.bridge.callables import with_callables
 from harnpy.builtins.bridge.live_sessions import sessions_of
 from harnpy.reading.lenient import Options
@@ -33,7 +33,7 @@ def agent_session_compact(vm: Vm, id: str, opts: Value) -> int:
     `token_threshold`, `tool_output_max_chars`. `agent_session_history` still has everything. Spec: 08 §4.6.
     """
     given = with_callables(vm, opts, "custom_compactor", "mask_callback", "compress_callback")
-    return sessions_of(vm).compact(id, given, summarizer(vm))
+    return sessions_of(vm).compact(id, given, session_summarizer(vm))
 
 
 @builtin("transcript_compact(t: any, opts?: dict) -> dict", family="transcripts")

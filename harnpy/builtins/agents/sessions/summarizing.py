@@ -13,6 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from harnpy.llm.request import Request
+    from harnpy.reading.dicts import Dict
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
 
@@ -23,17 +25,28 @@ _NOT_FOR_SUMMARIES = frozenset(
 )
 
 
+def session_summarizer(vm: Vm) -> Callable[[str], str]:
+    """Return a function that asks the default model; a call that fails raises `CallError`."""
+    return lambda prompt: models_of(vm).ask(_request(vm, prompt, {})).text
+
+
 def summarizer(vm: Vm, options: Value = None) -> Callable[[str], str]:
-    """Return a function that asks the model of ``options``, else the default one, and returns its text."""
+    """Return a function that asks the model of ``options``, else the default one, and returns its text.
+
+    A call that fails throws the error's dict.
+    """
 
     def summarize(prompt: str) -> str:
-        given = options if type(options) is dict else {}
-        chosen = {key: value for key, value in given.items() if key not in _NOT_FOR_SUMMARIES}
-        chosen["structural_experiment"] = False  # nor one set by the environment
-        models = models_of(vm)
-        return ask(vm, models.request(prompt, None, models.options(chosen))).text
+        return ask(vm, _request(vm, prompt, options if type(options) is dict else {})).text
 
     return summarize
+
+
+def _request(vm: Vm, prompt: str, given: Dict) -> Request:
+    chosen = {key: value for key, value in given.items() if key not in _NOT_FOR_SUMMARIES}
+    chosen["structural_experiment"] = False  # nor one set by the environment
+    models = models_of(vm)
+    return models.request(prompt, None, models.options(chosen))
 
 
 def prompt_from(vm: Vm, path: str) -> Callable[[str, int], str]:
