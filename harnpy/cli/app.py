@@ -27,6 +27,7 @@ _MODULES = {
     "runs": "harnpy.cli.commands.runs",
     "replay": "harnpy.cli.commands.replay",
     "eval": "harnpy.cli.commands.eval",
+    "sessions": "harnpy.cli.commands.sessions",
     "bundle": "harnpy.cli.commands.bundle",
     "session": "harnpy.cli.commands.bundle:alias",
     "builtins": "harnpy.cli.commands.builtins",

@@ -104,7 +104,7 @@ class Cut(Payload):
         return {
             "strategy": self.reason,
             "cutoff_event_id": self._cutoff_id(event.owner),
-            "entries": [_history_entry(entry) for entry in self.window.entries.items()],
+            "entries": [_history_entry(entry, event.owner) for entry in self.window.entries.items()],
         }
 
     def _cutoff_id(self, owner: Origin) -> str | None:
@@ -120,9 +120,9 @@ class Cut(Payload):
         return self._data
 
 
-def _history_entry(entry: Event) -> Json:
-    """Return a window's message as snapshots show it. Spec: 10 §A1.7."""
-    shown = {"event_id": entry.id, "event_type": entry.type, "message": entry.payload}
+def _history_entry(entry: Event, owner: Origin) -> Json:
+    """Return a window's message as snapshots of ``owner`` show it. Spec: 10 §A1.7."""
+    shown = {"event_id": owner.own(entry).id, "event_type": entry.type, "message": entry.payload}
     return {**shown, "context_kind": "summary"} if isinstance(entry, Summary) else shown
 
 

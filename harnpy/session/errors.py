@@ -13,6 +13,7 @@
     ├─ SessionBusy [busy]
     ├─ EventRejected [event_rejected]          .what, .pointer
     ├─ SessionLeased [lease_held]
+    ├─ TransferError [format]
     └─ ResizeError [resize]
 
 A verb refuses without naming itself, and the methods of the registry add the name of the builtin; only the
@@ -174,6 +175,12 @@ class SessionBusy(SessionError):
     """A turn is open."""
 
     code = "busy"
+
+
+class TransferError(SessionError, ValueError):
+    """What should become a session can't be read as one."""
+
+    code = "format"
 
 
 class ResizeError(SessionError, MisuseError):

@@ -79,8 +79,10 @@ def _restored_creation(data: dict[str, Any], owner: Origin) -> Created:
     parent = data.get("parent_session_id")
     if parent is None:
         return Created(facts=facts)
-    known = owner.parent or Origin(parent, owner.world)
-    return Created(known, data["fork_point_seq"], facts=facts)
+    shared = data["fork_point_seq"]
+    # An imported log holds what it shared with a parent that may not be here.
+    known = owner.parent or Origin(parent, owner.world, shared=shared)
+    return Created(known, shared, facts=facts)
 
 
-_LINEAGE = frozenset({"depth", "parent_session_id", "fork_point_seq"})
+_LINEAGE = frozenset({"parent_session_id", "fork_point_seq"})

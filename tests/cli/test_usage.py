@@ -11,7 +11,8 @@ from harnpy import __version__
 from tests.support import ROOT, Command
 
 COMMANDS = (
-    "run test repl debug dap check viz bench profile emit runs replay eval bundle session builtins version"
+    "run test repl debug dap check viz bench profile emit runs replay eval sessions bundle session "
+    "builtins version"
 ).split()
 
 

@@ -1,0 +1,237 @@
+"""The verbs of `harnpy sessions` about single sessions: show, search, fork, export, import. Spec: 10 §C21."""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import closing
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import click
+
+from harnpy.cli import FAILED, OK
+from harnpy.cli.commands.session_store import Context, failing, verb
+from harnpy.cli.console import complain, one_line, say
+from harnpy.cli.show import session_lines
+from harnpy.session.codec import SessionCodec, encode_event
+from harnpy.session.errors import EventNotFound, SessionError, SessionExists, SessionNotFound
+from harnpy.session.events import Origin
+from harnpy.session.log import KIND
+from harnpy.session.stored import StoredSession
+from harnpy.session.transfer.logs import dump_log, load_log
+from harnpy.session.views import replay
+from harnpy.storage import open_store
+from harnpy.storage.copying import all_names, copy_streams
+from harnpy.text.json.compact import compact_json
+from harnpy.world import World
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from harnpy.session.events import Event
+    from harnpy.storage import Store
+
+#: How long one look for news takes at most, in seconds.
+_GLANCE = 60.0
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+def loaded(store: Store, id: str) -> StoredSession:
+    """Return the session. Raises `SessionNotFound`."""
+    session = StoredSession.load(id, store, World())
+    if session is None:
+        raise SessionNotFound(id)
+    return session
+
+
+@click.command("show")
+@click.argument("id")
+@click.option("--events", "what", flag_value="events", help="Show the events of the log.")
+@click.option("--history", "what", flag_value="history", help="Show all messages, trimmed ones too.")
+@click.option("--at", metavar="SEQ|EVENT|TIME", help="Show it as it was then.")
+@click.option("--follow", is_flag=True, help="Go on with what comes, until interrupted.")
+@verb
+def show(store: Store, as_json: bool, id: str, what: str | None, at: str | None, follow: bool) -> int:
+    """Show what a model would see of a session: its window."""
+    session = loaded(store, id)
+    until = None if at is None else _position(session, at)
+    events = session.events(until=until)
+    view = session.view if until is None and what != "events" else replay(events)
+    if what == "events":
+        _say_events(events, as_json)
+    elif what == "history":
+        _say_messages((entry.data for entry in view.window.history()), as_json)
+    else:
+        _say_messages(view.window.messages(), as_json)
+    if follow and at is None:
+        _follow(store, session, as_json, events=what == "events")
+    return OK
+
+
+def _position(session: StoredSession, at: str) -> int:
+    """The number of the last event up to a number, an event's id, or a moment in UTC."""
+    if at.isdecimal():
+        return int(at)
+    if _DATE.match(at):
+        moment = datetime.fromisoformat(at)
+        micros = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1e6
+        return sum(event.time <= micros for event in session.events())
+    for event in session.events():
+        if event.id == at:
+            return event.seq
+    raise EventNotFound(at, session.id)
+
+
+def _follow(store: Store, session: StoredSession, as_json: bool, events: bool) -> None:
+    while True:
+        seen = session.seq
+        if store.changes(KIND, session.id, seen, _GLANCE) <= seen:
+            continue
+        session.refresh()
+        news = session.events(after=seen)
+        if events:
+            _say_events(news, as_json)
+        else:
+            _say_messages([event.data for event in news if event.type == "message_added"], as_json)
+
+
+def _say_events(events: Iterable[Event], as_json: bool) -> None:
+    for event in events:
+        say(compact_json(encode_event(event)) if as_json else session_lines.event(event))
+
+
+def _say_messages(messages: Iterable[dict[str, Any]], as_json: bool) -> None:
+    for message in messages:
+        say(compact_json(message) if as_json else session_lines.message(message))
+
+
+@click.command("search")
+@click.argument("query")
+@click.argument("id", required=False)
+@click.option("--limit", type=click.IntRange(1), default=50, show_default=True, metavar="N")
+@verb
+def search(store: Store, as_json: bool, query: str, id: str | None, limit: int) -> int:
+    """Find what was said: every word of QUERY, "quoted phrases" as they stand, in ID or anywhere."""
+    if id is not None and store.head(KIND, id) is None:
+        raise SessionNotFound(id)
+    found = store.search(query, codec=SessionCodec(Origin(id or "", World())), name=id, limit=limit)
+    for hit in found:
+        if as_json:
+            say(compact_json({"session_id": hit.name, "seq": hit.seq, "type": hit.type, "text": hit.text}))
+        else:
+            say(f"{one_line(hit.name)}:{hit.seq}  {session_lines.excerpt(hit.text, query)}")
+    return OK
+
+
+@click.command("fork")
+@click.argument("id")
+@click.argument("new", required=False)
+@verb
+def fork(store: Store, as_json: bool, id: str, new: str | None) -> int:
+    """Make a session NEW with ID's past. It costs the same at any length."""
+    child = loaded(store, id).fork(new or World().ids.new())
+    say(compact_json(child.info._asdict()) if as_json else one_line(child.id))
+    return OK
+
+
+@click.command("export")
+@click.argument("id", required=False)
+@click.option("--all", "everything", is_flag=True, help="All sessions, a file each.")
+@click.option("-o", "--out", metavar="PATH", help="A file; a directory with --all. Without it: stdout.")
+@verb
+def export(store: Store, as_json: bool, id: str | None, everything: bool, out: str | None) -> int:
+    """Write a session's log: an event a line, from which `import` makes the same session."""
+    if everything == (id is not None):
+        raise click.UsageError("name a session, or pass --all")
+    if id is not None:
+        _refuse_record(id)
+        _write(out, "".join(dump_log(loaded(store, id))))
+        return OK
+    if out is None:
+        raise click.UsageError("--all needs -o DIRECTORY")
+    for name in all_names(store, KIND):
+        path = os.path.join(out, f"{quote(name, safe='')}.jsonl")
+        _write(path, "".join(dump_log(loaded(store, name))))
+    return OK
+
+
+def _refuse_record(id: str) -> None:
+    """Say what to do with a run record, which is no session."""
+    if id.endswith(".json") and os.path.exists(id):
+        raise click.ClickException(f"this is a run record: `harnpy bundle export {id}`")
+
+
+def _write(path: str | None, text: str) -> None:
+    if path is None:
+        click.echo(text, nl=False)
+    else:
+        World().files.replace_text(path, text)
+        say(f"session: {path}")
+
+
+@click.command("import")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("--id", metavar="ID", help="The session's id, in place of its own.")
+@click.option(
+    "--on-conflict",
+    type=click.Choice(("error", "skip", "rename")),
+    default="error",
+    show_default=True,
+    help="When there is a session of that id.",
+)
+@verb
+def import_(store: Store, as_json: bool, paths: tuple[str, ...], id: str | None, on_conflict: str) -> int:
+    """Make sessions of files that `export` wrote. A bad file doesn't keep the others out."""
+    if id is not None and len(paths) > 1:
+        raise click.UsageError("--id is for one file")
+    status = OK
+    for path in paths:
+        try:
+            said = _imported(store, path, id, on_conflict)
+        except (SessionError, OSError, UnicodeDecodeError) as error:
+            complain(one_line(f"error: {path}: {getattr(error, 'strerror', None) or error}"))
+            status = FAILED
+        else:
+            say(
+                compact_json({"path": path, "session_id": said})
+                if as_json
+                else one_line(said or f"{path}: skipped")
+            )
+    return status
+
+
+def _imported(store: Store, path: str, id: str | None, on_conflict: str) -> str | None:
+    """Import a file and return the new session's id; None when there is one of that id already."""
+    lines = World().files.read_text(path).splitlines(keepends=True)
+    try:
+        return load_log(lines, store, World(), id).id
+    except SessionExists:
+        if on_conflict == "skip":
+            return None
+        if on_conflict == "error":
+            raise
+    return load_log(lines, store, World(), World().ids.new()).id
+
+
+@click.command("copy")
+@click.argument("source", metavar="FROM_URL")
+@click.argument("target", metavar="TO_URL")
+@click.argument("ids", nargs=-1, metavar="[ID...]")
+@click.pass_obj
+@failing
+def copy(context: Context, source: str, target: str, ids: tuple[str, ...]) -> int:
+    """Copy sessions to another store, ids and events as they are. Made again, it goes on where it ended."""
+    with closing(open_store(source)) as ours, closing(open_store(target)) as theirs:
+        report = copy_streams(ours, theirs, KIND, ids or None)
+    if context.as_json:
+        say(compact_json({**report._asdict(), "errors": [list(error) for error in report.errors]}))
+    else:
+        say(f"{len(report.copied)} sessions copied, {len(report.skipped)} there already")
+    for name, reason in report.errors:
+        complain(one_line(f"error: {name}: {reason}"))
+    return FAILED if report.errors else OK
+
+
+VERBS = (show, search, fork, export, import_, copy)

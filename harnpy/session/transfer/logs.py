@@ -1,0 +1,111 @@
+"""harnpy's own file of a session: its whole log, an event a line in the shown form. Spec: 10 §C17, §C4.
+
+A line whose event is kept in another form than it is shown has that form under ``stored``; other readers
+ignore it. So a log that is read back is the same log: events, ids, views.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from msgspec import DecodeError
+from msgspec.json import decode as from_json
+from msgspec.json import encode as to_json
+
+from harnpy.session.codec import SessionCodec, decode_event, encode_event
+from harnpy.session.errors import SessionExists, TransferError
+from harnpy.session.events import SESSION_CREATED, Origin, TurnRef
+from harnpy.session.identity import event_id, position
+from harnpy.session.info import Digest
+from harnpy.session.log import KIND
+from harnpy.session.payloads import restored_payload
+from harnpy.session.stored import StoredSession
+from harnpy.session.views import replay
+from harnpy.storage.errors import VersionConflict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from harnpy.session.events import Event
+    from harnpy.session.log import Session
+    from harnpy.storage import Store
+    from harnpy.world import World
+
+
+def dump_log(session: Session) -> Iterator[str]:
+    """The lines of a session's file, each with its line break."""
+    events = session.events()
+    replay(events)  # cuts are shown with what they leave of the window before
+    for event in events:
+        shown = encode_event(event)
+        stored = event.stored()
+        if stored != shown["data"]:
+            shown["stored"] = stored
+        yield to_json(shown).decode() + "\n"
+
+
+def load_log(lines: Iterable[str], store: Store, world: World, id: str | None = None) -> StoredSession:
+    """Make a session of a file's lines, under ``id`` (None: its own).
+
+    Raises `TransferError` for lines that are no session, and `SessionExists`. Nothing is stored then.
+    """
+    rows = list(_read(lines))
+    if not rows:
+        raise TransferError("there is no event in it: this is no session's log")
+    former = rows[0]["session_id"]
+    name = former if id is None else id
+    origin = Origin(name, world)
+    before = None
+    events = []
+    for number, row in enumerate(rows, 1):
+        if row.get("parent_id") == before:
+            row.pop("parent_id", None)
+        before = row["id"]
+        events.append(_event(row, number, origin, former))
+    stream = store.stream(KIND, name, SessionCodec(origin))
+    digest = Digest()
+    digest.add(events)
+    try:
+        stream.append(events, 0, head=digest.head())
+    except VersionConflict as conflict:
+        raise SessionExists(name, conflict.found) from conflict
+    session = StoredSession.load(name, store, world)
+    assert session is not None, "it has just been written"
+    return session
+
+
+def _read(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            row = from_json(line)
+        except (DecodeError, UnicodeDecodeError) as error:
+            raise TransferError(f"line {number} isn't JSON: {error}") from None
+        if not isinstance(row, dict) or not row.keys() >= _NEEDED:
+            missing = ", ".join(sorted(_NEEDED - set(row if isinstance(row, dict) else ())))
+            raise TransferError(f"line {number} is no event: it has no {missing}")
+        yield row
+
+
+_NEEDED = frozenset({"id", "session_id", "seq", "type", "timestamp", "data"})
+
+
+def _event(row: dict[str, Any], number: int, origin: Origin, former: str) -> Event:
+    """Return the event of a row as number ``number`` of the log; ``former`` is its session's id there."""
+    if row["seq"] != number or (number == 1 and row["type"] != SESSION_CREATED):
+        raise TransferError(
+            f"event {number} has seq {row['seq']} and type {row['type']}: a log begins with "
+            f"{SESSION_CREATED} and has no gaps"
+        )
+    try:
+        event = decode_event(row, origin)
+        if position(row["id"], former) == number:
+            event.supplement(id=event_id(origin.id, number, event.time))
+        turn = position(row.get("turn_id", ""), former)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise TransferError(f"event {number} can't be read: {error}") from None
+    if turn is not None:
+        event.turn = TurnRef(origin, turn)
+    event.payload = restored_payload(event.type, row.get("stored", event.payload), origin)
+    return event

@@ -1,0 +1,137 @@
+"""Copying streams from one store to another, record by record as they are kept. Spec: 10 §C21.
+
+A branch stays a branch: what it shares with its parent is written once. A stream that is there already, as
+long as its original, is left alone, and one that ends earlier is continued: a copy that was interrupted is
+simply made again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from harnpy.storage.contract import HeadQuery
+from harnpy.storage.errors import StorageError, StreamExists
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from harnpy.storage.contract import Head, Row, Store, Stream
+
+#: How many records one append writes, more or less: appends stay whole.
+_CHUNK = 1000
+
+
+class Rows:
+    """The codec of who takes rows as they are."""
+
+    def encode(self, records: Sequence[Row]) -> list[Row]:
+        return list(records)
+
+    def decode(self, rows: Sequence[Row]) -> list[Row]:
+        return list(rows)
+
+    def texts(self, rows: Sequence[Row]) -> list[str | None]:
+        return [None] * len(rows)
+
+
+class Copied(NamedTuple):
+    """``errors`` says what could not be copied, as (name, reason)."""
+
+    copied: list[str]
+    skipped: list[str]
+    errors: list[tuple[str, str]]
+
+
+def copy_streams(source: Store, target: Store, kind: str, names: Sequence[str] | None = None) -> Copied:
+    """Copy the streams of ``kind`` (with ``names``: those, and the ones that they descend from).
+
+    What goes wrong with one stream doesn't keep the others from being copied.
+    """
+    for store in (source, target):
+        if store.url == "memory:":
+            raise StorageError("memory: holds nothing beyond this process: name another store")
+    report = Copied([], [], [])
+    waiting = list(all_names(source, kind) if names is None else names)[::-1]
+    done: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name in done:
+            continue
+        try:
+            head = source.head(kind, name)
+            if head is None:
+                raise StorageError(f"there is no {kind} '{name}' in {source.url}")
+            if _waits_for_parent(source, head, done):
+                assert head.parent is not None
+                waiting += [name, head.parent]
+                continue
+            done.add(name)
+            (report.copied if _copied(source, target, head) else report.skipped).append(name)
+        except StorageError as error:
+            done.add(name)
+            report.errors.append((name, str(error)))
+    return report
+
+
+def all_names(store: Store, kind: str) -> Iterator[str]:
+    """The names of all streams of ``kind``."""
+    query = HeadQuery(kind, order="id", limit=_CHUNK)
+    while True:
+        page = store.heads(query)
+        yield from (head.name for head in page.items)
+        if page.next is None:
+            return
+        query = query._replace(after=page.next)
+
+
+def _waits_for_parent(source: Store, head: Head, done: set[str]) -> bool:
+    return (
+        head.parent is not None
+        and head.parent not in done
+        and source.head(head.kind, head.parent) is not None
+    )
+
+
+def _copied(source: Store, target: Store, head: Head) -> bool:
+    """Copy one stream. Return False when it is there already."""
+    codec = Rows()
+    origin = source.stream(head.kind, head.name, codec)
+    there = target.head(head.kind, head.name)
+    if there is not None:
+        stream = target.stream(head.kind, head.name, codec)
+        if there.version > head.version or stream.last() != _numbered(origin, there.version):
+            raise StreamExists(head.name)
+        if there.version == head.version:
+            return False
+    else:
+        stream = _begun(origin, target, head)
+    _append(origin, stream, head)
+    return True
+
+
+def _begun(origin: Stream, target: Store, head: Head) -> Stream:
+    """Return a new stream: a branch of the parent's copy, if there is one."""
+    codec = Rows()
+    parent = None if head.parent is None else target.stream(head.kind, head.parent, codec)
+    if parent is None or not 0 < head.fork_seq <= parent.version:
+        return target.stream(head.kind, head.name, codec)
+    first = _numbered(origin, 1)
+    return target.branch(parent, head.name, first, until=head.fork_seq, head=dict(head.data))
+
+
+def _numbered(stream: Stream, seq: int) -> Row | None:
+    row: Row | None = next(stream.read(seq - 1, seq), None)
+    return row
+
+
+def _append(origin: Stream, stream: Stream, head: Head) -> None:
+    """Write what ``stream`` doesn't have yet; the head comes with the last of it."""
+    chunk: list[Row] = []
+    version = stream.version
+    for row in origin.read(after=version, until=head.version):
+        chunk.append(row)
+        if len(chunk) >= _CHUNK and not row.more:
+            stream.append(chunk, version)
+            version += len(chunk)
+            chunk = []
+    stream.append(chunk, version, head=dict(head.data))

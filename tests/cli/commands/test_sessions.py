@@ -1,0 +1,213 @@
+"""`harnpy sessions`, each verb as a command. Spec: 10 §C21."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harnpy.cli.app import main
+from harnpy.session.events import EventDraft
+from harnpy.session.stored import StoredSession
+from harnpy.storage import open_store
+from harnpy.world import World
+
+Capture = pytest.CaptureFixture[str]
+Said = tuple[int, str, str]
+
+URLS = {"jsonl": "jsonl:store", "sqlite": "sqlite:store.db", "postgres": None}
+
+
+@pytest.fixture(params=URLS)
+def url(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A store with a conversation `talk`, cut to two messages, and a fork of it, `talk-b`."""
+    monkeypatch.chdir(tmp_path)
+    url = URLS[request.param] or str(request.getfixturevalue("postgres"))
+    store = open_store(url)
+    talk = StoredSession.begin("talk", store, World())
+    for number in range(3):
+        talk.append(said("user", f"question {number} about the deploy\nin two lines"))
+        talk.append(said("assistant", f"answer {number}"))
+    talk.shrink("trim", talk.view.window.trimmed(2))
+    talk.fork("talk-b").append(said("user", "another road"))
+    store.close()
+    return url
+
+
+def said(role: str, content: str) -> EventDraft:
+    return EventDraft("message_added", {"role": role, "content": content})
+
+
+@pytest.fixture
+def sessions(url: str, capsys: Capture) -> Callable[..., Said]:
+    """Run a verb; return the status, stdout and stderr."""
+
+    def run(*arguments: str, store: str = url) -> Said:
+        status = main(["sessions", "--store", store, *arguments])
+        said = capsys.readouterr()
+        return status, said.out, said.err
+
+    return run
+
+
+@pytest.fixture
+def in_json(url: str, capsys: Capture) -> Callable[..., Any]:
+    """Run a verb with --json; return the documents that it prints, one a line."""
+
+    def run(*arguments: str) -> list[Any]:
+        main(["sessions", "--store", url, "--json", *arguments])
+        return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+    return run
+
+
+Run = Callable[..., Said]
+
+
+def test_list(sessions: Run, in_json: Callable[..., Any]) -> None:
+    status, out, err = sessions("list")
+    assert (status, err) == (0, "")
+    lines = [line.split() for line in out.splitlines()]
+    assert lines[0] == ["session", "status", "agent", "events", "updated", "forked", "from"]
+    assert [(line[0], line[1], line[2]) for line in lines[1:]] == [
+        ("talk-b", "active", "9"),
+        ("talk", "active", "8"),
+    ]
+    assert sessions("list", "--status", "failed")[1].startswith("no sessions in ")
+    [document] = in_json("list")
+    assert [item["id"] for item in document["items"]] == ["talk-b", "talk"]
+    assert document["items"][0]["parent_id"] == "talk"
+    assert (document["next"], document["errors"]) == (None, [])
+
+
+def test_tree(sessions: Run, in_json: Callable[..., Any]) -> None:
+    status, out, _ = sessions("tree")
+    assert (status, out) == (0, "talk  active, 8 events\n└── talk-b  active, 9 events at 8\n")
+    assert sessions("tree", "talk-b")[1] == "talk-b  active, 9 events at 8\n"
+    assert [item["id"] for item in in_json("tree")[0]] == ["talk", "talk-b"]
+
+
+def test_show(sessions: Run, in_json: Callable[..., Any]) -> None:
+    assert sessions("show", "talk") == (
+        0,
+        "user: question 2 about the deploy\n  in two lines\nassistant: answer 2\n",
+        "",
+    )
+    assert sessions("show", "talk", "--history")[1].count("user: ") == 3
+    assert sessions("show", "talk", "--at", "3")[1].endswith("answer 0\n")
+    assert [message["role"] for message in in_json("show", "talk")] == ["user", "assistant"]
+    events = in_json("show", "talk-b", "--events")
+    assert [event["seq"] for event in events] == list(range(1, 10))
+    assert [event["type"] for event in events][-2:] == ["compaction_triggered", "message_added"]
+    assert in_json("show", "talk-b", "--at", events[2]["id"])[-1] == events[2]["data"]
+    assert len(in_json("show", "talk-b", "--at", "2999-01-01")) == 3
+    _, out, _ = sessions("show", "talk-b", "--events")
+    assert out.splitlines()[-1].split()[0::2][:2] == ["9", "message_added"]
+
+
+def test_search(sessions: Run, in_json: Callable[..., Any]) -> None:
+    assert sessions("search", "DEPLOY 1")[1] == "talk:4  question 1 about the deploy in two lines\n"
+    assert [hit["seq"] for hit in in_json("search", "deploy", "talk-b")] == [2, 4, 6]
+    assert sessions("search", "another", "talk") == (0, "", "")
+
+
+def test_fork(sessions: Run, in_json: Callable[..., Any]) -> None:
+    assert sessions("fork", "talk", "talk-c") == (0, "talk-c\n", "")
+    assert in_json("fork", "talk", "talk-d")[0]["parent_id"] == "talk"
+    status, _, err = sessions("fork", "talk", "talk-c")
+    assert (status, err) == (1, "error: Session already exists: 'talk-c'\n")
+
+
+def test_a_log_that_is_exported_and_imported_is_the_same(sessions: Run, tmp_path: Path) -> None:
+    assert sessions("export", "talk-b", "-o", "b.jsonl")[:2] == (0, "session: b.jsonl\n")
+    exported = (tmp_path / "b.jsonl").read_text()
+    assert sessions("export", "talk-b")[1] == exported
+    assert sessions("import", "b.jsonl", store="jsonl:other")[:2] == (0, "talk-b\n")
+    assert sessions("export", "talk-b", store="jsonl:other")[1] == exported
+    for what in ("--history", "--events"):
+        there = sessions("show", "talk-b", what, store="jsonl:other")
+        assert there == sessions("show", "talk-b", what)
+
+
+def test_an_import_of_what_is_there(sessions: Run) -> None:
+    sessions("export", "talk", "-o", "t.jsonl")
+    status, _, err = sessions("import", "t.jsonl")
+    assert (status, err) == (1, "error: t.jsonl: Session already exists: 'talk'\n")
+    assert sessions("import", "t.jsonl", "--on-conflict", "skip")[:2] == (0, "t.jsonl: skipped\n")
+    assert sessions("import", "t.jsonl", "--id", "again")[:2] == (0, "again\n")
+    assert sessions("show", "again")[1] == sessions("show", "talk")[1]
+    status, out, _ = sessions("import", "t.jsonl", "--on-conflict", "rename")
+    assert status == 0
+    assert sessions("show", out.strip())[1] == sessions("show", "talk")[1]
+
+
+def test_all_of_them_are_files_of_a_directory(sessions: Run, tmp_path: Path) -> None:
+    assert sessions("export", "--all", "-o", "out")[0] == 0
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["talk-b.jsonl", "talk.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "there is no event in it: this is no session's log"),
+        ("{", "line 1 isn't JSON"),
+        ("[]", "line 1 is no event: it has no data, id, seq, session_id, timestamp, type"),
+        ('{"a": 1}', "line 1 is no event"),
+    ],
+)
+def test_a_bad_file_is_named_and_the_others_come_in(
+    sessions: Run, tmp_path: Path, text: str, problem: str
+) -> None:
+    sessions("export", "talk", "-o", "good.jsonl")
+    (tmp_path / "bad.jsonl").write_text(text)
+    status, out, err = sessions("import", "bad.jsonl", "good.jsonl", store="jsonl:other")
+    assert (status, out) == (1, "talk\n")
+    assert err.startswith("error: bad.jsonl: ")
+    assert problem in err
+
+
+def test_a_log_with_a_gap_is_refused_whole(sessions: Run, tmp_path: Path) -> None:
+    lines = sessions("export", "talk")[1].splitlines(keepends=True)
+    (tmp_path / "gap.jsonl").write_text("".join(lines[:2] + lines[3:]))
+    status, _, err = sessions("import", "gap.jsonl", store="jsonl:other")
+    assert (status, "event 3 has seq 4" in err) == (1, True)
+    assert sessions("list", store="jsonl:other")[1].startswith("no sessions")
+
+
+def test_copy(sessions: Run, url: str) -> None:
+    assert sessions("copy", url, "jsonl:copy")[:2] == (0, "2 sessions copied, 0 there already\n")
+    assert sessions("copy", url, "jsonl:copy")[:2] == (0, "0 sessions copied, 2 there already\n")
+    assert sessions("export", "talk-b", store="jsonl:copy") == sessions("export", "talk-b")
+    assert sessions("tree", store="jsonl:copy") == sessions("tree")
+    status, _, err = sessions("copy", url, "jsonl:copy2", "none")
+    assert (status, err.startswith("error: none: there is no session 'none' in ")) == (1, True)
+
+
+def test_checks_and_collections(sessions: Run, in_json: Callable[..., Any]) -> None:
+    status, out, _ = sessions("fsck")
+    assert (status, out.startswith("2 streams, "), out.endswith(", 0 problems\n")) == (0, True, True)
+    assert in_json("fsck")[0]["findings"] == []
+    assert sessions("gc", "--dry-run")[:2] == (0, "would drop 0 sessions, 0 stems, 0 leftovers\n")
+    assert in_json("gc", "--older-than", "30d") == [{"streams": [], "stems": 0, "leftovers": []}]
+
+
+@pytest.mark.parametrize("verb", ["show", "tree", "fork", "export"])
+def test_a_session_that_is_not_there(sessions: Run, verb: str) -> None:
+    assert sessions(verb, "nobody") == (1, "", "error: Session not found: 'nobody'\n")
+
+
+def test_wrong_usage(sessions: Run) -> None:
+    assert sessions("gc", "--older-than", "x")[0] == 2
+    assert sessions("export")[0] == 2
+    assert sessions("export", "--all")[0] == 2
+    status, _, err = sessions("list", store="nope:x")
+    assert (status, "no store is called `nope:x`" in err) == (1, True)
+
+
+def test_a_run_record_is_no_session(sessions: Run, tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text("{}")
+    status, _, err = sessions("export", "run.json")
+    assert (status, err) == (1, "error: this is a run record: `harnpy bundle export run.json`\n")
