@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.json import encode
 
-from harnpy.storage.errors import StorageError, VersionConflict
+from harnpy.storage.errors import VersionConflict
+from harnpy.storage.sqlite.commits import Job
 from harnpy.storage.sqlite.leasing import check_fence
 from harnpy.storage.sqlite.schema import SHIFT
 
@@ -68,10 +69,10 @@ class Known:
         self.updated = 0
 
 
-class Append:
+class Append(Job):
     """The records of one `Stream.append`, to be written behind record number ``expected``."""
 
-    __slots__ = ("done", "error", "expected", "fence", "head", "rows", "sid", "stream", "updated")
+    __slots__ = ("expected", "fence", "head", "rows", "sid", "stream", "updated")
 
     def __init__(
         self,
@@ -81,6 +82,7 @@ class Append:
         head: dict[str, Any] | None,
         fence: Lease | None,
     ) -> None:
+        super().__init__()
         self.stream = stream
         self.rows = rows
         self.expected = expected
@@ -88,8 +90,6 @@ class Append:
         self.fence = fence
         self.sid = stream.sid
         self.updated: int | None = None
-        self.done = False
-        self.error: StorageError | None = None
 
     def write(self, cursor: Cursor) -> None:
         if self.fence is not None:

@@ -1,20 +1,22 @@
 """Transactions, and appends that share one.
 
-Whoever gets the lock writes every append that waits for it, in one transaction (*group commit*): with
-`synchronous=FULL` a commit costs as much as hundreds of rows. Spec: 10 §C6.2.
+Appends that are made while a commit is under way wait, and share the next one (*group commit*): with
+`synchronous=FULL` a commit costs as much as hundreds of rows. One of them leads: its thread writes them all,
+wakes the others, and has the first of those that came meanwhile lead next. Spec: 10 §C6.2.
 """
 
 from __future__ import annotations
 
 import sqlite3
 from collections import deque
-from threading import Condition
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from threading import Condition, Lock
+from typing import TYPE_CHECKING, TypeVar
 
 from harnpy.storage.errors import StorageError
 from harnpy.storage.sqlite.failures import translated
 
 if TYPE_CHECKING:
+    from _thread import LockType
     from collections.abc import Callable, Sequence
 
     from harnpy.storage.sqlite.connections import Connections
@@ -22,14 +24,21 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Job(Protocol):
+class Job:
     """A part of a transaction that others may share. ``error`` is why it wasn't done."""
 
-    done: bool
-    error: StorageError | None
+    __slots__ = ("done", "error", "leads", "wake")
+
+    def __init__(self) -> None:
+        self.done = False
+        self.error: StorageError | None = None
+        #: Held until the job is done, or is to lead; None for one that needn't wait.
+        self.wake: LockType | None = None
+        self.leads = False
 
     def write(self, cursor: sqlite3.Cursor) -> None:
         """Write. Raises a `StorageError` before anything is written, or whatever SQLite raises."""
+        raise NotImplementedError
 
     def committed(self) -> None:
         """Called right after the commit, in the order of the writes."""
@@ -44,6 +53,9 @@ class Commits:
         self._lock = connections.lock
         self._cursor = connections.writer.cursor()
         self._queue: deque[Job] = deque()
+        #: Guards the queue, and whether somebody leads.
+        self._entry = Lock()
+        self._led = False
         self._begun = False
         #: Announces commits of this process, which ``count`` counts, to those who wait for some.
         self._changed = Condition()
@@ -52,17 +64,45 @@ class Commits:
 
     def run(self, job: Job) -> None:
         """Write ``job``, together with all others that wait. Returns after its commit."""
-        self._queue.append(job)
+        with self._entry:
+            self._queue.append(job)
+            if self._led:
+                job.wake = Lock()
+                job.wake.acquire()
+            self._led = True
         try:
-            with self._lock:
-                if not job.done:
-                    self._write_all()
+            if job.wake is not None:
+                job.wake.acquire()
+            if not job.done:
+                self._lead()
         except BaseException:
-            if job in self._queue:
-                self._queue.remove(job)
+            self._leave(job)
             raise
         if job.error is not None:
             raise job.error
+
+    def _lead(self) -> None:
+        with self._lock:
+            self._write_all()
+        self._hand_on()
+
+    def _leave(self, job: Job) -> None:
+        """Take a job out whose thread was interrupted; if it led, somebody else must."""
+        with self._entry:
+            if job in self._queue:
+                self._queue.remove(job)
+        if job.leads or job.wake is None:
+            self._hand_on()
+
+    def _hand_on(self) -> None:
+        """Have the first one that waits lead."""
+        with self._entry:
+            self._led = bool(self._queue)
+            if self._led:
+                heir = self._queue[0]
+                heir.leads = True
+                if heir.wake is not None:
+                    heir.wake.release()
 
     def transact(self, work: Callable[[sqlite3.Cursor], T]) -> T:
         """Return what ``work`` does in a transaction of its own; nothing of it stays when it raises."""
@@ -106,9 +146,9 @@ class Commits:
             self._finish(jobs)
 
     def _waiting_jobs(self) -> list[Job]:
-        jobs = []
-        while self._queue:
-            jobs.append(self._queue.popleft())
+        with self._entry:
+            jobs = [*self._queue]
+            self._queue.clear()
         return jobs
 
     def _write(self, jobs: Sequence[Job]) -> None:
@@ -140,13 +180,13 @@ class Commits:
         for job in jobs:
             if job.error is None:
                 job.committed()
-            job.done = True
+            _end(job)
         self._announce()
 
     def _fail(self, jobs: Sequence[Job], error: StorageError) -> None:
         for job in jobs:
             job.error = error
-            job.done = True
+            _end(job)
 
     def _give_up(self, jobs: Sequence[Job]) -> None:
         """Leave the jobs of others to the next one who gets the lock: this thread was interrupted."""
@@ -154,7 +194,8 @@ class Commits:
             self._finish(jobs)  # the interruption came right behind the commit
             return
         self._roll_back()
-        self._queue.extendleft(reversed(jobs))
+        with self._entry:
+            self._queue.extendleft(reversed(jobs))
 
     def _roll_back(self) -> None:
         if not self._connections.closed and self._connections.writer.in_transaction:
@@ -175,3 +216,9 @@ class Commits:
         if self._waiting:
             with self._changed:
                 self._changed.notify_all()
+
+
+def _end(job: Job) -> None:
+    job.done = True
+    if job.wake is not None and not job.leads:
+        job.wake.release()
