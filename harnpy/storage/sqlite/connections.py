@@ -26,6 +26,9 @@ MEMORY = ":memory:"
 #: The oldest SQLite with STRICT tables.
 _OLDEST = (3, 37)
 _PAUSE = 0.01
+#: How long the log grows before it is copied back. Appends write the same pages again and again: a longer
+#: log has fewer of them copied, and makes the appends that wait for the copying rarer.
+_LOG_PAGES = 4000
 
 
 class Connections:
@@ -60,6 +63,7 @@ class Connections:
             level = "NORMAL" if self.url.durability == "relaxed" else "FULL"
             connection.execute(f"PRAGMA synchronous = {level}")
             connection.execute("PRAGMA foreign_keys = ON")
+            connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
         except BaseException:
             connection.close()
             raise
