@@ -11,9 +11,10 @@ from harnpy.agent.rules.hooks import Hooks
 from harnpy.agent.tasks import OneTask
 from harnpy.agent.workplace import Workplace
 from harnpy.faults import Fault, MisuseError
+from harnpy.session.events import EventDraft
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from contextlib import AbstractContextManager
 
     from harnpy.agent.rules.gate import Ask
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from harnpy.agent.tasks import Tasks
     from harnpy.agent.workers.workers import Workers
     from harnpy.llm.call import Models
+    from harnpy.reading.dicts import Dict
     from harnpy.session.loop_conversation import Conversation
     from harnpy.session.registry import SessionRegistry
 
@@ -82,6 +84,16 @@ class Runtime:
     def read_text(self, path: str) -> str:
         """Return the text of a file that an agent names. Raises OSError and UnicodeDecodeError."""
         return self.world.files.read_text(self.workplace.path(path))
+
+    def record(self, id: str, facts: Iterable[tuple[str, Dict]]) -> None:
+        """Record facts in a session's log, if there is one, as part of the turn that runs on it."""
+        running, session = self.running.get(id), self.sessions.session(id)
+        if running is not None:
+            for type, payload in facts:
+                running.fact(type, payload)
+            running.store()
+        elif session is not None:
+            session.write(*(EventDraft(type, payload) for type, payload in facts))
 
     def announcer(self, id: str) -> Callable[..., None]:
         """A function ``emit(type, **fields)`` for the agent events of a session, anonymous or not."""

@@ -5,6 +5,7 @@ It is recorded in the event log. Then a mock answers, or the host's `human`; oth
 
 from __future__ import annotations
 
+from harnpy.agent.people import log
 from harnpy.agent.people.requests import (
     CANCELLED,
     KINDS,
@@ -20,6 +21,7 @@ from harnpy.agent.people.requests import (
     response_from,
 )
 from harnpy.builtins.agents.event_log import as_data, log_of
+from harnpy.builtins.bridge.agent_runtime import runtime_of
 from harnpy.builtins.bridge.contexts import context_of
 from harnpy.builtins.language.host.host_mocks import HostMocks
 from harnpy.eventlog.log_events import LogEvent
@@ -40,8 +42,11 @@ if TYPE_CHECKING:
 LONGEST = 24 * 60 * 60.0
 
 
-def ask(vm: Vm, kind: str, payload: Dict, seconds: float | None = LONGEST) -> Value:
-    """Send a request to a person and wait. Return the outcome's value. Raises `HitlError`."""
+def ask(vm: Vm, kind: str, payload: Dict, seconds: float | None = LONGEST, tool: str | None = None) -> Value:
+    """Send a request to a person and wait. Return the outcome's value. Raises `HitlError`.
+
+    ``tool`` is the tool whose call it is about, if it is.
+    """
     request = Request(
         f"hitl_{kind}_{vm.world.ids.new()}",
         kind,
@@ -49,7 +54,7 @@ def ask(vm: Vm, kind: str, payload: Dict, seconds: float | None = LONGEST) -> Va
         rfc3339(vm.world.clock.now()),
         as_data(payload),
     )
-    return _Inquiry(vm, request, seconds).run()
+    return _Inquiry(vm, request, seconds, tool).run()
 
 
 def _of_workflow(vm: Vm, request: Request) -> Dict:
@@ -73,8 +78,10 @@ def _of_workflow(vm: Vm, request: Request) -> Dict:
 class _Inquiry:
     """``seconds`` is how long it may take, None for no limit."""
 
-    def __init__(self, vm: Vm, request: Request, seconds: float | None) -> None:
+    def __init__(self, vm: Vm, request: Request, seconds: float | None, tool: str | None) -> None:
         self.vm = vm
+        self.tool = tool
+        self.session_id = runtime_of(vm).sessions.current_id()
         self.request = request
         self.is_patient = seconds in (None, LONGEST)
         self.until = None if seconds is None else vm.world.clock.monotonic() + seconds
@@ -83,21 +90,26 @@ class _Inquiry:
     def run(self) -> Value:
         record = self.request.record() | _of_workflow(self.vm, self.request)
         self.record(KINDS[self.request.kind].asked, record)
+        self.tell(log.asked(self.request, self.session_id or "", self.tool))
         try:
             ending = self.ending()
         except TimedOut:
             self.record(TIMED_OUT, {})
+            self.tell(log.called_off(self.request, self.tool, "timed out"))
             raise
         except BaseException as error:
             # Also when the task is aborted: nobody would receive the answer.
             self.record(CANCELLED, {})
+            self.tell(log.called_off(self.request, self.tool, str(error) or "cancelled"))
             if isinstance(error, HumanCancelled):
                 raise Cancelled(self.request, str(error) or None) from None
             if isinstance(error, Interrupted) and is_cancelled(self.vm.tasks):
                 raise Cancelled(self.request, None) from error
             raise
         if ending.error:
+            self.tell(log.denied(self.request, str(ending.error), self.responses))
             raise ending.error
+        self.tell(log.answered(self.request, as_data(ending.value), self.responses))
         return ending.value
 
     def ending(self) -> Outcome:
@@ -168,6 +180,11 @@ class _Inquiry:
 
     def seconds_left(self) -> float | None:
         return None if self.until is None else self.until - self.vm.world.clock.monotonic()
+
+    def tell(self, facts: log.Facts) -> None:
+        """Record facts in the log of the session that asks, if one does."""
+        if self.session_id is not None:
+            runtime_of(self.vm).record(self.session_id, facts)
 
     def record(self, name: str, payload: Dict) -> None:
         request = self.request
