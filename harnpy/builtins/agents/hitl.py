@@ -14,6 +14,7 @@ from harnpy.agent.people.requests import (
 from harnpy.builtins.agents.event_log import log_of
 from harnpy.builtins.agents.hitl_answers import coerced, expected
 from harnpy.builtins.agents.hitl_asking import LONGEST, ask
+from harnpy.builtins.bridge.agent_runtime import runtime_of
 from harnpy.llm.structured.schema import canonical
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import RuntimeFault
@@ -47,7 +48,7 @@ def ask_user(vm: Vm, prompt: Value = None, options: Value = None) -> Value:
     wanted = None if schema is None else canonical(schema)
     payload = {"prompt": text, **_present(given, ("schema", "default"))}
     try:
-        answer = ask(vm, QUESTION, payload, _seconds(given.get("timeout")))
+        answer = ask(vm, runtime_of(vm), QUESTION, payload, _seconds(given.get("timeout")))
     except TimedOut:
         if default is None:
             raise
@@ -76,7 +77,7 @@ def request_approval(vm: Vm, action: Value = None, options: Value = None) -> Val
         "capabilities_requested": _strings(caller, given.get("capabilities_requested")),
     }
     seconds = _seconds(given.get("deadline"))
-    return ask(vm, APPROVAL, payload, seconds)
+    return ask(vm, runtime_of(vm), APPROVAL, payload, seconds)
 
 
 @builtin(
@@ -97,7 +98,7 @@ def dual_control(
     payload = {"n": needed, "m": of, "approvers": names}
     if action.name:
         payload["action"] = action.name
-    ask(vm, DUAL_CONTROL, payload)
+    ask(vm, runtime_of(vm), DUAL_CONTROL, payload)
     return vm.call(action)
 
 
@@ -105,7 +106,7 @@ def dual_control(
 def escalate_to(vm: Vm, role: Value = None, reason: Value = None) -> Value:
     """Escalate to a role and wait until somebody accepts; there is no timeout."""
     payload = {"role": _string("escalate_to", role, 1), "reason": _string("escalate_to", reason, 2)}
-    return ask(vm, ESCALATION, payload, None)
+    return ask(vm, runtime_of(vm), ESCALATION, payload, None)
 
 
 @builtin("hitl_pending(filters?: dict) -> list", family="hitl")

@@ -21,7 +21,6 @@ from harnpy.agent.people.requests import (
     response_from,
 )
 from harnpy.builtins.agents.event_log import as_data, log_of
-from harnpy.builtins.bridge.agent_runtime import runtime_of
 from harnpy.builtins.bridge.contexts import context_of
 from harnpy.builtins.language.host.host_mocks import HostMocks
 from harnpy.eventlog.log_events import LogEvent
@@ -33,6 +32,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
+    from harnpy.agent.runtime import Runtime
     from harnpy.reading.dicts import Dict
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
@@ -42,7 +42,14 @@ if TYPE_CHECKING:
 LONGEST = 24 * 60 * 60.0
 
 
-def ask(vm: Vm, kind: str, payload: Dict, seconds: float | None = LONGEST, tool: str | None = None) -> Value:
+def ask(
+    vm: Vm,
+    runtime: Runtime,
+    kind: str,
+    payload: Dict,
+    seconds: float | None = LONGEST,
+    tool: str | None = None,
+) -> Value:
     """Send a request to a person and wait. Return the outcome's value. Raises `HitlError`.
 
     ``tool`` is the tool whose call it is about, if it is.
@@ -54,7 +61,7 @@ def ask(vm: Vm, kind: str, payload: Dict, seconds: float | None = LONGEST, tool:
         rfc3339(vm.world.clock.now()),
         as_data(payload),
     )
-    return _Inquiry(vm, request, seconds, tool).run()
+    return _Inquiry(vm, runtime, request, seconds, tool).run()
 
 
 def _of_workflow(vm: Vm, request: Request) -> Dict:
@@ -78,10 +85,13 @@ def _of_workflow(vm: Vm, request: Request) -> Dict:
 class _Inquiry:
     """``seconds`` is how long it may take, None for no limit."""
 
-    def __init__(self, vm: Vm, request: Request, seconds: float | None, tool: str | None) -> None:
+    def __init__(
+        self, vm: Vm, runtime: Runtime, request: Request, seconds: float | None, tool: str | None
+    ) -> None:
         self.vm = vm
+        self.runtime = runtime
         self.tool = tool
-        self.session_id = runtime_of(vm).sessions.current_id()
+        self.session_id = runtime.sessions.current_id()
         self.request = request
         self.is_patient = seconds in (None, LONGEST)
         self.until = None if seconds is None else vm.world.clock.monotonic() + seconds
@@ -184,7 +194,7 @@ class _Inquiry:
     def tell(self, facts: log.Facts) -> None:
         """Record facts in the log of the session that asks, if one does."""
         if self.session_id is not None:
-            runtime_of(self.vm).record(self.session_id, facts)
+            self.runtime.record(self.session_id, facts)
 
     def record(self, name: str, payload: Dict) -> None:
         request = self.request

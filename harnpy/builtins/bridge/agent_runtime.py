@@ -67,7 +67,7 @@ def _asker(vm: Vm) -> Ask | None:
     def approve(tool: str, arguments: Dict) -> str | None:
         payload = {"action": f"call tool {tool}", "args": arguments, "quorum": 1, "reviewers": []}
         try:
-            ask(vm, APPROVAL, payload, tool=tool)
+            ask(vm, runtime_of(vm), APPROVAL, payload, tool=tool)
         except HitlError as error:
             return str(error)
         return None

@@ -391,12 +391,11 @@ def test_the_session_keeps_the_active_skills_for_itself() -> None:
         return binding
 
     first = bound("a")
-    first.keep_active_skills(["review"])
-    first.end("completed")
+    first.end("completed", skills=["review"])
     sessions.reset("a")
     sessions.fork("a", "b")
     assert bound("a").active_skills() == ["review"]
     assert bound("b").active_skills() == []
     anonymous = Conversation("x", sessions.world)
-    anonymous.keep_active_skills(["review"])
+    anonymous.end("completed", skills=["review"])
     assert anonymous.active_skills() == []
