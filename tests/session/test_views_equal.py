@@ -1,0 +1,66 @@
+"""The views of a session are the same live, reloaded, of a moment and in a fork. Spec: 10 §C5, §C12."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harnpy.session import Session
+from harnpy.session.stored import StoredSession
+from harnpy.storage import Store
+from harnpy.world import World
+from tests.session.test_rewinding import STEPS, Conversation, play
+
+
+def load(id: str, store: Store) -> StoredSession:
+    session = StoredSession.load(id, store, World())
+    assert session
+    return session
+
+
+def views(session: Session) -> dict[str, Any]:
+    """Return everything that the views show, but ids of the session itself."""
+    view = session.view
+    transcript = {**view.transcript("s"), "metadata": None}
+    return {
+        "messages": session.messages(),
+        "window": session.window(),
+        "history": session.history(),
+        "everything": session.history(include_reset=True),
+        "transcript": transcript,
+        "registers": dict(view.registers),
+        "pins": view.pins,
+        "turns": list(view.turns.items()),
+        "undone": view.rewound.leaves,
+    }
+
+
+WITHOUT_FORKS = STEPS.filter(lambda step: step[0] != "fork")
+
+
+def test_views_are_equal_from_any_path(store: Store) -> None:
+    numbers = count()
+
+    @settings(max_examples=40, deadline=None)
+    @given(st.lists(WITHOUT_FORKS, max_size=12))
+    def check(steps: list[tuple[str, int]]) -> None:
+        id = f"s{next(numbers)}"
+        session, model = StoredSession.begin(id, store, World()), Conversation()
+        before = session.seq, views(session)
+        for number, step in enumerate(steps):
+            if number == len(steps) // 2:
+                before = session.seq, views(session)
+            play(session, model, number, *step)
+        live = views(session)
+        assert views(load(id, store)) == live
+        fork = session.fork(f"{id} fork")
+        assert views(fork) == live
+        assert views(load(fork.id, store)) == live
+        early = session.fork(f"{id} early", at=before[0])
+        assert views(early) == before[1]
+        assert views(load(early.id, store)) == before[1]
+
+    check()
