@@ -10,6 +10,7 @@ import random
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -31,9 +32,15 @@ KILLS = 50 if FULL else 3
 POINTS = {
     "sqlite": ["harnpy.storage.sqlite.appends:insert", "harnpy.storage.sqlite.commits:Commits.commit"],
     "jsonl": ["os:write"],
-    "postgresql": [],
+    "postgresql": [
+        "harnpy.storage.postgres.records:write",
+        "harnpy.storage.postgres.database:Database.write",
+    ],
 }
 
+
+#: What the workers' connections to a server are called.
+WORKER = "worker"
 
 #: Every store that other processes see, too.
 pytestmark = pytest.mark.parametrize("url", [name for name in STORES if name != "memory"], indirect=True)
@@ -47,7 +54,8 @@ def start(url: str) -> Iterator[Start]:
     def one_more(work: str, *arguments: object) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "tests.storage.workers", work, url, *map(str, arguments)]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        started.append(subprocess.Popen(command, cwd=ROOT, text=True, **pipes))  # type: ignore[call-overload]
+        env = {**os.environ, "PGAPPNAME": WORKER}
+        started.append(subprocess.Popen(command, cwd=ROOT, env=env, text=True, **pipes))  # type: ignore[call-overload]
         return started[-1]
 
     yield one_more
@@ -118,6 +126,17 @@ def acknowledged(process: subprocess.Popen[str], enough: int | None = None) -> i
     return last
 
 
+def wait_for_the_dead(url: str) -> None:
+    """Wait until the server has noticed who is gone: it may still make what it was sent."""
+    if url.startswith("postgresql:"):
+        import psycopg
+
+        alive = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = %s"
+        with psycopg.connect(url, autocommit=True) as connection:
+            while connection.execute(alive, [WORKER]).fetchone():
+                time.sleep(0.01)
+
+
 def check_what_is_left(store: Store, last: int) -> None:
     """All that was acknowledged is there, of what was attempted all or nothing; and the next append works."""
     stream = store.stream("session", "s", NOTES)
@@ -139,6 +158,7 @@ def test_a_writer_killed_at_any_time_leaves_whole_appends(opened: Opened, start:
         writer.kill()
         assert writer.stdout is not None
         rest = writer.stdout.read().split()
+        wait_for_the_dead(url)
         stream = store.stream("session", "s", NOTES)
         check_what_is_left(store, int(rest[-1]) if rest else stream.version)
 
@@ -153,4 +173,5 @@ def test_a_writer_killed_at_every_point_of_an_append_leaves_whole_appends(
         writer = start("write", point, when, 5)
         last = acknowledged(writer)
         assert writer.wait() == -signal.SIGKILL
+        wait_for_the_dead(url)
         check_what_is_left(store, last)

@@ -31,6 +31,12 @@ T = TypeVar("T")
 #: Connections of one store in one process.
 _CONNECTIONS = 10
 
+# A commit that waits does so also where the server's own setting is not to.
+_SET = """
+SELECT set_config('lock_timeout', %s, true), set_config('synchronous_commit',
+  CASE WHEN %s THEN coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on') ELSE 'off' END, true)
+"""
+
 #: What the server takes back by itself and asks us to try again.
 _AGAIN = (errors.SerializationFailure, errors.DeadlockDetected)
 #: A lock that wasn't to be had within the timeout.
@@ -45,7 +51,7 @@ class Database:
     def __init__(self, url: StoreUrl) -> None:
         self.url = str(url)
         self.timeout = url.timeout
-        self._lock_timeout = f"SET LOCAL lock_timeout = {max(1, round(url.timeout * 1000))}"
+        self._lock_timeout = f"{max(1, round(url.timeout * 1000))}ms"
         self._waits = url.durability == "full"
         self._conninfo, self._password = self._parse(url)
         self.closed = False
@@ -101,9 +107,7 @@ class Database:
             sent = False
             try:
                 with connection.pipeline() if pipeline else nullcontext(), connection.transaction():
-                    connection.execute(self._lock_timeout)
-                    if not (self._waits if waits is None else waits):
-                        connection.execute("SET LOCAL synchronous_commit = off")
+                    connection.execute(_SET, [self._lock_timeout, self._waits if waits is None else waits])
                     result = work(connection)
                     sent = True
             except psycopg.OperationalError as error:

@@ -21,6 +21,8 @@ from harnpy.storage.errors import (
     StoreUnreachable,
     VersionConflict,
 )
+from harnpy.storage.machine import Machine
+from harnpy.storage.opening import parse_url
 from tests.storage.conftest import NOTES, Note, Notes, notes
 from tests.storage.postgres.cutting import TO_CLIENT, TO_SERVER, Cutter, cutter, waiting
 
@@ -348,9 +350,21 @@ def test_a_store_that_does_not_wait_for_the_disk_can_be_flushed(postgres: str, d
     store.close()
 
 
-def test_a_ticket_of_a_dead_process_holds_nobody_up(store: Store, ask: Ask) -> None:
-    from harnpy.storage.machine import Machine
+@pytest.mark.parametrize(("durability", "waits"), [("full", "on"), ("relaxed", "off")])
+def test_whether_commits_wait_is_the_store_s_choice_not_the_server_s(
+    postgres: str, durability: str, waits: str
+) -> None:
+    from harnpy.storage.postgres.store import PostgresStore
 
+    store = PostgresStore(
+        parse_url(f"{postgres}&options=-csynchronous_commit%3Doff&durability={durability}"), Machine()
+    )
+    chosen = store._database.write(lambda c: c.execute("SHOW synchronous_commit").fetchone())
+    store.close()
+    assert chosen == (waits,)
+
+
+def test_a_ticket_of_a_dead_process_holds_nobody_up(store: Store, ask: Ask) -> None:
     host, boot, pid, start = Machine().owner().split(":")
     dead = f"{host}:{boot}:{pid}:{int(start) + 1}"
     lease = store.lease("k", "a")
