@@ -9,7 +9,7 @@ import pytest
 
 from harnpy.storage import HeadQuery, Store
 from harnpy.storage.errors import StreamExists
-from tests.storage.conftest import ALL, NOTES, Note
+from tests.storage.conftest import ALL, NOTES, Note, Notes
 
 Opened = Callable[..., Store]
 
@@ -33,8 +33,9 @@ class Lists:
 class Walk:
     """Does the same to a store and to lists."""
 
-    def __init__(self, chance: random.Random, store: Store) -> None:
+    def __init__(self, chance: random.Random, store: Store, codec: Notes = NOTES) -> None:
         self.chance = chance
+        self.codec = codec
         self.store = store
         self.lists = Lists()
         self.count = 0
@@ -52,7 +53,7 @@ class Walk:
     def append(self, name: str) -> None:
         known = self.lists.streams.setdefault(name, [])
         notes = [self.note(len(known) + number) for number in range(1, self.chance.randint(1, 4) + 1)]
-        self.store.stream("session", name, NOTES).append(notes, len(known))
+        self.store.stream("session", name, self.codec).append(notes, len(known))
         known += notes
 
     def branch(self, name: str) -> None:
@@ -61,7 +62,7 @@ class Walk:
             return
         new = self.chance.choice(NAMES)
         until = self.chance.randint(1, len(source))
-        stream = self.store.stream("session", name, NOTES)
+        stream = self.store.stream("session", name, self.codec)
         first = self.note(1)
         if new in self.lists.streams:
             with pytest.raises(StreamExists):
@@ -78,12 +79,12 @@ class Walk:
         if known:
             until = self.chance.randint(1, len(known))
             gone = sum(note is not None for note in known[:until])
-            assert self.store.stream("session", name, NOTES).drop(until) == gone
+            assert self.store.stream("session", name, self.codec).drop(until) == gone
             known[:until] = [None] * until
 
     def settle(self, name: str) -> None:
         if name in self.lists.streams:
-            self.store.stream("session", name, NOTES).settle()
+            self.store.stream("session", name, self.codec).settle()
 
     def collect(self, name: str) -> None:
         self.store.gc()
@@ -96,7 +97,7 @@ class Walk:
             self.check_stream(name)
 
     def check_stream(self, name: str) -> None:
-        stream = self.store.stream("session", name, NOTES)
+        stream = self.store.stream("session", name, self.codec)
         whole = self.lists.notes(name)
         assert list(stream.read()) == whole
         assert stream.last() == (whole[-1] if whole else None)
@@ -110,7 +111,11 @@ class Walk:
 
 @pytest.mark.parametrize("seed", range(20 if ALL else 4))
 def test_random_operations_give_what_lists_give(opened: Opened, seed: int) -> None:
-    walk = Walk(random.Random(seed), opened())
+    take(Walk(random.Random(seed), opened()), opened)
+
+
+def take(walk: Walk, opened: Opened) -> None:
+    """Take the steps, and look at what has become of it now and then."""
     for number in range(STEPS):
         walk.step()
         if number % 5 == 0:
