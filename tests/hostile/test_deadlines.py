@@ -44,6 +44,16 @@ def test_a_request_to_end_ends_it(name: str, tmp_path: Path, monkeypatch: pytest
     assert "kind:cancelled:VM cancelled by host" in shown[0]
 
 
+@pytest.mark.parametrize(
+    "call", ["json_stringify(large)", "json_stringify({a: [large]})", "random_shuffle(large)"]
+)
+def test_a_deadline_ends_one_long_call(call: str) -> None:
+    shown: list[str] = []
+    vm = Vm(OwnWorld(stdout=shown.append, clock=CpuClock()))
+    vm.run_source(f"let large = range(300000).to_list()\nprintln(try {{ deadline 10ms {{ {call} }} }})")
+    assert shown == ["Result.Err(Deadline exceeded)\n"]
+
+
 def test_a_deadline_ends_a_wait_for_input() -> None:
     reading, writing = os.pipe()
     shown: list[str] = []

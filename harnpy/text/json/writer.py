@@ -13,9 +13,11 @@ from harnpy.text.json.reader import parse_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
+#: Items that are written without a pause.
+_MANY = 1000
 _PLAIN = frozenset((dict, list, str, int, float, bool, type(None)))
 _ESCAPES = {
     **{code: f"\\u{code:04x}" for code in (*range(0x20), *range(0x7F, 0xA0))},
@@ -32,9 +34,14 @@ def float_text(x: float) -> str:
     return display(x).removesuffix(".0")
 
 
-def to_json(value: Any, floats: Callable[[float], str] = float_text) -> str:
-    """Compact JSON, keys in ascending order; what is no data becomes `null`."""
-    return _compact(value, floats)
+def to_json(
+    value: Any, floats: Callable[[float], str] = float_text, paced: Callable[[Any], Iterable[Any]] = iter
+) -> str:
+    """Compact JSON, keys in ascending order; what is no data becomes `null`.
+
+    ``paced`` returns the items of a long sequence, and may stop in the middle.
+    """
+    return _compact(value, floats, paced)
 
 
 def pretty_json(value: Any, floats: Callable[[float], str] = float_text) -> str:
@@ -42,13 +49,18 @@ def pretty_json(value: Any, floats: Callable[[float], str] = float_text) -> str:
     return _pretty(value, floats, "\n")
 
 
-def _compact(value: Any, floats: Callable[[float], str]) -> str:
+def _compact(value: Any, floats: Callable[[float], str], paced: Callable[[Any], Iterable[Any]] = iter) -> str:
     value = _form(value)
     if isinstance(value, dict):
-        pieces = [f"{quote(key)}:{_compact(value[key], floats)}" for key in sorted(value)]
+        keys = sorted(value)
+        pieces = [
+            f"{quote(key)}:{_compact(value[key], floats, paced)}"
+            for key in (keys if len(keys) < _MANY else paced(keys))
+        ]
         return "{" + joined(value, ",", pieces) + "}"
     if isinstance(value, list | tuple):
-        return "[" + joined(value, ",", [_compact(item, floats) for item in value]) + "]"
+        items = value if len(value) < _MANY else paced(value)
+        return "[" + joined(value, ",", [_compact(item, floats, paced) for item in items]) + "]"
     return _scalar(value, floats)
 
 

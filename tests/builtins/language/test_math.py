@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harnpy import Vm
 from harnpy.builtins.language.data import math as numbers
 from harnpy.builtins.language.data import statistics as ours
 
@@ -254,3 +255,12 @@ def test_uuid_parse(vm: Any) -> None:
         assert vm.run("uuid_parse", text) == canonical
     for text in ("", "x", bare[:-1], bare + "0", canonical + "\n", f"{{{canonical}", "0-" * 18, None, 5):
         assert vm.run("uuid_parse", text) is None
+
+
+def test_many_items_are_shuffled_as_few_are() -> None:
+    """In pieces, but in the order in which the generator's own `sample` has them."""
+    items = list(range(100_001))
+    expected = random.Random(7).sample(items, len(items))
+    vm = Vm()
+    vm.set_global("items", items)
+    assert vm.run_source("return random_shuffle(rng_seed(7), items)") == expected

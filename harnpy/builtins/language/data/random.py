@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from harnpy.world.random import Random
 
 
+#: Items that are shuffled in one go.
+_MANY = 100_000
+
+
 def _source(vm: Vm, *args: Value) -> tuple[Random, tuple[Value, ...]]:
     """The generator to use, and the arguments after it."""
     if type(args[0]) is Rng:
@@ -61,4 +65,16 @@ def random_choice(vm: Vm, rng: Value = ABSENT, items: Value = ABSENT) -> Value:
 def random_shuffle(vm: Vm, rng: Value = ABSENT, items: Value = ABSENT) -> list[Value] | None:
     """The items in a random order, as a new list; nil unless given a list."""
     source, (ordered, *_) = _source(vm, rng, items)
-    return source.sample(ordered, len(ordered)) if type(ordered) is list else None
+    if type(ordered) is not list:
+        return None
+    return source.sample(ordered, len(ordered)) if len(ordered) <= _MANY else _sample(vm, source, ordered)
+
+
+def _sample(vm: Vm, source: Random, items: list[Value]) -> list[Value]:
+    """What ``source.sample`` returns for all of many items, with looks at the deadline."""
+    left, drawn = list(items), []
+    for last in vm.paced(range(len(left) - 1, -1, -1)):
+        at = source.randint(0, last)
+        drawn.append(left[at])
+        left[at] = left[last]
+    return drawn

@@ -53,4 +53,4 @@ def json_extract(vm: Vm, text: Value = ABSENT, key: Value = ABSENT) -> Value:
 @builtin("json_stringify(value: any) -> string", family="json_schema")
 def json_stringify(vm: Vm, value: Value) -> str:
     """Compact JSON with keys in ascending order; closures, enums, durations, pairs and handles are null."""
-    return to_json(value)
+    return to_json(value, paced=vm.paced)
