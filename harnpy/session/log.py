@@ -13,7 +13,14 @@ from weakref import ref
 
 from harnpy.session import events as kinds
 from harnpy.session.cuts import Cut
-from harnpy.session.errors import EventNotFound, RewindError, SessionBusy, SessionConflict, SessionError
+from harnpy.session.errors import (
+    EventNotFound,
+    InvalidArgument,
+    RewindError,
+    SessionBusy,
+    SessionConflict,
+    SessionError,
+)
 from harnpy.session.events import Event, EventDraft, Origin, Summary
 from harnpy.session.payloads import Created
 from harnpy.session.resize.engine import merged_summary
@@ -39,6 +46,11 @@ if TYPE_CHECKING:
 KIND = "session"
 #: As an expected version: at the end, whatever it is.
 ANY = -1
+
+#: Registers beside ``settings.<k>`` and ``metadata.<k>``.
+_REGISTERS = frozenset(
+    {"memo", "model", "pins", "scratchpad", "system_prompt", "task", "tasks", "thinking", "tools"}
+)
 
 _TOOL_TYPES = frozenset({kinds.TOOL_STARTED, kinds.TOOL_COMPLETED})
 
@@ -147,7 +159,10 @@ class Session:
         )
 
     def set(self, key: str, value: Any) -> int:
-        """Set a register and return its new version, counted from 1."""
+        """Set a register and return its new version, counted from 1. Raises `InvalidArgument` for a key
+        that isn't a register's (10 §C3.1)."""
+        if key not in _REGISTERS and not key.startswith(("metadata.", "settings.")):
+            raise InvalidArgument(f'unknown register "{key}"', self.id)
         setting = self.setting(key, value)
         self.write(setting)
         version: int = setting.data["version"]

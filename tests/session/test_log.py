@@ -249,3 +249,11 @@ def test_the_log_of_a_fork_of_a_fork_of_a_fork() -> None:
     assert {event.metadata["fork_origin"]["session_id"] for event in events[1:]} == {"299"}
     assert events[0].data["fork_point_event_id"] == events[-1].metadata["fork_origin"]["event_id"]
     assert len({event.first.session_id for event in events[1:]}) == 300
+
+
+def test_a_key_that_is_no_registers_is_refused(store: SessionRegistry) -> None:
+    session = session_of(store, "s")
+    for key in ("memo", "settings.max_length", "metadata.owner"):
+        assert session.set(key, 1) == 1
+    with pytest.raises(InvalidArgument, match='unknown register "memory"'):
+        session.set("memory", 1)
