@@ -15,6 +15,7 @@ from harnpy.storage.contract import Hit
 from harnpy.storage.errors import StorageError, Unsupported
 from harnpy.storage.searching import holds, terms
 from harnpy.storage.sqlite.connections import MEMORY
+from harnpy.storage.sqlite.failures import is_busy
 from harnpy.storage.sqlite.index import SHORTEST, Index
 from harnpy.storage.sqlite.schema import SHIFT
 from harnpy.storage.sqlite.segments import Segment, segments, texts
@@ -80,7 +81,7 @@ class Search:
                 self._index.update(index, db, codec, {place.segment.sid for place in places})
                 return self._index.find(index, match)
         except sqlite3.Error as error:
-            if raw and "fts5" in str(error):
+            if raw and not is_busy(error):
                 raise StorageError(f"not a search that SQLite understands: {error}") from error
             return None  # the index is a cache: without it, everything is looked at
 

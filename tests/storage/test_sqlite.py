@@ -1,0 +1,204 @@
+"""What is SQLite's own: its file, its errors, commits that are shared, the index, repairs. Spec: 10 §C6.2."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harnpy.storage import HeadQuery, open_store
+from harnpy.storage.errors import (
+    CorruptLog,
+    SchemaTooNew,
+    StorageError,
+    StoreBusy,
+    StoreFull,
+    StoreUnreachable,
+    VersionConflict,
+)
+from harnpy.storage.sqlite import SqliteStore
+from tests.storage.conftest import NOTES, Note, notes
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "new" / "store.db"
+
+
+@pytest.fixture
+def sqlite(file: Path) -> Iterator[SqliteStore]:
+    store = open_store(f"sqlite:{file}?durability=relaxed&timeout=0.1")
+    assert isinstance(store, SqliteStore)
+    yield store
+    store.close()
+
+
+def change(file: Path, *statements: str) -> None:
+    """Do to the file what no store does."""
+    db = sqlite3.connect(file, isolation_level=None)
+    for statement in statements:
+        db.execute(statement)
+    db.close()
+
+
+def test_a_store_of_a_newer_version_is_refused_and_left_alone(file: Path, sqlite: SqliteStore) -> None:
+    sqlite.close()
+    change(file, "PRAGMA user_version = 99")
+    before = file.read_bytes()
+    with pytest.raises(SchemaTooNew, match="has format 99, and this harnpy knows formats up to 1"):
+        open_store(f"sqlite:{file}")
+    assert file.read_bytes() == before
+
+
+def test_a_database_of_another_program_is_refused_and_left_alone(tmp_path: Path) -> None:
+    other = tmp_path / "other.db"
+    change(other, "CREATE TABLE mine (x)")
+    before = other.read_bytes()
+    with pytest.raises(StoreUnreachable, match="database of another program"):
+        open_store(f"sqlite:{other}")
+    assert other.read_bytes() == before
+
+
+def test_a_file_that_is_no_database_is_a_corrupt_log(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("no database, but long enough to be taken for one\n" * 100)
+    with pytest.raises(CorruptLog, match="file is not a database"):
+        open_store(f"sqlite:{tmp_path}/x")
+
+
+def test_what_cannot_be_opened_is_unreachable(tmp_path: Path) -> None:
+    for target in (tmp_path, ""):
+        with pytest.raises(StoreUnreachable):
+            open_store(f"sqlite:{target}")
+
+
+def test_a_full_disk_changes_nothing_and_space_helps(sqlite: SqliteStore) -> None:
+    stream = sqlite.stream("session", "s", NOTES)
+    stream.append(notes(1, "a"), 0)
+    limit = sqlite._connections.writer.execute("PRAGMA max_page_count = 1").fetchone()[0]
+    with pytest.raises(StoreFull, match="no space left"):
+        stream.append(notes(2, "x" * 1_000_000), 1)
+    assert [note.text for note in stream.read()] == ["a"]
+    sqlite._connections.writer.execute(f"PRAGMA max_page_count = {limit + 10_000}")
+    stream.append(notes(2, "b"), 1)
+    assert stream.refresh() == 2
+
+
+def test_a_lock_that_is_kept_too_long_is_a_busy_store(file: Path, sqlite: SqliteStore) -> None:
+    stream = sqlite.stream("session", "s", NOTES)
+    other = sqlite3.connect(file, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreBusy, match=r"was locked for 0\.1 s"):
+        stream.append(notes(1, "a"), 0)
+    other.execute("ROLLBACK")
+    other.close()
+    stream.append(notes(1, "a"), 0)
+
+
+def test_appends_made_during_a_commit_share_the_next_one(sqlite: SqliteStore) -> None:
+    """The third one is refused, and the fourth spoils the transaction: neither takes another with it."""
+    commits = sqlite._commits
+    streams = [sqlite.stream("session", str(number), NOTES) for number in range(4)]
+    failures: dict[int, StorageError] = {}
+
+    def append(number: int, records: list[Note], expected: int) -> None:
+        try:
+            streams[number].append(records, expected)
+        except StorageError as error:
+            failures[number] = error
+
+    works = [(notes(1, "a"), 0), (notes(1, "b"), 0), (notes(1, "c"), 7), ([Note(1, "d"), Note(1, "d")], 0)]
+    threads = [threading.Thread(target=append, args=(n, *work)) for n, work in enumerate(works)]
+    with commits._lock:  # a commit is under way
+        for thread in threads:
+            thread.start()
+        while len(commits._queue) < len(works):
+            pass
+    for thread in threads:
+        thread.join()
+    assert [stream.refresh() for stream in streams] == [1, 1, 0, 0]
+    assert {number: type(error) for number, error in failures.items()} == {2: VersionConflict, 3: CorruptLog}
+
+
+def test_the_index_may_be_deleted_damaged_or_of_another_store(file: Path, sqlite: SqliteStore) -> None:
+    sqlite.stream("session", "s", NOTES).append(notes(1, "needle", "hay"), 0)
+
+    def found(store: SqliteStore) -> list[int]:
+        return [hit.seq for hit in store.search("needle", codec=NOTES)]
+
+    assert found(sqlite) == [1]
+    index = Path(f"{file}-search")
+    assert index.exists()
+    for damage in (index.unlink, lambda: index.write_text("damaged " * 1000)):
+        sqlite.close()
+        damage()
+        sqlite = open_store(f"sqlite:{file}")  # type: ignore[assignment]
+        assert found(sqlite) == [1]
+        assert found(sqlite) == [1]
+    sqlite.close()
+    file.unlink()
+    with open(file, "wb"):
+        pass
+    sqlite = open_store(f"sqlite:{file}")  # type: ignore[assignment]
+    sqlite.stream("session", "s", NOTES).append([Note(1, "hay", time=5), Note(2, "needle", time=6)], 0)
+    assert found(sqlite) == [2]
+    sqlite.close()
+
+
+def test_a_raw_search_is_fts5_s_own_language(sqlite: SqliteStore) -> None:
+    sqlite.stream("session", "s", NOTES).append(notes(1, "needle", "haystack"), 0)
+    hits = sqlite.search("needle OR haystack", codec=NOTES, raw=True)
+    assert [hit.seq for hit in hits] == [1, 2]
+    with pytest.raises(StorageError, match="not a search that SQLite understands"):
+        sqlite.search('"', codec=NOTES, raw=True)
+
+
+def test_fsck_finds_and_repairs_what_can_be_repaired(file: Path, sqlite: SqliteStore) -> None:
+    for name in "abc":
+        sqlite.stream("session", name, NOTES).append(notes(1, "1", "2"), 0)
+    change(
+        file,
+        "UPDATE streams SET version = 9 WHERE name = 'a'",
+        "UPDATE streams SET head = '{' WHERE name = 'b'",
+        "DELETE FROM streams WHERE name = 'c'",
+    )
+    listed = sqlite.heads(HeadQuery())
+    assert [name for name, _ in listed.errors] == ["b"]
+    assert not sqlite.fsck().clean
+    assert sqlite.fsck(repair=True).clean
+    assert sqlite.fsck().findings == []
+    for name in ("a", "b", "recovered-3"):
+        assert [note.text for note in sqlite.stream("session", name, NOTES).read()] == ["1", "2"]
+
+
+def test_a_missing_record_is_reported_and_not_skipped(file: Path, sqlite: SqliteStore) -> None:
+    stream = sqlite.stream("session", "s", NOTES)
+    stream.append(notes(1, "a", "b", "c"), 0)
+    change(file, f"DELETE FROM records WHERE rid = {(1 << 34) + 2}")
+    with pytest.raises(CorruptLog, match="records of stream 's' are missing: 2"):
+        list(stream.read())
+    assert not sqlite.fsck().clean
+
+
+def test_gc_drops_stems_that_nobody_shares_and_streams_marked_as_deleted(sqlite: SqliteStore) -> None:
+    source = sqlite.stream("session", "s", NOTES)
+    source.append(notes(1, "a", "b"), 0)
+    branch = sqlite.branch(source, "t", Note(1, "A"))
+    sqlite.stream("session", "d", NOTES).append(notes(1, "a"), 0, head={"status": "deleted"})
+    sqlite.delete("session", "s")
+    assert sqlite.gc(dry_run=True) == (["d"], 0, [])
+    assert sqlite.gc() == (["d"], 0, [])
+    branch.settle()
+    assert sqlite.gc().stems == 1
+    assert [note.text for note in branch.read()] == ["A", "b"]
+
+
+def test_a_store_in_memory() -> None:
+    store = open_store("sqlite::memory:")
+    stream = store.stream("session", "s", NOTES)
+    stream.append(notes(1, "needle"), 0)
+    assert [hit.seq for hit in store.search("needle", codec=NOTES)] == [1]
+    assert [note.text for note in stream.read()] == ["needle"]
+    store.close()
