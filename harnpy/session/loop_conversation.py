@@ -180,7 +180,8 @@ class SessionConversation(Conversation):
     def fact(self, type: str, payload: Any, cost: float = 0.0) -> None:
         self._pending.append(EventDraft(type, payload, cost=cost, turn=self._turn))
         if type == kinds.STEP_COMPLETED and "usage" in payload:
-            self._usage.update(payload["usage"])
+            for name, amount in payload["usage"].items():
+                self._usage[name] += amount
 
     def step_started(self, provider: str, model: str, iteration: int, **purpose: str) -> None:
         session = followed(self._sessions, self)
@@ -269,6 +270,8 @@ class SessionConversation(Conversation):
             return
         self._sessions.touch(self.id)
         in_order = self._is_next(session)
+        if in_order and not self._pending:
+            return
         if self._pending:
             pending, self._pending = self._pending, []
             for event in session.write(*pending):
