@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from harnpy import Vm, VmError
 from harnpy.session import EventDraft, EventRejected, Session, SessionConflict, SessionExists, SessionRegistry
 from harnpy.session.codec import encode_event
 from harnpy.session.errors import SessionLeased
@@ -261,3 +263,23 @@ class TestRegistry:
         loop.end("completed")
         said = [message["content"] for message in other.messages("s")]
         assert sorted(said) == ["meanwhile", "task"]
+
+
+@pytest.mark.parametrize(
+    ("store", "refused"),
+    [
+        ('"jsonl:kept"', "writing '"),
+        ("true", "keeping '"),
+        ('"postgresql://u:hunter2@host/db"', "connecting to 'postgresql://u:"),
+    ],
+)
+def test_a_program_keeps_sessions_where_the_rules_allow_it(
+    store: str, refused: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(VmError) as caught:
+        Vm(capabilities=["read"]).run_source(f'agent_session_open("s", {{store: {store}}})')
+    assert refused in str(caught.value)
+    assert "is not permitted" in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from typing import TYPE_CHECKING
+from weakref import finalize
 
 from harnpy.session.errors import InvalidArgument
 from harnpy.session.store_settings import StoreSettings, placed, store_settings
@@ -23,6 +24,8 @@ class Stores:
     def __init__(self, world: World) -> None:
         self._world = world
         self._open: dict[str, Store] = {}
+        #: At the latest when the process ends: a store may have acknowledged what isn't written yet.
+        self.close = finalize(self, _close, self._open)
 
     @cached_property
     def settings(self) -> StoreSettings:
@@ -51,12 +54,6 @@ class Stores:
             return option
         return self._opened(url)
 
-    def close(self) -> None:
-        """Close them all."""
-        for store in self._open.values():
-            store.close()
-        self._open.clear()
-
     def _opened(self, url: str) -> Store:
         from harnpy.storage.opening import open_store
 
@@ -78,3 +75,9 @@ class Stores:
             self._world.require(STATE, path)
         else:
             self._world.require_place(WRITE, path)
+
+
+def _close(stores: dict[str, Store]) -> None:
+    for store in stores.values():
+        store.close()
+    stores.clear()
