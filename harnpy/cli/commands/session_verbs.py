@@ -1,4 +1,4 @@
-"""The verbs of `harnpy sessions` about single sessions: show, search, fork, export, import. Spec: 10 §C21."""
+"""The verbs of `harnpy sessions` about single sessions. Spec: 10 §C21."""
 
 from __future__ import annotations
 
@@ -128,11 +128,49 @@ def search(store: Store, as_json: bool, query: str, id: str | None, limit: int) 
 @click.command("fork")
 @click.argument("id")
 @click.argument("new", required=False)
+@click.option("--at", type=click.IntRange(1), metavar="SEQ", help="With the events up to that one.")
 @verb
-def fork(store: Store, as_json: bool, id: str, new: str | None) -> int:
+def fork(store: Store, as_json: bool, id: str, new: str | None, at: int | None) -> int:
     """Make a session NEW with ID's past. It costs the same at any length."""
-    child = loaded(store, id).fork(new or World().ids.new())
+    session = loaded(store, id)
+    if at is not None and at > session.seq:
+        raise EventNotFound(str(at), id)
+    child = session.fork(new or World().ids.new(), at=at)
     say(compact_json(child.info._asdict()) if as_json else one_line(child.id))
+    return OK
+
+
+@click.command("rewind")
+@click.argument("id")
+@click.argument("turns", type=click.IntRange(1), default=1, metavar="[N]")
+@verb
+def rewind(store: Store, as_json: bool, id: str, turns: int) -> int:
+    """Take back the last N turns, 1 unless said. What was said in them is shown."""
+    _say_messages(loaded(store, id).rewind(turns), as_json)
+    return OK
+
+
+@click.command("redo")
+@click.argument("id")
+@verb
+def redo(store: Store, as_json: bool, id: str) -> int:
+    """Bring back what the last rewind took, unless something was said since."""
+    _say_messages(loaded(store, id).redo(), as_json)
+    return OK
+
+
+@click.command("delete")
+@click.argument("id")
+@click.option("--hard", is_flag=True, help="Now and for good; without it, `gc` does that.")
+@verb
+def delete(store: Store, as_json: bool, id: str, hard: bool) -> int:
+    """Delete a session. Forks keep what they share with it."""
+    if hard:
+        if not store.delete(KIND, id):
+            raise SessionNotFound(id)
+    else:
+        loaded(store, id).set_status("deleted")
+    say(compact_json({"deleted": id}) if as_json else one_line(f"deleted {id}"))
     return OK
 
 
@@ -234,4 +272,4 @@ def copy(context: Context, source: str, target: str, ids: tuple[str, ...]) -> in
     return FAILED if report.errors else OK
 
 
-VERBS = (show, search, fork, export, import_, copy)
+VERBS = (show, search, fork, rewind, redo, delete, export, import_, copy)

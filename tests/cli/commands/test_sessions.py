@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +122,41 @@ def test_fork(sessions: Run, in_json: Callable[..., Any]) -> None:
     assert (status, err) == (1, "error: Session already exists: 'talk-c'\n")
 
 
+def test_fork_at_an_event(sessions: Run) -> None:
+    assert sessions("fork", "talk", "early", "--at", "3")[0] == 0
+    assert sessions("show", "early")[1].splitlines()[-1] == "assistant: answer 0"
+    status, _, err = sessions("fork", "talk", "late", "--at", "99")
+    assert (status, err) == (1, "error: Event not found in session 'talk': '99'\n")
+
+
+def test_rewind_and_redo(sessions: Run, url: str) -> None:
+    with closing(open_store(url)) as store:
+        session = StoredSession.load("talk", store, World())
+        assert session is not None
+        turn = session.record("turn_started", {"agent_id": "a"})
+        session.record("message_added", {"role": "assistant", "content": "a turn"}, turn)
+        session.record("turn_completed", {"agent_id": "a", "turn_stop_reason": "completed"}, turn)
+    before = sessions("show", "talk")
+    assert sessions("rewind", "talk") == (0, "assistant: a turn\n", "")
+    assert "a turn" not in sessions("show", "talk")[1]
+    assert sessions("redo", "talk") == (0, "assistant: a turn\n", "")
+    assert sessions("show", "talk") == before
+    for verb in (["redo", "talk"], ["rewind", "talk", "2"]):
+        status, out, err = sessions(*verb)
+        assert (status, out, err.startswith("error: session 'talk' ")) == (1, "", True)
+
+
+def test_delete(sessions: Run) -> None:
+    assert sessions("delete", "talk") == (0, "deleted talk\n", "")
+    assert "talk " not in sessions("list")[1]
+    assert "deleted" in sessions("list", "--deleted")[1]
+    assert sessions("gc")[:2] == (0, "dropped session talk\ndropped 1 sessions, 0 stems, 0 leftovers\n")
+    assert sessions("show", "talk-b")[0] == 0
+    assert sessions("delete", "talk-b", "--hard")[0] == 0
+    assert sessions("delete", "talk-b", "--hard")[0] == 1
+    assert sessions("list")[1].startswith("no sessions")
+
+
 def test_a_log_that_is_exported_and_imported_is_the_same(sessions: Run, tmp_path: Path) -> None:
     assert sessions("export", "talk-b", "-o", "b.jsonl")[:2] == (0, "session: b.jsonl\n")
     exported = (tmp_path / "b.jsonl").read_text()
@@ -194,7 +230,7 @@ def test_checks_and_collections(sessions: Run, in_json: Callable[..., Any]) -> N
     assert in_json("gc", "--older-than", "30d") == [{"streams": [], "stems": 0, "leftovers": []}]
 
 
-@pytest.mark.parametrize("verb", ["show", "tree", "fork", "export"])
+@pytest.mark.parametrize("verb", ["show", "tree", "fork", "rewind", "redo", "delete", "export"])
 def test_a_session_that_is_not_there(sessions: Run, verb: str) -> None:
     assert sessions(verb, "nobody") == (1, "", "error: Session not found: 'nobody'\n")
 
