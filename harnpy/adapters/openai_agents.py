@@ -1,0 +1,138 @@
+"""harnpy's sessions as the memory of the OpenAI Agents SDK: `HarnpySession`. Spec: 10 §C20.
+
+The conversation is a session like any other: `harnpy sessions` shows it, programs fork and compact it, and
+what is popped or cleared stays in its log. Extra: ``openai-agents``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from threading import Lock
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+try:
+    from agents.memory import SessionSettings
+    from agents.memory.session_settings import resolve_session_limit
+except ImportError as error:
+    raise ImportError(
+        "harnpy.adapters.openai_agents needs the OpenAI Agents SDK: pip install 'harnpy[openai-agents]'"
+    ) from error
+
+from harnpy.adapters.items import items_of, message_of
+from harnpy.session.errors import SessionConflict, SessionExists
+from harnpy.session.events import (
+    COMPACTION_TRIGGERED,
+    HISTORY_REPLACED,
+    LEAF_MOVED,
+    MESSAGE_ADDED,
+    EventDraft,
+)
+from harnpy.session.log import ANY
+from harnpy.session.shown.rewinding import LeafMoved
+from harnpy.session.stored import StoredSession
+from harnpy.session.window import Window
+from harnpy.storage import open_store
+from harnpy.world import World
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agents.items import TResponseInputItem
+
+    from harnpy.storage import Store
+
+    R = TypeVar("R")
+
+
+class HarnpySession:
+    """A session of the SDK, kept in a store.
+
+    ``store`` is a store's URL, e.g. ``sqlite:.harn/sessions.db``, or an open store, which stays the caller's
+    to close. Safe to use from many tasks and processes: items are written at the end, each `add_items` whole.
+    """
+
+    def __init__(
+        self,
+        session_id: str,
+        store: Store | str = "sqlite:.harn/sessions.db",
+        *,
+        session_settings: SessionSettings | None = None,
+    ) -> None:
+        self.session_id = session_id
+        self.session_settings = session_settings or SessionSettings()
+        self._store = open_store(store) if isinstance(store, str) else store
+        self._session: StoredSession | None = None
+        self._lock = Lock()
+
+    async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
+        """Return the items of the window, the newest ``limit`` of them, oldest first."""
+        most = resolve_session_limit(limit, self.session_settings)
+        return await self._run(lambda session: _items(session, most))
+
+    async def add_items(self, items: list[TResponseInputItem]) -> None:
+        """Append the items, all or none."""
+        if not items:
+            return
+        drafts = [EventDraft(MESSAGE_ADDED, message_of(cast("dict[str, Any]", item))) for item in items]
+        await self._run(lambda session: session.append(*drafts, expected_version=ANY))
+
+    async def pop_item(self) -> TResponseInputItem | None:
+        """Take the newest item out of the window and return it; None when there is none."""
+        return await self._run(_pop)
+
+    async def clear_session(self) -> None:
+        """Empty the window."""
+        await self._run(lambda session: session.replace("reset", Window()))
+
+    async def _run(self, call: Callable[[StoredSession], R]) -> R:
+        """Carry out a call on the session as it is now; in a thread, for stores block."""
+        return await asyncio.to_thread(self._called, call)
+
+    def _called(self, call: Callable[[StoredSession], R]) -> R:
+        with self._lock:
+            if self._session is None:
+                self._session = self._opened()
+            while True:
+                self._session.refresh()
+                try:
+                    return call(self._session)
+                except SessionConflict:  # somebody else wrote meanwhile: once more on what is there now
+                    continue
+
+    def _opened(self) -> StoredSession:
+        world = World()
+        while True:
+            session = StoredSession.load(self.session_id, self._store, world)
+            if session is not None:
+                return session
+            try:
+                return StoredSession.begin(self.session_id, self._store, world)
+            except SessionExists:
+                continue
+
+
+def _items(session: StoredSession, most: int | None) -> list[TResponseInputItem]:
+    items = [item for message in session.messages() for item in items_of(message)]
+    if most is not None and most >= 0:
+        items = items[len(items) - most :] if most < len(items) else items
+    return cast("list[TResponseInputItem]", items)
+
+
+def _pop(session: StoredSession) -> TResponseInputItem | None:
+    window = session.view.window
+    entries = list(window.entries.items())
+    if not entries:
+        return None
+    last = entries[-1]
+    *before, item = items_of(last.payload) or [last.payload]
+    if before or _is_cut(session, last.seq):
+        session.replace("set", window.with_entries(entries[:-1]))
+        session.append(*(EventDraft(MESSAGE_ADDED, message_of(other)) for other in before))
+    else:
+        session.record(LEAF_MOVED, LeafMoved(last.seq - 1))
+    return cast("TResponseInputItem", item)
+
+
+def _is_cut(session: StoredSession, after: int) -> bool:
+    """Whether the window was replaced since: it isn't what it was behind an earlier event."""
+    return any(event.type in (HISTORY_REPLACED, COMPACTION_TRIGGERED) for event in session.events(after))
