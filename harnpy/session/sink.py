@@ -1,7 +1,7 @@
 """The persistent sink: a session's agent events as lines of a file. Spec: 08 §1.7.
 
 Written when `HARN_EVENT_LOG_DIR` names a directory. A sink that can't be written warns once and
-is then silent; the session continues.
+is then silent; the session continues. Secrets are masked.
 """
 
 from __future__ import annotations
@@ -37,8 +37,10 @@ class EventSink:
         """Add an event's line."""
         if self._broken:
             return
+        from harnpy.text.secrets.values import mask_value
+
         now = round(self._world.clock.now() * 1000)
-        row = {**event, "index": self._index, "emitted_at_ms": now, "frame_depth": None}
+        row = {**mask_value(event), "index": self._index, "emitted_at_ms": now, "frame_depth": None}
         line = to_json(row) + "\n"
         self._index += 1
         if self._size >= SIZE_LIMIT:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from harnpy.session import SessionRegistry
-from harnpy.session.sink import SIZE_LIMIT, VARIABLE
+from harnpy.session import SessionRegistry, sink
+from harnpy.session.sink import VARIABLE
 from tests.worlds import world_with
 
 
@@ -103,7 +103,18 @@ def test_a_sink_that_fails_warns_once_and_the_session_goes_on(tmp_path: Path) ->
     assert [topic for topic, _ in warnings] == ["agent.event_log"]
 
 
-def test_a_full_file_is_followed_by_another(tmp_path: Path) -> None:
+def test_secrets_are_masked(tmp_path: Path) -> None:
+    store = store_in(str(tmp_path))
+    store.open("s")
+    store.emit("s", {"type": "x", "text": "key sk-proj-4fTq9LxB72mNvR8sWz3kYp1c", "password": "hunter2"})
+    [line] = (tmp_path / "event_log-s.jsonl").read_text().splitlines()
+    assert "sk-proj" not in line
+    assert "hunter2" not in line
+    assert json.loads(line)["text"] == "key [redacted:secret]"
+
+
+def test_a_full_file_is_followed_by_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sink, "SIZE_LIMIT", 1000)
     written: dict[str, int] = {}
 
     def write(path: str, text: str, append: bool) -> None:
@@ -111,7 +122,7 @@ def test_a_full_file_is_followed_by_another(tmp_path: Path) -> None:
 
     store = store_in(str(tmp_path), write_text=write)
     store.open("s")
-    big = {"type": "x", "text": "y" * (SIZE_LIMIT // 2)}
+    big = {"type": "x", "text": "y" * 500}
     for _ in range(5):
         store.emit("s", big)
     assert written == {"event_log-s.jsonl": 2, "event_log-s-000001.jsonl": 2, "event_log-s-000002.jsonl": 1}
