@@ -8,6 +8,7 @@ from harnpy.session.errors import (
     EventNotFound,
     EventRejected,
     InvalidArgument,
+    InvalidTransition,
     ResizeError,
     RewindError,
     SessionBusy,
@@ -15,6 +16,7 @@ from harnpy.session.errors import (
     SessionError,
     SessionExists,
     SessionNotFound,
+    SessionReadOnly,
 )
 from harnpy.session.events import Event, EventDraft
 from harnpy.session.log import Session
@@ -32,6 +34,7 @@ __all__ = [
     "EventNotFound",
     "EventRejected",
     "InvalidArgument",
+    "InvalidTransition",
     "ResizeError",
     "RewindError",
     "Session",
@@ -40,6 +43,7 @@ __all__ = [
     "SessionError",
     "SessionExists",
     "SessionNotFound",
+    "SessionReadOnly",
     "SessionRegistry",
     "SessionStack",
     "SessionStore",

@@ -10,6 +10,8 @@
     ├─ InvalidTranscript [invalid]
     ├─ EventNotFound [event_not_found]
     ├─ RewindError [rewind]
+    ├─ InvalidTransition [transition]
+    ├─ SessionReadOnly [read_only]
     ├─ SessionBusy [busy]
     ├─ EventRejected [event_rejected]          .what, .pointer
     ├─ SessionLeased [lease_held]
@@ -169,6 +171,28 @@ class RewindError(SessionError):
     """There are too few turns to take back, or there is nothing to redo."""
 
     code = "rewind"
+
+
+class InvalidTransition(SessionError):
+    """A session of this status can't get that one."""
+
+    code = "transition"
+
+    def __init__(self, session_id: str, former: str, status: str) -> None:
+        super().__init__(f"cannot change session '{session_id}' from {former} to {status}", session_id)
+
+
+class SessionReadOnly(SessionError):
+    """The session was opened as it stood after an event, and the past doesn't change."""
+
+    code = "read_only"
+
+    def __init__(self, session_id: str, seq: int) -> None:
+        super().__init__(
+            f"session '{session_id}' was opened as it stood at event {seq}: it can be read and forked, "
+            "not changed",
+            session_id,
+        )
 
 
 class SessionBusy(SessionError):

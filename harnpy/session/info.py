@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from harnpy.session.events import Event
     from harnpy.storage.contract import Head
 
+#: Key of a head: when the last event was written that a fork shares.
+FORK_TIME = "fork_time"
+
 _USUAL: dict[str, Any] = {
     "status": "active",
     "execution": "pending",
@@ -30,7 +33,7 @@ _USUAL: dict[str, Any] = {
     "depth": 0,
     "cost": 0.0,
     "metadata": {},
-    "fork_time": 0,
+    FORK_TIME: 0,
 }
 #: Keys of ``session_created`` → what a head calls them.
 _CREATED = {
@@ -81,7 +84,7 @@ class Digest:
         """Return the digest of a fork whose shared past ends with ``point``, this log's last event."""
         fork = Digest(point.seq)
         fork._facts = {key: value for key, value in self._facts.items() if key not in _OWN}
-        fork._facts["fork_time"] = point.time
+        fork._facts[FORK_TIME] = point.time
         return fork
 
     def copy(self) -> Digest:
@@ -106,7 +109,7 @@ class Digest:
             if event.seq > self._shared:
                 self._saves.add((event,))
             elif event.seq == self._shared:
-                self._facts["fork_time"] = event.time
+                self._facts[FORK_TIME] = event.time
             effect = _EFFECTS.get(event.type)
             if effect is not None:
                 effect(self._facts, event)
@@ -133,7 +136,7 @@ def info_of(head: Head) -> SessionInfo:
         agent_label=data["agent_label"],
         definition=data["definition"],
         parent_id=head.parent,
-        fork_event_id=event_id(head.parent or "", head.fork_seq, data["fork_time"]) if is_fork else None,
+        fork_event_id=event_id(head.parent or "", head.fork_seq, data[FORK_TIME]) if is_fork else None,
         fork_seq=head.fork_seq,
         branch_label=data["branch_label"],
         fork_reason=data["fork_reason"],

@@ -7,6 +7,7 @@ written meanwhile. What depends on what was seen (cuts, registers) goes right be
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from harnpy.session import events as kinds
@@ -14,7 +15,9 @@ from harnpy.session.codec import SessionCodec
 from harnpy.session.cuts import Cut
 from harnpy.session.errors import SessionConflict, SessionExists
 from harnpy.session.events import Event, EventDraft, Origin
-from harnpy.session.info import Digest, SessionInfo, info_of
+from harnpy.session.identity import micros
+from harnpy.session.info import FORK_TIME, Digest, SessionInfo, info_of
+from harnpy.session.kept.past import PastStream, past
 from harnpy.session.log import ANY, KIND, Session
 from harnpy.session.payloads import Created
 from harnpy.session.views import View, replay
@@ -24,6 +27,7 @@ from harnpy.storage.errors import StreamExists, VersionConflict
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from harnpy.session.kept.past import Until
     from harnpy.storage.contract import Head, Store, Stream
     from harnpy.storage.leases import Lease
     from harnpy.world import World
@@ -68,17 +72,24 @@ class StoredSession(Session):
         return session
 
     @classmethod
-    def load(cls, id: str, store: Store, world: World) -> StoredSession | None:
-        """Return the session as the store has it; None when it has none of that id."""
+    def load(cls, id: str, store: Store, world: World, until: Until | None = None) -> StoredSession | None:
+        """Return the session as the store has it; None when it has none of that id.
+
+        ``until`` (the number of an event, its id, or a moment): as it stood then. It can be read and
+        forked; appends raise `SessionReadOnly`. Raises `EventNotFound` when there was nothing yet.
+        """
         head = store.head(KIND, id)
         if head is None:
             return None
         origin = _lineage(head, store, world)
         stream = store.stream(KIND, id, SessionCodec(origin))
         session = cls(origin, stream, store)
-        session.version = 0
         for ancestor in _ancestors(origin):
             ancestor.find = origin.find
+        if until is not None:
+            session.stream = past(stream, until, origin)
+            session.view.log = partial(session.stream.read, 0)
+        session.version = 0
         session._take_in()
         session._head = session._digest.head()
         return session
@@ -88,6 +99,10 @@ class StoredSession(Session):
         """The session as lists show it."""
         head = self.store.head(KIND, self.id)
         assert head is not None, "a session is written before it is there"
+        if isinstance(self.stream, PastStream):
+            forked_at = {key: value for key, value in head.data.items() if key == FORK_TIME}
+            updated = micros(self.moment)
+            head = head._replace(version=self.version, updated=updated, data=self._digest.head() | forked_at)
         return info_of(head)
 
     @property
@@ -117,7 +132,8 @@ class StoredSession(Session):
         digest.add((first,))
         head, codec = digest.head(), SessionCodec(origin)
         try:
-            stream = self.store.branch(self.stream, id, first, codec=codec, until=at, head=head)
+            source = self.stream.whole if isinstance(self.stream, PastStream) else self.stream
+            stream = self.store.branch(source, id, first, codec=codec, until=at, head=head)
         except StreamExists as exists:
             raise SessionExists(id, 0) from exists
         session = StoredSession(origin, stream, self.store, view, point.moment)

@@ -21,7 +21,6 @@ from harnpy.session.events import Origin
 from harnpy.session.log import KIND
 from harnpy.session.stored import StoredSession
 from harnpy.session.transfer.logs import dump_log, load_log
-from harnpy.session.views import replay
 from harnpy.storage import open_store
 from harnpy.storage.copying import all_names, copy_streams
 from harnpy.text.json.compact import compact_json
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from harnpy.session.events import Event
+    from harnpy.session.kept.past import Until
     from harnpy.storage import Store
 
 #: How long one look for news takes at most, in seconds.
@@ -38,9 +38,9 @@ _GLANCE = 60.0
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
-def loaded(store: Store, id: str) -> StoredSession:
-    """Return the session. Raises `SessionNotFound`."""
-    session = StoredSession.load(id, store, World())
+def loaded(store: Store, id: str, until: Until | None = None) -> StoredSession:
+    """Return the session, as it stood at ``until``. Raises `SessionNotFound`, `EventNotFound`."""
+    session = StoredSession.load(id, store, World(), until)
     if session is None:
         raise SessionNotFound(id)
     return session
@@ -55,33 +55,26 @@ def loaded(store: Store, id: str) -> StoredSession:
 @verb
 def show(store: Store, as_json: bool, id: str, what: str | None, at: str | None, follow: bool) -> int:
     """Show what a model would see of a session: its window."""
-    session = loaded(store, id)
-    until = None if at is None else _position(session, at)
-    events = session.events(until=until)
-    view = session.view if until is None and what != "events" else replay(events)
+    session = loaded(store, id, None if at is None else _until(at))
     if what == "events":
-        _say_events(events, as_json)
+        _say_events(session.events(), as_json)
     elif what == "history":
-        _say_messages((entry.data for entry in view.window.history()), as_json)
+        _say_messages(session.history(), as_json)
     else:
-        _say_messages(view.window.messages(), as_json)
+        _say_messages(session.messages(), as_json)
     if follow and at is None:
         _follow(store, session, as_json, events=what == "events")
     return OK
 
 
-def _position(session: StoredSession, at: str) -> int:
-    """The number of the last event up to a number, an event's id, or a moment in UTC."""
+def _until(at: str) -> Until:
+    """The number of an event, its id, or a moment in UTC."""
     if at.isdecimal():
         return int(at)
-    if _DATE.match(at):
-        moment = datetime.fromisoformat(at)
-        micros = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1e6
-        return sum(event.time <= micros for event in session.events())
-    for event in session.events():
-        if event.id == at:
-            return event.seq
-    raise EventNotFound(at, session.id)
+    if not _DATE.match(at):
+        return at
+    moment = datetime.fromisoformat(at)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _follow(store: Store, session: StoredSession, as_json: bool, events: bool) -> None:
