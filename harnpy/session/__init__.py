@@ -23,6 +23,7 @@ from harnpy.session.log import Session
 from harnpy.session.registry import SessionRegistry
 from harnpy.session.snapshot import Snapshot
 from harnpy.session.stack import SessionStack
+from harnpy.session.tasks import Task, TaskList
 from harnpy.world import World
 
 #: The former name.
@@ -48,5 +49,7 @@ __all__ = [
     "SessionStack",
     "SessionStore",
     "Snapshot",
+    "Task",
+    "TaskList",
     "World",
 ]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from harnpy.session import events as kinds
 from harnpy.session.identity import event_id, stamp
 from harnpy.session.saves import Saves
+from harnpy.session.statuses import ACTIVE, IN_PROGRESS, PENDING, execution_after
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 FORK_TIME = "fork_time"
 
 _USUAL: dict[str, Any] = {
-    "status": "active",
-    "execution": "pending",
+    "status": ACTIVE,
+    "execution": PENDING,
     "agent": "",
     "agent_label": "",
     "definition": None,
@@ -45,7 +46,9 @@ _CREATED = {
     "depth": "depth",
 }
 #: What a fork has of its own.
-_OWN = frozenset(_CREATED.values())
+_OWN = frozenset({*_CREATED.values(), "status", "execution"})
+#: Events of a fork's shared past that say nothing about the fork.
+_PARENTS = frozenset({kinds.STATUS_CHANGED, kinds.TURN_STARTED, kinds.TURN_COMPLETED})
 _METADATA = "metadata."
 
 
@@ -98,10 +101,9 @@ class Digest:
     def revision(self) -> int:
         return self._saves.count
 
-    @property
-    def status(self) -> str:
-        status: str = self._facts.get("status", "active")
-        return status
+    def rewound(self, execution: str) -> None:
+        """Take into account that the leaf was moved to where the last turn had come to ``execution``."""
+        self._facts["execution"] = execution
 
     def add(self, events: Iterable[Event]) -> None:
         """Take the next events of the log into account."""
@@ -111,7 +113,7 @@ class Digest:
             elif event.seq == self._shared:
                 self._facts[FORK_TIME] = event.time
             effect = _EFFECTS.get(event.type)
-            if effect is not None:
+            if effect is not None and (event.seq > self._shared or event.type not in _PARENTS):
                 effect(self._facts, event)
             if event.cost:
                 self._facts["cost"] = self._facts.get("cost", 0.0) + event.cost
@@ -119,7 +121,7 @@ class Digest:
     def head(self) -> dict[str, Any]:
         """Return what the stream's head keeps. It equals the one before when nothing has changed."""
         facts = {key: value for key, value in self._facts.items() if value != _USUAL[key]}
-        return {"status": "active", "revision": self._saves.count, **facts}
+        return {"status": ACTIVE, "revision": self._saves.count, **facts}
 
 
 def info_of(head: Head) -> SessionInfo:
@@ -168,20 +170,22 @@ def _register(facts: Dict, event: Event) -> None:
 
 
 def _turn_started(facts: Dict, event: Event) -> None:
-    facts["execution"] = "in_progress"
+    facts["execution"] = IN_PROGRESS
 
 
 def _turn_completed(facts: Dict, event: Event) -> None:
-    if "error" in event.payload:
-        facts["execution"] = "failed"
-    else:
-        done = event.payload.get("turn_stop_reason") == "completed"
-        facts["execution"] = "completed" if done else "stopped"
+    facts["execution"] = execution_after(event.payload)
+
+
+def _history_replaced(facts: Dict, event: Event) -> None:
+    if event.payload.reason == "reset":
+        facts["execution"] = PENDING
 
 
 _EFFECTS: dict[str, Callable[[Dict, Event], None]] = {
     kinds.SESSION_CREATED: _created,
-    "status_changed": _status,
+    kinds.STATUS_CHANGED: _status,
+    kinds.HISTORY_REPLACED: _history_replaced,
     kinds.REGISTER_SET: _register,
     kinds.TURN_STARTED: _turn_started,
     kinds.TURN_COMPLETED: _turn_completed,

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
+from harnpy.reading.dicts import detached
 from harnpy.session import events as kinds
 from harnpy.session.cuts import Cut
 from harnpy.session.errors import (
@@ -22,40 +23,37 @@ from harnpy.session.errors import (
     SessionError,
 )
 from harnpy.session.events import Event, EventDraft, Origin, Summary
+from harnpy.session.facts import Facts
 from harnpy.session.payloads import Created
 from harnpy.session.resize.engine import merged_summary
 from harnpy.session.saves import Saves
 from harnpy.session.shown import pins, rewinding
 from harnpy.session.transcript import MESSAGE_KINDS
 from harnpy.session.views import View
+from harnpy.session.window import Window
 from harnpy.storage.errors import VersionConflict
 from harnpy.storage.memory import MemoryStream
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from harnpy.session.resize.resize_policy import Compaction
     from harnpy.session.shown.entries import HistoryEntry
-    from harnpy.session.window import Window
     from harnpy.storage.contract import Stream
     from harnpy.storage.memory import MemoryStore
     from harnpy.world import World
 
+    Messages = dict[str, Any] | Iterable[dict[str, Any]]
 
 #: What a store calls a stream of ours.
 KIND = "session"
 #: As an expected version: at the end, whatever it is.
 ANY = -1
 
-#: Registers beside ``settings.<k>`` and ``metadata.<k>``.
-_REGISTERS = frozenset(
-    {"memo", "model", "pins", "scratchpad", "system_prompt", "task", "tasks", "thinking", "tools"}
-)
-
 _TOOL_TYPES = frozenset({kinds.TOOL_STARTED, kinds.TOOL_COMPLETED})
 
 
-class Session:
+class Session(Facts):
     """One log. ``version`` is the number of its last event; ``view`` says what the log means."""
 
     __slots__ = ("clock", "id", "moment", "origin", "saves", "stream", "version", "view")
@@ -158,20 +156,33 @@ class Session:
             kinds.COMPACTION_TRIGGERED, Cut(strategy, window, self.view.window, cutoff=self.stream.last())
         )
 
-    def set(self, key: str, value: Any) -> int:
-        """Set a register and return its new version, counted from 1. Raises `InvalidArgument` for a key
-        that isn't a register's (10 §C3.1)."""
-        if key not in _REGISTERS and not key.startswith(("metadata.", "settings.")):
-            raise InvalidArgument(f'unknown register "{key}"', self.id)
-        setting = self.setting(key, value)
-        self.write(setting)
-        version: int = setting.data["version"]
-        return version
+    def add_history(self, messages: Messages) -> None:
+        """Append messages that are no turn's, one or several; a role that isn't given is ``user``."""
+        self.append(*_drafts(messages), expected_version=ANY)
 
-    def setting(self, key: str, value: Any, **why: Any) -> EventDraft:
-        """Return the draft of the event that sets a register. ``why``: source, reason, metadata."""
-        version = self.view.registers.get(key, (0, None))[0] + 1
-        return EventDraft(kinds.REGISTER_SET, {"key": key, "value": value, "version": version, **why})
+    def set_history(self, messages: Messages) -> None:
+        """Restart the history with these messages. The log keeps what was; memo and registers stay."""
+        drafts = _drafts(messages)
+        data: dict[str, Any] = {"messages": [], "reason": "set"}
+        if drafts:
+            data["messages"] = [[self.version + 1, self.version + len(drafts)]]
+        if self.view.window.summary is not None:
+            data["summary"] = None
+        self.append(*drafts, EventDraft(kinds.HISTORY_REPLACED, Cut.restored(data)))
+
+    def reset(self) -> None:
+        """Empty window and history; registers stay."""
+        self.replace("reset", Window())
+
+    def clean_window(self) -> None:
+        """Empty the window. The history stays."""
+        self.shrink("clean_window", self.view.window.trimmed(0))
+
+    def trim(self, keep_last: int) -> int:
+        """Keep the newest messages in the window. Return how many there are."""
+        if keep_last < self.length:
+            self.shrink("trim", self.view.window.trimmed(keep_last))
+        return self.length
 
     def resize(self, compaction: Compaction, note: dict[str, Any] | None) -> list[Event]:
         """Replace older messages with a summary; ``note`` is the transcript event that records it.
@@ -337,6 +348,19 @@ class Session:
         if opening.get("role") == "user" and opening.get("content") == summary:
             return messages, summary
         return [{"role": "user", "content": summary}, *messages], summary
+
+
+def _drafts(messages: Messages) -> list[EventDraft]:
+    """Return the drafts of copies of the messages. Raises `InvalidArgument`, `EventRejected`."""
+    drafts = []
+    for message in [messages] if isinstance(messages, dict) else messages:
+        if not isinstance(message, dict) or not isinstance(message.get("role", ""), str):
+            raise InvalidArgument("messages must be dicts with a string `role`")
+        draft = EventDraft(kinds.MESSAGE_ADDED, {"role": "user", **message})
+        draft.check()
+        draft.data = detached(draft.data)
+        drafts.append(draft)
+    return drafts
 
 
 def _finder(stream: Stream) -> Callable[[int], Event | None]:

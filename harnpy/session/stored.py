@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 #: What only makes sense right behind what its writer has seen.
 _BOUND: Final = frozenset({
     kinds.SESSION_CREATED, kinds.HISTORY_REPLACED, kinds.COMPACTION_TRIGGERED, kinds.REGISTER_SET,
-    kinds.LEAF_MOVED,
+    kinds.LEAF_MOVED, kinds.STATUS_CHANGED,
 })  # fmt: skip
 
 
@@ -147,19 +147,19 @@ class StoredSession(Session):
 
     # Writing.
 
-    def set(self, key: str, value: Any) -> int:
+    def set(self, key: str, value: Any, **why: Any) -> int:
         while True:
             try:
-                return super().set(key, value)
+                return super().set(key, value, **why)
             except SessionConflict:
                 self.refresh()
 
     def set_status(self, status: str, reason: str | None = None) -> None:
-        """Change the lifecycle's status, unless it is that already."""
-        former = self._digest.status
-        if status != former:
-            why = {} if reason is None else {"reason": reason}
-            self.record("status_changed", {"from": former, "to": status, **why})
+        while True:
+            try:
+                return super().set_status(status, reason)
+            except SessionConflict:
+                self.refresh()
 
     def show(self, type: str, payload: Any) -> None:
         """Let the view show an event that the log won't have."""
@@ -200,6 +200,9 @@ class StoredSession(Session):
         ]
         digest = self._digest.copy()
         digest.add(events)
+        for event in events:
+            if event.type == kinds.LEAF_MOVED:
+                digest.rewound(self.view.at(event.payload.target).execution)
         head = digest.head()
         changed = None if head == self._head else head
         self.stream.append(events, seen, head=changed, fence=self.lease)
@@ -251,6 +254,7 @@ class StoredSession(Session):
         if news:
             self._digest.add(news)
             self._apply(news)
+            self._digest.rewound(self.view.execution)
         return news
 
 

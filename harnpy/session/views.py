@@ -14,6 +14,7 @@ from harnpy.session.shown.groups import turn_of
 from harnpy.session.shown.pins import REGISTER as PINS
 from harnpy.session.shown.pins import pinned_entries
 from harnpy.session.shown.rewinding import ENDS_REDO, Rewound
+from harnpy.session.statuses import ACTIVE, IN_PROGRESS, PENDING, execution_after
 from harnpy.session.transcript import transcript
 from harnpy.session.window import Window
 from harnpy.storage.spine import Spine
@@ -42,12 +43,14 @@ class View:
     """
 
     __slots__ = (
-        "branched_at", "cleared_at", "clients", "created", "linked_at", "log", "open_turns", "parent_id",
-        "pins", "registers", "rewound", "shown", "turns", "window"
+        "branched_at", "cleared_at", "clients", "created", "execution", "linked_at", "log", "open_turns",
+        "parent_id", "pins", "registers", "rewound", "shown", "status", "turns", "window"
     )  # fmt: skip
 
     def __init__(self, window: Window | None = None) -> None:
         self.window = Window() if window is None else window
+        #: Of the lifecycle, and of the last turn: the session's own, not those of what it was forked from.
+        self.status, self.execution = ACTIVE, PENDING
         self.open_turns: dict[int, Event] = {}
         self.shown: ShownOrder[Event] = ShownOrder()
         self.registers: dict[str, tuple[int, Any]] = {}
@@ -83,6 +86,7 @@ class View:
         branch.created, branch.parent_id = self.created, self.parent_id
         branch.linked_at, branch.cleared_at = self.linked_at, self.cleared_at
         branch.branched_at = self.branched_at
+        branch.status, branch.execution = self.status, self.execution
         branch.shown = self.shown.branch()
         branch.open_turns = dict(self.open_turns)
         branch.turns, branch.pins, branch.rewound = self.turns.branch(), self.pins, self.rewound
@@ -183,6 +187,7 @@ def _created(view: View, event: Event) -> None:
         view.parent_id = payload.parent.id
         view.linked_at = payload.fork_seq
         view.clients = {}
+        view.status, view.execution = ACTIVE, PENDING
 
 
 def _cut(view: View, event: Event) -> None:
@@ -196,6 +201,8 @@ def _cut(view: View, event: Event) -> None:
         view.registers = dict(cut.registers)
     if event.seq <= view.linked_at:
         return  # the parent's own history says nothing about this session's lineage
+    if cut.reason == "reset":
+        view.execution = PENDING
     if cut.parent_id is not None:
         view.parent_id = cut.parent_id
         view.linked_at = event.seq
@@ -232,7 +239,14 @@ def _register(view: View, event: Event) -> None:
         view.pins = tuple(value or ())
 
 
+def _status(view: View, event: Event) -> None:
+    if event.seq > view.linked_at:
+        view.status = event.payload["to"]
+
+
 def _turn_started(view: View, event: Event) -> None:
+    if event.seq > view.linked_at:
+        view.execution = IN_PROGRESS
     view.open_turns[event.seq] = event
     view.window.floor = len(view.window.entries)
     view.window.state = "active"
@@ -248,6 +262,8 @@ def _turn_completed(view: View, event: Event) -> None:
     view.window.groups.end(turn_of(event))
     if event.turn is not None:
         view.open_turns.pop(event.turn.seq, None)
+    if event.seq > view.linked_at:
+        view.execution = execution_after(event.payload)
     if "error" not in event.payload:
         view.window.floor = len(view.window.entries)
         done = event.payload.get("turn_stop_reason") == "completed"
@@ -260,6 +276,7 @@ def _leaf_moved(view: View, event: Event) -> None:
     there = view.at(event.payload.target)
     view.window, view.cleared_at = there.window, there.cleared_at
     view.turns, view.open_turns, view.shown = there.turns, there.open_turns, there.shown
+    view.execution = there.execution
     for key in BRANCH_REGISTERS:
         view.registers.pop(key, None)
         if key in there.registers:
@@ -275,6 +292,7 @@ _EFFECTS: dict[str, Callable[[View, Event], None]] = {
     kinds.HISTORY_REPLACED: _cut,
     kinds.COMPACTION_TRIGGERED: _cut,
     kinds.REGISTER_SET: _register,
+    kinds.STATUS_CHANGED: _status,
     kinds.TURN_STARTED: _turn_started,
     kinds.CONTEXT_ADDED: _context,
     kinds.BRANCH_SUMMARY: _context,

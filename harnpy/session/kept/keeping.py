@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from harnpy.session import events as kinds
 from harnpy.session.errors import InvalidArgument, InvalidSessionId, SessionExists, SessionLeased
 from harnpy.session.log import KIND
+from harnpy.session.statuses import COMPLETED, can_become
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,8 +87,8 @@ def close_log(session: Session, note: dict[str, Any]) -> None:
         session.record(kinds.TRANSCRIPT_EVENT, note)
         return
     status = note["metadata"]["status"] or {}
-    if "completed" in (status.get("status"), status.get("reason")):
-        session.set_status("completed")
+    if COMPLETED in (status.get("status"), status.get("reason")) and can_become(session.status, COMPLETED):
+        session.set_status(COMPLETED)
     session.show(kinds.TRANSCRIPT_EVENT, note)
 
 

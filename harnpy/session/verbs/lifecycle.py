@@ -15,7 +15,6 @@ from harnpy.session import events as kinds
 from harnpy.session.errors import EventRejected, InvalidArgument, SessionNotFound
 from harnpy.session.snapshot import Snapshot, shared_snapshot
 from harnpy.session.verbs.arguments import check, not_blank, read_options
-from harnpy.session.window import Window
 
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
@@ -77,16 +76,13 @@ def snapshot_value(residents: Residents, id: str) -> Dict | None:
 
 def reset(residents: Residents, id: str) -> None:
     """Empty the transcript; id, subscribers, lineage, clients and registers stay."""
-    residents.use(id).session.replace("reset", Window())
+    residents.use(id).session.reset()
 
 
 def trim(residents: Residents, id: str, keep_last: int) -> int:
     """Keep the newest messages. Return how many there are."""
     check("keep_last", keep_last, count)
-    session = residents.use(id).session
-    if keep_last < session.length:
-        session.shrink("trim", session.view.window.trimmed(keep_last))
-    return session.length
+    return residents.use(id).session.trim(keep_last)
 
 
 def inject_shared(residents: Residents, id: str, message: Dict) -> None:
