@@ -8,8 +8,12 @@ and the modules that pages name exist.
 
 from __future__ import annotations
 
+import os
 import pkgutil
 import re
+import signal
+import subprocess
+import sys
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
@@ -21,6 +25,7 @@ import pytest
 from harnpy.cli.repl.highlight import is_unfinished
 from harnpy.cli.repl.shell import Shell
 from harnpy.cli.testing.sandbox import run_program
+from harnpy.storage.errors import LeaseHeld
 
 pytestmark = pytest.mark.usefixtures("clock")
 
@@ -54,10 +59,14 @@ def snippets(page: Path) -> list[Snippet]:
 
 
 PROMPTS = ("harn〉", "::: ")
+#: The first line of a block that is a file of a tutorial.
+_FILE = re.compile(r"(?://|#) (\w+\.(?:harn|toml))\n")
 ALL = [
     pytest.param(snippet, id=f"{page.name}:{snippet.line}") for page in PAGES for snippet in snippets(page)
 ]
-PROGRAMS = [each for each in ALL if each.values[0].language == "harn"]
+PROGRAMS = [
+    each for each in ALL if each.values[0].language == "harn" and not _FILE.match(each.values[0].code)
+]
 CONVERSATIONS = [each for each in ALL if each.values[0].code.startswith(PROMPTS)]
 PYTHON_PAGES = [page for page in PAGES if any(s.language == "python" for s in snippets(page))]
 
@@ -105,6 +114,92 @@ def test_conversation(snippet: Snippet) -> None:
                 shell.feed(text)
                 text = ""
     assert screen.getvalue() == snippet.code
+
+
+TUTORIAL = ROOT / "docs/durable-sessions.md"
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|\d{8}T\d{6}\.\d{6}Z")
+
+
+def test_the_tutorial_of_durable_sessions(tmp_path: Path, postgres: str) -> None:
+    """From top to bottom in one directory: blocks that begin with the name of a file are written there,
+    commands behind `$` print what follows them. One with ``--follow`` runs until the end, as in a second
+    terminal: a `text` block behind other commands is what it has printed meanwhile.
+    """
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("HARN")}
+    path = f"{Path(sys.executable).parent}{os.pathsep}{inherited['PATH']}"
+    shell = Shells(tmp_path, {**inherited, "PATH": path})
+    server = "postgresql://postgres:secret@localhost/postgres"
+    with shell:
+        for snippet in snippets(TUTORIAL):
+            code = snippet.code.replace(server, postgres)
+            if named := _FILE.match(code):
+                (tmp_path / named[1]).write_text(code, encoding="utf-8")
+            elif snippet.language == "console":
+                printed = shell.type(code)
+                assert _MOMENT.sub("TIME", printed) == _MOMENT.sub("TIME", code), snippet.line
+                if snippet.output is not None:
+                    assert shell.followed(snippet.output) == snippet.output
+
+
+def test_the_tutorial_shows_the_lease_that_another_process_has() -> None:
+    """A loop would wait half a minute before it says so."""
+    owner, until = "vm:bb282fa4-f128-450a-83f7-e388d5dc13b2:12555:3077341", 1795400166
+    assert f"{LeaseHeld('session:support', owner, until)}\n" in TUTORIAL.read_text(encoding="utf-8")
+
+
+class Shells:
+    """Two terminals in a directory: one for commands, and one that follows a session."""
+
+    def __init__(self, directory: Path, environment: dict[str, str]) -> None:
+        self._directory = directory
+        self._environment = environment
+        self._follower: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> Shells:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._follower is not None:
+            self._follower.kill()
+            self._follower.communicate()
+
+    def type(self, block: str) -> str:
+        """Run the commands of a block and return it with what they print."""
+        screen = ""
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, expected = part.partition("\n")
+            follow = command.endswith("--follow")
+            screen += f"$ {command}\n{self._follow(command, expected) if follow else self._run(command)}"
+        return screen
+
+    def followed(self, expected: str) -> str:
+        """As many lines of the second terminal as are expected."""
+        assert self._follower is not None
+        assert self._follower.stdout is not None
+        return "".join(self._follower.stdout.readline() for _ in expected.splitlines())
+
+    def _follow(self, command: str, expected: str) -> str:
+        self._follower = self._started(command)
+        return self.followed(expected)
+
+    def _run(self, command: str) -> str:
+        process = self._started(command)
+        printed, _ = process.communicate(timeout=60)
+        lines = [line.rstrip() for line in printed.replace(str(self._directory), "/home/me").splitlines()]
+        if process.returncode == -signal.SIGKILL:
+            lines.append("Killed")  # as a shell says it
+        return "".join(f"{line}\n" for line in lines)
+
+    def _started(self, command: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            ["bash", "-c", command],
+            cwd=self._directory,
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
 
 
 _LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")

@@ -13,6 +13,7 @@ from harnpy.cli.console import complain, one_line
 from harnpy.session.errors import SessionError
 from harnpy.session.store_settings import store_settings
 from harnpy.storage import StorageError, open_store
+from harnpy.storage.errors import CorruptLog
 from harnpy.world import World
 
 if TYPE_CHECKING:
@@ -41,10 +42,16 @@ def failing(function: Callable[..., int]) -> Callable[..., int]:
         try:
             return function(*arguments, **options)
         except (StorageError, SessionError) as error:
-            complain(f"error: {one_line(str(error))}")
+            complain(f"error: {one_line(str(error))}{_advice(error)}")
             return FAILED
 
     return run
+
+
+def _advice(error: Exception) -> str:
+    """What to do about it, where that isn't in the error."""
+    damaged = isinstance(error, CorruptLog) and error.line is not None
+    return "; `harnpy sessions fsck --repair` saves what can be read" if damaged else ""
 
 
 def verb(function: Callable[..., int]) -> Callable[..., int]:

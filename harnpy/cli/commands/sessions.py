@@ -60,7 +60,7 @@ def list_sessions(
         say(compact_json({"items": items, "next": page.next, "errors": errors}))
     elif page.items:
         tables.show(session_tables.heads(page.items), tables.UNBROKEN)
-    else:
+    elif not page.errors:
         say(f"no sessions in {store.url}")
     for name, reason in page.errors:
         complain(one_line(f"warning: {name}: {reason}"))
