@@ -34,8 +34,10 @@ def event(event: Event) -> str:
 
 
 def excerpt(text: str, query: str) -> str:
-    """The part of a text around what was searched for, on one line."""
+    """The part of a text around what was searched for, on one line; all of a short one."""
     line = one_line(text)
+    if len(line) <= _EXCERPT:
+        return line
     word = query.split()[0].strip('"').casefold() if query.split() else ""
     at = max(0, line.casefold().find(word) - _EXCERPT // 4)
     part = line[at : at + _EXCERPT]
