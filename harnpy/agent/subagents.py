@@ -1,12 +1,14 @@
 """A loop inside a loop: a child that works on a task in a session of its own. Spec: 07 §10.2, 08 §13.2.
 
 The child's session is a fork of the one that drives it, so it knows what was said; what it says itself
-stays there. The parent's transcript records that it began and how it ended.
+stays there. The parent's log records that it began and how it ended; transcripts derive their events from
+that.
 """
 
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +19,10 @@ from harnpy.faults import MisuseError
 from harnpy.llm.native_tools import is_registry
 from harnpy.llm.structured.extract import extract
 from harnpy.llm.structured.schema import canonical, check
-from harnpy.session.transcript import lifecycle_event
+from harnpy.reading.dicts import detached
+from harnpy.session import events as kinds
+from harnpy.session.events import EventDraft
+from harnpy.storage.errors import StorageError
 from harnpy.text.globs import first_match
 from harnpy.text.json.compact import compact_json
 
@@ -69,13 +74,29 @@ class SubAgent:
 
     def run(self) -> Dict:
         """Run the child. Return its envelope, also when it fails."""
-        start = {"name": self.name, "child_session_id": self.session_id, "task": self.task}
-        self._note_in_parent("sub_agent_start", start)
-        envelope = self._run()
-        keys = ("ok", "summary", "evidence_added", "budget_exceeded", "error")
-        outcome = {"name": self.name, "child_session_id": self.session_id}
-        self._note_in_parent("sub_agent_result", outcome | {key: envelope[key] for key in keys})
+        agent = {"agent_id": self.name}
+        mode = {"mode": "fresh" if self.parent_id is None else "fork", "task": self.task}
+        self._record((kinds.CHILD_REQUESTED, agent | mode), (kinds.CHILD_STARTED, agent))
+        try:
+            envelope = self._run()
+        except BaseException as error:
+            with suppress(StorageError):
+                self._record((kinds.CHILD_CANCELED, {"reason": str(error) or "cancelled"}))
+            raise
+        self._record(self._end(envelope))
         return envelope
+
+    def _end(self, envelope: Dict) -> tuple[str, Dict]:
+        """Return the fact that says how the child ended."""
+        error = envelope["error"]
+        metadata = {"name": self.name}
+        metadata |= {key: envelope[key] for key in ("evidence_added", "budget_exceeded")}
+        if error is None:
+            usage = {"total_tokens": envelope["tokens_used"]}
+            ended = {"summary": envelope["summary"], "usage": usage, "metadata": metadata}
+            return kinds.CHILD_COMPLETED, ended
+        metadata |= {"summary": envelope["summary"], "error": error}
+        return kinds.CHILD_FAILED, {"error": error["message"], "metadata": metadata}
 
     def _run(self) -> Dict:
         try:
@@ -131,14 +152,19 @@ class SubAgent:
             return None, None
         return None, _schema_error("child transcript did not contain valid JSON")
 
-    def _note_in_parent(self, kind: str, metadata: Dict) -> None:
-        event = lifecycle_event(kind, metadata=metadata)
-        running = self.runtime.running.get(self.runtime.sessions.current_id() or "")
+    def _record(self, *facts: tuple[str, Dict]) -> None:
+        """Record facts of the child in its parent's log; an anonymous loop keeps them itself."""
+        child = {"child_id": self.session_id, "child_session_id": self.session_id}
+        sessions = self.runtime.sessions
+        running = self.runtime.running.get(sessions.current_id() or "")
         if self.parent_id is not None:
-            if self.runtime.sessions.exists(self.parent_id):
-                self.runtime.sessions.append_event(self.parent_id, event)
+            session = sessions.session(self.parent_id)
+            if session is not None:
+                sessions.touch(self.parent_id)
+                session.write(*(EventDraft(type, detached(child | payload)) for type, payload in facts))
         elif running is not None:
-            running.note(event)
+            for type, payload in facts:
+                running.fact(type, detached(child | payload))
 
 
 def make_sub_agent(runtime: Runtime, task: str, given: Any, bound_registry: Dict | None = None) -> SubAgent:

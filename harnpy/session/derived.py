@@ -1,7 +1,8 @@
 """The transcript events that typed events of the log are shown as. Spec: 08 §2.3, 10 §C16.1.
 
 A transcript derives, it doesn't repeat: what a model replied and a tool did is in the log once, in
-``step_completed``, ``tool_started`` and ``tool_completed``, and read from there.
+``step_completed``, ``tool_started`` and ``tool_completed``, the scratchpad in its register, and sub-agents in
+``child_…``. They are read from there.
 """
 
 from __future__ import annotations
@@ -18,10 +19,20 @@ if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
 
 
+_ENDS_OF_CHILDREN = (kinds.CHILD_COMPLETED, kinds.CHILD_FAILED)
+
+#: The one register whose changes transcripts show.
+SCRATCHPAD = "scratchpad"
+
+
 def is_shown(type: str, payload: Any) -> bool:
     """Whether transcripts show an event of this type beside the messages."""
     if type == kinds.STEP_COMPLETED:
         return "reply" in payload and "purpose" not in payload
+    if type in _ENDS_OF_CHILDREN:
+        return "budget_exceeded" in (payload.get("metadata") or {})
+    if type == kinds.REGISTER_SET:
+        return bool(payload["key"] == SCRATCHPAD)
     return type in _FORMS
 
 
@@ -112,9 +123,43 @@ def _tool_execution(completed: Dict) -> Dict:
     return lifecycle_event("tool_execution", text, role="tool", metadata=metadata)
 
 
+def _scratchpad(register: Dict) -> Dict:
+    action, text = ("clear", "scratchpad cleared") if register["value"] is None else ("set", "scratchpad set")
+    metadata = {"action": action, "version": register["version"]}
+    metadata |= {key: register.get(key) for key in ("source", "reason", "metadata")}
+    return lifecycle_event("session_scratchpad", text, metadata=metadata)
+
+
+def _sub_agent_start(requested: Dict) -> Dict:
+    metadata = {
+        "name": requested.get("agent_id"),
+        "child_session_id": requested.get("child_session_id"),
+        "task": requested.get("task"),
+    }
+    return lifecycle_event("sub_agent_start", metadata=metadata)
+
+
+def _sub_agent_result(ended: Dict) -> Dict:
+    known = {**ended, **ended["metadata"]}
+    metadata = {
+        "name": known["name"],
+        "child_session_id": ended["child_session_id"],
+        "ok": "error" not in ended,
+        "summary": known["summary"],
+        "evidence_added": known["evidence_added"],
+        "budget_exceeded": known["budget_exceeded"],
+        "error": known.get("error"),
+    }
+    return lifecycle_event("sub_agent_result", metadata=metadata)
+
+
 _FORMS: dict[str, Callable[[Any], Dict]] = {
     kinds.TRANSCRIPT_EVENT: _itself,
     kinds.STEP_COMPLETED: _provider_payload,
     kinds.TOOL_STARTED: _tool_intent,
     kinds.TOOL_COMPLETED: _tool_execution,
+    kinds.REGISTER_SET: _scratchpad,
+    kinds.CHILD_REQUESTED: _sub_agent_start,
+    kinds.CHILD_COMPLETED: _sub_agent_result,
+    kinds.CHILD_FAILED: _sub_agent_result,
 }

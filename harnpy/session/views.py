@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.session import events as kinds
-from harnpy.session.derived import ShownOrder
+from harnpy.session.derived import ShownOrder, is_shown
 from harnpy.session.shown.entries import entries
 from harnpy.session.shown.groups import turn_of
 from harnpy.session.shown.pins import REGISTER as PINS
@@ -211,6 +211,12 @@ def _cut(view: View, event: Event) -> None:
         view.branched_at = cut.branched_at
 
 
+def _show(view: View, event: Event) -> None:
+    """Put an event among the lifecycle events, if transcripts show it."""
+    if is_shown(event.type, event.payload):
+        view.window.asides.append((len(view.window.entries), event))
+
+
 def _aside(view: View, event: Event) -> None:
     view.window.asides.append((len(view.window.entries), event))
     if event.seq <= view.linked_at:
@@ -235,6 +241,7 @@ def _fact(view: View, event: Event) -> None:
 def _register(view: View, event: Event) -> None:
     key, value = event.payload["key"], event.payload["value"]
     view.registers[key] = (event.payload["version"], value)
+    _show(view, event)
     if key == PINS:
         view.pins = tuple(value or ())
 
@@ -289,6 +296,9 @@ _EFFECTS: dict[str, Callable[[View, Event], None]] = {
     kinds.STEP_COMPLETED: _fact,
     kinds.TOOL_STARTED: _fact,
     kinds.TOOL_COMPLETED: _fact,
+    kinds.CHILD_REQUESTED: _show,
+    kinds.CHILD_COMPLETED: _show,
+    kinds.CHILD_FAILED: _show,
     kinds.HISTORY_REPLACED: _cut,
     kinds.COMPACTION_TRIGGERED: _cut,
     kinds.REGISTER_SET: _register,

@@ -71,6 +71,21 @@ def test_each_verb_is_an_event(store: SessionRegistry) -> None:
     }
 
 
+def test_a_scratchpad_is_one_event_that_the_transcript_shows(store: SessionRegistry) -> None:
+    store.set_scratchpad("s", {"n": 1}, {"reason": "plan"})
+    store.clear_scratchpad("s")
+    session = session_of(store, "s")
+    register, cleared = session.events()[-2:]
+    assert [register.type, cleared.type] == ["register_set", "register_set"]
+    shown = [event for event in store.snapshot("s")["events"] if event["kind"] != "message"]
+    assert [event["id"] for event in shown] == [register.id, cleared.id]
+    assert [event["text"] for event in shown] == ["scratchpad set", "scratchpad cleared"]
+    assert shown[0]["metadata"] == {
+        "action": "set", "version": 1, "source": None, "reason": "plan", "metadata": None,
+    }  # fmt: skip
+    assert replay(session.events()).transcript("s") == session.view.transcript("s")
+
+
 def test_nothing_is_lost_by_trim_or_reset(store: SessionRegistry) -> None:
     store.trim("s", 0)
     store.reset("s")

@@ -44,6 +44,16 @@ def session(store: Store) -> StoredSession:
 class TestStored:
     """On every store."""
 
+    def test_what_transcripts_show_of_a_scratchpad_reads_back(
+        self, session: StoredSession, opened: Callable[[], Store]
+    ) -> None:
+        session.append(said("a"))
+        session.set("scratchpad", {"n": 1})
+        again = load(opened() if session.store.url != "memory:" else session.store)
+        shown = again.view.transcript("s")
+        assert [event["kind"] for event in shown["events"]] == ["message", "session_scratchpad"]
+        assert shown == session.view.transcript("s")
+
     def test_a_session_reads_back_as_it_was(
         self, session: StoredSession, opened: Callable[[], Store]
     ) -> None:

@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.reading.dicts import detached
 from harnpy.reading.kinds import mapping, string
-from harnpy.session import events as kinds
+from harnpy.session.derived import SCRATCHPAD as _KEY
 from harnpy.session.errors import InvalidArgument
-from harnpy.session.events import EventDraft
-from harnpy.session.transcript import lifecycle_event
 from harnpy.session.verbs.arguments import check, read_options
 from harnpy.text.json.writer import to_json
 
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
 SIZE_LIMIT = 65536
 
 _WHY = {"source": string, "reason": string, "metadata": mapping}
-_KEY = "scratchpad"
 _INFINITY = float("inf")
 
 
@@ -47,24 +44,20 @@ def set_scratchpad(residents: Residents, id: str, scratchpad: Dict, opts: Dict |
     if size > SIZE_LIMIT:
         raise InvalidArgument(f"scratchpad is too large ({size} bytes, limit {SIZE_LIMIT})")
     why = read_options(opts, _WHY)
-    return _write(residents, session, "set", detached(scratchpad), why)
+    return _write(residents, session, detached(scratchpad), why)
 
 
 def clear_scratchpad(residents: Residents, id: str, opts: Dict | None = None) -> Dict:
     """Remove the scratchpad. Return ``{ok, version, scratchpad: None}``."""
     session = residents.find(id).session
-    return _write(residents, session, "clear", None, read_options(opts, _WHY))
+    return _write(residents, session, None, read_options(opts, _WHY))
 
 
-def _write(residents: Residents, session: Session, action: str, value: Dict | None, why: Dict) -> Dict:
+def _write(residents: Residents, session: Session, value: Dict | None, why: Dict) -> Dict:
     residents.touch(session.id)
     register = session.setting(_KEY, value, **why)
-    version = register.data["version"]
-    metadata = {"action": action, "version": version, **{key: why.get(key) for key in _WHY}}
-    text = "scratchpad set" if action == "set" else "scratchpad cleared"
-    note = lifecycle_event("session_scratchpad", text, metadata=metadata)
-    session.write(register, EventDraft(kinds.TRANSCRIPT_EVENT, note))
-    return {"ok": True, "version": version, "scratchpad": detached(value)}
+    session.write(register)
+    return {"ok": True, "version": register.data["version"], "scratchpad": detached(value)}
 
 
 def _is_json(value: Any) -> bool:

@@ -8,6 +8,7 @@ import pytest
 
 from harnpy.agent.loop.make_loop import run_loop
 from harnpy.agent.runtime import Runtime
+from harnpy.agent.subagents import make_sub_agent
 from harnpy.session import SessionRegistry
 from tests.worlds import models_with
 
@@ -160,3 +161,45 @@ def test_a_refused_call_has_an_end_and_no_beginning() -> None:
     calls = [event for event in program.events() if event.type.startswith("tool_")]
     assert [event.type for event in calls] == ["tool_completed"]
     assert (calls[0].data["rejected"], calls[0].data["error_category"]) == (True, "permission_denied")
+
+
+def test_a_sub_agent_is_in_its_parents_log_and_the_transcript_shows_that() -> None:
+    program = Program(
+        calling("delegate"), "inner", calling("delegate"), {"error": {"category": "auth"}}, "outer"
+    )
+    runtime = Runtime(program.models, program.sessions)
+    options = {"provider": "mock", "name": "helper", "tools": registry()}
+
+    def delegate(_: Any) -> Any:
+        return make_sub_agent(runtime, "sub", options).run()["summary"]
+
+    given = {"provider": "mock", "session_id": "s", "tools": registry(delegate=delegate)}
+    run_loop(runtime, "go", None, {**given, "tool_format": "native"})
+    children = [event for event in program.events() if event.type.startswith("child_")]
+    assert [event.type for event in children] == [
+        "child_requested", "child_started", "child_completed",
+        "child_requested", "child_started", "child_failed",
+    ]  # fmt: skip
+    assert (children[0].data["agent_id"], children[0].data["mode"]) == ("helper", "fork")
+    assert children[2].data["summary"] == "inner"
+    shown = program.sessions.snapshot("s")["events"]
+    assert [event["id"] for event in shown if event["kind"].startswith("sub_agent")] == [
+        event.id for event in children if event.type != "child_started"
+    ]
+
+
+def test_a_sub_agent_that_is_called_off_is_canceled_in_its_parents_log() -> None:
+    program = Program(calling("delegate"), calling("stop"))
+    runtime = Runtime(program.models, program.sessions)
+
+    def stop(_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    def delegate(_: Any) -> Any:
+        return make_sub_agent(runtime, "sub", {"provider": "mock", "tools": registry(stop=stop)}).run()
+
+    given = {"provider": "mock", "session_id": "s", "tools": registry(delegate=delegate)}
+    with pytest.raises(KeyboardInterrupt):
+        run_loop(runtime, "go", None, {**given, "tool_format": "native"})
+    children = [event.type for event in program.events() if event.type.startswith("child_")]
+    assert children == ["child_requested", "child_started", "child_canceled"]
