@@ -73,7 +73,10 @@ def _until(at: str) -> Until:
         return int(at)
     if not _DATE.match(at):
         return at
-    moment = datetime.fromisoformat(at)
+    try:
+        moment = datetime.fromisoformat(at)
+    except ValueError:
+        raise click.BadParameter(f"'{at}' is no time: write 2026-01-31 or 2026-01-31T09:15:02Z") from None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 

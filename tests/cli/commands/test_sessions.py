@@ -105,6 +105,7 @@ def test_show(sessions: Run, in_json: Callable[..., Any]) -> None:
     assert [event["type"] for event in events][-2:] == ["compaction_triggered", "message_added"]
     assert in_json("show", "talk-b", "--at", events[2]["id"])[-1] == events[2]["data"]
     assert len(in_json("show", "talk-b", "--at", "2999-01-01")) == 3
+    assert "'2026-99-01' is no time" in sessions("show", "talk", "--at", "2026-99-01")[2]
     _, out, _ = sessions("show", "talk-b", "--events")
     assert out.splitlines()[-1].split()[0::2][:2] == ["9", "message_added"]
 
