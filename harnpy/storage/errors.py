@@ -69,7 +69,7 @@ class LeaseHeld(StorageError):
     def __init__(self, key: str, owner: str, expires_at: float) -> None:
         from harnpy.world.clock import rfc3339
 
-        super().__init__(f"{key} is held by {owner} until {rfc3339(expires_at, 0)}")
+        super().__init__(f"{key} is held by {owner} until {rfc3339(expires_at)}")
         self.key = key
         self.owner = owner
         self.expires_at = expires_at

@@ -262,7 +262,8 @@ def copy(context: Context, source: str, target: str, ids: tuple[str, ...]) -> in
     if context.as_json:
         say(compact_json({**report._asdict(), "errors": [list(error) for error in report.errors]}))
     else:
-        say(f"{len(report.copied)} sessions copied, {len(report.skipped)} there already")
+        copied = session_lines.counted(len(report.copied), "session")
+        say(f"{copied} copied, {len(report.skipped)} there already")
     for name, reason in report.errors:
         complain(one_line(f"error: {name}: {reason}"))
     return FAILED if report.errors else OK

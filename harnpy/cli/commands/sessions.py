@@ -12,6 +12,7 @@ from harnpy.cli.commands.session_store import Context, verb
 from harnpy.cli.commands.session_verbs import VERBS
 from harnpy.cli.console import complain, one_line, say
 from harnpy.cli.show import session_tables, tables
+from harnpy.cli.show.session_lines import counted
 from harnpy.session.errors import SessionNotFound
 from harnpy.storage import HeadQuery
 from harnpy.text.json.compact import compact_json
@@ -98,7 +99,8 @@ def gc(store: Store, as_json: bool, older_than: float | None, dry_run: bool) -> 
         say(one_line(f"{said} session {name}"))
     for name in report.leftovers:
         say(one_line(f"{said} {name}"))
-    say(f"{said} {len(report.streams)} sessions, {report.stems} stems, {len(report.leftovers)} leftovers")
+    counts = ((len(report.streams), "session"), (report.stems, "stem"), (len(report.leftovers), "leftover"))
+    say(f"{said} {', '.join(counted(number, noun) for number, noun in counts)}")
     return OK
 
 
@@ -116,7 +118,8 @@ def fsck(store: Store, as_json: bool, repair: bool) -> int:
             place = store.url if finding.name is None else f"{finding.kind} {finding.name}"
             say(one_line(f"{place}: {finding.problem}{' (repaired)' if finding.repaired else ''}"))
         wrong = sum(not finding.repaired for finding in report.findings)
-        say(f"{report.streams} streams, {report.records} records, {wrong} problems")
+        counts = ((report.streams, "stream"), (report.records, "record"), (wrong, "problem"))
+        say(", ".join(counted(number, noun) for number, noun in counts))
     return OK if report.clean else FAILED
 
 

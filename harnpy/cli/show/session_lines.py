@@ -49,3 +49,8 @@ def _call(call: Any) -> str:
     arguments = function.get("arguments", function.get("input", ""))
     shown = arguments if isinstance(arguments, str) else compact_json(arguments)
     return f"-> {function.get('name', '')}({shown})"
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
