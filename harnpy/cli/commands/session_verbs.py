@@ -21,8 +21,9 @@ from harnpy.session.events import Origin
 from harnpy.session.log import KIND
 from harnpy.session.stored import StoredSession
 from harnpy.session.transfer.logs import dump_log, load_log
-from harnpy.storage import open_store
+from harnpy.storage import StorageError, open_store
 from harnpy.storage.copying import all_names, copy_streams
+from harnpy.storage.opening import parse_url
 from harnpy.text.json.compact import compact_json
 from harnpy.world import World
 
@@ -257,6 +258,9 @@ def _imported(store: Store, path: str, id: str | None, on_conflict: str) -> str 
 @failing
 def copy(context: Context, source: str, target: str, ids: tuple[str, ...]) -> int:
     """Copy sessions to another store, ids and events as they are. Made again, it goes on where it ended."""
+    url = parse_url(source)
+    if url.scheme in ("sqlite", "jsonl") and not os.path.exists(url.target):
+        raise StorageError(f"there is no store at {source}")
     with closing(open_store(source)) as ours, closing(open_store(target)) as theirs:
         report = copy_streams(ours, theirs, KIND, ids or None)
     if context.as_json:

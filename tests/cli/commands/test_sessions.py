@@ -219,6 +219,8 @@ def test_copy(sessions: Run, url: str) -> None:
     assert sessions("copy", url, "jsonl:copy")[:2] == (0, "0 sessions copied, 2 there already\n")
     assert sessions("export", "talk-b", store="jsonl:copy") == sessions("export", "talk-b")
     assert sessions("tree", store="jsonl:copy") == sessions("tree")
+    for kind in ("jsonl", "sqlite"):
+        assert sessions("copy", f"{kind}:none", url) == (1, "", f"error: there is no store at {kind}:none\n")
     status, _, err = sessions("copy", url, "jsonl:copy2", "none")
     assert (status, err.startswith("error: none: there is no session 'none' in ")) == (1, True)
 
