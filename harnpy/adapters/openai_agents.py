@@ -27,9 +27,9 @@ from harnpy.session.events import (
     MESSAGE_ADDED,
     EventDraft,
 )
+from harnpy.session.kept.stored import StoredSession
 from harnpy.session.log import ANY
 from harnpy.session.shown.rewinding import LeafMoved
-from harnpy.session.stored import StoredSession
 from harnpy.session.window import Window
 from harnpy.storage import open_store
 from harnpy.world import World

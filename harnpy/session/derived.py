@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from harnpy.session import events as kinds
-from harnpy.session.calls import ToolStarted
 from harnpy.session.transcript import lifecycle_event
+from harnpy.session.turns.calls import ToolStarted
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,13 +13,13 @@ from operator import is_
 from typing import TYPE_CHECKING, Any
 
 from harnpy.session import events as kinds
-from harnpy.session.calls import ToolStarted
-from harnpy.session.closing import CANCELLED, FAILED, Fact, closing
 from harnpy.session.derived import ShownOrder, is_shown, transcript_form
 from harnpy.session.events import Event, EventDraft, Summary
-from harnpy.session.open_turns import end_open_turns, events_of
 from harnpy.session.resize.engine import merged_summary
 from harnpy.session.transcript import message_event, plain_message, transcript
+from harnpy.session.turns.calls import ToolStarted
+from harnpy.session.turns.closing import CANCELLED, FAILED, Fact, closing
+from harnpy.session.turns.open_turns import end_open_turns, events_of
 from harnpy.session.verbs.loop_access import follow, followed, is_alone, notify_overtaken, unfollow
 from harnpy.session.window import lifecycle_value
 from harnpy.storage.errors import StorageError

@@ -16,7 +16,7 @@ from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessa
 from harnpy.adapters.items import items_of, message_of
 from harnpy.adapters.openai_agents import HarnpySession
 from harnpy.session.events import EventDraft
-from harnpy.session.stored import StoredSession
+from harnpy.session.kept.stored import StoredSession
 from harnpy.storage import Store
 from harnpy.world import World
 

@@ -16,10 +16,10 @@ from harnpy.cli.testing.conformance import run_case
 from harnpy.cli.testing.suite import Case, case_of
 from harnpy.session.kept import stores
 from harnpy.session.kept.keeping import is_kept
+from harnpy.session.kept.store_settings import StoreSettings
 from harnpy.session.log import KIND
 from harnpy.session.resident import Resident
 from harnpy.session.residents import Residents
-from harnpy.session.store_settings import StoreSettings
 from tests.clock import simulated_time
 from tests.conformance_plugin import ROOT, TIMEOUT_MS, run_directory
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harnpy.project import ManifestError
-from harnpy.session.store_settings import StoreSettings, placed, store_settings
+from harnpy.session.kept.store_settings import StoreSettings, placed, store_settings
 from harnpy.world import World
 
 

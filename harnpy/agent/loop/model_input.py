@@ -13,7 +13,7 @@ from harnpy.llm.request_messages import prompt_text, request_message
 from harnpy.session.resize.engine import compact, content_bytes, message_bytes
 from harnpy.session.resize.notes import compacted_event, note_of
 from harnpy.session.resize.summaries import byte_length
-from harnpy.session.results import FEEDBACK, feedback
+from harnpy.session.turns.results import FEEDBACK, feedback
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

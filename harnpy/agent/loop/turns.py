@@ -18,8 +18,8 @@ from harnpy.agent.loop.tool_calls import OK, REJECTED
 from harnpy.agent.loop.transcript_entries import calls_message
 from harnpy.agent.rules.hooks import POST_AGENT_TURN
 from harnpy.llm.text_format.blocks import TAGS, Parsed, parse_reply
-from harnpy.session.results import result_message, results_message
 from harnpy.session.transcript import lifecycle_event
+from harnpy.session.turns.results import result_message, results_message
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,7 +16,7 @@ from harnpy.cli import FAILED, OK, USAGE, run_records
 from harnpy.cli.console import complain, one_line, say
 from harnpy.faults import MisuseError
 from harnpy.project import project_root
-from harnpy.session.sidecar import SidecarError, read_rows
+from harnpy.session.transfer.sidecar import SidecarError, read_rows
 from harnpy.text.json.reader import parse_json
 from harnpy.workflow.bundle import BundleError, export_run, import_bundle, validate_bundle
 from harnpy.workflow.records.observability import sidecar_path

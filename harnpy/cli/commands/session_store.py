@@ -11,7 +11,7 @@ import click
 from harnpy.cli import FAILED
 from harnpy.cli.console import complain, one_line
 from harnpy.session.errors import SessionError
-from harnpy.session.store_settings import store_settings
+from harnpy.session.kept.store_settings import store_settings
 from harnpy.storage import StorageError, open_store
 from harnpy.storage.errors import CorruptLog
 from harnpy.world import World

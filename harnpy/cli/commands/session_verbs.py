@@ -15,11 +15,11 @@ from harnpy.cli import FAILED, OK
 from harnpy.cli.commands.session_store import Context, failing, verb
 from harnpy.cli.console import complain, one_line, say
 from harnpy.cli.show import session_lines
-from harnpy.session.codec import SessionCodec, encode_event
 from harnpy.session.errors import EventNotFound, SessionError, SessionExists, SessionNotFound
 from harnpy.session.events import Origin
+from harnpy.session.kept.codec import SessionCodec, encode_event
+from harnpy.session.kept.stored import StoredSession
 from harnpy.session.log import KIND
-from harnpy.session.stored import StoredSession
 from harnpy.session.transfer.logs import dump_log, load_log
 from harnpy.storage import StorageError, open_store
 from harnpy.storage.copying import all_names, copy_streams

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from harnpy.session.stored import StoredSession
+    from harnpy.session.kept.stored import StoredSession
     from harnpy.storage.renewal import KeptLease
 
 

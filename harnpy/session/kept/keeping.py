@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harnpy.session.events import Event
+    from harnpy.session.kept.stored import StoredSession
     from harnpy.session.log import Session
     from harnpy.session.resident import Resident
-    from harnpy.session.stored import StoredSession
     from harnpy.storage.contract import Store
     from harnpy.storage.memory import MemoryStore
     from harnpy.world import World
@@ -36,7 +36,7 @@ def is_kept(session: Session) -> TypeGuard[StoredSession]:
 
 def kept_session(id: str, store: Store, world: World) -> StoredSession:
     """Return the session that ``store`` has under that id, created if need be."""
-    from harnpy.session.stored import StoredSession
+    from harnpy.session.kept.stored import StoredSession
 
     if not id.strip() or len(id) > LONGEST_ID or any(ord(c) < 32 or 127 <= ord(c) < 160 for c in id):
         raise InvalidSessionId(id)

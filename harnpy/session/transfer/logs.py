@@ -12,14 +12,14 @@ from msgspec import DecodeError
 from msgspec.json import decode as from_json
 from msgspec.json import encode as to_json
 
-from harnpy.session.codec import SessionCodec, decode_event, encode_event
 from harnpy.session.errors import SessionExists, TransferError
 from harnpy.session.events import SESSION_CREATED, Origin, TurnRef
 from harnpy.session.identity import event_id, position
-from harnpy.session.info import Digest
+from harnpy.session.kept.codec import SessionCodec, decode_event, encode_event
+from harnpy.session.kept.info import Digest
+from harnpy.session.kept.stored import StoredSession
 from harnpy.session.log import KIND
 from harnpy.session.payloads import restored_payload
-from harnpy.session.stored import StoredSession
 from harnpy.session.views import replay
 from harnpy.storage.errors import VersionConflict
 

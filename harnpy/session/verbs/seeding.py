@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from harnpy.reading.kinds import boolean, count, string
 from harnpy.session import events as kinds
-from harnpy.session import sidecar
 from harnpy.session.events import EventDraft
-from harnpy.session.sidecar import SidecarError
+from harnpy.session.transfer import sidecar
+from harnpy.session.transfer.sidecar import SidecarError
 from harnpy.session.verbs.arguments import check, not_blank, read_options
 from harnpy.text.json.reader import parse_json
 from harnpy.world.files import system_reason
@@ -19,7 +19,7 @@ from harnpy.world.files import system_reason
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
     from harnpy.session.residents import Residents
-    from harnpy.session.sidecar import Source
+    from harnpy.session.transfer.sidecar import Source
 
 
 _VERB = "agent_session_seed_from_jsonl"

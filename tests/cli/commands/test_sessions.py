@@ -12,7 +12,7 @@ import pytest
 
 from harnpy.cli.app import main
 from harnpy.session.events import EventDraft
-from harnpy.session.stored import StoredSession
+from harnpy.session.kept.stored import StoredSession
 from harnpy.storage import open_store
 from harnpy.world import World
 

@@ -11,12 +11,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from harnpy.session import events as kinds
-from harnpy.session.codec import SessionCodec
 from harnpy.session.cuts import Cut
 from harnpy.session.errors import SessionConflict, SessionExists
 from harnpy.session.events import Event, EventDraft, Origin
 from harnpy.session.identity import micros
-from harnpy.session.info import FORK_TIME, Digest, SessionInfo, info_of
+from harnpy.session.kept.codec import SessionCodec
+from harnpy.session.kept.info import FORK_TIME, Digest, SessionInfo, info_of
 from harnpy.session.kept.past import PastStream, past
 from harnpy.session.log import ANY, KIND, Session
 from harnpy.session.payloads import Created

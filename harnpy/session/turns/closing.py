@@ -10,8 +10,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.session import events as kinds
-from harnpy.session.calls import ToolStarted
-from harnpy.session.results import result_message, results_message
+from harnpy.session.turns.calls import ToolStarted
+from harnpy.session.turns.results import result_message, results_message
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harnpy.session import events as kinds
-from harnpy.session.closing import INTERRUPTED, Fact, closing, last_answer
 from harnpy.session.events import EventDraft
+from harnpy.session.turns.closing import INTERRUPTED, Fact, closing, last_answer
 
 if TYPE_CHECKING:
     from harnpy.session.events import Event
