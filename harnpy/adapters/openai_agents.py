@@ -30,7 +30,6 @@ from harnpy.session.events import (
 from harnpy.session.kept.stored import StoredSession
 from harnpy.session.log import ANY
 from harnpy.session.shown.rewinding import LeafMoved
-from harnpy.session.window import Window
 from harnpy.storage import open_store
 from harnpy.world import World
 
@@ -82,7 +81,7 @@ class HarnpySession:
 
     async def clear_session(self) -> None:
         """Empty the window."""
-        await self._run(lambda session: session.replace("reset", Window()))
+        await self._run(lambda session: session.reset())
 
     async def _run(self, call: Callable[[StoredSession], R]) -> R:
         """Carry out a call on the session as it is now; in a thread, for stores block."""

@@ -8,8 +8,9 @@ Spec: 10 §C6.
 from __future__ import annotations
 
 from collections import deque
-from threading import Condition, Thread
+from threading import Condition, Lock, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakValueDictionary
 
 from harnpy.storage.errors import StorageError, StoreClosed, VersionConflict
 
@@ -107,12 +108,22 @@ class Writer:
             self._changed.notify_all()
 
 
+class Acknowledged:
+    """How many records of a stream are acknowledged: one number for all objects of the stream."""
+
+    def __init__(self, version: int) -> None:
+        self.version = version
+        self.lock = Lock()
+
+
 class DeferredStream:
     """A stream whose ``version`` counts what is acknowledged."""
 
-    def __init__(self, writer: Writer, stream: Stream) -> None:
+    def __init__(self, writer: Writer, kind: str, stream: Stream, acknowledged: Acknowledged) -> None:
+        self.kind = kind
         self._writer = writer
         self._stream = stream
+        self._acknowledged = acknowledged
         self.version = stream.version
 
     @property
@@ -127,12 +138,15 @@ class DeferredStream:
         head: dict[str, Any] | None = None,
         fence: Lease | None = None,
     ) -> None:
-        if expected_version != self.version:
-            self.refresh()
-        if expected_version != self.version:
-            raise VersionConflict(self.name, expected_version, self.version)
-        self._writer.add(Pending(self._stream, list(records), expected_version, head, fence))
-        self.version += len(records)
+        known = self._acknowledged
+        with known.lock:
+            if expected_version != known.version:
+                known.version = self.written().refresh()
+            if expected_version != known.version:
+                raise VersionConflict(self.name, expected_version, known.version)
+            self._writer.add(Pending(self._stream, list(records), expected_version, head, fence))
+            known.version += len(records)
+            self.version = known.version
 
     def written(self) -> Stream:
         """Return the stream itself, after all that is acknowledged has been written."""
@@ -160,7 +174,8 @@ class DeferredStream:
         return self.written().find_id(id)
 
     def refresh(self) -> int:
-        self.version = self.written().refresh()
+        with self._acknowledged.lock:
+            self.version = self._acknowledged.version = self.written().refresh()
         return self.version
 
     def settle(self) -> None:
@@ -178,6 +193,15 @@ class DeferredStore:
         self._writer = Writer(store.url)
         self.url = store.url
         self.features = store.features
+        self._acknowledged: WeakValueDictionary[tuple[str, str], Acknowledged] = WeakValueDictionary()
+        self._lock = Lock()
+
+    def _deferred(self, kind: str, stream: Stream) -> DeferredStream:
+        with self._lock:
+            known = self._acknowledged.get((kind, stream.name))
+            if known is None:
+                known = self._acknowledged[kind, stream.name] = Acknowledged(stream.version)
+        return DeferredStream(self._writer, kind, stream, known)
 
     def _written(self) -> Store:
         """Return the store itself, after all that is acknowledged has been written."""
@@ -185,7 +209,7 @@ class DeferredStore:
         return self._store
 
     def stream(self, kind: str, name: str, codec: Codec) -> DeferredStream:
-        return DeferredStream(self._writer, self._written().stream(kind, name, codec))
+        return self._deferred(kind, self._written().stream(kind, name, codec))
 
     def branch(
         self,
@@ -199,7 +223,8 @@ class DeferredStore:
     ) -> DeferredStream:
         assert isinstance(source, DeferredStream), "a branch lives in its source's store"
         branch = self._store.branch(source.written(), name, first, codec=codec, until=until, head=head)
-        return DeferredStream(self._writer, branch)
+        self._acknowledged.pop((source.kind, name), None)  # of a stream that is gone
+        return self._deferred(source.kind, branch)
 
     def head(self, kind: str, name: str) -> Head | None:
         return self._written().head(kind, name)

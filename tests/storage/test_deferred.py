@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harnpy.storage import StorageError, open_store
+from harnpy.storage import StorageError, Stream, open_store
 from harnpy.storage.deferred import DeferredStore
 from harnpy.storage.errors import StoreFull, VersionConflict
 from harnpy.storage.memory import MemoryStore, MemoryStream
@@ -53,6 +53,43 @@ def test_an_append_at_another_version_is_refused_at_once(slow: type[Slow]) -> No
     stream.append(notes(1, "a"), 0)
     with pytest.raises(VersionConflict, match="expected 0, found 1"):
         stream.append(notes(1, "b"), 0)
+
+
+def test_two_objects_of_a_stream_count_alike(slow: type[Slow]) -> None:
+    store = DeferredStore(MemoryStore())
+    one, other = (store.stream("session", "s", NOTES) for _ in range(2))
+    one.append(notes(1, "a"), 0)
+    slow.gate.set()
+    with pytest.raises(VersionConflict, match="expected 0, found 1"):
+        other.append(notes(1, "b"), 0)
+    other.append(notes(2, "c"), 1)
+    assert [note.text for note in one.read()] == ["a", "c"]
+    store.close()
+
+
+def test_threads_that_append_lose_nothing(tmp_path: Path) -> None:
+    store = open_store(f"sqlite:{tmp_path}/store.db?durability=async")
+    shared = store.stream("session", "s", NOTES)
+
+    def write(stream: Stream, name: str) -> None:
+        for number in range(25):
+            while True:
+                version = stream.refresh()
+                try:
+                    stream.append(notes(version + 1, f"{name}{number}"), version)
+                except VersionConflict:
+                    continue
+                break
+
+    streams = {"a": shared, "b": shared, "c": store.stream("session", "s", NOTES)}
+    threads = [threading.Thread(target=write, args=(stream, name)) for name, stream in streams.items()]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    texts = [note.text for note in shared.read()]
+    assert sorted(texts) == sorted(f"{name}{number}" for name in streams for number in range(25))
+    store.close()
 
 
 def test_after_a_write_that_failed_every_append_raises_with_its_cause(
