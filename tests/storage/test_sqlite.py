@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,9 @@ from harnpy.storage.errors import (
 )
 from harnpy.storage.sqlite import SqliteStore
 from tests.storage.conftest import NOTES, Note, notes
+
+#: Bytes of a page, and of what SQLite's log says of one.
+PAGE, FRAME_HEADER = 4096, 24
 
 
 @pytest.fixture
@@ -48,9 +52,30 @@ def test_a_store_of_a_newer_version_is_refused_and_left_alone(file: Path, sqlite
     sqlite.close()
     change(file, "PRAGMA user_version = 99")
     before = file.read_bytes()
-    with pytest.raises(SchemaTooNew, match="has format 99, and this harnpy knows formats up to 1"):
+    with pytest.raises(SchemaTooNew, match="has format 99, and this harnpy knows formats up to 2"):
         open_store(f"sqlite:{file}")
     assert file.read_bytes() == before
+
+
+def test_a_store_of_the_first_version_is_brought_up_to_date(file: Path, sqlite: SqliteStore) -> None:
+    sqlite.stream("session", "s", NOTES).append(notes(1, "a", "b"), 0)
+    sqlite.close()
+    change(file, "UPDATE streams SET version = 2", "DROP VIEW current", "PRAGMA user_version = 1")
+    with closing(open_store(f"sqlite:{file}")) as store:
+        stream = store.stream("session", "s", NOTES)
+        stream.append(notes(3, "c"), 2)
+        assert [note.text for note in stream.read()] == ["a", "b", "c"]
+        assert store.heads(HeadQuery()).items[0].version == 3
+
+
+def test_an_append_writes_the_pages_of_its_records_alone(file: Path, sqlite: SqliteStore) -> None:
+    """What an append costs is the pages that it writes: one of 4 KiB holds the rows of a short one."""
+    stream = sqlite.stream("session", "s", NOTES)
+    stream.append(notes(1, "a"), 0)
+    log = file.with_name(file.name + "-wal")
+    before = log.stat().st_size
+    stream.append([Note(2, "b", time=1)], 1)  # within a second: lists still show the time of the first
+    assert log.stat().st_size - before == PAGE + FRAME_HEADER
 
 
 def test_a_database_of_another_program_is_refused_and_left_alone(tmp_path: Path) -> None:

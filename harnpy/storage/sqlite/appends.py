@@ -31,6 +31,7 @@ INSERT INTO streams (kind, name, version, created, updated, status, agent, head)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
 ON CONFLICT (kind, name) DO UPDATE SET version = ?3, created = ?4, updated = ?5
 WHERE version = 0 RETURNING sid"""
+_FIND = "SELECT sid, version FROM current WHERE kind = ? AND name = ?"
 
 
 def tool_key(key: str | None) -> bytes | None:
@@ -70,7 +71,11 @@ class Known:
 
 
 class Append(Job):
-    """The records of one `Stream.append`, to be written behind record number ``expected``."""
+    """The records of one `Stream.append`, to be written behind record number ``expected``.
+
+    The row of the stream isn't touched as long as its head and the time that lists show stay as they are:
+    that would cost as much as the records.
+    """
 
     __slots__ = ("expected", "fence", "head", "rows", "sid", "stream", "updated")
 
@@ -96,8 +101,8 @@ class Append(Job):
             check_fence(cursor, self.fence)
         if self.expected == 0:
             self._create(cursor)
-        elif not self._extend(cursor):
-            self._find(cursor)
+        else:
+            self._follow(cursor)
         if self.head is not None:
             cursor.execute(
                 "UPDATE streams SET status = ?, agent = ?, head = ? WHERE sid = ?",
@@ -124,37 +129,25 @@ class Append(Job):
         self.sid = found[0][0]
         self.updated = updated
 
-    def _extend(self, cursor: Cursor) -> bool:
-        """Give the stream its new version, unless it isn't at the expected one any more."""
-        version = self.expected + len(self.rows)
+    def _follow(self, cursor: Cursor) -> None:
+        """Make sure that the stream is at the expected version."""
+        found = cursor.execute("SELECT version FROM current WHERE sid = ?", (self.sid,)).fetchone()
+        if found is None or found[0] != self.expected:
+            self._find(cursor)
         time = self.rows[-1].time if self.rows else 0
-        if time - self.stream.updated < _LAG:
-            cursor.execute(
-                "UPDATE streams SET version = ? WHERE sid = ? AND version = ?",
-                (version, self.sid, self.expected),
-            )
-        else:
-            cursor.execute(
-                "UPDATE streams SET version = ?, updated = max(updated, ?) WHERE sid = ? AND version = ?",
-                (version, time, self.sid, self.expected),
-            )
+        if time - self.stream.updated >= _LAG:
+            cursor.execute("UPDATE streams SET updated = max(updated, ?) WHERE sid = ?", (time, self.sid))
             self.updated = time
-        return cursor.rowcount == 1
 
     def _find(self, cursor: Cursor) -> None:
-        """Extend the stream that has the name now: another one may have been given it."""
-        found = cursor.execute(
-            "SELECT sid FROM streams WHERE kind = ? AND name = ?", (self.stream.kind, self.stream.name)
-        ).fetchone()
-        if found is None or found[0] == self.sid:
+        """Append to the stream that has the name now: another one may have been given it."""
+        stream = self.stream
+        found = cursor.execute(_FIND, (stream.kind, stream.name)).fetchone()
+        if found is None or found[1] != self.expected:
             raise self._conflict(cursor)
         self.sid = found[0]
-        if not self._extend(cursor):
-            raise self._conflict(cursor)
 
     def _conflict(self, cursor: Cursor) -> VersionConflict:
         stream = self.stream
-        found = cursor.execute(
-            "SELECT version FROM streams WHERE kind = ? AND name = ?", (stream.kind, stream.name)
-        ).fetchone()
-        return VersionConflict(stream.name, self.expected, 0 if found is None else found[0])
+        found = cursor.execute(_FIND, (stream.kind, stream.name)).fetchone()
+        return VersionConflict(stream.name, self.expected, 0 if found is None else found[1])

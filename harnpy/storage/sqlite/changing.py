@@ -37,7 +37,7 @@ class Found(NamedTuple):
 def find(db: Connection | Cursor, kind: str, name: str) -> Found | None:
     """Return the row of a stream, None when there is none."""
     row = db.execute(
-        "SELECT sid, version, updated, fork_seq FROM streams WHERE kind = ? AND name = ?", (kind, name)
+        "SELECT sid, version, updated, fork_seq FROM current WHERE kind = ? AND name = ?", (kind, name)
     ).fetchone()
     return None if row is None else Found(*row)
 
@@ -113,6 +113,7 @@ def drop(cursor: Cursor, kind: str, name: str, until: int) -> int:
     if _shared(cursor, found.sid):
         _move(cursor, found, name, end)
     else:
+        cursor.execute("UPDATE streams SET version = ? WHERE sid = ?", (found.version, found.sid))
         cursor.execute("DELETE FROM records WHERE rid > ? AND rid <= ?", (base, base + end))
     return int(count)
 
@@ -121,7 +122,7 @@ def _move(cursor: Cursor, found: Found, name: str, after: int) -> None:
     """Leave the records to the branches, and go on as another stream with those behind ``after``."""
     kind, *columns = cursor.execute(
         "SELECT kind, version, parent, fork_seq, created, updated, status, agent, head"
-        " FROM streams WHERE sid = ?",
+        " FROM current WHERE sid = ?",
         (found.sid,),
     ).fetchone()
     _make_stem(cursor, found.sid)

@@ -31,7 +31,7 @@ def fsck(cursor: Cursor, *, repair: bool) -> FsckReport:
     ]
     findings += _orphans(cursor, repair)
     streams = cursor.execute(
-        "SELECT sid, kind, name, version, fork_seq, json_valid(head) FROM streams WHERE version > 0"
+        "SELECT sid, kind, name, version, fork_seq, json_valid(head) FROM current WHERE version > 0"
     ).fetchall()
     for sid, kind, name, version, fork_seq, valid in streams:
         if not valid:
@@ -61,10 +61,6 @@ def _stream(cursor: Cursor, sid: int, version: int, fork_seq: int, repair: bool)
     start = base + begin + 1 if _has_first(cursor, base) else first
     if count and end - (start - base) + 1 != count:
         found.append(("records in its middle are missing", False))
-    elif end > version:
-        found.append((f"its version is {version}, and it has {end} records", repair))
-        if repair:
-            cursor.execute("UPDATE streams SET version = ? WHERE sid = ?", (end, sid))
     elif end < version and (count or begin > 1 or _has_first(cursor, base)):
         found.append((f"its version is {version}, and its last record is number {end}", repair))
         if repair:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _SELECT = """
 SELECT s.kind, s.name, s.version, s.created, s.updated, p.name, s.fork_seq, s.head
-FROM streams s LEFT JOIN streams p ON p.sid = s.parent AND p.kind = s.kind
+FROM current s LEFT JOIN streams p ON p.sid = s.parent AND p.kind = s.kind
 WHERE s.version > 0 AND s.kind = ?"""
 
 #: By what a page of each order is continued, and how it is sorted.

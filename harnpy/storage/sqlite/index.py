@@ -75,7 +75,7 @@ class Index:
         index.execute("BEGIN IMMEDIATE")
         try:
             covered = self._covered(index)
-            streams = db.execute("SELECT sid, created, version, fork_seq FROM streams").fetchall()
+            streams = db.execute("SELECT sid, created, version, fork_seq FROM current").fetchall()
             if self._is_foreign(covered, streams):
                 index.execute("INSERT INTO texts(texts) VALUES ('delete-all')")
                 index.execute("DELETE FROM covered")

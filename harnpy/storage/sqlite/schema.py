@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 #: "HARn", which tells our files from other SQLite databases.
 APPLICATION = 0x4841526E
-VERSION = 1
+VERSION = 2
 
 #: A record's number in the store is its stream's, shifted, and its own: one b-tree has them all in order.
 SHIFT = 34
@@ -19,6 +19,16 @@ SHIFT = 34
 #: A deleted stream whose records others still share: of no kind, and no append expects this version.
 STEM_KIND = ""
 STEM_VERSION = -1
+
+#: How long streams are. An append writes nothing but its records, so ``streams.version`` may be behind the
+#: last of them; it is 0 for a stream without records alone, and never too high.
+_CURRENT = f"""
+CREATE VIEW current AS
+SELECT sid, kind, name, parent, fork_seq, status, agent, created, updated, head,
+  CASE WHEN version < 0 THEN version ELSE max(version, ifnull(
+    (SELECT max(rid) FROM records WHERE rid BETWEEN sid << {SHIFT} AND ((sid + 1) << {SHIFT}) - 1)
+    - (sid << {SHIFT}), 0)) END AS version
+FROM streams"""
 
 TABLES = """
 CREATE TABLE streams (
@@ -53,15 +63,21 @@ CREATE INDEX episodes_session ON episodes(session_id);
 
 
 def prepare(connection: Connection, url: str) -> None:
-    """Make an empty database a store. Raises for one that is something else, which is left as it is."""
-    if _is_store(connection, url):
+    """Make an empty database a store, and a store of an older version one of ours.
+
+    Raises for one that is something else or newer, which is left as it is.
+    """
+    if _version(connection, url) == VERSION:
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
-        if not _is_store(connection, url):  # another process may have been faster
+        version = _version(connection, url)  # another process may have been faster
+        if version == 0:
             for statement in _statements():
                 connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
+        if version < VERSION:
+            connection.execute(_CURRENT)
             connection.execute(f"PRAGMA user_version = {VERSION}")
         connection.execute("COMMIT")
     except BaseException:
@@ -70,16 +86,17 @@ def prepare(connection: Connection, url: str) -> None:
         raise
 
 
-def _is_store(connection: Connection, url: str) -> bool:
+def _version(connection: Connection, url: str) -> int:
+    """Return the version of a store, 0 for an empty database."""
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if application == APPLICATION:
         if version > VERSION:
             raise SchemaTooNew(url, version, VERSION)
-        return True
+        return int(version)
     if connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone() is not None:
         raise StoreUnreachable(url, "it is a SQLite database of another program")
-    return False
+    return 0
 
 
 def _statements() -> list[str]:

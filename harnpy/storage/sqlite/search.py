@@ -99,7 +99,7 @@ def _match(wanted: list[str]) -> str | None:
 def _all(db: Connection, kind: str) -> list[Place]:
     """Every stream of a kind, with what it wrote itself."""
     rows = db.execute(
-        "SELECT name, sid, version FROM streams WHERE kind = ? AND version > 0 ORDER BY name", (kind,)
+        "SELECT name, sid, version FROM current WHERE kind = ? AND version > 0 ORDER BY name", (kind,)
     )
     return [Place(name, Segment(sid, 1, version)) for name, sid, version in rows.fetchall()]
 
@@ -107,7 +107,7 @@ def _all(db: Connection, kind: str) -> list[Place]:
 def _shares(db: Connection, kind: str, name: str) -> list[Place]:
     """What one stream holds. What a deleted stream wrote counts as its branch's."""
     row = db.execute(
-        "SELECT sid, version, fork_seq FROM streams WHERE kind = ? AND name = ?", (kind, name)
+        "SELECT sid, version, fork_seq FROM current WHERE kind = ? AND name = ?", (kind, name)
     ).fetchone()
     if row is None:
         return []
