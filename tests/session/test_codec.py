@@ -109,6 +109,13 @@ def test_texts_of_different_appends_are_apart() -> None:
     assert [row.data.count(LONG) for row in rows[1:]] == [1, 1]
 
 
+def test_texts_of_different_appends_are_apart_when_they_are_written_at_once() -> None:
+    events = appended([said(LONG)], [said(LONG), said(LONG)])
+    rows = SessionCodec(events[0].owner).encode(events)
+    assert [row.data.count(LONG) for row in rows[1:]] == [1, 1, 0]
+    assert [event.data for event in decoded(rows)] == [event.data for event in events]
+
+
 def test_an_event_of_a_turn_names_it_by_number_and_reads_back_its_id() -> None:
     registry = SessionRegistry()
     session = registry.session(registry.open("s"))

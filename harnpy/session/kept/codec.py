@@ -34,7 +34,7 @@ class SessionCodec:
         values = [event.stored() for event in records]
         texts = [to_json(value).decode() for value in values]
         if len(texts) > 1 or not is_plain(texts[0]):
-            texts = [to_json(value).decode() for value in shortened(values)]
+            texts = [to_json(value).decode() for value in _shortened(records, values)]
         return [_row(event, text) for event, text in zip(records, texts, strict=True)]
 
     def decode(self, rows: Sequence[Row]) -> list[Event]:
@@ -64,6 +64,17 @@ class SessionCodec:
 
     def texts(self, rows: Sequence[Row]) -> list[str | None]:
         return [text_of(row.type, value) for row, value in zip(rows, _values(rows), strict=True)]
+
+
+def _shortened(records: Sequence[Event], values: list[Any]) -> list[Any]:
+    """The values with references within each append: an import writes several at once."""
+    found: list[Any] = []
+    start = 0
+    for end, event in enumerate(records, 1):
+        if not event.more or end == len(records):
+            found += shortened(values[start:end])
+            start = end
+    return found
 
 
 def _values(rows: Sequence[Row]) -> list[Any]:
