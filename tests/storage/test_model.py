@@ -9,7 +9,7 @@ import pytest
 
 from harnpy.storage import HeadQuery, Store
 from harnpy.storage.errors import StreamExists
-from tests.storage.conftest import ALL, NOTES, Note, Notes
+from tests.storage.conftest import ALL, NOTES, TOGETHER, Note, Notes
 
 Opened = Callable[..., Store]
 
@@ -109,9 +109,10 @@ class Walk:
         assert list(stream.read(after, until, types=frozenset({"x"}))) == typed
 
 
+@pytest.mark.parametrize("codec", [NOTES, TOGETHER], ids=["notes", "together"])
 @pytest.mark.parametrize("seed", range(20 if ALL else 4))
-def test_random_operations_give_what_lists_give(opened: Opened, seed: int) -> None:
-    take(Walk(random.Random(seed), opened()), opened)
+def test_random_operations_give_what_lists_give(opened: Opened, seed: int, codec: Notes) -> None:
+    take(Walk(random.Random(seed), opened(), codec), opened)
 
 
 def take(walk: Walk, opened: Opened) -> None:

@@ -34,7 +34,7 @@ _INSERT = f"INSERT INTO harn.records ({_COLUMNS}) SELECT %s::bigint, * FROM unne
 )
 _COPY = f"COPY harn.records ({_COLUMNS}) FROM STDIN"
 
-_SHOWN = """r.sid, r.seq, r.type, (extract(epoch FROM r.time) * 1000000)::bigint,
+SHOWN = """r.sid, r.seq, r.type, (extract(epoch FROM r.time) * 1000000)::bigint,
   r.data::text, r.more, r.turn, r.cost, r.rest::text, r.tool_key"""
 
 _WITHIN = "unnest(%(sids)s::bigint[], %(lows)s::bigint[], %(highs)s::bigint[]) AS part(sid, low, high)"
@@ -47,12 +47,12 @@ WITH RECURSIVE line AS (
   SELECT p.sid, p.parent, p.fork_seq, least(line.high, line.fork_seq), line.dropped, depth + 1
   FROM line JOIN harn.streams p ON p.sid = line.parent
   WHERE line.fork_seq > greatest(line.dropped, 1))
-SELECT sid, greatest(fork_seq, dropped, 1), high FROM line ORDER BY depth
+SELECT sid, greatest(fork_seq, dropped, 1), high, dropped < 1 FROM line ORDER BY depth
 """
 
 #: The rows of parts, in order; the two orders are put in.
 _PAGE_OF_ROWS = f"""
-SELECT {_SHOWN} FROM {_WITHIN}
+SELECT {SHOWN} FROM {_WITHIN}
 CROSS JOIN LATERAL (
   SELECT * FROM harn.records o WHERE o.sid = part.sid AND o.seq > part.low AND o.seq <= part.high
   AND (%(types)s::text[] IS NULL OR o.type = ANY(%(types)s)) ORDER BY o.seq {{order}} LIMIT %(limit)s) r
@@ -61,7 +61,7 @@ ORDER BY r.seq {{order}} LIMIT %(limit)s
 
 #: What precedes some rows in their appends.
 _BEFORE = f"""
-SELECT DISTINCT {_SHOWN} FROM unnest(%(sids)s::bigint[], %(seqs)s::bigint[]) AS wanted(sid, seq)
+SELECT DISTINCT {SHOWN} FROM unnest(%(sids)s::bigint[], %(seqs)s::bigint[]) AS wanted(sid, seq)
 LEFT JOIN LATERAL (
   SELECT o.seq FROM harn.records o WHERE o.sid = wanted.sid AND o.seq < wanted.seq AND o.more = 0
   ORDER BY o.seq DESC LIMIT 1) former ON true
@@ -69,7 +69,7 @@ JOIN harn.records r ON r.sid = wanted.sid AND r.seq < wanted.seq AND r.seq > coa
 """
 
 _KEYED = f"""
-SELECT {_SHOWN} FROM {_WITHIN}
+SELECT {SHOWN} FROM {_WITHIN}
 JOIN harn.records r ON r.sid = part.sid AND r.seq > part.low AND r.seq <= part.high
 WHERE r.tool_key = %(key)s ORDER BY r.seq DESC LIMIT 1
 """
@@ -80,7 +80,7 @@ JOIN harn.records r ON r.sid = part.sid AND r.seq > part.low AND r.seq <= part.h
 WHERE strpos(r.rest::text, '"id"') > 0 ORDER BY r.seq
 """
 _AT = f"""
-SELECT {_SHOWN} FROM unnest(%(sids)s::bigint[], %(seqs)s::bigint[]) AS wanted(sid, seq)
+SELECT {SHOWN} FROM unnest(%(sids)s::bigint[], %(seqs)s::bigint[]) AS wanted(sid, seq)
 JOIN harn.records r USING (sid, seq) ORDER BY r.sid, r.seq
 """
 
@@ -152,9 +152,9 @@ def parts(database: Database, kind: str, name: str) -> list[Part]:
 
 
 def arranged(line: list[tuple[Any, ...]]) -> list[Part]:
-    """Return what `PARTS` finds as parts: the first of the line has its record 1 besides."""
-    found = [Part(*row) for row in line if row[2] > row[1]]
-    return [*found, Part(line[0][0], 0, 1)] if line else []
+    """Return what `PARTS` finds as parts: the first of the line has its record 1 besides, unless dropped."""
+    found = [Part(*row[:3]) for row in line if row[2] > row[1]]
+    return [*found, Part(line[0][0], 0, 1)] if line and line[0][3] else found
 
 
 def read(database: Database, codec: Codec, within: list[Part], reading: Reading) -> Iterator[Record]:
@@ -190,7 +190,7 @@ def rows(
     """Return at most ``limit`` rows of some parts."""
     query = _PAGE_OF_ROWS.format(order="DESC" if reverse else "ASC")
     values = {**columns(within), "types": None if types is None else list(types), "limit": limit}
-    return [_stored(found) for found in database.read(query, values)]
+    return [as_stored(found) for found in database.read(query, values)]
 
 
 def decoded(database: Database, codec: Codec, page: list[Stored]) -> list[Record]:
@@ -222,16 +222,17 @@ def before(database: Database, edges: list[tuple[int, int]]) -> list[Stored]:
     if not edges:
         return []
     sids, seqs = map(list, zip(*edges, strict=True))
-    return [_stored(found) for found in database.read(_BEFORE, {"sids": sids, "seqs": seqs})]
+    return [as_stored(found) for found in database.read(_BEFORE, {"sids": sids, "seqs": seqs})]
 
 
 def at(database: Database, places: list[tuple[int, int]]) -> list[Stored]:
     """Return the rows at some places."""
     sids, seqs = [sid for sid, _ in places], [seq for _, seq in places]
-    return [_stored(found) for found in database.read(_AT, {"sids": sids, "seqs": seqs})]
+    return [as_stored(found) for found in database.read(_AT, {"sids": sids, "seqs": seqs})]
 
 
-def _stored(found: tuple[Any, ...]) -> Stored:
+def as_stored(found: tuple[Any, ...]) -> Stored:
+    """Return what a query for `SHOWN` found."""
     sid, seq, type, time, data, more, turn, cost, rest, tool_key = found
     return Stored(sid, Row(seq, type, time, data, more, turn, cost, None, rest), tool_key)
 
@@ -241,10 +242,10 @@ def is_written(connection: Connection, sid: int, rows: Sequence[Row]) -> bool:
     if not rows:
         return True
     found = connection.execute(
-        f"SELECT {_SHOWN} FROM harn.records r WHERE sid = %s AND seq BETWEEN %s AND %s ORDER BY seq",
+        f"SELECT {SHOWN} FROM harn.records r WHERE sid = %s AND seq BETWEEN %s AND %s ORDER BY seq",
         [sid, rows[0].seq, rows[-1].seq],
     ).fetchall()
-    there = [_stored(row) for row in found]
+    there = [as_stored(row) for row in found]
     return [(stored.row, stored.tool_key) for stored in there] == [
         (row._replace(key=None), None if row.key is None else digest(row.key)) for row in rows
     ]
@@ -253,7 +254,7 @@ def is_written(connection: Connection, sid: int, rows: Sequence[Row]) -> bool:
 def find_key(database: Database, within: list[Part], key: str) -> list[Stored]:
     """Return the newest row with that key, in a list; an empty one when there is none."""
     found = database.read(_KEYED, {**columns(within), "key": digest(key)})
-    return [_stored(row) for row in found]
+    return [as_stored(row) for row in found]
 
 
 def find_id(database: Database, within: list[Part], id: str) -> int | None:

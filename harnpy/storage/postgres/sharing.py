@@ -14,7 +14,7 @@ from harnpy.storage.postgres import records
 if TYPE_CHECKING:
     from psycopg import Connection
 
-    from harnpy.storage.contract import Row
+    from harnpy.storage.contract import Codec, Row
     from harnpy.storage.postgres.database import Database
 
 _LOCKED = "SELECT sid, version FROM harn.streams WHERE kind = %s AND name = %s AND deleted IS NULL FOR UPDATE"
@@ -40,7 +40,24 @@ SELECT r.time FROM line JOIN harn.records r ON r.sid = line.sid AND r.seq = %(se
 """
 #: Up to which record branches share a stream.
 _SHARED = "SELECT coalesce(max(fork_seq), 0) FROM harn.streams WHERE parent = %s"
-_IS_SHARED = "SELECT EXISTS (SELECT 1 FROM harn.streams WHERE parent = %s AND fork_seq > 1)"
+#: The first record is a stream's own; what follows it in its append may need it to be decoded.
+_FREE_FIRST = "(seq = 1 AND more = 0)"
+#: Up to where records were dropped and no later one of the same append is shown.
+_DROPPED = """(
+  SELECT CASE WHEN last.more > 0 THEN (
+    SELECT coalesce(max(r.seq), 0) FROM harn.records r
+    WHERE r.sid = s.sid AND r.seq < s.dropped AND r.more = 0) ELSE s.dropped END
+  FROM harn.streams s LEFT JOIN harn.records last ON last.sid = s.sid AND last.seq = s.dropped
+  WHERE s.sid = %s)"""
+#: The append that a part's first record is of, up to the end of the part.
+_FIRST_APPEND = f"""
+SELECT {records.SHOWN} FROM harn.records r WHERE r.sid = %(sid)s
+AND r.seq > (SELECT coalesce(max(o.seq), 0) FROM harn.records o
+  WHERE o.sid = %(sid)s AND o.seq <= %(low)s AND o.more = 0)
+AND r.seq <= (SELECT coalesce(min(o.seq), %(high)s) FROM harn.records o
+  WHERE o.sid = %(sid)s AND o.seq > %(low)s AND o.seq <= %(high)s AND o.more = 0)
+ORDER BY r.seq
+"""
 # An append that is cut at the end of a part ends there.
 _SETTLE = """
 INSERT INTO harn.records
@@ -121,21 +138,20 @@ def delete(database: Database, kind: str, name: str) -> bool:
 
 def forget(connection: Connection, sid: int) -> None:
     """Delete the records of a locked stream that no branch shares, and its row if there is no branch."""
-    row = connection.execute(_SHARED, [sid]).fetchone()
-    shared = 0 if row is None else row[0]
-    _remove(connection, sid, "seq = 1 OR seq > %s", [shared])
-    branches = connection.execute(_IS_SHARED, [sid]).fetchone()
-    if branches is not None and branches[0]:
+    shared = _shared(connection, sid)
+    if shared > 1:
+        _remove(connection, sid, f"{_FREE_FIRST} OR seq > %s", [shared])
         connection.execute(
             "UPDATE harn.streams SET deleted = now(), head = '{}', status = '', agent = '' WHERE sid = %s",
             [sid],
         )
     else:
+        _remove(connection, sid, "true", [])
         connection.execute("DELETE FROM harn.texts_until WHERE sid = %s", [sid])
         connection.execute("DELETE FROM harn.streams WHERE sid = %s", [sid])
 
 
-def settle(database: Database, kind: str, name: str) -> None:
+def settle(database: Database, kind: str, name: str, codec: Codec) -> None:
     """Copy what a stream shares with the one it was branched from, and forget that one."""
 
     def copy(connection: Connection) -> None:
@@ -143,7 +159,12 @@ def settle(database: Database, kind: str, name: str) -> None:
         if found is None:
             return
         sid = found[0]
-        shared = [part for part in _parts(connection, kind, name) if part.sid != sid]
+        shared = []
+        for part in _parts(connection, kind, name):
+            if part.sid != sid:
+                begun = _cut(connection, part, codec)
+                records.write(connection, sid, begun)
+                shared.append(part._replace(low=part.low + len(begun)))
         connection.execute(_SETTLE, [sid, *_columns(shared)])
         connection.execute("UPDATE harn.streams SET fork_seq = 0 WHERE sid = %s", [sid])
         # What was extracted for searches began behind the shared records.
@@ -151,6 +172,18 @@ def settle(database: Database, kind: str, name: str) -> None:
         connection.execute("DELETE FROM harn.texts WHERE sid = %s", [sid])
 
     database.write(copy)
+
+
+def _cut(connection: Connection, part: records.Part, codec: Codec) -> list[Row]:
+    """Return the rows at the beginning of a part whose append began before it, as an append of their own:
+    they may have been shortened by what is said there."""
+    found = connection.execute(_FIRST_APPEND, part._asdict()).fetchall()
+    rows = [records.as_stored(row).row for row in found]
+    before = sum(row.seq <= part.low for row in rows)
+    if not before:
+        return []
+    kept = codec.encode(codec.decode(rows)[before:])
+    return [row._replace(more=left) for left, row in zip(reversed(range(len(kept))), kept, strict=True)]
 
 
 def drop(database: Database, kind: str, name: str, until: int) -> int:
@@ -169,7 +202,6 @@ def drop(database: Database, kind: str, name: str, until: int) -> int:
             "UPDATE harn.streams SET dropped = greatest(dropped, %s) WHERE sid = %s",
             [min(until, version), sid],
         )
-        _remove(connection, sid, "seq = 1", [])
         free(connection, sid)
         return 0 if shown is None else int(shown[0])
 
@@ -177,17 +209,26 @@ def drop(database: Database, kind: str, name: str, until: int) -> int:
 
 
 def free(connection: Connection, sid: int) -> int:
-    """Delete the records of a locked stream that it doesn't show any more and no branch shares."""
+    """Delete the records of a locked stream that it doesn't show any more, no branch shares, and nothing that
+    either of them has needs to be decoded: an append stays whole as long as any record of it does."""
+    shared = _shared(connection, sid)
+    mine, kept = (f"(seq > %s OR {_FREE_FIRST})", shared) if shared > 1 else ("seq > %s", 0)
+    return _remove(connection, sid, f"{mine} AND seq <= {_DROPPED}", [kept, sid])
+
+
+def _shared(connection: Connection, sid: int) -> int:
+    """Return up to which record branches share a stream."""
     row = connection.execute(_SHARED, [sid]).fetchone()
-    shared = max(1, 0 if row is None else row[0])
-    dropped = "(SELECT dropped FROM harn.streams WHERE sid = %s)"
-    return _remove(connection, sid, f"seq > %s AND seq <= {dropped}", [shared, sid])
+    return 0 if row is None else int(row[0])
 
 
 def _remove(connection: Connection, sid: int, which: str, values: list[Any]) -> int:
-    connection.execute(f"DELETE FROM harn.texts WHERE sid = %s AND ({which})", [sid, *values])
-    gone = connection.execute(f"DELETE FROM harn.records WHERE sid = %s AND ({which})", [sid, *values])
-    return int(gone.rowcount)
+    gone = connection.execute(
+        f"DELETE FROM harn.records WHERE sid = %s AND ({which}) RETURNING seq", [sid, *values]
+    ).fetchall()
+    seqs = [seq for (seq,) in gone]
+    connection.execute("DELETE FROM harn.texts WHERE sid = %s AND seq = ANY(%s::bigint[])", [sid, seqs])
+    return len(seqs)
 
 
 def _parts(connection: Connection, kind: str, name: str) -> list[records.Part]:

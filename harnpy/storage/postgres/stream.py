@@ -95,7 +95,7 @@ class PostgresStream:
         return self.version
 
     def settle(self) -> None:
-        sharing.settle(self._database, self.kind, self.name)
+        sharing.settle(self._database, self.kind, self.name, self.codec)
 
     def drop(self, until: int) -> int:
         return sharing.drop(self._database, self.kind, self.name, until)

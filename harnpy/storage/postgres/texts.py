@@ -40,7 +40,7 @@ _FIND = """
 SELECT s.name, t.sid, t.seq FROM harn.texts t JOIN harn.streams s USING (sid)
 JOIN harn.records r USING (sid, seq)
 WHERE s.kind = %(kind)s AND s.deleted IS NULL AND t.folded LIKE ALL (%(terms)s::text[])
-AND (t.seq = 1 OR t.seq > greatest(s.fork_seq, s.dropped))
+AND (t.seq = 1 OR t.seq > s.fork_seq) AND t.seq > s.dropped
 AND (%(types)s::text[] IS NULL OR r.type = ANY(%(types)s))
 ORDER BY s.name, t.seq LIMIT %(limit)s
 """

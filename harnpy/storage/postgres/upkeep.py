@@ -19,14 +19,14 @@ SELECT (SELECT count(*) FROM harn.streams WHERE deleted IS NULL), (SELECT count(
 # what lies below the point of branching or was dropped.
 _STANDS = """
 SELECT s.kind, s.name, s.sid, s.low, s.high, coalesce(max(r.seq), 0),
-  count(r.seq) FILTER (WHERE r.seq > s.low AND r.seq <= s.high)
+  count(r.seq) FILTER (WHERE r.seq > s.low AND r.seq <= s.high), s.is_stem
 FROM (
-  SELECT kind, name, sid, greatest(fork_seq, dropped, 1) AS low,
+  SELECT kind, name, sid, deleted IS NOT NULL AS is_stem, greatest(fork_seq, dropped, 1) AS low,
     CASE WHEN deleted IS NULL THEN version ELSE (
       SELECT coalesce(max(c.fork_seq), 0) FROM harn.streams c WHERE c.parent = p.sid) END AS high
   FROM harn.streams p) s
 LEFT JOIN harn.records r USING (sid)
-GROUP BY s.kind, s.name, s.sid, s.low, s.high ORDER BY s.kind, s.name, s.sid
+GROUP BY s.kind, s.name, s.sid, s.low, s.high, s.is_stem ORDER BY s.kind, s.name, s.sid
 """
 _SET_VERSION = "UPDATE harn.streams SET version = %s WHERE sid = %s AND version = %s AND deleted IS NULL"
 
@@ -48,9 +48,10 @@ def fsck(database: Database, *, repair: bool) -> FsckReport:
     """Check that each stream has all its records, and none behind its end."""
     streams, records = database.read(_COUNTS)[0]
     findings = []
-    for kind, name, sid, low, high, top, found in database.read(_STANDS):
+    for kind, name, sid, low, high, top, found, is_stem in database.read(_STANDS):
         missing = max(0, high - low) - found
-        if missing <= 0 and top <= max(high, 1):
+        # What a stem has beyond what is shared goes with the next collection.
+        if missing <= 0 and (is_stem or top <= max(high, 1)):
             continue
         end = max(top, low)
         # Nothing is missing before the last record that stands: then that is the end.

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from harnpy.storage.errors import StorageError, StreamExists
 from harnpy.storage.sqlite.appends import head_columns, insert
 from harnpy.storage.sqlite.schema import SHIFT, STEM_KIND, STEM_VERSION
-from harnpy.storage.sqlite.segments import clipped, segments
+from harnpy.storage.sqlite.segments import Segment, append_end, clipped, fetch, segments
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from sqlite3 import Connection, Cursor
 
-    from harnpy.storage.contract import Row
+    from harnpy.storage.contract import Codec, Row
 
 #: Copies records 2 … of another stream; what an append that is cut there wrote behind it isn't ours.
 _COPY = """
@@ -82,26 +82,41 @@ def _time(cursor: Cursor, origin: Found, seq: int) -> int | None:
     return None if found is None else int(found[0])
 
 
-def settle(cursor: Cursor, kind: str, name: str) -> None:
+def settle(cursor: Cursor, kind: str, name: str, codec: Codec) -> None:
     """Copy what a stream shares, so that it needs no other stream any more."""
     found = find(cursor, kind, name)
     if found is None or found.fork_seq <= 1:
         return
     for sid, first, last in segments(cursor, found.sid, found.version, found.fork_seq):
         if sid != found.sid:
-            _copy(cursor, sid, found.sid, first, last)
+            _copy(cursor, Segment(sid, first, last), found.sid, codec)
     cursor.execute("UPDATE streams SET fork_seq = 0 WHERE sid = ?", (found.sid,))
 
 
-def _copy(cursor: Cursor, source: int, target: int, first: int, last: int) -> None:
-    base = source << SHIFT
+def _copy(cursor: Cursor, part: Segment, target: int, codec: Codec) -> None:
+    """Copy a part of one stream to another."""
+    begun = _cut(cursor, part, codec)
+    insert(cursor, target, begun)
+    base = part.sid << SHIFT
     move = (target << SHIFT) - base
-    cursor.execute(_COPY, {"move": move, "first": base + first, "last": base + last})
+    first = base + part.first + len(begun)
+    cursor.execute(_COPY, {"move": move, "first": first, "last": base + part.last})
 
 
-def drop(cursor: Cursor, kind: str, name: str, until: int) -> int:
+def _cut(cursor: Cursor, part: Segment, codec: Codec) -> list[Row]:
+    """Return the rows at the beginning of a part whose append began before it, as an append of their own:
+    they may have been shortened by what is said there."""
+    end = append_end(cursor, part)
+    rows, before = fetch(cursor, part._replace(last=end))
+    if not before:
+        return []
+    kept = codec.encode(codec.decode(rows)[before:])
+    return [row._replace(more=left) for left, row in zip(reversed(range(len(kept))), kept, strict=True)]
+
+
+def drop(cursor: Cursor, kind: str, name: str, until: int, codec: Codec) -> int:
     """Forget the records of a stream up to a number; its branches keep theirs."""
-    settle(cursor, kind, name)
+    settle(cursor, kind, name, codec)
     found = find(cursor, kind, name)
     if found is None:
         return 0
@@ -111,14 +126,17 @@ def drop(cursor: Cursor, kind: str, name: str, until: int) -> int:
         "SELECT count(*) FROM records WHERE rid > ? AND rid <= ?", (base, base + end)
     ).fetchone()[0]
     if _shared(cursor, found.sid):
-        _move(cursor, found, name, end)
+        _move(cursor, found, name, end, codec)
     else:
         cursor.execute("UPDATE streams SET version = ? WHERE sid = ?", (found.version, found.sid))
-        cursor.execute("DELETE FROM records WHERE rid > ? AND rid <= ?", (base, base + end))
+        begun = _cut(cursor, Segment(found.sid, end + 1, found.version), codec)
+        gone = base + end + len(begun)
+        cursor.execute("DELETE FROM records WHERE rid > ? AND rid <= ?", (base, gone))
+        insert(cursor, found.sid, begun)
     return int(count)
 
 
-def _move(cursor: Cursor, found: Found, name: str, after: int) -> None:
+def _move(cursor: Cursor, found: Found, name: str, after: int, codec: Codec) -> None:
     """Leave the records to the branches, and go on as another stream with those behind ``after``."""
     kind, *columns = cursor.execute(
         "SELECT kind, version, parent, fork_seq, created, updated, status, agent, head"
@@ -131,7 +149,7 @@ def _move(cursor: Cursor, found: Found, name: str, after: int) -> None:
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (kind, name, *columns),
     )
-    _copy(cursor, found.sid, int(cursor.lastrowid or 0), after + 1, found.version)
+    _copy(cursor, Segment(found.sid, after + 1, found.version), int(cursor.lastrowid or 0), codec)
     _trim(cursor, found.sid)
 
 

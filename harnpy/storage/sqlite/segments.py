@@ -102,6 +102,16 @@ def _append_start(db: Connection | Cursor, base: int, seq: int) -> int:
     return 1 if end is None else int(end[0]) - base + 1
 
 
+def append_end(db: Connection | Cursor, part: Segment) -> int:
+    """Return the number of the part's last record that belongs to the append of its first one."""
+    base = part.sid << SHIFT
+    end = db.execute(
+        "SELECT rid FROM records WHERE rid >= ? AND rid <= ? AND more = 0 ORDER BY rid LIMIT 1",
+        (base + part.first, base + part.last),
+    ).fetchone()
+    return part.last if end is None else int(end[0]) - base
+
+
 def check_whole(rows: Sequence[Row], part: Segment, where: str, name: str) -> None:
     """Raise `CorruptLog` when some of the records are missing, but for dropped ones at the beginning."""
     if rows and rows[-1].seq == part.last and rows[-1].seq - rows[0].seq + 1 == len(rows):

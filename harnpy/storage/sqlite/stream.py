@@ -147,9 +147,11 @@ class SqliteStream(Known):
         return self.version
 
     def settle(self) -> None:
-        self._commits.transact(lambda cursor: changing.settle(cursor, self.kind, self.name))
+        self._commits.transact(lambda cursor: changing.settle(cursor, self.kind, self.name, self.codec))
 
     def drop(self, until: int) -> int:
-        dropped = self._commits.transact(lambda cursor: changing.drop(cursor, self.kind, self.name, until))
+        dropped = self._commits.transact(
+            lambda cursor: changing.drop(cursor, self.kind, self.name, until, self.codec)
+        )
         self.refresh()
         return dropped
