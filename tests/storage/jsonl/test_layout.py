@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import zlib
 from pathlib import Path
 
@@ -14,10 +13,9 @@ from harnpy.storage import StorageError, open_store
 from harnpy.storage.errors import CorruptLog, SchemaTooNew, StoreBusy
 from harnpy.storage.jsonl.locks import locked
 from harnpy.storage.jsonl.names import file_name, name_of
-from tests.storage.conftest import NOTES, TOGETHER, Note, notes
+from tests.storage.conftest import NOTES, Note, notes
 from tests.storage.jsonl.conftest import Open
 from tests.storage.jsonl.test_damage import all_texts, write
-from tests.storage.test_model import NAMES, Walk, take
 
 
 def test_a_log_is_lines_of_json_with_checksums(directory: Path, open_again: Open) -> None:
@@ -181,10 +179,3 @@ def test_a_branch_of_a_stream_that_was_dropped_from_has_what_is_left(open_again:
     assert (branch.version, all_texts(store, "t")) == (4, ["A", "c", "d"])
     stream.drop(4)
     assert (stream.version, all_texts(store), all_texts(store, "t")) == (4, [], ["A", "c", "d"])
-
-
-def test_whatever_becomes_of_its_records_an_append_is_read_from_its_begin(open_again: Open) -> None:
-    for seed in range(4):
-        for name in NAMES:
-            open_again().delete("session", name)
-        take(Walk(random.Random(seed), open_again(), TOGETHER), open_again)
