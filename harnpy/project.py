@@ -15,6 +15,11 @@ MANIFEST = "harn.toml"
 STATE_VARIABLE = "HARN_STATE_DIR"
 _STATE = ".harn"
 
+RUNS_VARIABLE = "HARN_RUN_DIR"
+_RUNS = ".harn-runs"
+
+WORKTREES_VARIABLE = "HARN_WORKTREE_DIR"
+
 
 class ManifestError(Exception):
     """What the manifest at ``path`` wants can't be done; ``help`` is what to do about it."""
@@ -43,3 +48,8 @@ def project_root(directory: str, files: Files) -> str | None:
 def state_directory(base: str, override: str | None) -> str:
     """Where what outlives a program is kept below ``base``, or the place that the environment names."""
     return os.path.join(base, (override or "").strip() or _STATE)
+
+
+def runs_directory(base: str, override: str | None) -> str:
+    """Where the records of runs are kept below ``base``, or the place that the environment names."""
+    return os.path.join(base, (override or "").strip() or _RUNS)

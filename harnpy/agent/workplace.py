@@ -78,6 +78,12 @@ class Workplace:
         place, environment = self._place(), self._world.environment
         return {**environment.all(), **place.env} if place is not None and place.env else None
 
+    def variable(self, name: str) -> str | None:
+        """Return the value of an environment variable, None when it isn't set."""
+        place = self._place()
+        own = None if place is None else place.env.get(name)
+        return self._world.environment.get(name) if own is None else own
+
     def run(self, argv: Sequence[str], cwd: str | None, env: Mapping[str, str]) -> Finished:
         """Run a program without input to its end. Raises OSError when it can't be started.
 

@@ -1,4 +1,4 @@
-"""The one door to the outside: time, ids, chance, environment, files, processes, streams, HTTP and people.
+"""The one door to the outside: time, ids, chance, machine, files, processes, streams, HTTP and people.
 
 A module each: what a program may ask of the world (a protocol), and the real thing beside it. `World`
 gathers them. Recording, replaying, sandboxing and mocking replace parts of it; `harnpy.world.guarded` puts
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from harnpy.world.host import Host
     from harnpy.world.http import Http
     from harnpy.world.ids import Ids
+    from harnpy.world.machine import Machine
     from harnpy.world.people import People
     from harnpy.world.processes import Processes
     from harnpy.world.random import Random
@@ -29,6 +30,7 @@ _REAL = {
     "host": "Host",
     "http": "RealHttp",
     "ids": "RealIds",
+    "machine": "RealMachine",
     "people": "People",
     "processes": "RealProcesses",
     "random": "RealRandom",
@@ -45,6 +47,7 @@ class World:
     host: Host
     http: Http
     ids: Ids
+    machine: Machine
     people: People
     processes: Processes
     random: Random
@@ -59,6 +62,7 @@ class World:
         host: Host | None = None,
         http: Http | None = None,
         ids: Ids | None = None,
+        machine: Machine | None = None,
         people: People | None = None,
         processes: Processes | None = None,
         random: Random | None = None,
@@ -71,6 +75,7 @@ class World:
             "host": host,
             "http": http,
             "ids": ids,
+            "machine": machine,
             "people": people,
             "processes": processes,
             "random": random,

@@ -9,7 +9,7 @@ are, not as what they lead to.
 from __future__ import annotations
 
 import errno
-import os.path
+import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
-    from harnpy.world.files import Files
+    from harnpy.world.files import Entry, Files
 
     #: ``check(effect, path, named)`` raises unless the effect is allowed. Both paths are absolute; ``path``
     #: is free of links, and ``named`` led to it.
@@ -49,9 +49,17 @@ class _Checked:
     def cwd(self) -> str:
         return self._files.cwd()
 
+    def read_bytes(self, path: str, most: int | None = None) -> bytes:
+        with self._at(path, READ) as (files, name):
+            return files.read_bytes(name, most)
+
     def read_text(self, path: str, errors: str = "strict") -> str:
         with self._at(path, READ) as (files, name):
             return files.read_text(name, errors)
+
+    def write_bytes(self, path: str, data: bytes, append: bool = False, durable: bool = False) -> None:
+        with self._at(path, WRITE) as (files, name):
+            files.write_bytes(name, data, append, durable)
 
     def write_text(self, path: str, text: str, append: bool = False, durable: bool = False) -> None:
         with self._at(path, WRITE, make=True) as (files, name):
@@ -61,6 +69,10 @@ class _Checked:
         with self._at(path, WRITE, follow=False, make=True) as (files, name):
             files.replace_text(name, text, durable, mark)
 
+    def remove(self, path: str) -> None:
+        with self._at(path, DELETE, follow=False) as (files, name):
+            files.remove(name)
+
     def make_directory(self, path: str) -> None:
         with self._at(path, WRITE, make=True) as (files, name):
             files.make_directory(name)
@@ -68,6 +80,14 @@ class _Checked:
     def list_dir(self, path: str) -> list[str]:
         with self._at(path, LIST) as (files, name):
             return files.list_dir(name)
+
+    def entries(self, path: str) -> list[Entry]:
+        with self._at(path, LIST) as (files, name):
+            return files.entries(name)
+
+    def status(self, path: str) -> os.stat_result:
+        with self._at(path, LIST) as (files, name):
+            return files.status(name)
 
     def files_under(self, directory: str) -> list[str]:
         found: list[str] = []
@@ -126,6 +146,10 @@ class CheckedFiles(_Checked):
         ):
             files.move(name, others, other)
 
+    def copy(self, path: str, new: str) -> None:
+        with self._at(path, READ) as (files, name), self._at(new, WRITE) as (others, other):
+            files.copy_to(name, others, other)
+
     def delete_file(self, path: str, root: str) -> None:
         try:
             with self._at(path, DELETE, follow=False) as (files, name):
@@ -183,6 +207,10 @@ class AskedFiles(_Checked):
             self._at(new, WRITE, follow=False) as (_, other),
         ):
             files.rename(name, other)
+
+    def copy(self, path: str, new: str) -> None:
+        with self._at(path, READ) as (files, name), self._at(new, WRITE) as (_, other):
+            files.copy(name, other)
 
     def delete_file(self, path: str, root: str) -> None:
         with self._at(path, DELETE, follow=False) as (files, name):

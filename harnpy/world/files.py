@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
-from stat import S_ISDIR, S_ISREG
+from stat import S_IMODE, S_ISDIR, S_ISREG
+
+from harnpy.faults import TooLarge
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
+    from contextlib import AbstractContextManager
     from io import FileIO
     from typing import Protocol
 
@@ -17,18 +20,24 @@ if TYPE_CHECKING:
         def cwd(self) -> str:
             """The working directory, absolute."""
 
-        def read_text(self, path: str, errors: str = "strict") -> str:
-            """The text of a UTF-8 file as it is. Raises UnicodeDecodeError unless ``errors`` is "replace".
+        def read_bytes(self, path: str, most: int | None = None) -> bytes:
+            """What is in a file. A pipe or device is read to its end, but not for more than 64 MiB.
 
-            A pipe or device is read to its end, but not for more than 64 MiB.
+            Raises TooLarge for a file of more than ``most`` bytes.
+            """
+
+        def read_text(self, path: str, errors: str = "strict") -> str:
+            """The text of a UTF-8 file as it is. Raises UnicodeDecodeError unless ``errors`` is "replace"."""
+
+        def write_bytes(self, path: str, data: bytes, append: bool = False, durable: bool = False) -> None:
+            """Write a file in a directory that is there, or add to it.
+
+            What is written ``durable`` is on the disk when this returns. Data is added as a whole or not at
+            all, also when several processes add to a file.
             """
 
         def write_text(self, path: str, text: str, append: bool = False, durable: bool = False) -> None:
-            """Write a UTF-8 file, or add to it; its directory is made if need be.
-
-            What is written ``durable`` is on the disk when this returns. A text is added as a whole or not
-            at all, also when several processes add to a file.
-            """
+            """Write a UTF-8 file as `write_bytes` does; its directory is made if need be."""
 
         def replace_text(self, path: str, text: str, durable: bool = True, mark: str = ".partial") -> None:
             """Write a UTF-8 file as a whole or not at all, also when several processes do so at once.
@@ -41,6 +50,12 @@ if TYPE_CHECKING:
         def rename(self, path: str, new: str) -> None:
             """Give a file another path; what is there is replaced."""
 
+        def copy(self, path: str, new: str) -> None:
+            """Write what is in a file to another path, with its rights; onto itself that does nothing."""
+
+        def remove(self, path: str) -> None:
+            """Delete a file or link, or a directory with everything below it."""
+
         def delete_file(self, path: str, root: str) -> None:
             """Delete a file and directories below ``root`` that it leaves empty; a missing one is fine."""
 
@@ -49,6 +64,12 @@ if TYPE_CHECKING:
 
         def list_dir(self, path: str) -> list[str]:
             """The names in a directory, sorted; those of directories end in ``/``."""
+
+        def entries(self, path: str) -> list[Entry]:
+            """What is in a directory, by name; links are links, wherever they lead."""
+
+        def status(self, path: str) -> os.stat_result:
+            """What the system knows of a file or directory."""
 
         def files_under(self, directory: str) -> list[str]:
             """The files in a directory and all below it, relative to it, in no order."""
@@ -73,6 +94,18 @@ if TYPE_CHECKING:
 
 
 _LOCK_POLL = 0.002
+_PIECE = 1 << 20
+
+
+class Entry:
+    """A name in a directory. One that is neither a directory nor a file is a link, a pipe or a device."""
+
+    __slots__ = ("is_dir", "is_file", "name")
+
+    def __init__(self, name: str, is_dir: bool, is_file: bool) -> None:
+        self.name = name
+        self.is_dir = is_dir
+        self.is_file = is_file
 
 
 class RealFiles:
@@ -106,29 +139,37 @@ class RealFiles:
     def _status(self, path: str) -> os.stat_result:
         return os.stat(path)
 
-    def read_text(self, path: str, errors: str = "strict") -> str:
+    def read_bytes(self, path: str, most: int | None = None) -> bytes:
         try:
-            with open(path, encoding="utf-8", errors=errors, newline="", opener=self._open_at_once) as file:
-                if S_ISREG(os.fstat(file.fileno()).st_mode):
+            with open(path, "rb", buffering=0, opener=self._open_at_once) as file:
+                status = os.fstat(file.fileno())
+                if S_ISREG(status.st_mode):
+                    if most is not None and status.st_size > most:
+                        raise TooLarge(f"{status.st_size} bytes", most)
                     return file.read()
                 from harnpy.world.endless import read_endless
 
-                return read_endless(file.fileno(), self._look).decode("utf-8", errors)
+                return read_endless(file.fileno(), self._look)
         except OSError as error:
             error.filename = path
             raise
+
+    def read_text(self, path: str, errors: str = "strict") -> str:
+        return self.read_bytes(path).decode("utf-8", errors)
 
     def _open_at_once(self, path: str, flags: int) -> int:
         """Open a file for reading; a pipe that nobody writes to isn't waited for."""
         return self._open(path, flags | os.O_NONBLOCK)
 
-    def write_text(self, path: str, text: str, append: bool = False, durable: bool = False) -> None:
-        self.make_directory(os.path.dirname(path) or ".")
-        data = text.encode("utf-8", "surrogatepass")
+    def write_bytes(self, path: str, data: bytes, append: bool = False, durable: bool = False) -> None:
         with open(path, "ab" if append else "wb", buffering=0, opener=self._open) as file:
             (_add if append else _write)(file, data)
             if durable:
                 os.fsync(file.fileno())
+
+    def write_text(self, path: str, text: str, append: bool = False, durable: bool = False) -> None:
+        self.make_directory(os.path.dirname(path) or ".")
+        self.write_bytes(path, text.encode("utf-8", "surrogatepass"), append, durable)
 
     def replace_text(self, path: str, text: str, durable: bool = True, mark: str = ".partial") -> None:
         # On the start-up path: what only writing needs is loaded by it.
@@ -167,6 +208,38 @@ class RealFiles:
     def rename(self, path: str, new: str) -> None:
         os.replace(path, new)
 
+    def copy(self, path: str, new: str) -> None:
+        self.copy_to(path, self, new)
+
+    def copy_to(self, path: str, others: RealFiles, new: str) -> None:
+        """Write what is in a file to a path of other files."""
+        with open(path, "rb", buffering=0, opener=self._open_at_once) as source:
+            status = os.fstat(source.fileno())
+            with open(others._open(new, os.O_WRONLY | os.O_CREAT), "wb", buffering=0) as target:
+                if os.path.samestat(status, os.fstat(target.fileno())):
+                    return
+                target.truncate()
+                self._pour(source, target, S_ISREG(status.st_mode))
+                os.fchmod(target.fileno(), S_IMODE(status.st_mode))
+
+    def _pour(self, source: FileIO, target: FileIO, is_regular: bool) -> None:
+        if not is_regular:
+            from harnpy.world.endless import read_endless
+
+            _write(target, read_endless(source.fileno(), self._look))
+            return
+        while data := source.read(_PIECE):
+            _write(target, data)
+
+    def remove(self, path: str) -> None:
+        status = os.stat(path, dir_fd=self._within, follow_symlinks=False)
+        if S_ISDIR(status.st_mode):
+            import shutil
+
+            shutil.rmtree(path, dir_fd=self._within)
+        else:
+            os.remove(path, dir_fd=self._within)
+
     def delete_file(self, path: str, root: str) -> None:
         try:
             os.remove(path)
@@ -181,8 +254,25 @@ class RealFiles:
         os.makedirs(path, exist_ok=True)
 
     def list_dir(self, path: str) -> list[str]:
-        with os.scandir(path) as entries:
-            return sorted(f"{entry.name}/" if entry.is_dir() else entry.name for entry in entries)
+        with self._scan(path) as entries:
+            return sorted(f"{entry.name}/" if self._is_directory(entry) else entry.name for entry in entries)
+
+    def _scan(self, path: str) -> AbstractContextManager[Iterable[os.DirEntry[str]]]:
+        return os.scandir(path)
+
+    def _is_directory(self, entry: os.DirEntry[str]) -> bool:
+        return entry.is_dir()
+
+    def entries(self, path: str) -> list[Entry]:
+        with self._scan(path) as entries:
+            found = [
+                Entry(each.name, each.is_dir(follow_symlinks=False), each.is_file(follow_symlinks=False))
+                for each in entries
+            ]
+        return sorted(found, key=lambda entry: entry.name)
+
+    def status(self, path: str) -> os.stat_result:
+        return self._status(path)
 
     def files_under(self, directory: str) -> list[str]:
         walk = ((where, name) for where, _, names in os.walk(directory) for name in names)

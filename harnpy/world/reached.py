@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import errno
 import os
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from harnpy.world.files import RealFiles
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
     from types import TracebackType
 
 #: To go through a directory takes another right than to list it. Not every system can open one just for that.
@@ -73,13 +73,17 @@ class NamesIn(RealFiles):
             if not self.is_dir(path):
                 raise
 
-    def list_dir(self, path: str) -> list[str]:
+    @contextmanager
+    def _scan(self, path: str) -> Iterator[Iterable[os.DirEntry[str]]]:
         directory = self._open(path, _TO_LIST)
         try:
             with os.scandir(directory) as entries:
-                return sorted(f"{each.name}/" if _is_directory(each) else each.name for each in entries)
+                yield entries
         finally:
             os.close(directory)
+
+    def _is_directory(self, entry: os.DirEntry[str]) -> bool:
+        return entry.is_dir(follow_symlinks=False)
 
 
 class Reached:
@@ -217,7 +221,3 @@ def names_of(path: str) -> list[str]:
 
 def _failure(code: int) -> OSError:
     return OSError(code, os.strerror(code))
-
-
-def _is_directory(entry: os.DirEntry[str]) -> bool:
-    return entry.is_dir(follow_symlinks=False)

@@ -8,13 +8,14 @@ or with `marked` in their names, and variables with `MARKED`, are nobody's but a
 from __future__ import annotations
 
 import errno
-import os.path
+import os
 from collections.abc import Callable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.llm.reply import Reply
 from harnpy.world import World
 from harnpy.world.environment import Variables
+from harnpy.world.files import Entry
 from harnpy.world.host import Host
 from harnpy.world.people import People
 from harnpy.world.processes import Ended
@@ -147,6 +148,29 @@ class RecordedFiles:
         if path not in self._texts:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
         return self._texts[path]
+
+    def read_bytes(self, path: str, most: int | None = None) -> bytes:
+        return self.read_text(path).encode()
+
+    def write_bytes(self, path: str, data: bytes, append: bool = False, durable: bool = False) -> None:
+        self.write_text(path, data.decode(), append)
+
+    def copy(self, path: str, new: str) -> None:
+        self.write_text(new, self.read_text(path))
+
+    def remove(self, path: str) -> None:
+        if self._texts.pop(self._seen("delete", path), None) is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+
+    def entries(self, path: str) -> list[Entry]:
+        names = {name.partition("/")[::2] for name in self.files_under(path)}
+        return [Entry(name, bool(rest), not rest) for name, rest in sorted(names)]
+
+    def status(self, path: str) -> os.stat_result:
+        path = self._seen("list", path)
+        if path not in self._texts:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+        return os.stat_result((0o100644, 0, 0, 1, 0, 0, len(self._texts[path]), 1, 1, 1))
 
     def write_text(self, path: str, text: str, append: bool = False, durable: bool = False) -> None:
         path = self._seen("write", path)

@@ -150,7 +150,11 @@ ACTS: dict[str, Callable[[Files, str], object]] = {
     "read": lambda files, path: files.read_text(path),
     "write": lambda files, path: files.write_text(path, "x"),
     "append": lambda files, path: files.write_text(path, "x", append=True),
+    "copy": lambda files, path: files.copy(path, path + "2"),
+    "copy onto": lambda files, path: files.copy("a", path),
     "list": lambda files, path: files.list_dir(path),
+    "entries": lambda files, path: [entry.name for entry in files.entries(path)],
+    "status": lambda files, path: files.status(path),
     "walk": lambda files, path: files.files_under(path),
     "make": lambda files, path: files.make_directory(path),
     "modified": lambda files, path: files.modified(path),
@@ -165,6 +169,7 @@ ENTRIES: dict[str, Callable[[Files, str], object]] = {
     "replace": lambda files, path: files.replace_text(path, "x"),
     "rename": lambda files, path: files.rename(path, path + "2"),
     "delete": lambda files, path: files.delete_file(path, os.path.dirname(path)),
+    "remove": lambda files, path: files.remove(path),
 }
 
 #: Ways out of ``in``.
@@ -216,6 +221,36 @@ def test_what_is_no_path_is_an_error_of_the_system_or_nothing(
     assert snapshot(tree / "out") == before
 
 
+def test_a_directory_is_removed_with_its_links_but_not_what_they_lead_to(files: Files, tree: Path) -> None:
+    before = snapshot(tree / "out")
+    (tree / "in" / "deep" / "more").mkdir()
+    (tree / "in" / "deep" / "more" / "away").symlink_to(tree / "out")
+    files.remove(str(tree / "in" / "away"))
+    files.remove(str(tree / "in" / "deep"))
+    assert snapshot(tree / "out") == before
+    assert not (tree / "in" / "deep").exists()
+    with pytest.raises(FileNotFoundError):
+        files.remove(str(tree / "in" / "deep"))
+
+
+def test_a_copy_has_the_rights_of_what_it_copies(files: Files, tree: Path) -> None:
+    source, copy = tree / "in" / "a", tree / "in" / "deep" / "copy"
+    source.chmod(0o750)
+    copy.write_text("something longer")
+    files.copy(str(source), str(copy))
+    assert (copy.read_text(), copy.stat().st_mode & 0o777) == ("inside", 0o750)
+    files.copy(str(tree / "in" / "here" / "up"), str(source))
+    assert source.read_text() == "inside"
+
+
+def test_entries_are_what_they_are_not_what_they_lead_to(files: Files, tree: Path) -> None:
+    found = [(entry.name, entry.is_dir, entry.is_file) for entry in files.entries(str(tree / "in"))]
+    assert found == [
+        ("a", False, True), ("away", False, False), ("deep", True, False), ("far", False, False),
+        ("here", False, False), ("loop", False, False), ("new", False, False),
+    ]  # fmt: skip
+
+
 def test_a_failure_names_the_path_that_was_given(tree: Path, check: Check) -> None:
     files = checked_files(RealFiles(), check)
     path = str(tree / "in" / "missing" / "b")
@@ -252,16 +287,25 @@ def swapping(path: Path, make: Callable[[Path], object], target: Path) -> Iterat
         thread.join()
 
 
-SWAPPED = ["read", "write", "append", "list", "walk", "make", "lock", "modified", *ENTRIES]
+SWAPPED = [
+    "read", "write", "append", "copy", "copy onto", "list", "entries", "status", "walk", "make", "lock",
+    "modified", *ENTRIES,
+]  # fmt: skip
+
+#: What is done to a directory.
+LOOKS = ("list", "entries", "walk")
 
 
 @pytest.mark.parametrize("act", SWAPPED)
 @pytest.mark.parametrize("place", ["directory", "file"])
-def test_links_that_are_swapped_in_lead_nowhere(act: str, place: str, tree: Path, check: Check) -> None:
+def test_links_that_are_swapped_in_lead_nowhere(
+    act: str, place: str, tree: Path, check: Check, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tree / "in")
     files = checked_files(RealFiles(), check)
     swapped, outside = tree / "in" / "swapped", tree / "out"
     path = str(swapped / "secret") if place == "directory" else str(swapped)
-    target = outside if place == "directory" or act in ("list", "walk") else outside / "secret"
+    target = outside if place == "directory" or act in LOOKS else outside / "secret"
     before = snapshot(outside)
     seen: list[object] = []
     with swapping(swapped, Path.mkdir if place == "directory" else Path.touch, target):
@@ -270,7 +314,7 @@ def test_links_that_are_swapped_in_lead_nowhere(act: str, place: str, tree: Path
                 seen.append({**ACTS, **ENTRIES}[act](files, path))
     assert snapshot(outside) == before
     assert "secret" not in seen
-    assert not any("below/" in names for names in seen if isinstance(names, list))
+    assert not any({"below", "below/"} & {*names} for names in seen if isinstance(names, list))
 
 
 class Meddled:
@@ -299,10 +343,11 @@ class Meddled:
 def test_whatever_call_of_the_system_they_are_swapped_in_before(
     act: str, place: str, stays: bool, tree: Path, check: Check, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(tree / "in")
     files = checked_files(RealFiles(), check)
     swapped, aside, outside = tree / "in" / "swapped", tree / "in" / "aside", tree / "out"
     path = str(swapped / "secret") if place == "directory" else str(swapped)
-    target = outside if place == "directory" or act in ("list", "walk") else outside / "secret"
+    target = outside if place == "directory" or act in LOOKS else outside / "secret"
 
     def swap_in() -> None:
         with suppress(OSError):
@@ -330,7 +375,8 @@ def test_whatever_call_of_the_system_they_are_swapped_in_before(
             patched.setattr(temporaries, "os", meddled)
             result = {**ACTS, **ENTRIES}[act](files, path)
             assert result not in ("secret", 10**9)
-            assert not (isinstance(result, list) and "below/" in result)
+            assert not (isinstance(result, list) and {"below", "below/"} & {*result})
+            assert getattr(result, "st_mtime_ns", None) != 10**9
         assert snapshot(outside) == before
         if meddled.calls < at:
             return

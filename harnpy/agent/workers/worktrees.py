@@ -10,6 +10,7 @@ import os.path
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import MisuseError
+from harnpy.project import STATE_VARIABLE, WORKTREES_VARIABLE, state_directory
 
 if TYPE_CHECKING:
     from harnpy.agent.programs import Finished, RunProgram
@@ -21,8 +22,6 @@ ADAPTER = "worktree"
 KEEP, REMOVE = "keep", "remove"
 _CLEANUPS = (KEEP, REMOVE)
 _TEXTS = ("repo", "path", "branch", "base_ref", "cleanup")
-
-_DIRECTORY, _STATE_ROOT = "HARN_WORKTREE_DIR", "HARN_STATE_DIR"
 
 
 def read_worktree(given: Any, caller: str) -> Dict:
@@ -95,8 +94,8 @@ class Worktrees:
     def _directory(self) -> str:
         """Return the directory of the worktrees without a path of their own (09 §7)."""
         env = self._world.unguarded.environment.get
-        named = (env(_DIRECTORY) or "").strip()
-        return named or os.path.join((env(_STATE_ROOT) or "").strip() or ".harn", "worktrees")
+        named = (env(WORKTREES_VARIABLE) or "").strip()
+        return named or os.path.join(state_directory("", env(STATE_VARIABLE)), "worktrees")
 
     def _exists(self, execution: Dict) -> bool:
         try:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os.path
+import sys
+
 from harnpy.agent.workplace import Workplace
 from harnpy.builtins import settings_of
 from harnpy.builtins.bridge.agent_tasks import AgentTasks
 from harnpy.builtins.bridge.contexts import context_of
 from harnpy.project import STATE_VARIABLE, project_root, state_directory
+from harnpy.vm.run.frames import calling, unit_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,3 +31,18 @@ def state_root(vm: Vm) -> str:
 def workplace_of(vm: Vm) -> Workplace:
     """Where the running task works."""
     return Workplace(vm.world, AgentTasks(vm), lambda: context_of(vm).place, lambda: vm.source_dir)
+
+
+def path_at_work(vm: Vm, path: str) -> str:
+    """The absolute path of a file that a program names; an empty path stays one that nothing has."""
+    if not path:
+        return path
+    directory = workplace_of(vm).directory()
+    names = [name for name in path.split("/") if name not in ("", ".")]
+    return os.path.join("/" if path.startswith("/") else directory, *names)
+
+
+def module_directory(vm: Vm) -> str:
+    """The directory of the module whose code is executing; the working directory if it is no file."""
+    unit = next(map(unit_of, calling(sys._getframe(1))), None)
+    return (unit and unit.directory) or vm.world.files.cwd()

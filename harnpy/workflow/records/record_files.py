@@ -6,6 +6,7 @@ import os.path
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import MisuseError
+from harnpy.project import RUNS_VARIABLE, runs_directory
 from harnpy.reading.strict import errors_after
 from harnpy.workflow.documents import names_its_file, read_document
 from harnpy.workflow.records.observability import observability
@@ -19,17 +20,13 @@ if TYPE_CHECKING:
     from harnpy.world import World
     from harnpy.world.files import Files
 
-
-VARIABLE = "HARN_RUN_DIR"
-_DIRECTORY = ".harn-runs"
 #: JSON nested to level 128 can't be read (04 §11.1): a line inside level 127 may hold one bracket more.
 _TOO_FAR_IN = "\n" + " " * (2 * 127)
 
 
 def run_directory(world: World) -> str:
     """Return the default directory of records, an absolute path."""
-    named = (world.unguarded.environment.get(VARIABLE) or "").strip()
-    return os.path.join(world.files.cwd(), named or _DIRECTORY)
+    return runs_directory(world.files.cwd(), world.unguarded.environment.get(RUNS_VARIABLE))
 
 
 def default_path(id: str, world: World) -> str:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os.path
-import sys
 
+from harnpy.builtins.bridge.places import module_directory
 from harnpy.text.case import WHITESPACE
 from harnpy.text.json.writer import pretty_json, to_json
 from harnpy.text.templates import assets, engine
 from harnpy.text.templates.errors import TemplateError
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import Thrown, TypeFault
-from harnpy.vm.run.frames import calling, unit_of
 from harnpy.vm.values.equality import compare, equal
 from harnpy.vm.values.objects import Duration, Range, Set, display, type_name
 
@@ -132,9 +131,3 @@ def rendered(
         return engine.render(source, scope, directory, vm.world.files, HarnOperations(vm), records)
     except TemplateError as error:
         raise Thrown(error.text(path)) from None
-
-
-def module_directory(vm: Vm) -> str:
-    """The directory of the module whose code is executing; the working directory if it is no file."""
-    unit = next(map(unit_of, calling(sys._getframe(1))), None)
-    return (unit and unit.directory) or vm.world.files.cwd()

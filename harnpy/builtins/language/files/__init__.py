@@ -1,0 +1,1 @@
+"""Files and paths: reading, writing, looking around; paths as text."""

@@ -1,0 +1,56 @@
+"""Patterns of paths against a matcher that tries everything."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harnpy.text.path_patterns import PatternError, path_matcher
+
+PATTERNS = st.lists(
+    st.sampled_from(["a", "b", "/", "*", "?", "**/", "[ab]", "[!a]", "{a,b/}", "{,*}", "\\*"]), max_size=6
+).map("".join)
+PATHS = st.text("ab/*", max_size=6)
+
+
+def matches(pattern: str, path: str, at_name: bool = True) -> bool:
+    if not pattern:
+        return not path
+    if pattern.startswith("{"):
+        end = pattern.index("}")
+        return any(
+            matches(choice + pattern[end + 1 :], path, at_name) for choice in pattern[1:end].split(",")
+        )
+    if pattern.startswith("**/") and at_name:
+        rest = pattern[3:]
+        ends = [i for i, char in enumerate(path) if char == "/"]
+        return matches(rest, path) or any(matches(rest, path[end + 1 :]) for end in ends)
+    if pattern.startswith("*"):
+        return any(matches(pattern[1:], path[i:], at_name=False) for i in range(len(path) + 1))
+    if not path:
+        return False
+    head, rest = path[0], path[1:]
+    if pattern.startswith("["):
+        end = pattern.index("]")
+        chosen = head not in pattern[2:end] if pattern[1] == "!" else head in pattern[1:end]
+        return chosen and matches(pattern[end + 1 :], rest, at_name=False)
+    if pattern.startswith("\\"):
+        return pattern[1] == head and matches(pattern[2:], rest, at_name=False)
+    is_head = pattern[0] in ("?", head)
+    return is_head and matches(pattern[1:], rest, at_name=pattern[0] == "/")
+
+
+@given(PATTERNS, PATHS)
+def test_what_matches(pattern: str, path: str) -> None:
+    assert path_matcher(pattern)(path) == matches(pattern, path)
+
+
+@pytest.mark.parametrize("pattern", ["{a", "[a", "a\\", "{a,{b}", "{a,b}" * 11, "{" * 500, "a/**/" * 11])
+def test_what_is_no_pattern(pattern: str) -> None:
+    with pytest.raises(PatternError):
+        path_matcher(pattern)
+
+
+def test_no_pattern_takes_long() -> None:
+    assert not path_matcher("*a" * 200 + "b")("a" * 5000)
