@@ -73,8 +73,10 @@ class Codec(Protocol):
 class Head(NamedTuple):
     """What a list shows of a stream without reading it.
 
-    ``created`` and ``updated`` are the times of its first and its last record in microseconds since 1970;
-    ``updated`` may be up to a second behind. ``fork_seq`` counts the records it shares with ``parent``.
+    ``created`` is the time of its first record, ``updated`` that of the newest one, in microseconds since
+    1970; ``updated`` may be up to a second behind. ``fork_seq`` counts the records that it shares with
+    ``parent``, the stream that it was branched from; that is None once it was deleted, and may be once
+    either of them has forgotten records.
     """
 
     kind: str

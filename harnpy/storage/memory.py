@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from threading import Condition
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 from harnpy.storage.contract import DELETED, FsckReport, GcReport, Head, Page
 from harnpy.storage.errors import StoreClosed, StreamExists, Unsupported, VersionConflict
@@ -43,7 +44,7 @@ class MemoryStream:
         self.codec = codec
         self.data: dict[str, Any] = {}
         #: The stream that this one was branched from, and how many records it has from there.
-        self.parent: tuple[str, int] | None = None
+        self.parent: tuple[ref[MemoryStream], int] | None = None
         self._records = records
         self._dropped = 0
         #: The last record that was dropped.
@@ -119,6 +120,7 @@ class MemoryStream:
 
     def settle(self) -> None:
         self._records.items()
+        self.parent = None
 
     def drop(self, until: int) -> int:
         with self.store.changed:
@@ -139,10 +141,19 @@ class MemoryStream:
         return self.codec.encode((record,))[0]
 
     def head(self) -> Head:
-        first = self.row(next(self.read(limit=1), self._gone))
-        last = self.row(self._gone if self.last() is None else self.last())
-        parent, shared = self.parent or (None, 0)
-        return Head(self.kind, self.name, self.version, first.time, last.time, parent, shared, self.data)
+        first = last = self.row(next(self.read(limit=1), self._gone))
+        shared = 0 if self.parent is None else self.parent[1]
+        if self.version > shared:
+            last = self.row(self._gone if self.last() is None else self.last())
+        updated = max(first.time, last.time)
+        source = self.source()
+        parent = None if source is None else source.name
+        return Head(self.kind, self.name, self.version, first.time, updated, parent, shared, self.data)
+
+    def source(self) -> MemoryStream | None:
+        """The stream that this one was branched from; None once it was deleted."""
+        found = None if self.parent is None else self.parent[0]()
+        return found if found is not None and self.store.has(found) else None
 
 
 class _Branch(MemoryStream):
@@ -214,7 +225,7 @@ class MemoryStore:
         if known is not None and known.version:
             raise StreamExists(name)
         branch = source.branch(name, first, codec or source.codec, until)
-        branch.parent = source.name, branch.version
+        branch.parent = ref(source), branch.version
         branch.data = head or {}
         self._streams[source.kind, name] = branch
         return branch
@@ -226,6 +237,10 @@ class MemoryStore:
 
     def heads(self, query: HeadQuery) -> Page:
         return page([stream.head() for stream in self._written(query.kind)], query)
+
+    def has(self, stream: MemoryStream) -> bool:
+        """Whether that very stream is in the store, not deleted."""
+        return self._streams.get((stream.kind, stream.name)) is stream
 
     def _written(self, kind: str) -> list[MemoryStream]:
         self.check_open()
@@ -277,9 +292,8 @@ class MemoryStore:
         shares = [(stream, stream.own())]
         until = stream.version
         while stream.parent is not None:
-            name, shared = stream.parent
-            until = min(until, shared)
-            parent = self._streams.get((stream.kind, name))
+            until = min(until, stream.parent[1])
+            parent = stream.source()
             if parent is None:
                 shares.append((stream, [*stream.read(1, until)]))
                 break

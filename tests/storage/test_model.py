@@ -22,6 +22,9 @@ class Lists:
 
     def __init__(self) -> None:
         self.streams: dict[str, list[Note | None]] = {}
+        #: Which living stream each was branched from; None where a store need not know, as either of them
+        #: has forgotten records.
+        self.parents: dict[str, str | None] = {}
 
     def notes(self, name: str) -> list[Note]:
         return [note for note in self.streams.get(name, []) if note is not None]
@@ -70,9 +73,12 @@ class Walk:
         else:
             self.store.branch(stream, new, first, until=until)
             self.lists.streams[new] = [first, *source[1:until]]
+            self.lists.parents[new] = name
 
     def delete(self, name: str) -> None:
         assert self.store.delete("session", name) == (self.lists.streams.pop(name, None) is not None)
+        parents = self.lists.parents.items()
+        self.lists.parents = {child: parent for child, parent in parents if name not in (child, parent)}
 
     def drop(self, name: str) -> None:
         known = self.lists.streams.get(name)
@@ -81,10 +87,13 @@ class Walk:
             gone = sum(note is not None for note in known[:until])
             assert self.store.stream("session", name, self.codec).drop(until) == gone
             known[:until] = [None] * until
+            parents = self.lists.parents
+            parents.update((child, None) for child in parents if name in (child, parents[child]))
 
     def settle(self, name: str) -> None:
         if name in self.lists.streams:
             self.store.stream("session", name, self.codec).settle()
+            self.lists.parents.pop(name, None)
 
     def collect(self, name: str) -> None:
         self.store.gc()
@@ -93,6 +102,10 @@ class Walk:
         page = self.store.heads(HeadQuery(order="id"))
         versions = {name: len(known) for name, known in sorted(self.lists.streams.items())}
         assert {head.name: head.version for head in page.items} == versions
+        for head in page.items:
+            parent = self.lists.parents.get(head.name)
+            assert head.parent == parent or (parent is None and head.name in self.lists.parents)
+        assert all(head.created <= head.updated for head in page.items)
         for name in NAMES:
             self.check_stream(name)
 

@@ -137,16 +137,17 @@ class Directory:
                 errors.append((name_of(log.file) or log.file, str(error)))
                 continue
             if state.version:
-                found.append(head_of(kind, state))
+                found.append(self.head(kind, state))
         return found, errors
 
-
-def head_of(kind: str, state: State) -> Head:
-    """What a list shows of a stream with this state."""
-    parent = None if state.branch is None else state.branch.name
-    shared = 0 if state.points is None else state.points.at
-    created, updated = microseconds(state.created), microseconds(state.updated)
-    return Head(kind, state.name, state.version, created, updated, parent, shared, state.head)
+    def head(self, kind: str, state: State) -> Head:
+        """What a list shows of a stream with this state."""
+        created, updated = microseconds(state.created), microseconds(state.updated)
+        source = state.points
+        parent = None if source is None or not self.logs.has(kind, source) else source.name
+        shared = 0 if source is None else source.at
+        updated = max(created, updated)
+        return Head(kind, state.name, state.version, created, updated, parent, shared, state.head)
 
 
 def _part(codec: Codec, append: Append, segment: Segment) -> Append:

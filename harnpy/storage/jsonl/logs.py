@@ -98,6 +98,13 @@ class Logs:
                 raise CorruptLog(log.path, f"the records that were shared with '{origin.name}' are gone")
         return log, state
 
+    def has(self, kind: str, origin: Origin) -> bool:
+        """Whether the stream that a branch points to is there, not deleted; a damaged log may be it."""
+        try:
+            return self.log(kind, origin.name).state().uid == origin.uid
+        except CorruptLog:
+            return True
+
     def segments(self, kind: str, log: Log, state: State, after: int, until: int) -> list[Segment]:
         """Where the records ``after + 1`` … ``until`` of a stream are, oldest first."""
         found: list[Segment] = []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.storage.errors import StreamExists, Unsupported
 from harnpy.storage.jsonl import checks, collecting
-from harnpy.storage.jsonl.directory import Directory, head_of
+from harnpy.storage.jsonl.directory import Directory
 from harnpy.storage.jsonl.lines import Facts, Origin
 from harnpy.storage.jsonl.searching import search
 from harnpy.storage.jsonl.stream import JsonlStream
@@ -85,7 +85,7 @@ class JsonlStore:
     def head(self, kind: str, name: str) -> Head | None:
         self.directory.check_open()
         state = self.directory.logs.log(kind, name).state()
-        return head_of(kind, state) if state.version else None
+        return self.directory.head(kind, state) if state.version else None
 
     def heads(self, query: HeadQuery) -> Page:
         self.directory.check_open()

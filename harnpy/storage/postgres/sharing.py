@@ -29,15 +29,6 @@ VALUES (%(kind)s, %(name)s, %(version)s, %(parent)s, %(version)s, %(dropped)s, %
   coalesce(%(status)s, ''), coalesce(%(agent)s, ''), coalesce(%(head)s::json, '{}'))
 ON CONFLICT (kind, name) WHERE deleted IS NULL DO NOTHING RETURNING sid
 """
-# The time of a record, from whichever stream of the line wrote it.
-_TIME = """
-WITH RECURSIVE line AS (
-  SELECT sid, parent, fork_seq FROM harn.streams WHERE sid = %(sid)s
-  UNION ALL
-  SELECT p.sid, p.parent, p.fork_seq FROM line JOIN harn.streams p ON p.sid = line.parent
-  WHERE line.fork_seq >= %(seq)s)
-SELECT r.time FROM line JOIN harn.records r ON r.sid = line.sid AND r.seq = %(seq)s WHERE fork_seq < %(seq)s
-"""
 #: Up to which record branches share a stream.
 _SHARED = "SELECT coalesce(max(fork_seq), 0) FROM harn.streams WHERE parent = %s"
 #: The first record is a stream's own; what follows it in its append may need it to be decoded.
@@ -95,7 +86,7 @@ def branch(
             "parent": parent,
             "dropped": dropped,
             "created": created,
-            "updated": _time(connection, parent, version) or created,
+            "updated": created,
             **head,
         }
         made = connection.execute(_BRANCH, values).fetchone()
@@ -114,12 +105,6 @@ def branch(
         return int(found[1]) if found is not None and made else None
 
     return database.write(create, pipeline=True, made=was_made)
-
-
-def _time(connection: Connection, sid: int, seq: int) -> Any:
-    """Return when the last record that a branch shares was written; None if it shares none."""
-    found = connection.execute(_TIME, {"sid": sid, "seq": seq}).fetchone() if seq > 1 else None
-    return None if found is None else found[0]
 
 
 def delete(database: Database, kind: str, name: str) -> bool:
@@ -166,7 +151,7 @@ def settle(database: Database, kind: str, name: str, codec: Codec) -> None:
                 records.write(connection, sid, begun)
                 shared.append(part._replace(low=part.low + len(begun)))
         connection.execute(_SETTLE, [sid, *_columns(shared)])
-        connection.execute("UPDATE harn.streams SET fork_seq = 0 WHERE sid = %s", [sid])
+        connection.execute("UPDATE harn.streams SET parent = NULL, fork_seq = 0 WHERE sid = %s", [sid])
         # What was extracted for searches began behind the shared records.
         connection.execute("DELETE FROM harn.texts_until WHERE sid = %s", [sid])
         connection.execute("DELETE FROM harn.texts WHERE sid = %s", [sid])

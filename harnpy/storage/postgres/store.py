@@ -27,7 +27,7 @@ _POLL = 5.0
 _HEAD = """
 SELECT s.kind, s.name, s.version, (extract(epoch FROM s.created) * 1000000)::bigint AS created,
   (extract(epoch FROM s.updated) * 1000000)::bigint AS updated, p.name AS parent, s.fork_seq, s.head
-FROM harn.streams s LEFT JOIN harn.streams p ON p.sid = s.parent
+FROM harn.streams s LEFT JOIN harn.streams p ON p.sid = s.parent AND p.deleted IS NULL
 WHERE s.kind = %(kind)s AND s.deleted IS NULL
 """
 _FILTERS = """

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from harnpy.storage.errors import StorageError, StreamExists
 from harnpy.storage.sqlite.appends import head_columns, insert
 from harnpy.storage.sqlite.schema import SHIFT, STEM_KIND, STEM_VERSION
-from harnpy.storage.sqlite.segments import Segment, append_end, clipped, fetch, segments
+from harnpy.storage.sqlite.segments import Segment, append_end, fetch, segments
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,25 +61,12 @@ def branch(
     if origin is None or not origin.version:
         raise StorageError(f"stream '{source}' has nothing to branch from")
     shared = origin.version if until is None else max(1, min(until, origin.version))
-    updated = _time(cursor, origin, shared) or first.time
     cursor.execute(
         "INSERT INTO streams (kind, name, version, parent, fork_seq, created, updated, status, agent, head)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (kind, name, shared, origin.sid, shared, first.time, updated, *head_columns(data)),
+        (kind, name, shared, origin.sid, shared, first.time, first.time, *head_columns(data)),
     )
     insert(cursor, int(cursor.lastrowid or 0), [first])
-
-
-def _time(cursor: Cursor, origin: Found, seq: int) -> int | None:
-    """When the last shared record was written; None when none is shared."""
-    if seq == 1:
-        return None
-    writer = origin.sid
-    if seq <= origin.fork_seq:
-        parts = segments(cursor, origin.sid, origin.version, origin.fork_seq)
-        writer = clipped(parts, seq - 1, seq)[0].sid
-    found = cursor.execute("SELECT time FROM records WHERE rid = ?", ((writer << SHIFT) + seq,)).fetchone()
-    return None if found is None else int(found[0])
 
 
 def settle(cursor: Cursor, kind: str, name: str, codec: Codec) -> None:
@@ -90,7 +77,7 @@ def settle(cursor: Cursor, kind: str, name: str, codec: Codec) -> None:
     for sid, first, last in segments(cursor, found.sid, found.version, found.fork_seq):
         if sid != found.sid:
             _copy(cursor, Segment(sid, first, last), found.sid, codec)
-    cursor.execute("UPDATE streams SET fork_seq = 0 WHERE sid = ?", (found.sid,))
+    cursor.execute("UPDATE streams SET parent = NULL, fork_seq = 0 WHERE sid = ?", (found.sid,))
 
 
 def _copy(cursor: Cursor, part: Segment, target: int, codec: Codec) -> None:
