@@ -354,6 +354,13 @@ class _Copy(Event):
         return {**self._first.metadata, "fork_origin": origin}
 
     @property
+    def turn_id(self) -> str | None:
+        turn = self.turn
+        if turn is None or not turn.seq:
+            return super().turn_id
+        return self.owner.id_of(turn.seq) or turn.id
+
+    @property
     def cost(self) -> float:
         return self._first.cost
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ from harnpy.session.kept.info import SessionInfo
 from harnpy.session.kept.stored import StoredSession
 from harnpy.session.log import ANY
 from harnpy.session.loop_conversation import SessionConversation
-from harnpy.storage import HeadQuery, Store
+from harnpy.session.transfer.logs import dump_log, load_log
+from harnpy.storage import HeadQuery, Store, open_store
 from harnpy.storage.errors import LeaseLost
 from harnpy.world import World
 
@@ -177,9 +179,51 @@ class TestStored:
     def test_a_deleted_parent_leaves_its_forks_whole(self, session: StoredSession) -> None:
         session.append(said("a"))
         session.fork("t").append(said("b"))
+        before = load(session.store, "t")
+        info, events = before.info, [encode_event(event) for event in before.events()]
         session.store.delete("session", "s")
         gc.collect()
-        assert texts(load(session.store, "t")) == ["a", "b"]
+        for is_taken in (False, True):
+            if is_taken:  # another session has the parent's name
+                StoredSession.begin("s", session.store, World())
+            fork = load(session.store, "t")
+            assert texts(fork) == ["a", "b"]
+            assert fork.info == info
+            assert [encode_event(event) for event in fork.events()] == events
+
+    def test_a_fork_is_never_older_than_itself(self, session: StoredSession) -> None:
+        session.append(said("a"))
+        session.append(said("b"))
+        for at in (1, 2, None):
+            info = session.fork(f"fork {at}", at=at).info
+            assert info.created_at <= info.updated_at
+
+    def test_the_turns_of_a_fork_are_named_by_its_own_events(self, session: StoredSession) -> None:
+        (turn,) = session.append(EventDraft("turn_started", {"agent_id": "a"}))
+        session.append(said("a", turn=turn), said("b", turn="named"))
+        fork = session.fork("t").fork("u")
+        for each in (fork, load(session.store, "u")):
+            started, *others = each.events()[1:]
+            assert [event.turn_id for event in others] == [started.id, "named"]
+
+    def test_a_fork_that_is_exported_is_imported_as_a_fork(
+        self, session: StoredSession, tmp_path: Path
+    ) -> None:
+        (turn,) = session.append(EventDraft("turn_started", {"agent_id": "a"}))
+        session.append(said("a", turn=turn, metadata={"k": 1}), said("b"), said("c"))
+        fork = session.fork("t", at=4)
+        fork.append(said("d"))
+        with closing(open_store(f"jsonl:{tmp_path}/other")) as other:
+            load_log(dump_log(fork), other, World())
+            there = load(other, "t")
+            assert there.info == fork.info
+            assert list(dump_log(there)) == list(dump_log(fork))
+            grand = there.fork("u")
+            assert grand.event(3).metadata == {
+                "k": 1,
+                "fork_origin": {"session_id": "t", "event_id": there.event(3).id},
+            }
+            assert (grand.info.parent_id, grand.info.depth) == ("t", 2)
 
 
 class TestRegistry:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from harnpy.cli.show import tables
+from harnpy.session.kept.info import FORK_SEQ, PARENT
 from harnpy.world.clock import rfc3339
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def heads(found: Iterable[Head]) -> Table:
             tables.cell(str(head.data.get("agent", "")), _WIDTHS["agent"]),
             tables.cell(str(head.version)),
             tables.cell(_moment(head.updated)),
-            tables.cell(head.parent or "", _WIDTHS["id"]),
+            tables.cell(_parent(head) or "", _WIDTHS["id"]),
         )
         for head in found
     ]
@@ -42,7 +43,7 @@ def tree(found: Iterable[Head], root: str | None) -> list[Tree]:
     by_name = {head.name: head for head in found}
     children: dict[str | None, list[Head]] = {}
     for head in by_name.values():
-        parent = head.parent if head.parent in by_name else None
+        parent = _parent(head) if _parent(head) in by_name else None
         children.setdefault(parent, []).append(head)
     roots = children.get(None, []) if root is None else [by_name[root]]
     made = []
@@ -64,8 +65,8 @@ def as_dict(head: Head) -> dict[str, Any]:
         "seq": head.version,
         "status": _status(head),
         "agent": head.data.get("agent", ""),
-        "parent_id": head.parent,
-        "fork_seq": head.fork_seq,
+        "parent_id": _parent(head),
+        "fork_seq": head.data.get(FORK_SEQ, 0),
         "created_at": rfc3339(head.created / 1e6, 6),
         "updated_at": rfc3339(head.updated / 1e6, 6),
     }
@@ -73,9 +74,15 @@ def as_dict(head: Head) -> dict[str, Any]:
 
 def _label(head: Head) -> Any:
     label = tables.cell(head.name)
-    at = f" at {head.fork_seq}" if head.parent else ""
+    at = f" at {head.data[FORK_SEQ]}" if _parent(head) else ""
     label.append(f"  {_status(head)}, {head.version} events{at}", "dim")
     return label
+
+
+def _parent(head: Head) -> str | None:
+    """The session that it was forked from, there or not."""
+    parent: str | None = head.data.get(PARENT)
+    return parent
 
 
 def _status(head: Head) -> str:

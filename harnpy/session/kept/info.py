@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from harnpy.session.events import Event
     from harnpy.storage.contract import Head
 
-#: Key of a head: when the last event was written that a fork shares.
-FORK_TIME = "fork_time"
+#: Keys of a head: the session that a fork was made of, whatever became of it, how many events it shares with
+#: that one, and when the last of those was written.
+PARENT, FORK_SEQ, FORK_TIME = "parent_id", "fork_seq", "fork_time"
 
 _USUAL: dict[str, Any] = {
     "status": ACTIVE,
@@ -34,6 +35,8 @@ _USUAL: dict[str, Any] = {
     "depth": 0,
     "cost": 0.0,
     "metadata": {},
+    PARENT: None,
+    FORK_SEQ: 0,
     FORK_TIME: 0,
 }
 #: Keys of ``session_created`` → what a head calls them.
@@ -44,6 +47,8 @@ _CREATED = {
     "branch_label": "branch_label",
     "fork_reason": "fork_reason",
     "depth": "depth",
+    "parent_session_id": PARENT,
+    "fork_point_seq": FORK_SEQ,
 }
 #: What a fork has of its own.
 _OWN = frozenset({*_CREATED.values(), "status", "execution"})
@@ -127,7 +132,7 @@ class Digest:
 def info_of(head: Head) -> SessionInfo:
     """Return a session's info by its head."""
     data = {**_USUAL, **head.data}
-    is_fork = head.parent is not None and head.fork_seq > 0
+    parent, fork_seq = data[PARENT], data[FORK_SEQ]
     return SessionInfo(
         id=head.name,
         seq=head.version,
@@ -137,9 +142,9 @@ def info_of(head: Head) -> SessionInfo:
         agent_name=data["agent"],
         agent_label=data["agent_label"],
         definition=data["definition"],
-        parent_id=head.parent,
-        fork_event_id=event_id(head.parent or "", head.fork_seq, data[FORK_TIME]) if is_fork else None,
-        fork_seq=head.fork_seq,
+        parent_id=parent,
+        fork_event_id=event_id(parent, fork_seq, data[FORK_TIME]) if fork_seq else None,
+        fork_seq=fork_seq,
         branch_label=data["branch_label"],
         fork_reason=data["fork_reason"],
         depth=data["depth"],

@@ -16,7 +16,7 @@ from harnpy.session.errors import SessionConflict, SessionExists
 from harnpy.session.events import Event, EventDraft, Origin
 from harnpy.session.identity import micros
 from harnpy.session.kept.codec import SessionCodec
-from harnpy.session.kept.info import FORK_TIME, Digest, SessionInfo, info_of
+from harnpy.session.kept.info import FORK_SEQ, FORK_TIME, PARENT, Digest, SessionInfo, info_of
 from harnpy.session.kept.past import PastStream, past
 from harnpy.session.log import ANY, KIND, Session
 from harnpy.session.payloads import Created
@@ -260,14 +260,12 @@ class StoredSession(Session):
 
 def _lineage(head: Head, store: Store, world: World) -> Origin:
     """Return the origin of a session, behind those of the sessions that it descends from."""
-    line = [(head.name, head.fork_seq)]
-    parent = head.parent
-    known = {head.name}
-    while parent is not None and parent not in known:
-        known.add(parent)
-        above = store.head(KIND, parent)
-        line.append((parent, 0 if above is None else above.fork_seq))
-        parent = None if above is None else above.parent
+    line = [(head.name, head.data.get(FORK_SEQ, 0))]
+    above: Head | None = head
+    while above is not None and (parent := above.data.get(PARENT)) is not None:
+        # Another session may have the name of a parent that was deleted, or was left behind by an import.
+        above = store.head(KIND, parent) if above.parent == parent else None
+        line.append((parent, 0 if above is None else above.data.get(FORK_SEQ, 0)))
     origin = None
     for name, shared in reversed(line):
         origin = Origin(name, world, origin, shared)

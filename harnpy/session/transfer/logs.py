@@ -14,7 +14,7 @@ from msgspec.json import encode as to_json
 
 from harnpy.session.errors import SessionExists, TransferError
 from harnpy.session.events import SESSION_CREATED, Origin, TurnRef
-from harnpy.session.identity import event_id, position
+from harnpy.session.identity import event_id, position, read_stamp
 from harnpy.session.kept.codec import SessionCodec, decode_event, encode_event
 from harnpy.session.kept.info import Digest
 from harnpy.session.kept.stored import StoredSession
@@ -54,7 +54,7 @@ def load_log(lines: Iterable[str], store: Store, world: World, id: str | None = 
         raise TransferError("there is no event in it: this is no session's log")
     former = rows[0]["session_id"]
     name = former if id is None else id
-    origin = Origin(name, world)
+    origin = _origin(name, rows[0]["data"], world)
     before = None
     events = []
     for number, row in enumerate(rows, 1):
@@ -63,7 +63,7 @@ def load_log(lines: Iterable[str], store: Store, world: World, id: str | None = 
         before = row["id"]
         events.append(_event(row, number, origin, former))
     stream = store.stream(KIND, name, SessionCodec(origin))
-    digest = Digest()
+    digest = Digest(origin.shared)
     digest.add(events)
     try:
         stream.append(events, 0, head=digest.head())
@@ -72,6 +72,15 @@ def load_log(lines: Iterable[str], store: Store, world: World, id: str | None = 
     session = StoredSession.load(name, store, world)
     assert session is not None, "it has just been written"
     return session
+
+
+def _origin(name: str, created: Any, world: World) -> Origin:
+    """Return the session that a file is of: of a fork, as one that brings its parent's past along."""
+    parent = created.get("parent_session_id") if isinstance(created, dict) else None
+    shared = created.get("fork_point_seq") if isinstance(created, dict) else None
+    if not isinstance(parent, str) or not isinstance(shared, int):
+        return Origin(name, world)
+    return Origin(name, world, Origin(parent, world), shared)
 
 
 def _read(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
@@ -99,6 +108,7 @@ def _event(row: dict[str, Any], number: int, origin: Origin, former: str) -> Eve
             f"{SESSION_CREATED} and has no gaps"
         )
     try:
+        _forget_origin(row, number, origin)
         event = decode_event(row, origin)
         if position(row["id"], former) == number:
             event.supplement(id=event_id(origin.id, number, event.time))
@@ -109,3 +119,13 @@ def _event(row: dict[str, Any], number: int, origin: Origin, former: str) -> Eve
         event.turn = TurnRef(origin, turn)
     event.payload = restored_payload(event.type, row.get("stored", event.payload), origin)
     return event
+
+
+def _forget_origin(row: dict[str, Any], number: int, origin: Origin) -> None:
+    """Take out where an event of a fork's shared past comes from, where that can be computed."""
+    if origin.parent is None or not 1 < number <= origin.shared:
+        return
+    parent = origin.parent.id
+    computed = {"session_id": parent, "event_id": event_id(parent, number, read_stamp(row["timestamp"]))}
+    if row.get("metadata", {}).get("fork_origin") == computed:
+        del row["metadata"]["fork_origin"]

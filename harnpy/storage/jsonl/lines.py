@@ -77,6 +77,7 @@ _BRIEF = msgspec.json.Decoder(Brief)
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _TEXT = msgspec.json.Decoder(str)
 _INT = msgspec.json.Decoder(int)
+_NAMED = b'"'
 _FLOAT = msgspec.json.Decoder(float)
 
 
@@ -171,7 +172,8 @@ def _row(line: bytes, seq: int) -> Row | None:
     data = str(pop("data", b"null"), "utf-8")
     number = _INT.decode(pop("seq")) if "seq" in members else seq
     more = _INT.decode(pop("more")) if "more" in members else 0
-    turn = _INT.decode(pop("turn")) if "turn" in members else None
+    named = bytes(members.get("turn", _NAMED)).startswith(_NAMED)  # a name is kept among the rest
+    turn = None if named else _INT.decode(pop("turn"))
     cost = _FLOAT.decode(pop("cost")) if "cost" in members else None
     key = _TEXT.decode(pop("key")) if "key" in members else None
     for mine in ("crc", "log", "v"):

@@ -29,7 +29,7 @@ WHERE key = %s AND token = %s AND owner = %s AND expires_at > '-infinity' FOR SH
 _HOLDER = "SELECT owner FROM harn.leases WHERE key = %(key)s AND expires_at > '-infinity'"
 _FIRST = """
 INSERT INTO harn.streams (kind, name, version, created, updated, status, agent, head)
-VALUES (%(kind)s, %(name)s, %(length)s, %(created)s, %(time)s,
+VALUES (%(kind)s, %(name)s, %(length)s, %(created)s, greatest(%(created)s, %(time)s::timestamptz),
   coalesce(%(status)s, ''), coalesce(%(agent)s, ''), coalesce(%(head)s::json, '{}'))
 ON CONFLICT (kind, name) WHERE deleted IS NULL DO NOTHING RETURNING sid
 """

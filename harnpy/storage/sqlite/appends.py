@@ -120,7 +120,8 @@ class Append(Job):
     def _create(self, cursor: Cursor) -> None:
         """Make the stream, or give its first records to one that has none."""
         rows, stream = self.rows, self.stream
-        created, updated = (rows[0].time, rows[-1].time) if rows else (0, 0)
+        created = rows[0].time if rows else 0
+        updated = max(created, rows[-1].time) if rows else 0
         found = cursor.execute(
             _CREATE, (stream.kind, stream.name, len(rows), created, updated, "", "", "{}")
         ).fetchall()
