@@ -216,7 +216,8 @@ class TestStored:
         with closing(open_store(f"jsonl:{tmp_path}/other")) as other:
             load_log(dump_log(fork), other, World())
             there = load(other, "t")
-            assert there.info == fork.info
+            same = {"updated_at": ""}  # may be a second behind
+            assert there.info._replace(**same) == fork.info._replace(**same)
             assert list(dump_log(there)) == list(dump_log(fork))
             grand = there.fork("u")
             assert grand.event(3).metadata == {

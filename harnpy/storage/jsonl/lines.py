@@ -25,6 +25,8 @@ _CRC = 18
 _OURS = (b'{"seq":', b'{"log":')
 #: The newest version of a line.
 _VERSION = 1
+#: How a turn begins that isn't a number.
+_NAMED = b'"'
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -77,7 +79,6 @@ _BRIEF = msgspec.json.Decoder(Brief)
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _TEXT = msgspec.json.Decoder(str)
 _INT = msgspec.json.Decoder(int)
-_NAMED = b'"'
 _FLOAT = msgspec.json.Decoder(float)
 
 
