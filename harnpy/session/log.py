@@ -201,6 +201,15 @@ class Session(Facts):
         summary.made_by(event)
         return noted
 
+    def show_summary(self) -> None:
+        """Put the summary before the messages, unless they show it (08 §1.11)."""
+        former = self.view.window
+        if former.shows_summary():
+            return
+        summary = Summary(self.origin, {"role": "user", "content": former.summary}, [])
+        cut = Cut("summary", former.compacted(0, 0, summary), former, cutoff=self.stream.last())
+        summary.made_by(self.record(kinds.COMPACTION_TRIGGERED, cut))
+
     def restore(self, transcript: dict[str, Any]) -> None:
         """Replace the window's contents with the transcript's. Earlier lifecycle events stay, before its own;
         metadata and assets stay unless it brings some (08 §1.11)."""
@@ -338,16 +347,11 @@ class Session(Facts):
         return found
 
     def prompt_state(self) -> tuple[list[dict[str, Any]], str | None]:
-        """Return what a loop starts from: the messages, led by the summary unless they begin with it, and
-        the summary (08 §1.11)."""
-        messages = self.messages()
-        summary = self.view.window.summary
-        if summary is None or not summary.strip():
-            return messages, summary
-        opening = messages[0] if messages else {}
-        if opening.get("role") == "user" and opening.get("content") == summary:
-            return messages, summary
-        return [{"role": "user", "content": summary}, *messages], summary
+        """Return what a loop starts from: the messages, led by the summary unless they show it, and the
+        summary (08 §1.11)."""
+        window = self.view.window
+        opening = [] if window.shows_summary() else [{"role": "user", "content": window.summary}]
+        return opening + self.messages(), window.summary
 
 
 def _drafts(messages: Messages) -> list[EventDraft]:

@@ -1,8 +1,8 @@
 """The conversation of a running agent loop, with or without a session to keep it in. Spec: 08 §1.11.
 
 A `Conversation` is a loop's own message list. A `SessionConversation` also keeps a session in step with
-it: `store` appends what is new, and reorders the session's messages only if somebody else has changed the
-session meanwhile.
+it: `store` appends what is new. What others do to the session meanwhile holds for the loop, too: their
+messages join it, and it goes on from what their cuts leave.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.session import events as kinds
 from harnpy.session.derived import ShownOrder, is_shown, transcript_form
-from harnpy.session.events import Event, EventDraft, Summary
+from harnpy.session.events import EventDraft
 from harnpy.session.resize.engine import merged_summary
 from harnpy.session.transcript import message_event, plain_message, transcript
 from harnpy.session.turns.calls import ToolStarted
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from harnpy.reading.dicts import Dict
+    from harnpy.session.events import Event
     from harnpy.session.log import Session
     from harnpy.session.residents import Residents
     from harnpy.session.resize.resize_policy import Compaction
@@ -94,7 +95,7 @@ class Conversation:
         return []
 
     def replaced(self) -> list[Dict] | None:
-        """Return the former messages, if somebody else compacted the conversation since the last call."""
+        """Return the former messages, if somebody else cut the conversation since the last call."""
         return None
 
     def compact(self, compaction: Compaction, note: Dict | None) -> None:
@@ -151,17 +152,15 @@ class SessionConversation(Conversation):
         # The session as `store` left it. While it still looks like that, the order of its messages is known.
         self._seen: object = None
         self._count = 0
-        self._shuffled = False
         self._overtaken = False
-        self._former: list[Dict] | None = None  # the messages before somebody else compacted them
-        #: The summary of what was compacted earlier, when the loop put it before the session's messages.
-        self._opening: Dict | None = None
+        self._former: list[Dict] | None = None  # the messages before somebody else cut them
 
     def begin(self, system: str | None, tool_format: str) -> None:
         session = follow(self._sessions, self)
         if session.view.open_turns and is_alone(self._sessions, self):
             end_open_turns(session)
-        self.messages, self.summary = session.prompt_state()
+        session.show_summary()
+        self.messages, self.summary = session.messages(), session.view.window.summary
         self._turn = session.record(kinds.TURN_STARTED, {"agent_id": AGENT})
         registers = (("system_prompt", system), ("settings.tool_format", tool_format))
         changed = [
@@ -170,8 +169,6 @@ class SessionConversation(Conversation):
         if changed:
             session.write(*changed)
         self._mark(session)
-        self._shuffled = len(self.messages) != self._count
-        self._opening = self.messages[0] if self._shuffled else None
 
     def add(self, message: Dict) -> None:
         super().add(message)
@@ -227,7 +224,7 @@ class SessionConversation(Conversation):
         return arrived
 
     def overtaken(self) -> None:
-        """Note that somebody else compacted the session while the loop runs."""
+        """Note that somebody else cut the session while the loop runs."""
         self._overtaken = True
 
     def replaced(self) -> list[Dict] | None:
@@ -259,7 +256,7 @@ class SessionConversation(Conversation):
     def _same_window(self) -> Window | None:
         """Return the session's window, if it holds exactly these messages."""
         session = followed(self._sessions, self)
-        ahead = self._pending or self._arrived or self._shuffled
+        ahead = self._pending or self._arrived
         if session is None or ahead or not self._in_step(session):
             return None
         return session.view.window
@@ -279,10 +276,8 @@ class SessionConversation(Conversation):
                     self._noted += self._order.add(event.type, event.payload, event)
                 elif event.payload.get("role") == "assistant":
                     self._answer = event
-        if self._overtaken:
+        if self._overtaken or not (in_order or self._agrees(session)):
             self._take_over(session)
-        elif not in_order and not self._agrees(session):
-            self._reorder(session)
         self._mark(session)
 
     def end(self, stop_reason: str, steps: int = 0, skills: Sequence[str] = ()) -> None:
@@ -329,7 +324,7 @@ class SessionConversation(Conversation):
     def _is_next(self, session: Session) -> bool:
         """Whether what is pending belongs right behind what the session holds."""
         overtaken = bool(self._arrived) and self._has_pending_messages()
-        return not (self._shuffled or overtaken or self._overtaken) and self._in_step(session)
+        return not (overtaken or self._overtaken) and self._in_step(session)
 
     def _in_step(self, session: Session) -> bool:
         return session.view.window is self._seen and session.length == self._count
@@ -342,7 +337,6 @@ class SessionConversation(Conversation):
     def _mark(self, session: Session) -> None:
         self._seen = session.view.window
         self._count = session.length
-        self._shuffled = False
 
     def _take_over(self, session: Session) -> None:
         """Continue from what the session holds."""
@@ -351,31 +345,3 @@ class SessionConversation(Conversation):
         self.messages, self._arrived = session.messages(), []
         self.summary = session.view.window.summary
         self._overtaken = False
-
-    def _reorder(self, session: Session) -> None:
-        """Give the session the loop's messages, followed by those that haven't joined yet.
-
-        Messages that the loop doesn't have stay in the history.
-        """
-        kept = session.view.window.kept()
-        entries: dict[int, list[Event]] = {}
-        for entry in reversed(kept):
-            entries.setdefault(id(entry.payload), []).append(entry)
-
-        def entry_of(message: Dict) -> Event:
-            written = entries.get(id(message))
-            if written:
-                return written.pop()
-            if message is self._opening:
-                return Summary(session.origin, message, [])
-            return session.record(kinds.MESSAGE_ADDED, message, self._turn)
-
-        wanted = [entry_of(message) for message in self.messages + self._arrived]
-        window = session.view.window.with_entries(wanted)
-        unused = {id(entry) for written in entries.values() for entry in written}
-        left = [entry for entry in kept if id(entry) in unused]
-        window.past = (left, None) if left else None
-        cut = session.replace("set", window)
-        for entry in wanted:
-            if isinstance(entry, Summary) and not entry.seq:
-                entry.made_by(cut)

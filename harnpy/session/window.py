@@ -245,6 +245,14 @@ class Window:
             done = position
         return merged + entries[done:]
 
+    def shows_summary(self) -> bool:
+        """Whether a message says what the summary does, or there is none: a summary that a compaction has put
+        there, or a user's message with which the summary ends (08 §1.11)."""
+        summary = self.summary
+        if summary is None or not summary.strip():
+            return True
+        return any(isinstance(e, Summary) or _ends(e.payload, summary) for e in self.entries.items())
+
     def branch_index(self, keep_first: int) -> int:
         """Return the number of events up to and including message number ``keep_first`` (08 §1.4)."""
         everything = keep_first > len(self)
@@ -333,6 +341,14 @@ class Window:
         if len(column) < len(items):
             column.extend([of(item) for item in items[len(column) :]])
         return column
+
+
+def _ends(message: Message, summary: str) -> bool:
+    """Whether the summary ends with a user's message."""
+    said = message.get("content") if message.get("role") == "user" else None
+    if not isinstance(said, str) or not said.strip():
+        return False
+    return summary == said or summary.endswith(f"\n\n{said}")
 
 
 def _message(entry: Event) -> Message:

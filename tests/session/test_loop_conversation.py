@@ -131,14 +131,17 @@ def test_the_same_message_may_stand_there_twice(store: SessionRegistry) -> None:
     assert len({event["id"] for event in snapshot["events"]}) == 4
 
 
-def test_the_loops_write_wins_over_a_reset_meanwhile(store: SessionRegistry) -> None:
+def test_a_reset_meanwhile_holds_for_the_loop(store: SessionRegistry) -> None:
     conversation = following(store)
     conversation.add(said("a"))
     conversation.store()
     store.reset("s")
     conversation.add(said("b"))
+    conversation.store()
+    assert texts(conversation.replaced() or []) == ["before", "a", "b"]
+    assert texts(conversation.messages) == ["b"]
     conversation.end("completed")
-    assert texts(store.messages("s")) == ["before", "a", "b"]
+    assert texts(store.messages("s")) == ["b"]
 
 
 def test_storing_into_a_closed_session_does_nothing(store: SessionRegistry) -> None:
@@ -177,6 +180,24 @@ def test_a_summary_comes_first_and_stays(store: SessionRegistry) -> None:
     assert (store.snapshot("s") or {})["summary"] == "sum"
 
 
+def test_a_summary_that_the_window_shows_is_not_put_first(store: SessionRegistry) -> None:
+    shown = [said("x"), said("new"), said("y")]
+    store.store_transcript("s", {"messages": shown, "summary": "old\n\nnew"})
+    assert texts(following(store).messages) == ["x", "new", "y"]
+    assert texts(store.prompt_state("s")[0]) == ["x", "new", "y"]
+
+
+def test_a_summary_that_is_put_first_ends_no_pins(store: SessionRegistry) -> None:
+    store.store_transcript("s", {"messages": [said("x"), said("y")], "summary": "sum"})
+    session = store.session("s")
+    assert session
+    session.pin(session.entries()[0].event_id)
+    following(store).end("completed")
+    session.trim(1)
+    assert texts(session.messages()) == ["y"]
+    assert texts(session.window()) == ["x", "y"]
+
+
 def test_the_result_shows_this_runs_lifecycle_events_only(store: SessionRegistry) -> None:
     for run in ("one", "two"):
         conversation = following(store)
@@ -201,47 +222,48 @@ def test_an_anonymous_conversation_has_the_same_shape(store: SessionRegistry) ->
 
 
 STEPS = st.lists(
-    st.sampled_from(["add", "inject", "boundary", "store", "note", "trim", "outside"]), max_size=30
+    st.sampled_from(["add", "inject", "boundary", "store", "note", "trim", "step", "outside"]), max_size=30
 )
 
 
-@given(st.lists(STEPS, max_size=30))
+@given(STEPS)
 def test_the_session_ends_as_the_loops_messages_and_then_what_came_too_late(steps: list[str]) -> None:
     store = SessionRegistry()
     conversation = following(store)
-    wanted: list[str] = []
-    waiting: list[str] = []
+    told = []
     for number, step in enumerate(steps):
         text = f"m{number}"
         if step == "add":
             conversation.add(said(text))
-            wanted.append(text)
+            told.append(text)
         elif step == "inject":
             store.inject("s", said(text))
-            waiting.append(text)
+            told.append(text)
         elif step == "boundary":
-            assert texts(conversation.arrivals()) == waiting
-            wanted += waiting
-            waiting = []
+            joined = conversation.arrivals()
+            assert conversation.messages[len(conversation.messages) - len(joined) :] == joined
         elif step == "store":
             conversation.store()
-            assert texts(store.messages("s")) == wanted + waiting
+            assert store.messages("s") == conversation.messages + conversation.waiting()
         elif step == "note":
             conversation.note(lifecycle_event("note", text))
         elif step == "trim":
             store.trim("s", 1)
+        elif step == "step":
+            conversation.step_started("mock", "mock", number)
         else:
             store.append_event("s", {"kind": "outside", "text": text})
     conversation.end("completed")
     session = store.session("s")
     assert session
-    assert texts(session.messages()) == texts(conversation.messages) + waiting == wanted + waiting
+    assert session.messages() == conversation.messages + conversation.waiting()
+    assert sorted(texts(session.history())) == sorted(told)
+    assert "trim" in steps or len(session.messages()) == len(told)
+    assert all(event.type != "history_replaced" for event in session.events())
     assert replay(session.events()).transcript("s") == session.view.transcript("s")
-    kinds = [event["kind"] for event in session.view.window.events()]
-    assert kinds == sorted(kinds, key=lambda kind: kind != "message")
 
 
-def test_a_loop_that_puts_its_messages_in_order_meanwhile_does_not_spoil_a_compaction(
+def test_a_loop_that_stores_its_messages_meanwhile_does_not_spoil_a_compaction(
     store: SessionRegistry,
 ) -> None:
     conversation = following(store)

@@ -161,6 +161,13 @@ class StoredSession(Session):
             except SessionConflict:
                 self.refresh()
 
+    def show_summary(self) -> None:
+        while True:
+            try:
+                return super().show_summary()
+            except SessionConflict:
+                self.refresh()
+
     def show(self, type: str, payload: Any) -> None:
         """Let the view show an event that the log won't have."""
         self.view.apply(Event(self.origin, self.version + 1, type, payload, self._now()))
