@@ -191,7 +191,7 @@ class Loop:
         if self.offer.renew(self.model_input.request):
             self.toolbox.replace(self.offer.allowed)
         self._before_call(iteration)
-        request = self._request(iteration)
+        request = self._request()
         if self._over_budget(request):
             self.conversation.store()
             over = {"iteration": iteration, "failed": False, "text": "", "status": "budget_exhausted"}
@@ -230,14 +230,14 @@ class Loop:
             else:
                 model_input.feed_back(kind, content)
 
-    def _request(self, iteration: int) -> Request:
+    def _request(self) -> Request:
         """Return what is asked: the conversation, and what only this call sees."""
         request = self.model_input.request
         if self.ledger.active:
             request = replace(
                 request, messages=[*request.messages, {"role": "user", "content": self.ledger.render()}]
             )
-        return request.rewritten(iteration)
+        return request
 
     def _over_budget(self, request: Request) -> bool:
         if self.budget is None:
@@ -262,9 +262,9 @@ class Loop:
         """Return the answer. Ask again while its output doesn't fit, as often as the options allow."""
         attempt = 0
         while True:
-            reply = self._called(request, iteration)
+            sent, reply = self._called(request, iteration)
             self._account(reply)
-            self._note(reply, iteration, request.experiment_note)
+            self._note(reply, iteration, sent.experiment_note)
             if not request.output.structured:
                 return reply
             reading = read_answer(reply, request, self.models.values)
@@ -276,7 +276,7 @@ class Loop:
             if nudge is not None:
                 self._retried("schema", request, attempt, "; ".join(reading.errors))
                 self.model_input.feed_back("schema_retry", nudge)
-                request = self._request(iteration)
+                request = self._request()
 
     def summarize(self, prompt: str) -> str:
         """Ask the loop's model for a summary: no system prompt, no history, the same account."""
@@ -284,19 +284,24 @@ class Loop:
         bare: Dict = {"system": None, "tools": None, "prefill": None, "segment": None}
         request = replace(self.model_input.request, messages=messages, **bare)
         purpose = {"purpose": "compaction"}
-        reply = self._account(self._called(request, None, **purpose))
+        _, reply = self._called(request, None, **purpose)
+        self._account(reply)
         self.conversation.fact(
             STEP_COMPLETED, completed_step(reply, self.state.iterations) | purpose, reply.cost
         )
         return reply.text
 
-    def _called(self, request: Request, iteration: int | None, **purpose: str) -> Reply:
-        """Return the reply of the model, which is called by right of the loop's caller."""
+    def _called(self, request: Request, iteration: int | None, **purpose: str) -> tuple[Request, Reply]:
+        """Call the model, by right of the loop's caller. Return what was sent, and its reply.
+
+        An experiment rewrites the request when the step has begun: its closure may write to the session.
+        """
         number = self.state.iterations if iteration is None else iteration
         self.conversation.step_started(request.provider, request.model, number, **purpose)
         try:
+            sent = request if iteration is None else request.rewritten(iteration)
             with self.runtime.context().as_caller():
-                return self.models.ask(request, iteration)
+                return sent, self.models.ask(sent, iteration)
         except BaseException as error:
             failed = {"agent_id": AGENT, "iteration": number, **purpose, "error": str(error)}
             self.conversation.fact(STEP_COMPLETED, failed)
@@ -311,11 +316,10 @@ class Loop:
         retry = {"agent_id": AGENT, "scope": scope, "target": request.model, "attempt": attempt}
         self.conversation.fact(ESCALATION_RETRIED, {**retry, "error": error})
 
-    def _account(self, reply: Reply) -> Reply:
+    def _account(self, reply: Reply) -> None:
         """Charge a call to the loop's budget."""
         self.state.tokens += reply.input_tokens + reply.output_tokens
         self.state.cost += reply.cost
-        return reply
 
     def _note(self, reply: Reply, iteration: int, experiment: Dict | None) -> None:
         """Record a call in the session's log."""
