@@ -152,6 +152,7 @@ class SessionConversation(Conversation):
         # The session as `store` left it. While it still looks like that, the order of its messages is known.
         self._seen: object = None
         self._count = 0
+        self._joined = False  # others' messages have, since the last step began
         self._overtaken = False
         self._former: list[Dict] | None = None  # the messages before somebody else cut them
 
@@ -186,6 +187,7 @@ class SessionConversation(Conversation):
             return
         if not self._is_next(session):
             self.store()
+        self._joined = False  # a step's messages stand behind all others
         step = {"agent_id": AGENT, "iteration": iteration, "model": model, "provider": provider, **purpose}
         self.fact(kinds.STEP_STARTED, step)
         self.store()
@@ -221,6 +223,7 @@ class SessionConversation(Conversation):
             self.store()  # what was said before they join
         arrived, self._arrived = self._arrived, []
         self.messages += arrived
+        self._joined = self._joined or bool(arrived)
         return arrived
 
     def overtaken(self) -> None:
@@ -269,6 +272,7 @@ class SessionConversation(Conversation):
         in_order = self._is_next(session)
         if in_order and not self._pending:
             return
+        in_order = in_order and not (self._joined and self._has_pending_messages())
         if self._pending:
             pending, self._pending = self._pending, []
             for event in session.write(*pending):
@@ -344,4 +348,4 @@ class SessionConversation(Conversation):
             self._former = self.messages
         self.messages, self._arrived = session.messages(), []
         self.summary = session.view.window.summary
-        self._overtaken = False
+        self._overtaken, self._joined = False, True
