@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from harnpy.eventlog import provenance
 from harnpy.eventlog.log_events import InvalidTopic, LogEvent
 from harnpy.storage.memory import MemoryStore
+from harnpy.world.clock import milliseconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,7 +39,7 @@ class EventLog:
         """Append the event and return its id. Raises `InvalidTopic`."""
         stream = self._stream(topic)
         version = stream.version
-        at = int(self._now() * 1000) if event.occurred_at_ms is None else event.occurred_at_ms
+        at = milliseconds(self._now()) if event.occurred_at_ms is None else event.occurred_at_ms
         headers = provenance.chained(topic, version + 1, event, at, stream.last())
         stream.append([event._replace(headers=headers, occurred_at_ms=at)], version)
         for listener in tuple(self.listeners):

@@ -159,7 +159,8 @@ class Models:
         write = segment_writer(self._env(VARIABLE), self.world.files)
         if write is None:
             return None
-        return Segment(write, self.world.clock.now, loop_id=new_loop_id() if new_loop_id else None, **scope)
+        loop_id = new_loop_id() if new_loop_id else None
+        return Segment(write, lambda: self.world.clock.now(), loop_id=loop_id, **scope)
 
     def ask(self, request: Request, iteration: int | None = None, answer: Complete | None = None) -> Reply:
         """Make a call, with the fallbacks when its provider fails. Raises the first `CallError`.
@@ -246,7 +247,7 @@ class Models:
             )
 
     def _back_off(self, request: Request, error: CallError, attempt: int) -> None:
-        wait = retry_after_ms(error.message, self.world.clock.now())
+        wait = retry_after_ms(error.message, self.world.unguarded.clock.now())
         if wait is None:
             wait = request.backoff_ms * 2 ** min(attempt, 4)
         self.waiting.sleep(wait / 1000)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from harnpy.vm.values.objects import Iter
     from harnpy.vm.values.sizes import Sizes
     from harnpy.vm.walk.walker import Observer
+    from harnpy.world.clock import ProgramClock
 
     Value = Any
     State = TypeVar("State")
@@ -139,6 +140,7 @@ class Vm:
         self._calls: Calls | None = None
         self._sizes: Sizes | None = None
         self._world: World | None = None
+        self._clock: ProgramClock | None = None
         self._given: dict[str, Value] = {"argv": []}
         self._states: dict[type, Any] = {}
         self._services: dict[type, Any] = {}
@@ -178,6 +180,8 @@ class Vm:
         self._given["argv"] = list(args)
         # Mocks, colour mode and their like belong to one program (04 §0.9); services to the Vm.
         self._states.clear()
+        if self._clock is not None:
+            self._clock.reset()
         allow_deep_recursion()
         imports = self.imports_of(source, self.source_dir)
         unit = self.units.program_unit(source, file, entry, self.builtins, checked, imports)
@@ -375,8 +379,17 @@ class Vm:
         if self._world is None:
             from harnpy.world.guarded import GuardedWorld
 
-            self._world = GuardedWorld(self.unguarded, self.guard)
+            self._world = GuardedWorld(self.unguarded, self.guard, self.clock)
         return self._world
+
+    @property
+    def clock(self) -> ProgramClock:
+        """The clock that programs see, and may set (04 §14)."""
+        if self._clock is None:
+            from harnpy.world.clock import ProgramClock
+
+            self._clock = ProgramClock(self.unguarded.clock)
+        return self._clock
 
     def _ruling_context(self) -> TaskContext | None:
         return None if self._tasks is None else self._tasks.responsible().context

@@ -6,6 +6,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Protocol
 
     class Clock(Protocol):
@@ -27,6 +28,69 @@ class RealClock:
         time.sleep(1e9 if seconds is None else seconds)
 
 
+class ProgramClock:
+    """The clock that programs see: ``real``, until one stops it at a time. Waiting takes real time even then.
+
+    ``now`` and ``passed`` are other functions while it is stopped: ask the clock for them each time.
+    """
+
+    now: Callable[[], float]
+    passed: Callable[[], int]
+    _begin: float | None
+    _stopped: tuple[int, int] | None
+
+    def __init__(self, real: Clock) -> None:
+        self.real = real
+        self.monotonic = real.monotonic
+        self.sleep = real.sleep
+        self.reset()
+
+    @property
+    def is_stopped(self) -> bool:
+        return self._stopped is not None
+
+    def now_ms(self) -> int:
+        """Milliseconds since 1970, UTC."""
+        return milliseconds(self.now())
+
+    def stop(self, ms: int, passed: int = 0) -> None:
+        """Have it show ``ms`` milliseconds since 1970, and that ``passed`` have passed."""
+        seconds = ms / 1000
+        self._stopped = ms, passed
+        self.now = lambda: seconds
+        self.passed = lambda: passed
+
+    def advance(self, ms: int) -> int:
+        """Put the stopped clock forward; return the milliseconds since 1970 that it shows then."""
+        assert self._stopped is not None
+        now, passed = self._stopped
+        self.stop(now + ms, passed + ms)
+        return now + ms
+
+    def go(self) -> None:
+        """Show real time again."""
+        self._stopped = None
+        self.now = self.real.now
+        self.passed = self._really_passed
+
+    def reset(self) -> None:
+        """Show real time, as if nobody had asked yet how much has passed."""
+        self._begin = None
+        self.go()
+
+    def _really_passed(self) -> int:
+        """The milliseconds since this was first asked for."""
+        now = self.real.monotonic()
+        if self._begin is None:
+            self._begin = now
+        return int((now - self._begin) * 1000)
+
+
+def milliseconds(seconds: float) -> int:
+    """The milliseconds that have passed: those of a float that is nearly there count."""
+    return round(seconds * 1e6) // 1000
+
+
 _RFC3339 = (
     r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])[Tt ]([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(\.\d+)?"
     r"([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)"
@@ -42,7 +106,9 @@ def rfc3339(seconds: float, digits: int = 3) -> str:
 
 def rfc3339_parts(whole: int, fraction: int, digits: int) -> str:
     """`rfc3339` of whole seconds and a fraction that is counted in units of the last decimal."""
-    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(whole))}.{fraction:0{digits}d}Z"
+    # Some systems write the year 1 as `1`.
+    moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(whole)).zfill(19)
+    return f"{moment}.{fraction:0{digits}d}Z"
 
 
 def is_rfc3339(text: str) -> bool:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
+    from harnpy.world.clock import Clock
     from harnpy.world.effects import Guard
     from harnpy.world.environment import Environment
     from harnpy.world.files import Files
@@ -28,10 +29,10 @@ if TYPE_CHECKING:
 
 
 class GuardedWorld(World):
-    """``unguarded``, where ``guard`` is asked before each effect."""
+    """``unguarded``, where ``guard`` is asked before each effect, and the time is what ``clock`` shows."""
 
-    def __init__(self, unguarded: World, guard: Guard) -> None:
-        super().__init__()
+    def __init__(self, unguarded: World, guard: Guard, clock: Clock) -> None:
+        super().__init__(clock=clock)
         self._unguarded = unguarded
         self._guard = guard
 
@@ -68,7 +69,7 @@ class GuardedWorld(World):
             self._guard.require_place(effect, real, path)
 
     def held(self) -> World:
-        return GuardedWorld(self._unguarded, self._guard.held())
+        return GuardedWorld(self._unguarded, self._guard.held(), self.clock)
 
     if not TYPE_CHECKING:  # mypy would let any name pass
 

@@ -65,7 +65,7 @@ def subscribe(vm: Vm, topic: Value = ABSENT, from_cursor: Value = None) -> Strea
 
 def log_of(vm: Vm) -> EventLog:
     """The Vm's event log."""
-    return vm.service(EventLog, lambda vm: memory_log(vm.world.clock.now))
+    return vm.service(EventLog, lambda vm: memory_log(lambda: vm.world.clock.now()))
 
 
 def as_data(value: Value) -> Any:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from datetime import UTC, datetime
 from functools import partial
 
 from harnpy.text.json.writer import float_text, quote
 from harnpy.vm.declare.builtin import builtin as declare
 from harnpy.vm.errors import Thrown
 from harnpy.vm.values.objects import display
+from harnpy.world.clock import rfc3339
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,13 +76,8 @@ def _log(vm: Vm, level: str, msg: str, fields: Value) -> None:
 
 def _write(vm: Vm, head: dict[str, Value], fields: dict[str, Value] | None = None) -> None:
     """One line: the time, `head`, then `fields` in key order."""
-    entries = [("ts", _now(vm)), *head.items(), *sorted((fields or {}).items())]
+    entries = [("ts", rfc3339(vm.world.clock.now())), *head.items(), *sorted((fields or {}).items())]
     vm.write("{" + ",".join([f"{quote(key)}:{_encode(value)}" for key, value in entries]) + "}\n")
-
-
-def _now(vm: Vm) -> str:
-    """RFC 3339, UTC, milliseconds."""
-    return datetime.fromtimestamp(vm.world.clock.now(), UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
 
 
 def _encode(value: Value) -> str:

@@ -65,7 +65,7 @@ class RunWriter:
 
     def checkpoint(self) -> None:
         """Write the record, now or soon. Raise `MisuseError`."""
-        if self._size <= _SMALL or self._world.clock.now() >= self._due:
+        if self._size <= _SMALL or self._world.clock.monotonic() >= self._due:
             self._write(durable=False)
         elif not self._behind:
             self._behind = True
@@ -85,10 +85,10 @@ class RunWriter:
         self._write(durable=True)
 
     def _write(self, durable: bool) -> None:
-        begun = self._world.clock.now()
+        begun = self._world.clock.monotonic()
         text = self._text()
         write(self.path, text, self._files, durable)
-        ended = self._world.clock.now()
+        ended = self._world.clock.monotonic()
         self._size, self._behind = len(text), False
         self._due = ended + _REST * (ended - begun)
 

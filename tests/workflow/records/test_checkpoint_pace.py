@@ -25,7 +25,9 @@ class Pace:
         self.time = 0.0
         self.chores: list[Callable[[], None]] = []
         self.path = directory / "r.json"
-        self.world = world_with(cwd=lambda: str(directory), now=lambda: self.time, write_text=self.write)
+        self.world = world_with(
+            cwd=lambda: str(directory), monotonic=lambda: self.time, write_text=self.write
+        )
         self.run = record.new_run("r", self.world, workflow_id="w", task="t", policy={})
         self.writer = RunWriter(self.run, "r.json", self.world, self.chores.append)
         self.full = False
