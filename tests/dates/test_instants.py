@@ -1,0 +1,202 @@
+"""Instants, zones and texts against Python's own datetime: all zones, 1900 to 2100."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from importlib.resources import files
+from itertools import pairwise
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from harnpy.dates import formats, zones
+from harnpy.dates.errors import DateError, NoSuchDate
+from harnpy.dates.instants import (
+    FIRST,
+    LAST,
+    SECOND,
+    from_number,
+    in_zone,
+    instant_in_zone,
+    instant_of,
+    on_calendar,
+    to_number,
+)
+from harnpy.dates.parsing import parse_date
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+NAMES = sorted(zones.names())
+YEARS = st.integers(1900, 2099)
+MOMENTS = st.datetimes(datetime(1900, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC))
+ANY_MOMENTS = st.datetimes(timezones=st.just(UTC))
+
+
+@cache
+def zone_of_judge(name: str) -> ZoneInfo:
+    with files("tzdata").joinpath("zoneinfo", name).open("rb") as file:
+        return ZoneInfo.from_file(file, name)
+
+
+def micros(moment: datetime) -> int:
+    return (moment - EPOCH) // timedelta(microseconds=1)
+
+
+@given(MOMENTS, st.sampled_from(NAMES))
+def test_clocks_of_a_zone(moment: datetime, name: str) -> None:
+    judge = moment.astimezone(zone_of_judge(name))
+    shown = in_zone(micros(moment), zones.zone(name))
+    assert shown.replace(tzinfo=None) == judge.replace(tzinfo=None)
+    assert formats.offset_seconds(shown) == judge.utcoffset().total_seconds()  # type: ignore[union-attr]
+    assert instant_of(shown) == micros(moment)
+
+
+@given(MOMENTS, st.sampled_from(NAMES))
+@example(datetime(1900, 1, 1, tzinfo=UTC), "Africa/Monrovia")
+def test_rfc3339_is_read_back(moment: datetime, name: str) -> None:
+    judge = moment.astimezone(zone_of_judge(name)).isoformat()
+    text = formats.rfc3339(in_zone(micros(moment), zones.zone(name)))
+    assert datetime.fromisoformat(text).isoformat() == judge
+    assert parse_date(text) == micros(moment)
+
+
+def changes(name: str, year: int) -> Iterator[datetime]:
+    """The first second, UTC, of each offset that the zone takes up in the year."""
+    zone = zone_of_judge(name)
+
+    def offset(moment: datetime) -> timedelta:
+        found = moment.astimezone(zone).utcoffset()
+        assert found is not None
+        return found
+
+    weeks = [datetime(year, 1, 1, tzinfo=UTC) + timedelta(weeks=week) for week in range(53)]
+    for before, after in pairwise(weeks):
+        if offset(before) == offset(after):
+            continue
+        while after - before > timedelta(seconds=1):
+            middle = before + timedelta(seconds=(after - before) // timedelta(seconds=2))
+            before, after = (middle, after) if offset(middle) == offset(before) else (before, middle)
+        yield after
+
+
+@given(st.sampled_from(NAMES), YEARS, st.integers(-7300, 7300))
+@example("Europe/Berlin", 2026, 0)
+@example("Australia/Lord_Howe", 2026, -1)
+@example("Pacific/Apia", 2011, 3600)
+def test_local_time_around_a_change_of_the_clocks(name: str, year: int, seconds: int) -> None:
+    """The instant of a local time is the first one at which clocks show it; no other exists in a gap."""
+    zone = zone_of_judge(name)
+    for change in changes(name, year):
+        for wall in (change - timedelta(seconds=1), change):
+            local = wall.astimezone(zone).replace(tzinfo=None) + timedelta(seconds=seconds)
+            around = (change + timedelta(hours=hours) for hours in (-30, -1, 0, 1, 30))
+            offsets = {
+                moment.astimezone(zone).utcoffset() for moment in (change - timedelta(seconds=1), *around)
+            }
+            candidates = [local.replace(tzinfo=UTC) - offset for offset in offsets if offset is not None]
+            true = [c for c in candidates if c.astimezone(zone).replace(tzinfo=None) == local]
+            if true:
+                assert instant_in_zone(local, zones.zone(name)) == micros(min(true))
+            else:
+                with pytest.raises(DateError, match="does not exist"):
+                    instant_in_zone(local, zones.zone(name))
+
+
+@given(MOMENTS)
+def test_a_timestamp_keeps_microseconds(moment: datetime) -> None:
+    instant = micros(moment)
+    assert from_number(to_number(instant)) == instant
+    assert isinstance(to_number(instant), int) is (instant % SECOND == 0)
+
+
+@given(ANY_MOMENTS)
+def test_a_timestamp_keeps_milliseconds_at_any_time(moment: datetime) -> None:
+    instant = micros(moment) // 1000 * 1000
+    assert from_number(to_number(instant)) == instant
+
+
+def test_the_ends_of_time() -> None:
+    assert (from_number(FIRST // SECOND), from_number(LAST // SECOND)) == (FIRST, LAST // SECOND * SECOND)
+    for beyond in (FIRST // SECOND - 1, LAST // SECOND + 1, 2**63 - 1, -(2**63), 1e300, -1e300):
+        with pytest.raises(DateError, match="out of range"):
+            from_number(beyond)
+    for strange in (float("nan"), float("inf"), float("-inf")):
+        with pytest.raises(DateError, match="finite"):
+            from_number(strange)
+    with pytest.raises(DateError, match="out of range"):
+        in_zone(LAST, zones.zone("Asia/Tokyo"))
+    with pytest.raises(DateError, match="out of range"):
+        instant_in_zone(datetime.min, zones.zone("Asia/Tokyo"))
+
+
+@given(ANY_MOMENTS)
+def test_a_date_on_the_calendar(moment: datetime) -> None:
+    naive = moment.replace(tzinfo=None, microsecond=0)
+    assert on_calendar(*naive.timetuple()[:6]) == naive
+
+
+@given(st.tuples(*[st.integers(-5, 70)] * 6))
+def test_there_is_no_other_date(parts: tuple[int, int, int, int, int, int]) -> None:
+    try:
+        expected = datetime(*parts)
+    except ValueError:
+        with pytest.raises(NoSuchDate):
+            on_calendar(*parts)
+    else:
+        assert on_calendar(*parts) == expected
+
+
+@given(ANY_MOMENTS, st.sampled_from(["T", " ", "t"]), st.sampled_from(["", "Z", "z", "+00:00", " +0000"]))
+def test_dates_in_text(moment: datetime, separator: str, zulu: str) -> None:
+    seconds = micros(moment) // SECOND * SECOND
+    assert parse_date(moment.isoformat(separator).removesuffix("+00:00") + zulu) == micros(moment)
+    day = seconds - seconds % (86_400 * SECOND)
+    assert parse_date(f"{moment.year}/{moment.month}/{moment.day}") == day
+    numbers = (
+        f"year {moment.year}, {moment.month} {moment.day}; {moment.hour}h {moment.minute}m {moment.second}s"
+    )
+    assert parse_date(numbers) == seconds
+
+
+@given(st.text(st.characters(codec="utf-8") | st.sampled_from("0123456789-:T.Z+ ٣"), max_size=40))
+@example("0" * 5000 + "1-1-1")
+@example("0001-01-01T00:00:00+01:00")
+@example("2026-01-01T00:00:00+24:00")
+@example("²026-1-1")
+def test_any_text_is_a_date_or_none(text: str) -> None:
+    with suppress(NoSuchDate):
+        assert FIRST <= parse_date(text) <= LAST
+
+
+#: The codes that mean the same to Python, in years of four digits.
+SHARED = "Y m d H M S A a B b j y I p z s T F e Z".split()
+
+
+@given(MOMENTS, st.sampled_from(NAMES), st.lists(st.sampled_from([*SHARED, "%"]), min_size=1, max_size=6))
+def test_formats_against_strftime(moment: datetime, name: str, codes: list[str]) -> None:
+    judge = moment.astimezone(zone_of_judge(name))
+    shown = in_zone(micros(moment), zones.zone(name))
+    for code in codes:
+        # Python's `%s` takes the parts for local time of the machine.
+        expected = str(micros(moment) // SECOND) if code == "s" else judge.strftime("%" + code)
+        assert formats.formatted(shown, "%" + code) == expected
+    text = "é".join(f"%{code}" for code in codes)
+    assert formats.formatted(shown, text) == "é".join(formats.formatted(shown, f"%{code}") for code in codes)
+
+
+@given(st.text("%YmQ:z.369f-é\n", max_size=12))
+def test_any_format_is_written_or_refused(format: str) -> None:
+    with suppress(DateError):
+        assert ("%" in format) or formats.formatted(EPOCH, format) == format
+
+
+@pytest.mark.parametrize(
+    "name", ["", "utc", "europe/berlin", "Europe", "../zones", "Europe/Berlin ", "localtime"]
+)
+def test_no_other_name_is_a_zone(name: str) -> None:
+    with pytest.raises(DateError, match="unknown timezone"):
+        zones.zone(name)
