@@ -31,8 +31,8 @@ CONSTANTS = {"pi": 3.141592653589793, "e": 2.718281828459045}
 #: What stands between builtins and domain packages, and declares no builtin itself.
 _WITHOUT = frozenset(["bridge"])
 
-#: The builtins in here call domain packages, which raise `harnpy.faults.Fault`.
-_OVER_DOMAINS = "harnpy.builtins.agents."
+#: The builtins in these rooms call domain packages, which raise `harnpy.faults.Fault`.
+_OVER_DOMAINS = ("harnpy.builtins.agents.", "harnpy.builtins.language.time.")
 
 #: Names whose part before the dot is a global: a dict of builtins.
 _NAMESPACES = ("stream", "event_log", "workflow")

@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 
 from harnpy.builtins import catalog
+from harnpy.vm.declare.failures import reporting_faults
 from harnpy.vm.errors import VmError
 from harnpy.vm.run.tasks.aio import open_loop
 from harnpy.vm.run.tasks.scheduler import Scheduler
 from harnpy.vm.values.objects import Builtin, Fn
 from harnpy.vm.vm import Signal, Vm
+from harnpy.world.clock import ProgramClock
 from harnpy.world.files import RealFiles
 
 
@@ -81,6 +83,7 @@ class FakeVm:
     def __init__(self) -> None:
         self.out = ""
         self.world = self.unguarded = FakeWorld()
+        self.clock = ProgramClock(self.world)
         self.signal = Signal()
         self.meter = self.growth = self._sizes = None
         self.tasks = FakeTasks(self)
@@ -113,7 +116,10 @@ class FakeVm:
         declaration = catalog.find(name)
         assert declaration is not None, f"no builtin {name}"
         bound = declaration.bind()
-        return bound.call(self, *args[: bound.max_args])
+        call = bound.call
+        if catalog.raises_faults(declaration.function.__module__):
+            call = reporting_faults(name, call)
+        return call(self, *args[: bound.max_args])
 
     def failure(self, name: str, *args: Any) -> Any:
         """What `catch` would see of a failing call: the thrown value, or the text."""

@@ -15,7 +15,18 @@ from harnpy.vm.errors import VmError
 from harnpy.vm.values.objects import Duration, EnumValue, Iter, Pair, Range, Rng, Set, Struct
 from tests.builtins.conftest import FakeVm, make_fn
 
-FAMILIES = {"io", "types", "strings", "collections", "math", "testing", "streams", "json_schema", "crypto"}
+FAMILIES = {
+    "io",
+    "types",
+    "strings",
+    "collections",
+    "math",
+    "testing",
+    "streams",
+    "json_schema",
+    "crypto",
+    "time",
+}
 NAMES = [found.name for found in catalog.all_declarations() if found.family in FAMILIES]
 
 SCALARS = st.one_of(

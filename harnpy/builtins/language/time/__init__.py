@@ -1,0 +1,1 @@
+"""Time: dates, durations, clocks, timers."""

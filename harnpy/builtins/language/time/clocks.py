@@ -1,0 +1,85 @@
+"""The clock of a program, and setting it, for tests. Spec: 04 §14 "Clock and clock mocking", 05 §13."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from harnpy.dates.errors import DateError
+from harnpy.dates.instants import FIRST, LAST, MILLISECOND
+from harnpy.vm.declare.builtin import ABSENT
+from harnpy.vm.declare.builtin import builtin as declare
+from harnpy.vm.errors import Thrown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
+
+#: What all declarations here have in common.
+builtin = partial(declare, family="time")
+
+
+@builtin("timestamp() -> float")
+def timestamp(vm: Vm) -> float:
+    """Seconds since 1970, to the millisecond. `mock_time` sets it."""
+    return vm.clock.now_ms() / 1000
+
+
+@builtin("now_ms() -> int")
+def now_ms(vm: Vm) -> int:
+    """Milliseconds since 1970. `mock_time` sets it."""
+    return vm.clock.now_ms()
+
+
+@builtin("monotonic_ms() -> int")
+def monotonic_ms(vm: Vm) -> int:
+    """Milliseconds since this or `elapsed` was first called, or `mock_time`."""
+    return vm.clock.passed()
+
+
+@builtin("elapsed() -> int")
+def elapsed(vm: Vm) -> int:
+    """Milliseconds since this or `monotonic_ms` was first called, or `mock_time`."""
+    return vm.clock.passed()
+
+
+@builtin("sleep_ms(ms: int = 0) -> nil")
+def sleep_ms(vm: Vm, ms: int) -> None:
+    """Wait; other tasks run meanwhile. A clock that is mocked goes forward instead, and nothing waits."""
+    if not vm.clock.is_stopped:
+        vm.tasks.sleep(ms / 1000)
+    elif ms > 0:
+        _advance(vm, ms)
+
+
+@builtin("mock_time(ms: int) -> nil", counted=True)
+def mock_time(vm: Vm, ms: Value = ABSENT) -> None:
+    """Stop the clock at `ms` milliseconds since 1970; `monotonic_ms` begins at 0. `sleep` takes real time."""
+    if type(ms) is not int:
+        raise Thrown("mock_time(ms): expected an integer millisecond timestamp")
+    vm.clock.stop(_in_range(ms))
+
+
+@builtin("advance_time(ms: int = 0) -> int")
+def advance_time(vm: Vm, ms: int) -> int:
+    """Put the mocked clock forward; returns the milliseconds since 1970 that it shows then."""
+    if not vm.clock.is_stopped:
+        raise Thrown("advance_time: no mock active. Call mock_time(ms) first.")
+    return _advance(vm, ms)
+
+
+@builtin("unmock_time() -> nil")
+def unmock_time(vm: Vm) -> None:
+    """Show real time again."""
+    vm.clock.go()
+
+
+def _advance(vm: Vm, ms: int) -> int:
+    _in_range(vm.clock.now_ms() + ms)
+    return vm.clock.advance(ms)
+
+
+def _in_range(ms: int) -> int:
+    if not FIRST <= ms * MILLISECOND <= LAST:
+        raise DateError("timestamp out of range")
+    return ms
