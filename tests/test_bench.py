@@ -91,6 +91,21 @@ def test_stages_are_measured_one_after_the_other_and_in_a_map() -> None:
     assert len([line for line in output.splitlines() if line.startswith("  harnpy")]) == 2, output
 
 
+def test_durable_appends_are_measured_beside_databases_and_peers() -> None:
+    output = run("bench/storage.py", "--rounds", "1", "--appends", "5", "--length", "200")
+    sides = {
+        "bare sqlite3": 2,
+        "bare psycopg": 2,
+        "OpenAI Agents SDK, ": 1,
+        "LangGraph, ": 2,
+        "harnpy, a record": 4,
+    }
+    assert {side: output.count(f"  {side}") for side in sides} == sides, output
+    assert "left out" not in output
+    assert "an event, from threads" in output
+    assert "the long one, p99" in output
+
+
 def test_reading_and_looking_up_are_measured_behind_rules() -> None:
     output = run("bench/door.py", "--rounds", "1")
     assert [line.split("  ")[0] for line in output.splitlines()] == ["read", "look up"]

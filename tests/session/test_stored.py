@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -140,6 +141,13 @@ class TestStored:
         assert fork.info.fork_event_id == session.event(3).id
         assert (session.children(), fork.children(), grand.children()) == (["t"], ["u"], [])
         assert texts(load(session.store)) == ["a", "b", "parent only"]
+
+    def test_a_fork_at_the_end_reads_no_record(self, session: StoredSession) -> None:
+        """Else it would cost what the last append holds, all of which is decoded for any of its events."""
+        session.append(*(said(str(n)) for n in range(50)))
+        with patch.object(type(session.stream), "read", side_effect=AssertionError("it was read")):
+            fork = session.fork("t")
+        assert fork.info.fork_event_id == session.event(51).id
 
     def test_cuts_read_back(self, session: StoredSession) -> None:
         session.append(*(said(str(n)) for n in range(6)))

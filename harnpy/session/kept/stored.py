@@ -46,7 +46,7 @@ class StoredSession(Session):
     is called with the events that others have appended.
     """
 
-    __slots__ = ("_cuts", "_digest", "_head", "heard", "lease", "store")
+    __slots__ = ("_cuts", "_digest", "_head", "_last", "heard", "lease", "store")
     is_kept = True
 
     def __init__(
@@ -59,6 +59,7 @@ class StoredSession(Session):
         self._cuts: dict[int, Event] = {}  # by number: a cut has its window once a view has applied it
         self._digest = Digest(origin.shared)
         self._head: dict[str, Any] | None = None
+        self._last: Event | None = None  # as this object has seen it: none of those before a fork
 
     @classmethod
     def begin(cls, id: str, store: Store, world: World, facts: dict[str, Any] | None = None) -> StoredSession:
@@ -124,7 +125,9 @@ class StoredSession(Session):
         return self._fork(id, view, digest, at)
 
     def _fork(self, id: str, view: View, digest: Digest, at: int) -> StoredSession:
-        point = next(self.stream.read(at - 1, at))
+        point = self._last
+        if point is None or point.seq != at:
+            point = next(self.stream.read(at - 1, at))
         origin = Origin(id, self.origin.world, self.origin, at)
         created = Created(self.origin, at, point)
         first = Event(origin, 1, kinds.SESSION_CREATED, created, self._now())
@@ -222,7 +225,8 @@ class StoredSession(Session):
     def _apply(self, events: Sequence[Event]) -> None:
         self.version += len(events)
         self._cuts.update((event.seq, event) for event in events if isinstance(event.payload, Cut))
-        self.moment = events[-1].moment
+        self._last = events[-1]
+        self.moment = self._last.moment
         self.view.read(events)
 
     # Reading.
