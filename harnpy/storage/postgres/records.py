@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.storage.contract import Row
 from harnpy.storage.memory import foreign_id
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from psycopg import Connection
 
@@ -157,14 +158,27 @@ def arranged(line: list[tuple[Any, ...]]) -> list[Part]:
     return [*found, Part(line[0][0], 0, 1)] if line and line[0][3] else found
 
 
-def read(database: Database, codec: Codec, within: list[Part], reading: Reading) -> Iterator[Record]:
-    """Yield the records of ``reading``. Nothing is held on the server while the caller looks at one."""
+def read(
+    database: Database,
+    codec: Codec,
+    within: list[Part],
+    reading: Reading,
+    missed: Callable[[int], None],
+) -> Iterator[Record]:
+    """Yield the records of ``reading``. Nothing is held on the server while the caller looks at one.
+
+    ``missed`` is called with the number of one that isn't there.
+    """
     low, high = reading.after, reading.until
     left = reading.limit
     while left is None or left > 0:
         wanted = _clipped(within, low, high)
         size = _PAGE if left is None else min(left, _PAGE)
         page = rows(database, wanted, size, reading.types, reverse=reading.reverse) if wanted else []
+        if reading.types is None:
+            missing = _missing(page, wanted, size, reverse=reading.reverse)
+            if missing is not None:
+                missed(missing)
         if not page:
             return
         yield from decoded(database, codec, page)
@@ -173,6 +187,16 @@ def read(database: Database, codec: Codec, within: list[Part], reading: Reading)
         left = None if left is None else left - len(page)
         last = page[-1].row.seq
         low, high = (low, last - 1) if reading.reverse else (last, high)
+
+
+def _missing(page: list[Stored], wanted: list[Part], size: int, *, reverse: bool) -> int | None:
+    """Return the number of the first record that isn't among the ``size`` first ones; None: all are."""
+    ranges = [range(part.low + 1, part.high + 1) for part in sorted(wanted, key=lambda part: part.low)]
+    if reverse:
+        ranges = [numbers[::-1] for numbers in reversed(ranges)]
+    due = islice(chain.from_iterable(ranges), size)
+    there = (stored.row.seq for stored in page)
+    return next((number for number, found in zip_longest(due, there) if number != found), None)
 
 
 def _clipped(within: list[Part], low: int, high: int | None) -> list[Part]:

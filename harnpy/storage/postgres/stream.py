@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import json
 
-from harnpy.storage.errors import LeaseLost, VersionConflict
+from harnpy.storage.errors import CorruptLog, LeaseLost, VersionConflict
 from harnpy.storage.postgres import records as stored
 from harnpy.storage.postgres import sharing
 from harnpy.storage.postgres.records import Reading
@@ -78,7 +78,14 @@ class PostgresStream:
         limit: int | None = None,
     ) -> Iterator[Record]:
         reading = Reading(after, until, types, reverse, limit)
-        return stored.read(self._database, self.codec, self._parts(), reading)
+        within = self._parts()  # what is there now is read, however long that takes
+
+        def missed(number: int) -> None:
+            if self._parts() == within:  # it wasn't dropped meanwhile
+                reason = f"record {number} of stream '{self.name}' is missing"
+                raise CorruptLog(self._database.url, reason)
+
+        return stored.read(self._database, self.codec, within, reading, missed)
 
     def last(self) -> Record | None:
         return next(self.read(reverse=True, limit=1), None)

@@ -1,0 +1,5 @@
+"""The stores that the guarantees are tested on."""
+
+from tests.storage.conftest import opened, store, uptime, url
+
+__all__ = ["opened", "store", "uptime", "url"]
