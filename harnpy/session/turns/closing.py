@@ -91,14 +91,25 @@ def _ends_of_calls(facts: list[Fact], reason: str) -> list[Fact]:
             missing.append(_end(call.name, call.id, text))
         missing.append(Fact(kinds.MESSAGE_ADDED, call.result(f"Error: {text}")))
     known = {call.id for call in calls}
-    for id, name in started:  # of calls that are text
-        if id in known:
-            continue
-        if ended[id] > 0:
-            ended[id] -= 1
+    return missing + _ends_of_text([call for call in started if call[0] not in known], later, reason)
+
+
+def _ends_of_text(started: list[tuple[str | None, str]], later: list[Fact], reason: str) -> list[Fact]:
+    """Return the ends that begun calls lack which are text: several of a step may have one id."""
+    ends = [fact.payload for fact in later if fact.type == kinds.TOOL_COMPLETED]
+    ended = Counter((end["id"], end["tool"]) for end in ends if _was_begun(end))
+    missing: list[Fact] = []
+    for id, name in started:
+        if ended[id, name] > 0:
+            ended[id, name] -= 1
         else:
             missing.append(_end(name, id, _UNFINISHED.get(reason, "cancelled before it finished")))
     return missing
+
+
+def _was_begun(end: Dict) -> bool:
+    """Whether the call of that end was begun. One that is refused wasn't, unless as a repetition."""
+    return "rejected" not in end or "duration_ms" in end or end.get("error_category") == "rejected_loop"
 
 
 def _text_results(facts: list[Fact]) -> list[Fact]:
