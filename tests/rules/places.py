@@ -79,7 +79,11 @@ def _read(line: str) -> Place:
 PLACES = [_read(line) for line in (Path(__file__).parent / "places.txt").read_text().splitlines()]
 
 #: Places that find in memory what others have read: alone they have their effect.
-AFTER_OTHERS = frozenset(["checkpoint_get", "checkpoint_exists", "checkpoint_list"])
+AFTER_OTHERS = frozenset(
+    ["checkpoint_get", "checkpoint_exists", "checkpoint_list", "store_get", "store_list", "metadata_set",
+     "metadata_get", "metadata_resolve", "metadata_entries", "metadata_status", "metadata_stale",
+     "metadata_refresh_hashes"]
+)  # fmt: skip
 
 #: Places that call functions of their module, which has none yet while it is initialised.
 OF_FUNCTIONS = frozenset(

@@ -20,10 +20,15 @@ NAMES = [f"p{number}" for number in range(8)]
 
 PROGRAM = """
 import { agent_state_init, agent_state_write } from "std/agent_state"
+import { memory_store } from "std/memory"
 let me = argv[0]
 let state = agent_state_init("state", {session_id: "s"})
 for i in range(0, to_int(argv[1])) {
   checkpoint("${me}-${i}", i)
+  store_set("${me}-${i}", i)
+  metadata_set("${me}-${i}", "n", {i: i})
+  metadata_save()
+  memory_store("n", "${me}-${i}", me.repeat(9000), nil, {root: "memories"})
   agent_state_write(state, "${me}/${i}", "${me} wrote ${i}")
   workflow.signal("w", me, i)
   run_record_save({id: "${me}-${i}"}, "records/${me}-${i}.json")
@@ -48,8 +53,12 @@ def test_eight_processes_lose_nothing(tmp_path: Path) -> None:
             writer.wait()
 
     written = {f"{name}-{i}" for name in NAMES for i in range(WRITES)}
-    kept = json.loads((tmp_path / ".harn/checkpoints/p.json").read_text())
-    assert set(kept) == written
+    for file in ("checkpoints/p.json", "store.json"):
+        assert set(json.loads((tmp_path / ".harn" / file).read_text())) == written
+    facts = json.loads((tmp_path / ".harn/metadata/n/entries.json").read_text())
+    assert set(facts["entries"]) == written
+    memories = [json.loads(line) for line in (tmp_path / "memories/n/events.jsonl").read_text().splitlines()]
+    assert sorted(memory["key"] for memory in memories) == sorted(written)
     mailbox = json.loads((tmp_path / ".harn/workflows/w/state.json").read_text())["mailbox"]
     assert {f"{message['name']}-{message['payload']}" for message in mailbox} == written
     assert len(mailbox) == len(written)

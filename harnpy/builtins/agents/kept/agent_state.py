@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harnpy.agent import handoffs
-from harnpy.agent.state_files import HANDOFF_KEY, AgentState, handoff_envelope, read_handle
+from harnpy.agent.kept.state_files import HANDOFF_KEY, AgentState, handoff_envelope, read_handle
 from harnpy.builtins.agents.plans import current_run
 from harnpy.builtins.bridge.live_sessions import sessions_of
 from harnpy.faults import MisuseError

@@ -1,4 +1,4 @@
-"""Checkpoints: values that a program finds again on its next run. Spec: 08 §11.
+"""Values that a program finds again on its next run. Spec: 04 §26, 08 §11.
 
 One JSON object in one file, which several processes may share. A change takes the file's lock, reads what
 others have written meanwhile, and is written as a whole or not at all, before it is visible.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os.path
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from harnpy.faults import MisuseError
 from harnpy.text.json.reader import parse_json
@@ -26,13 +26,15 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_DEFAULT, _REPL = "default", "repl"
 _UNREADABLE = ".unreadable"
 
 
-class Checkpoints:
+class KeptValues:
     """Those in the file ``path``, as of the first use or the last change. ``wait(seconds)`` lets other tasks
     run."""
+
+    #: What errors call them.
+    kind: ClassVar[str]
 
     def __init__(self, path: str, files: Files, wait: Wait) -> None:
         self.path = path
@@ -64,6 +66,11 @@ class Checkpoints:
             values = self._read()
             if key in values:
                 self._write({name: value for name, value in values.items() if name != key})
+
+    def save(self) -> None:
+        """Write the file even if nothing has changed. Raise `MisuseError`."""
+        with self._alone():
+            self._write(self._read())
 
     def clear(self) -> None:
         """Remove all keys and the file. Raise `MisuseError`."""
@@ -112,14 +119,16 @@ class Checkpoints:
         try:
             return act()
         except OSError as error:
-            raise MisuseError(f"checkpoint {step} error: {error.strerror or error}: {self.path}") from error
+            raise MisuseError(f"{self.kind} {step} error: {error.strerror or error}: {self.path}") from error
 
 
-def program_name(file: str | None) -> str:
-    """Return the name for a program's checkpoints: its file name without the extension."""
-    if file == "<repl>":
-        return _REPL
-    if file is None or file.startswith("<"):
-        return _DEFAULT
-    stem = os.path.splitext(os.path.basename(file))[0]
-    return _DEFAULT if stem in ("", ".", "..") else stem
+class Checkpoints(KeptValues):
+    """The values of one program."""
+
+    kind = "checkpoint"
+
+
+class KeyValueStore(KeptValues):
+    """The values that the programs of a project share."""
+
+    kind = "store"

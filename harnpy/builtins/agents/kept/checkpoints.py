@@ -5,9 +5,9 @@ from __future__ import annotations
 import os.path
 from functools import partial
 
+from harnpy.agent.kept.kept_values import Checkpoints
 from harnpy.builtins.bridge.places import state_root
 from harnpy.vm.declare.builtin import builtin as declare
-from harnpy.workflow.checkpoints import Checkpoints, program_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: What all declarations here have in common.
 builtin = partial(declare, family="checkpoints")
+
+_DEFAULT, _REPL = "default", "repl"
 
 
 @builtin("checkpoint(key: string, value: any) -> nil")
@@ -60,3 +62,13 @@ def _checkpoints(vm: Vm) -> Checkpoints:
         return Checkpoints(path, vm.world.state_files, vm.tasks.sleep)
 
     return vm.state(Checkpoints, load)
+
+
+def program_name(file: str | None) -> str:
+    """Return the name for a program's checkpoints: its file name without the extension."""
+    if file == "<repl>":
+        return _REPL
+    if file is None or file.startswith("<"):
+        return _DEFAULT
+    stem = os.path.splitext(os.path.basename(file))[0]
+    return _DEFAULT if stem in ("", ".", "..") else stem

@@ -1,0 +1,1 @@
+"""What programs keep in files for their next run: values, texts, facts about directories, memories."""

@@ -1,0 +1,1 @@
+"""What programs keep for their next run."""
