@@ -107,6 +107,8 @@ def test_local_time_around_a_change_of_the_clocks(name: str, year: int, seconds:
 
 
 @given(MOMENTS)
+@example(EPOCH + timedelta(microseconds=1))
+@example(EPOCH - timedelta(microseconds=1))
 def test_a_timestamp_keeps_microseconds(moment: datetime) -> None:
     instant = micros(moment)
     assert from_number(to_number(instant)) == instant
