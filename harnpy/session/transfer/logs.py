@@ -65,12 +65,17 @@ def load_log(lines: Iterable[str], store: Store, world: World, id: str | None = 
     stream = store.stream(KIND, name, SessionCodec(origin))
     digest = Digest(origin.shared)
     digest.add(events)
+    digest.rewound(replay(events).execution)
     try:
         stream.append(events, 0, head=digest.head())
     except VersionConflict as conflict:
         raise SessionExists(name, conflict.found) from conflict
     session = StoredSession.load(name, store, world)
     assert session is not None, "it has just been written"
+    # A store in memory has kept the events as they were read.
+    for each in (origin, origin.parent):
+        if each is not None:
+            each.find = session.origin.find
     return session
 
 
@@ -107,17 +112,18 @@ def _event(row: dict[str, Any], number: int, origin: Origin, former: str) -> Eve
             f"event {number} has seq {row['seq']} and type {row['type']}: a log begins with "
             f"{SESSION_CREATED} and has no gaps"
         )
+    owner = origin.writer(number)
     try:
         _forget_origin(row, number, origin)
-        event = decode_event(row, origin)
+        event = decode_event(row, owner)
         if position(row["id"], former) == number:
-            event.supplement(id=event_id(origin.id, number, event.time))
+            event.supplement(id=event_id(owner.id, number, event.time))
         turn = position(row.get("turn_id", ""), former)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise TransferError(f"event {number} can't be read: {error}") from None
     if turn is not None:
-        event.turn = TurnRef(origin, turn)
-    event.payload = restored_payload(event.type, row.get("stored", event.payload), origin)
+        event.turn = TurnRef(owner, turn)
+    event.payload = restored_payload(event.type, row.get("stored", event.payload), owner)
     return event
 
 
