@@ -31,6 +31,7 @@ EXCEPTIONS = {
     "cache.py": "what is computed from programs belongs to the interpreter, whatever world its programs see",
     "syntax/tables.py": "the table of the parser, likewise",
     "syntax/build.py": "makes that table when the package is built",
+    "dates/zones.py": "reads the zones that come with the interpreter, in another package",
     "shipped.py": "finds the grammar and the library that are shipped with the interpreter",
     "storage/": "a store is a medium itself: files, locks and connections that no program asks for",
     "adapters/": "parts of other frameworks' programs, which have the whole machine",

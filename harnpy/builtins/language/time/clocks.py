@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 
 from harnpy.dates.errors import DateError
-from harnpy.dates.instants import FIRST, LAST, MILLISECOND
 from harnpy.vm.declare.builtin import ABSENT
 from harnpy.vm.declare.builtin import builtin as declare
 from harnpy.vm.errors import Thrown
@@ -80,6 +79,9 @@ def _advance(vm: Vm, ms: int) -> int:
 
 
 def _in_range(ms: int) -> int:
+    # Imported late: a program that asks for the time needs no calendar.
+    from harnpy.dates.instants import FIRST, LAST, MILLISECOND
+
     if not FIRST <= ms * MILLISECOND <= LAST:
         raise DateError("timestamp out of range")
     return ms
