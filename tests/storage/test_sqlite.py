@@ -24,7 +24,7 @@ from harnpy.storage.sqlite import SqliteStore
 from tests.storage.conftest import NOTES, Note, notes
 
 #: Bytes of a page, and of what SQLite's log says of one.
-PAGE, FRAME_HEADER = 4096, 24
+PAGE, FRAME_HEADER = 8192, 24
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_a_store_of_the_first_version_is_brought_up_to_date(file: Path, sqlite: 
 
 
 def test_an_append_writes_the_pages_of_its_records_alone(file: Path, sqlite: SqliteStore) -> None:
-    """What an append costs is the pages that it writes: one of 4 KiB holds the rows of a short one."""
+    """What an append costs is the pages that it writes: one of 8 KiB holds the rows of a short one."""
     stream = sqlite.stream("session", "s", NOTES)
     stream.append(notes(1, "a"), 0)
     log = file.with_name(file.name + "-wal")

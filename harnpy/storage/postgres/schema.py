@@ -37,7 +37,7 @@ CREATE TABLE harn.records (
   sid bigint NOT NULL, seq bigint NOT NULL, type text NOT NULL, time timestamptz NOT NULL,
   turn bigint, more integer NOT NULL DEFAULT 0, cost double precision,
   tool_key bytea,                              -- first 16 bytes of SHA-256 of the key
-  data json NOT NULL, rest json, PRIMARY KEY (sid, seq));
+  data json NOT NULL, rest json, PRIMARY KEY (sid, seq)) WITH (toast_tuple_target = 8160);
 CREATE INDEX records_tool ON harn.records(tool_key) WHERE tool_key IS NOT NULL;
 CREATE TABLE harn.texts (
   sid bigint NOT NULL, seq bigint NOT NULL, folded text NOT NULL, PRIMARY KEY (sid, seq));

@@ -1,0 +1,46 @@
+"""Rule c of C12.1: what a store needs grows with what was said, and by nothing else. Spec: 10 §C4, §C12.1.
+
+`bench/stored_bytes.py` measures the same up to 20,000 turns.
+"""
+
+from __future__ import annotations
+
+import runpy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.storage.conftest import STORES
+from tests.support import ROOT
+
+#: What a byte of payload may take, by tool format.
+MOST = {"native": 2.0, "text": 3.0}
+SHORT, LONG, GROWTH = 100, 200, 1.05
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    monkeypatch.syspath_prepend(ROOT / "bench")
+    return runpy.run_path(str(ROOT / "bench/stored_bytes.py"))
+
+
+@pytest.fixture
+def size(url: str, bench: dict[str, Any], tmp_path: Path) -> Callable[[], int]:
+    """Counts the bytes of the store."""
+    if url.startswith("postgresql:"):
+        return lambda: bench["postgres"](url)
+    if url.startswith("sqlite:"):
+        return lambda: bench["sqlite"](tmp_path / "store.db")
+    return lambda: bench["jsonl"](tmp_path / "store")
+
+
+@pytest.mark.parametrize("url", [name for name in STORES if name != "memory"], indirect=True)
+@pytest.mark.parametrize(("tool_format", "notes"), [("native", False), ("native", True), ("text", False)])
+def test_c_storage_is_linear(
+    url: str, size: Callable[[], int], bench: dict[str, Any], tool_format: str, notes: bool
+) -> None:
+    short, long = bench["converse"](url, size, [SHORT, LONG], tool_format, notes)
+    assert long.stored <= MOST[tool_format] * long.payload
+    assert long.stored / long.turns <= GROWTH * short.stored / short.turns
