@@ -71,6 +71,16 @@ def handoff_context(handoff: Dict) -> str:
     return "\n".join([*lines, "</handoff>"])
 
 
+def facts_of(handoff: Dict) -> Dict:
+    """Return what a session's log has of a normal handoff. Spec: 10 §A1.2."""
+    target = handoff["target_persona_or_human"]
+    return {
+        "target_agent_id": target["id"] or target["label"],
+        "reason": handoff["reason"],
+        "context": handoff_context(handoff),
+    }
+
+
 def name_of(target: Dict) -> str:
     """Return a target's label, else its id."""
     return str(target["label"] or target["id"])

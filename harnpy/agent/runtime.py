@@ -11,6 +11,7 @@ from harnpy.agent.rules.hooks import Hooks
 from harnpy.agent.tasks import OneTask
 from harnpy.agent.workplace import Workplace
 from harnpy.faults import Fault, MisuseError
+from harnpy.reading.dicts import detached
 from harnpy.session.events import EventDraft
 
 if TYPE_CHECKING:
@@ -94,6 +95,18 @@ class Runtime:
             running.store()
         elif session is not None:
             session.write(*(EventDraft(type, payload) for type, payload in facts))
+
+    def record_child(self, id: str, facts: Iterable[tuple[str, Dict]]) -> None:
+        """Record facts of a child in the log of the session that it was started from, as part of the turn
+        that runs on it. The results of the session's loops don't show them, an anonymous loop's do."""
+        running, session = self.running.get(id), self.sessions.session(id)
+        if session is not None:
+            self.sessions.touch(id)
+            turn = None if running is None else running.turn
+            session.write(*(EventDraft(type, detached(payload), turn=turn) for type, payload in facts))
+        elif running is not None:
+            for type, payload in facts:
+                running.fact(type, detached(payload))
 
     def announcer(self, id: str) -> Callable[..., None]:
         """A function ``emit(type, **fields)`` for the agent events of a session, anonymous or not."""

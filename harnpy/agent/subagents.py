@@ -19,9 +19,7 @@ from harnpy.faults import MisuseError
 from harnpy.llm.native_tools import is_registry
 from harnpy.llm.structured.extract import extract
 from harnpy.llm.structured.schema import canonical, check
-from harnpy.reading.dicts import detached
 from harnpy.session import events as kinds
-from harnpy.session.events import EventDraft
 from harnpy.storage.errors import StorageError
 from harnpy.text.globs import first_match
 from harnpy.text.json.compact import compact_json
@@ -58,7 +56,9 @@ _STRUCTURED = ("output_format", "json_schema", "schema", "output_schema")
 
 @dataclass(slots=True)
 class SubAgent:
-    """A child that is ready to run. ``parent_id`` is the stored session that it was started from."""
+    """A child that is ready to run. ``parent_id`` is the session that it was started from, stored or not;
+    ``forked`` says whether its session begins with what that one has, ``detached`` whether it goes on when
+    its parent ends."""
 
     runtime: Runtime
     loop: Loop
@@ -67,6 +67,8 @@ class SubAgent:
     parent_id: str | None
     schema: Dict | None
     structured: bool
+    forked: bool
+    detached: bool = False
 
     @property
     def session_id(self) -> str:
@@ -75,15 +77,20 @@ class SubAgent:
     def run(self) -> Dict:
         """Run the child. Return its envelope, also when it fails."""
         agent = {"agent_id": self.name}
-        mode = {"mode": "fresh" if self.parent_id is None else "fork", "task": self.task}
-        self._record((kinds.CHILD_REQUESTED, agent | mode), (kinds.CHILD_STARTED, agent))
+        asked: Dict = {"mode": "fork" if self.forked else "fresh", "task": self.task}
+        if self.detached:
+            asked["metadata"] = {"detached": True}
+        self._record((kinds.CHILD_REQUESTED, agent | asked), (kinds.CHILD_STARTED, agent))
         try:
             envelope = self._run()
         except BaseException as error:
             with suppress(StorageError):
                 self._record((kinds.CHILD_CANCELED, {"reason": str(error) or "cancelled"}))
             raise
-        self._record(self._end(envelope))
+        ended = [self._end(envelope)]
+        if envelope["ok"] and not self.detached:  # its outcome is taken as soon as it is there
+            ended.append((kinds.CHILD_MERGED, {}))
+        self._record(*ended)
         return envelope
 
     def _end(self, envelope: Dict) -> tuple[str, Dict]:
@@ -155,16 +162,8 @@ class SubAgent:
     def _record(self, *facts: tuple[str, Dict]) -> None:
         """Record facts of the child in its parent's log; an anonymous loop keeps them itself."""
         child = {"child_id": self.session_id, "child_session_id": self.session_id}
-        sessions = self.runtime.sessions
-        running = self.runtime.running.get(sessions.current_id() or "")
         if self.parent_id is not None:
-            session = sessions.session(self.parent_id)
-            if session is not None:
-                sessions.touch(self.parent_id)
-                session.write(*(EventDraft(type, detached(child | payload)) for type, payload in facts))
-        elif running is not None:
-            for type, payload in facts:
-                running.fact(type, detached(child | payload))
+            self.runtime.record_child(self.parent_id, [(type, child | payload) for type, payload in facts])
 
 
 def make_sub_agent(runtime: Runtime, task: str, given: Any, bound_registry: Dict | None = None) -> SubAgent:
@@ -179,23 +178,24 @@ def make_sub_agent(runtime: Runtime, task: str, given: Any, bound_registry: Dict
     child["tools"] = _tools(options, bound_registry)
     child["policy"] = _policy(options)
     child["compaction"] = False
-    parent_id = _parent(runtime)
+    stored = _parent(runtime)
     session_id = options.string("session_id") or ""
     if not session_id.strip():
         session_id = new_session_id(runtime)
     child["session_id"] = session_id
     schema = runtime.models.options(options.mapping("returns")).mapping("schema")
     loop = make_loop(runtime, task, options.string("system"), child, caller=CALLER, default_format="")
-    if parent_id is not None and not runtime.sessions.exists(session_id):
-        runtime.sessions.fork(parent_id, session_id)
+    if stored is not None and not runtime.sessions.exists(session_id):
+        runtime.sessions.fork(stored, session_id)
     return SubAgent(
         runtime=runtime,
         loop=loop,
         name=options.string("name", NAME) or NAME,
         task=task,
-        parent_id=parent_id,
+        parent_id=runtime.sessions.current_id(),
         schema=None if schema is None else canonical(schema),
         structured=schema is not None or _wants_json(options),
+        forked=stored is not None,
     )
 
 

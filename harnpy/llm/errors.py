@@ -16,6 +16,9 @@ from typing import Any
 from harnpy.faults import CategorizedError, Fault, OptionError
 from harnpy.llm.categories import cause, retry_after_ms
 
+#: The reason of a call whose request is too long for the model.
+OVERFLOW = "context_overflow"
+
 
 class BudgetSpent(OptionError):
     def __init__(self, spent: float, budget: float) -> None:

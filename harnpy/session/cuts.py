@@ -31,11 +31,12 @@ class Cut(Payload):
     ``reason`` is the reason of a ``history_replaced`` (``reset``, ``set``, ``fork``, ``fork_at``) or the
     strategy of a ``compaction_triggered`` (``trim`` …). A fork onto a session that exists also brings
     its ``parent_id`` and the parent's ``registers``; ``branched_at`` is the branch index of a ``fork_at``.
-    ``cutoff`` is the last event before a compaction. ``former`` is the window before.
+    ``cutoff`` is the last event before a compaction, ``note`` what its transcript event says of it, if it
+    has one. ``former`` is the window before.
     """
 
     __slots__ = (
-        "_cutoff", "_data", "_former", "_window", "branched_at", "cutoff_seq", "parent_id", "reason",
+        "_cutoff", "_data", "_former", "_window", "branched_at", "cutoff_seq", "note", "parent_id", "reason",
         "registers"
     )  # fmt: skip
 
@@ -46,8 +47,10 @@ class Cut(Payload):
         former: Window,
         branched_at: int | None = None,
         cutoff: Event | None = None,
+        note: Json | None = None,
     ) -> None:
         self.reason = reason
+        self.note = note
         self._cutoff = cutoff
         self.cutoff_seq = None if cutoff is None else cutoff.seq
         self.parent_id: str | None = None
@@ -63,6 +66,7 @@ class Cut(Payload):
         cut = cls.__new__(cls)
         cut.reason = data["strategy"] if "strategy" in data else data["reason"]
         cut._cutoff = None
+        cut.note = data.get("note")
         cut.cutoff_seq = data.get("cutoff_seq")
         cut.parent_id = data.get("parent_session_id")
         registers = data.get("registers")
@@ -105,7 +109,11 @@ class Cut(Payload):
             "strategy": self.reason,
             "cutoff_event_id": self._cutoff_id(event.owner),
             "entries": [_history_entry(entry, event.owner) for entry in self.window.entries.items()],
+            **self._noted(),
         }
+
+    def _noted(self) -> Json:
+        return {} if self.note is None else {"note": self.note}
 
     def _cutoff_id(self, owner: Origin) -> str | None:
         if self._cutoff is not None:
@@ -133,7 +141,7 @@ def _stored(cut: Cut, former: Window, type: str) -> Json:
     window = cut.window
     if type != HISTORY_REPLACED:
         entries = _references(window.entries.items(), former.entries.items())
-        return {"strategy": cut.reason, "cutoff_seq": cut.cutoff_seq, "entries": entries}
+        return {"strategy": cut.reason, "cutoff_seq": cut.cutoff_seq, "entries": entries, **cut._noted()}
     if cut.reason == "reset":
         return {"messages": [], "reason": cut.reason}
     known = former.kept()

@@ -1,8 +1,8 @@
 """The transcript events that typed events of the log are shown as. Spec: 08 §2.3, 10 §C16.1.
 
 A transcript derives, it doesn't repeat: what a model replied and a tool did is in the log once, in
-``step_completed``, ``tool_started`` and ``tool_completed``, the scratchpad in its register, and sub-agents in
-``child_…``. They are read from there.
+``step_completed``, ``tool_started`` and ``tool_completed``, the scratchpad in its register, sub-agents in
+``child_…``, a compaction in the cut that it is. They are read from there.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from harnpy.session import events as kinds
+from harnpy.session.resize.notes import note_of
 from harnpy.session.transcript import lifecycle_event
 from harnpy.session.turns.calls import ToolStarted
 
@@ -29,8 +30,12 @@ def is_shown(type: str, payload: Any) -> bool:
     """Whether transcripts show an event of this type beside the messages."""
     if type == kinds.STEP_COMPLETED:
         return "reply" in payload and "purpose" not in payload
+    if type == kinds.CHILD_REQUESTED:
+        return "worker" not in (payload.get("metadata") or {})
     if type in _ENDS_OF_CHILDREN:
         return "budget_exceeded" in (payload.get("metadata") or {})
+    if type == kinds.COMPACTION_TRIGGERED:
+        return payload.note is not None
     if type == kinds.REGISTER_SET:
         return bool(payload["key"] == SCRATCHPAD)
     return type in _FORMS
@@ -130,6 +135,10 @@ def _scratchpad(register: Dict) -> Dict:
     return lifecycle_event("session_scratchpad", text, metadata=metadata)
 
 
+def _compaction(cut: Any) -> Dict:
+    return note_of(cut.note)
+
+
 def _sub_agent_start(requested: Dict) -> Dict:
     metadata = {
         "name": requested.get("agent_id"),
@@ -159,6 +168,7 @@ _FORMS: dict[str, Callable[[Any], Dict]] = {
     kinds.TOOL_STARTED: _tool_intent,
     kinds.TOOL_COMPLETED: _tool_execution,
     kinds.REGISTER_SET: _scratchpad,
+    kinds.COMPACTION_TRIGGERED: _compaction,
     kinds.CHILD_REQUESTED: _sub_agent_start,
     kinds.CHILD_COMPLETED: _sub_agent_result,
     kinds.CHILD_FAILED: _sub_agent_result,

@@ -29,6 +29,7 @@ from harnpy.session.resize.engine import merged_summary
 from harnpy.session.saves import Saves
 from harnpy.session.shown import pins, rewinding
 from harnpy.session.transcript import MESSAGE_KINDS
+from harnpy.session.turns.artifacts import recorded
 from harnpy.session.views import View
 from harnpy.session.window import Window
 from harnpy.storage.errors import VersionConflict
@@ -184,22 +185,23 @@ class Session(Facts):
             self.shrink("trim", self.view.window.trimmed(keep_last))
         return self.length
 
-    def resize(self, compaction: Compaction, note: dict[str, Any] | None) -> list[Event]:
-        """Replace older messages with a summary; ``note`` is the transcript event that records it.
+    def resize(
+        self, compaction: Compaction, note: dict[str, Any] | None, turn: Event | None = None
+    ) -> list[Event]:
+        """Replace older messages with a summary; ``note`` is what its transcript event says of it, if it has
+        one.
 
-        The messages stay readable behind it (`history`). Return the event of the note, if there is one.
+        The messages stay readable behind it (`history`). Return the event, if transcripts show it.
         """
         former = self.view.window
         archived = former.entries.items()[compaction.start : compaction.split]
         summary = Summary(self.origin, compaction.message, archived)
         window = former.compacted(compaction.start, compaction.split, summary)
         window.summary = merged_summary(former.summary, compaction.text)
-        cut = Cut(compaction.strategy, window, former, cutoff=self.stream.last())
-        triggered = EventDraft(kinds.COMPACTION_TRIGGERED, cut)
-        notes = [] if note is None else [EventDraft(kinds.TRANSCRIPT_EVENT, note)]
-        event, *noted = self.write(triggered, *notes)
+        cut = Cut(compaction.strategy, window, former, cutoff=self.stream.last(), note=note)
+        event = self.record(kinds.COMPACTION_TRIGGERED, cut, turn)
         summary.made_by(event)
-        return noted
+        return [] if note is None else [event]
 
     def show_summary(self) -> None:
         """Put the summary before the messages, unless they show it (08 §1.11)."""
@@ -224,7 +226,9 @@ class Session(Facts):
             for event in transcript.get("events", [])
             if event.get("kind") not in MESSAGE_KINDS and event.get("id") not in known
         ]
-        events = self.write(*messages, *news)
+        assets = [asset for asset in transcript.get("assets") or () if asset not in former.assets]
+        kept = [EventDraft(type, payload) for type, payload in recorded(assets, self.id)]
+        events = self.write(*messages, *news, *kept)
         window = former.with_entries(events[: len(messages)])
         window.summary = transcript.get("summary")
         window.state = transcript.get("state")

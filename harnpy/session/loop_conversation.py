@@ -14,8 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.session import events as kinds
 from harnpy.session.derived import ShownOrder, is_shown, transcript_form
-from harnpy.session.events import EventDraft
+from harnpy.session.errors import SessionConflict
+from harnpy.session.events import EventDraft, TurnRef
 from harnpy.session.resize.engine import merged_summary
+from harnpy.session.resize.notes import note_of
+from harnpy.session.statuses import DONE, HANDED_OVER
 from harnpy.session.transcript import message_event, plain_message, transcript
 from harnpy.session.turns.calls import ToolStarted
 from harnpy.session.turns.closing import CANCELLED, FAILED, Fact, closing
@@ -54,6 +57,8 @@ class Conversation:
         self.summary: str | None = None
         #: Asks the loop's own model, for compactions of the session while the loop runs.
         self.summarize: Callable[[str], str] | None = None
+        #: What began the turn that runs, if a session has it.
+        self.turn: Event | None = None
         self._lifecycle: list[tuple[str, Any]] = []
         self._order: ShownOrder[Any] = ShownOrder()
 
@@ -98,12 +103,16 @@ class Conversation:
         """Return the former messages, if somebody else cut the conversation since the last call."""
         return None
 
-    def compact(self, compaction: Compaction, note: Dict | None) -> None:
-        """Replace older messages with a summary; ``note`` is the transcript event that records it."""
+    def compact(self, compaction: Compaction, note: Dict | None) -> bool:
+        """Replace older messages with a summary; ``note`` is what its transcript event says, if it has one.
+
+        Return False, having done nothing, if somebody else has cut the conversation meanwhile (`replaced`).
+        """
         self.messages = compaction.applied(self.messages)
         self.summary = merged_summary(self.summary, compaction.text)
         if note is not None:
-            self.note(note)
+            self.note(note_of(note))
+        return True
 
     def converted(self, convert: Callable[[Dict], Any]) -> list[Any]:
         """Return ``convert(message)`` of every message, in a new list."""
@@ -143,11 +152,11 @@ class SessionConversation(Conversation):
     def __init__(self, id: str, sessions: Residents) -> None:
         super().__init__(id, sessions.world)
         self._sessions = sessions
-        self._turn: Event | None = None
         self._pending: list[EventDraft] = []
         self._arrived: list[Dict] = []
         self._noted: list[Event] = []
         self._usage: Counter[str] = Counter()
+        self._handed_over = False  # and nothing was called since
         self._answer: Event | None = None  # the last one stored: its calls are made
         # The session as `store` left it. While it still looks like that, the order of its messages is known.
         self._seen: object = None
@@ -160,26 +169,22 @@ class SessionConversation(Conversation):
         session = follow(self._sessions, self)
         if session.view.open_turns and is_alone(self._sessions, self):
             end_open_turns(session)
-        session.show_summary()
+        self.turn = _started(session, {"system_prompt": system, "settings.tool_format": tool_format})
         self.messages, self.summary = session.messages(), session.view.window.summary
-        self._turn = session.record(kinds.TURN_STARTED, {"agent_id": AGENT})
-        registers = (("system_prompt", system), ("settings.tool_format", tool_format))
-        changed = [
-            session.setting(key, value) for key, value in registers if session.view.register(key) != value
-        ]
-        if changed:
-            session.write(*changed)
+        self._arrived, self._overtaken = [], False
         self._mark(session)
 
     def add(self, message: Dict) -> None:
         super().add(message)
-        self._pending.append(EventDraft(kinds.MESSAGE_ADDED, message, turn=self._turn))
+        self._pending.append(EventDraft(kinds.MESSAGE_ADDED, message, turn=self.turn))
 
     def fact(self, type: str, payload: Any, cost: float = 0.0) -> None:
-        self._pending.append(EventDraft(type, payload, cost=cost, turn=self._turn))
+        self._pending.append(EventDraft(type, payload, cost=cost, turn=self.turn))
         if type == kinds.STEP_COMPLETED and "usage" in payload:
             for name, amount in payload["usage"].items():
                 self._usage[name] += amount
+        elif type == kinds.HANDOFF:
+            self._handed_over = True
 
     def step_started(self, provider: str, model: str, iteration: int, **purpose: str) -> None:
         session = followed(self._sessions, self)
@@ -193,6 +198,7 @@ class SessionConversation(Conversation):
         self.store()
 
     def call_started(self, tool: str, arguments: Dict, id: str | None, number: int, parallel: bool) -> None:
+        self._handed_over = False
         place = None if self._answer is None else (self._answer, number)
         self.fact(kinds.TOOL_STARTED, ToolStarted(tool, arguments, id, parallel, place))
 
@@ -236,17 +242,25 @@ class SessionConversation(Conversation):
         former, self._former = self._former, None
         return former
 
-    def compact(self, compaction: Compaction, note: Dict | None) -> None:
+    def compact(self, compaction: Compaction, note: Dict | None) -> bool:
         self.store()
         session = followed(self._sessions, self)
         if session is None:
-            super().compact(compaction, note)
-            return
-        self._noted += session.resize(compaction, note)
+            return super().compact(compaction, note)
+        while self._former is None:
+            try:
+                self._noted += session.resize(compaction, note, self.turn)
+                break
+            except SessionConflict:
+                session.refresh()  # messages that have arrived come after those to replace
+                self.store()
+        else:
+            return False
         notify_overtaken(self._sessions, self)
         self._mark(session)
         self.messages = session.messages()[: self._count - len(self._arrived)]
         self.summary = session.view.window.summary
+        return True
 
     def converted(self, convert: Callable[[Dict], Any]) -> list[Any]:
         window = self._same_window()
@@ -288,17 +302,29 @@ class SessionConversation(Conversation):
         done: Dict = {"agent_id": AGENT, "steps": steps}
         if self._usage:
             done["usage"] = dict(self._usage)
+        if self._handed_over and stop_reason == DONE:
+            stop_reason = HANDED_OVER
         self.fact(kinds.TURN_COMPLETED, {**done, "turn_stop_reason": stop_reason})
         session, names = followed(self._sessions, self), list(skills)
-        if session is not None and names != self.active_skills():
-            self._pending.append(session.setting(_SKILLS, {"session_id": self.id, "names": names}))
-        self.store()
+        pending = self._pending
+        while True:
+            if session is not None and names != self.active_skills():
+                skills_set = session.setting(_SKILLS, {"session_id": self.id, "names": names})
+                skills_set.turn = self.turn
+                self._pending = [*pending, skills_set]
+            try:
+                self.store()
+                break
+            except SessionConflict:
+                assert session is not None, "a session that is gone has no conflicts"
+                session.refresh()
+                self._pending = pending
         unfollow(self._sessions, self)
 
     def fail(self, error: BaseException) -> None:
         session = followed(self._sessions, self)
-        if session is not None and self._turn is not None and self._turn.seq in session.view.open_turns:
-            facts = [Fact(event.type, event.payload) for event in events_of(session, self._turn)]
+        if session is not None and self.turn is not None and self.turn.seq in session.view.open_turns:
+            facts = [Fact(event.type, event.payload) for event in events_of(session, self.turn)]
             facts += [Fact(draft.type, draft.data) for draft in self._pending]
             reason = FAILED if isinstance(error, Exception) else CANCELLED
             for type, payload in closing(facts, AGENT, reason, str(error) or reason):
@@ -349,3 +375,17 @@ class SessionConversation(Conversation):
         self.messages, self._arrived = session.messages(), []
         self.summary = session.view.window.summary
         self._overtaken, self._joined = False, True
+
+
+def _started(session: Session, registers: Dict) -> Event:
+    """Begin a turn, and set those of the registers that have another value. Return what began it."""
+    while True:
+        try:
+            session.show_summary()
+            known = session.view.register
+            changed = [session.setting(key, value) for key, value in registers.items() if known(key) != value]
+            for setting in changed:
+                setting.turn = TurnRef(session.origin, session.version + 1)
+            return session.write(EventDraft(kinds.TURN_STARTED, {"agent_id": AGENT}), *changed)[0]
+        except SessionConflict:
+            session.refresh()

@@ -11,6 +11,10 @@ ACTIVE, SUSPENDED, COMPLETED, FAILED, DELETED = "active", "suspended", "complete
 #: What became of the last turn: there is none, it has no end yet, and its ends.
 PENDING, IN_PROGRESS, STOPPED = "pending", "in_progress", "stopped"
 
+#: Why a turn ended that did what it was to do, by itself or by giving the work to somebody else.
+#: Spec: 10 §C16.1.
+DONE, HANDED_OVER = "completed", "handoff"
+
 _ALL: Final = frozenset({ACTIVE, SUSPENDED, COMPLETED, FAILED, DELETED})
 _NEXT: Final = {
     ACTIVE: _ALL,
@@ -38,4 +42,4 @@ def execution_after(turn_completed: dict[str, Any]) -> str:
     """Return what became of a turn, by the payload of its end."""
     if "error" in turn_completed:
         return FAILED
-    return COMPLETED if turn_completed.get("turn_stop_reason") == "completed" else STOPPED
+    return COMPLETED if turn_completed.get("turn_stop_reason") == DONE else STOPPED

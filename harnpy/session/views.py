@@ -14,7 +14,7 @@ from harnpy.session.shown.groups import turn_of
 from harnpy.session.shown.pins import REGISTER as PINS
 from harnpy.session.shown.pins import pinned_entries
 from harnpy.session.shown.rewinding import ENDS_REDO, Rewound
-from harnpy.session.statuses import ACTIVE, IN_PROGRESS, PENDING, execution_after
+from harnpy.session.statuses import ACTIVE, DONE, HANDED_OVER, IN_PROGRESS, PENDING, execution_after
 from harnpy.session.transcript import transcript
 from harnpy.session.window import Window
 from harnpy.storage.spine import Spine
@@ -195,6 +195,8 @@ def _cut(view: View, event: Event) -> None:
     view.window = cut.window_after(view.window, event).branch()
     if event.type == kinds.HISTORY_REPLACED:
         view.pins = ()
+    else:
+        _show(view, event)
     if cut.reason == "reset":
         view.cleared_at = event.seq
     if cut.registers is not None:
@@ -273,7 +275,7 @@ def _turn_completed(view: View, event: Event) -> None:
         view.execution = execution_after(event.payload)
     if "error" not in event.payload:
         view.window.floor = len(view.window.entries)
-        done = event.payload.get("turn_stop_reason") == "completed"
+        done = event.payload.get("turn_stop_reason") in (DONE, HANDED_OVER)
         view.window.state = "active" if done else "paused"
 
 

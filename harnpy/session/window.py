@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.session.derived import transcript_form
-from harnpy.session.events import CONTEXT_ADDED, Summary
+from harnpy.session.events import COMPACTION_TRIGGERED, CONTEXT_ADDED, Summary
+from harnpy.session.identity import event_id
 from harnpy.session.shown.groups import Groups, turn_of
 from harnpy.session.transcript import message_event, plain_message
 from harnpy.storage.spine import Spine
@@ -377,7 +378,14 @@ def _plain_event(entry: Event) -> dict[str, Any] | None:
 def lifecycle_value(event: Event) -> dict[str, Any]:
     """Return the transcript event that an event of the log is shown as."""
     form = transcript_form(event.type, event.payload)
-    return form if "id" in form else {"id": event.first.id, **form}
+    return form if "id" in form else {"id": _shown_id(event.first), **form}
+
+
+def _shown_id(event: Event) -> str:
+    """Return the id of a lifecycle event. That of a compaction is its own: its summary has the event's."""
+    if event.type != COMPACTION_TRIGGERED:
+        return event.id
+    return event_id(f"{event.owner.id}#compaction", event.seq, event.time)
 
 
 def _aside_values(aside: Aside) -> list[dict[str, Any]]:

@@ -56,7 +56,9 @@ class Bench:
         jobs = {DELEGATED_STAGE: lambda worker: StageJob(self.runtime, worker)}
         runtime = self.runtime
         trees = Worktrees(runtime.sessions.world, runtime.workplace.run)
-        workers = Workers(runtime.sessions, runtime.hooks, runtime.context, trees, AtOnce(), jobs)
+        workers = Workers(
+            runtime.sessions, runtime.hooks, runtime.context, trees, AtOnce(), jobs, runtime.record_child
+        )
         self.runtime.workers = lambda: workers
 
     def mock(self, *replies: Dict) -> None:

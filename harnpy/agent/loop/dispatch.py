@@ -62,7 +62,7 @@ class Dispatcher:
         self._conversation = conversation
         self._repeats = Repeats(options)
         self._checker = CallChecker(toolbox, gate, self._repeats, conversation.world)
-        self._runner = ToolRunner(runtime, options, toolbox, conversation.world)
+        self._runner = ToolRunner(runtime, options, toolbox, conversation)
         self._reports = CallReports(runtime, state, conversation, emit, toolbox)
 
     def dispatch(

@@ -15,12 +15,12 @@ from harnpy.agent.loop import prompts
 from harnpy.agent.loop.transcript_entries import completed_step, record_reply
 from harnpy.agent.loop.turns import Idle
 from harnpy.agent.rules.hooks import PRE_AGENT_TURN
-from harnpy.llm.errors import BudgetExceeded
+from harnpy.llm.errors import OVERFLOW, BudgetExceeded, CallError
 from harnpy.llm.projection import project
 from harnpy.llm.structured.asking import read_answer, record_retry
 from harnpy.llm.structured.nudge import nudge_text
 from harnpy.llm.visible import visible_text
-from harnpy.session.events import ESCALATION_RETRIED, STEP_COMPLETED
+from harnpy.session.events import COMPACTION_STARTED, ESCALATION_RETRIED, STEP_COMPLETED
 from harnpy.session.loop_conversation import AGENT
 
 if TYPE_CHECKING:
@@ -262,7 +262,7 @@ class Loop:
         """Return the answer. Ask again while its output doesn't fit, as often as the options allow."""
         attempt = 0
         while True:
-            sent, reply = self._called(request, iteration)
+            sent, reply = self._fitting(request, iteration)
             self._account(reply)
             self._note(reply, iteration, sent.experiment_note)
             if not request.output.structured:
@@ -278,12 +278,29 @@ class Loop:
                 self.model_input.feed_back("schema_retry", nudge)
                 request = self._request()
 
+    def _fitting(self, request: Request, iteration: int) -> tuple[Request, Reply]:
+        """Return what was sent, and its reply: a request that is too long is made again, with fewer messages,
+        as often as the options allow."""
+        attempt = 0
+        while True:
+            try:
+                return self._called(request, iteration)
+            except CallError as error:
+                attempt += 1
+                too_long = error.reason == OVERFLOW and attempt <= self.options.overflow_retries
+                if not too_long or not self.model_input.can_shrink():
+                    raise
+                self._retried("overflow_recovery", request, attempt, str(error))
+                self.model_input.shrink(iteration)
+                request = self._request()
+
     def summarize(self, prompt: str) -> str:
         """Ask the loop's model for a summary: no system prompt, no history, the same account."""
         messages = [{"role": "user", "content": prompt}]
         bare: Dict = {"system": None, "tools": None, "prefill": None, "segment": None}
         request = replace(self.model_input.request, messages=messages, **bare)
         purpose = {"purpose": "compaction"}
+        self.conversation.fact(COMPACTION_STARTED, self.model_input.being_compacted())
         _, reply = self._called(request, None, **purpose)
         self._account(reply)
         self.conversation.fact(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.loop.dispatch import Dispatcher
@@ -11,6 +12,7 @@ from harnpy.agent.loop.loop_state import LoopState
 from harnpy.agent.loop.model_input import ModelInput
 from harnpy.agent.loop.model_offer import ModelOffer
 from harnpy.agent.loop.turns import Turns
+from harnpy.agent.rules.approval_log import ApprovalLog
 from harnpy.agent.rules.gate import Gate
 from harnpy.agent.skills.active import ActiveSkills
 from harnpy.agent.skills.loading import LOAD_SKILL
@@ -86,7 +88,8 @@ def _make_parts(runtime: Runtime, settings: LoopSettings) -> Parts:
         toolbox.internal[deferred.name] = searcher(deferred, note, emit)
     if LOAD_SKILL not in toolbox.entries:
         toolbox.internal[LOAD_SKILL] = lambda call: active.load(call["arguments"])
-    gate = Gate(rules, runtime.hooks, id, runtime.workplace, runtime.ask)
+    log = ApprovalLog(id, partial(runtime.record, id), world.ids.new) if rules.permissions else None
+    gate = Gate(rules, runtime.hooks, id, runtime.workplace, runtime.ask, log)
     dispatcher = Dispatcher(runtime, state, options, conversation, emit, toolbox, gate)
     turns = Turns(state, options, model_input, offer, dispatcher, ledger, trace, runtime.hooks, emit)
     return Parts(state, conversation, model_input, active, ledger, offer, toolbox, dispatcher, turns, emit)

@@ -7,11 +7,12 @@ conversation has grown too long. Spec: 07 §6.3 step 2, §7.3; 08 §4.9.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.request_messages import prompt_text, request_message
-from harnpy.session.resize.engine import compact, content_bytes, message_bytes
-from harnpy.session.resize.notes import compacted_event, note_of
+from harnpy.session.resize.engine import boundaries, compact, content_bytes, message_bytes
+from harnpy.session.resize.notes import compacted_event
 from harnpy.session.resize.summaries import byte_length
 from harnpy.session.turns.results import FEEDBACK, feedback
 
@@ -25,13 +26,6 @@ if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
     from harnpy.session.loop_conversation import Conversation
     from harnpy.session.resize.resize_policy import Compaction
-
-
-#: How the transcript words a compaction, by when it happened.
-_NOTES = {
-    "preflight": "Transcript compacted before agent LLM call",
-    "auto": "Transcript compacted during agent loop",
-}
 
 
 class ModelInput:
@@ -105,13 +99,37 @@ class ModelInput:
         compaction = self.compaction
         if compaction is None or not self._full(compaction.threshold, mode):
             return
+        self._shorten(compaction, mode, iteration)
+
+    def being_compacted(self) -> Dict:
+        """Return what the log says of a compaction that a model is asked for. Spec: 10 §A1.2."""
+        return {"strategy": "llm", "current_tokens": self._tokens()}
+
+    def can_shrink(self) -> bool:
+        """Whether a compaction would replace any message."""
+        policy = None if self.compaction is None else self.compaction.policy
+        if policy is None:
+            return False
+        return boundaries(self.conversation.messages, policy.keep_first, policy.keep_last) is not None
+
+    def shrink(self, iteration: int) -> None:
+        """Summarise older messages after a context overflow, without the model that they are too much for."""
+        compaction = self.compaction
+        if compaction is not None:
+            strategy = compaction.policy.strategy
+            strategy = "truncate" if strategy == "llm" else strategy
+            policy = compaction.policy._replace(strategy=strategy, hard_limit_strategy="truncate")
+            self._shorten(replace(compaction, policy=policy), "overflow", iteration)
+
+    def _shorten(self, compaction: LoopCompaction, mode: str, iteration: int) -> None:
         made = self._compacted(compaction)
         if made is None:
             return
         report = {**made.report(), "strategy": compaction.label}
         keep = {"keep_first": compaction.policy.keep_first, "keep_last": compaction.policy.keep_last}
         metadata = {"mode": mode, **report, "engine_strategy": made.strategy, **keep}
-        self._put(made, note_of(metadata, _NOTES[mode]))
+        if not self._put(made, metadata):
+            return
         self._trace.record(
             "context_compaction",
             archived_messages=made.archived,
@@ -135,14 +153,22 @@ class ModelInput:
             return None
         return made
 
-    def _put(self, made: Compaction, note: Dict | None) -> None:
-        self.conversation.compact(made, note)
+    def _put(self, made: Compaction, note: Dict | None) -> bool:
+        """Carry a compaction out. Return False if somebody else was faster: theirs is taken over."""
+        if not self.conversation.compact(made, note):
+            self._follow()
+            return False
         self._read_again()
         self._record((made.message,))
+        return True
 
     def _full(self, threshold: int, mode: str) -> bool:
-        estimate = self._bytes // 4 + byte_length(self.request.system or "") // 4
+        estimate = self._tokens()
         return estimate >= threshold if mode == "preflight" else estimate > threshold
+
+    def _tokens(self) -> int:
+        """Estimate the tokens of conversation and system prompt."""
+        return self._bytes // 4 + byte_length(self.request.system or "") // 4
 
     def _follow(self) -> bool:
         """Continue from what the session holds if somebody else compacted it. Return whether they did."""

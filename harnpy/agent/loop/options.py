@@ -32,6 +32,7 @@ PROFILES = {
 }
 LLM_BACKOFF_MS = 2000
 TOOL_BACKOFF_MS = 1000
+OVERFLOW_RETRIES = 1
 
 #: Options that aren't implemented yet. They are refused: to ignore one would do something else than asked.
 _LATER = {
@@ -51,6 +52,7 @@ class LoopOptions:
     max_nudges: int
     tool_retries: int
     tool_backoff_ms: int
+    overflow_retries: int
     persistent: bool
     sentinel: str
     nudge: str | None
@@ -99,6 +101,7 @@ def read_loop_options(
         max_nudges=options.count("max_nudges", profile.max_nudges),
         tool_retries=options.count("tool_retries", profile.tool_retries),
         tool_backoff_ms=options.count("tool_backoff_ms", TOOL_BACKOFF_MS),
+        overflow_retries=options.count("overflow_retries", OVERFLOW_RETRIES),
         persistent=options.flag("persistent"),
         sentinel=options.string("done_sentinel") or SENTINEL,
         nudge=options.string("nudge"),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.errors import ToolFailure
+from harnpy.agent.loop.shown_output import ShownOutput, in_pieces
 from harnpy.agent.loop.tool_calls import PERMISSION_DENIED, Outcome
 from harnpy.agent.plans import plan_result
 from harnpy.agent.tools.served import FILE_TOOLS, PLAN_TOOLS, file_tool
+from harnpy.session.events import ESCALATION_RETRIED
+from harnpy.session.loop_conversation import AGENT
 from harnpy.text.display import display
 
 if TYPE_CHECKING:
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
     from harnpy.agent.runtime import Runtime
     from harnpy.agent.tools.toolbox import Toolbox
     from harnpy.reading.dicts import Dict
-    from harnpy.world import World
+    from harnpy.session.loop_conversation import Conversation
     from harnpy.world.host import ToolBridge
 
 _RETRY_STEPS = 5
@@ -41,11 +44,14 @@ _EVENT_CATEGORIES = {
 class ToolRunner:
     """Runs the tools of one loop."""
 
-    def __init__(self, runtime: Runtime, options: LoopOptions, toolbox: Toolbox, world: World) -> None:
+    def __init__(
+        self, runtime: Runtime, options: LoopOptions, toolbox: Toolbox, conversation: Conversation
+    ) -> None:
         self._runtime = runtime
         self._options = options
         self._toolbox = toolbox
-        self._world = world
+        self._conversation = conversation
+        self._world = conversation.world
 
     def run(self, checked: CheckedCall) -> Outcome:
         """Run the tool. Whatever goes wrong becomes a text."""
@@ -73,8 +79,14 @@ class ToolRunner:
                 if attempt >= self._options.tool_retries:
                     raise ToolFailure(str(error), "transient_network") from error
                 pause_ms = self._options.tool_backoff_ms * 2 ** min(attempt, _RETRY_STEPS)
-                self._runtime.tasks.sleep(pause_ms / 1000)
                 attempt += 1
+                self._note_retry(checked.name, attempt, str(error))
+                self._runtime.tasks.sleep(pause_ms / 1000)
+
+    def _note_retry(self, tool: str, attempt: int, error: str) -> None:
+        retry = {"agent_id": AGENT, "scope": "tool", "target": tool, "attempt": attempt, "error": error}
+        self._conversation.fact(ESCALATION_RETRIED, retry)
+        self._conversation.store()
 
     def _call(self, checked: CheckedCall) -> Outcome:
         name, arguments = checked.name, checked.arguments
@@ -83,17 +95,24 @@ class ToolRunner:
             return _unavailable(name)
         executor = entry.get("executor") or "harn"
         if executor != "harn":
-            return self._call_elsewhere(name, executor, entry, arguments)
+            return self._call_elsewhere(checked, executor, entry)
         if name in FILE_TOOLS:
             return Outcome(self._file_tool(name, arguments))
         if name in PLAN_TOOLS:
             return self._plan(checked)
         handler = entry.get("handler")
         if callable(handler):
-            return Outcome(display(handler(arguments)))
+            return Outcome(self._text(checked, handler(arguments)))
         if self._world.host.bridge is not None:
-            return self._call_host(self._world.host.bridge, entry, arguments)
+            return self._call_host(self._world.host.bridge, entry, checked)
         return _unavailable(name)
+
+    def _text(self, checked: CheckedCall, result: Any) -> str:
+        """Return a tool's result as text; one that comes in pieces is shown while it comes."""
+        if type(result) is str:
+            return result
+        pieces = in_pieces(result, self._runtime.tasks)
+        return display(result) if pieces is None else ShownOutput(self._conversation, checked).read(pieces)
 
     def _file_tool(self, name: str, arguments: Dict) -> str:
         """Return what a file tool shows. Raises `ToolFailure` where the rules don't allow it."""
@@ -105,21 +124,21 @@ class ToolRunner:
             text = getattr(error, "text", None) or str(error)
             raise ToolFailure(text, getattr(error, "category", None)) from error
 
-    def _call_elsewhere(self, name: str, executor: str, entry: Dict, arguments: Dict) -> Outcome:
+    def _call_elsewhere(self, checked: CheckedCall, executor: str, entry: Dict) -> Outcome:
         if executor == "host_bridge" and self._world.host.bridge is not None:
-            return self._call_host(self._world.host.bridge, entry, arguments)
+            return self._call_host(self._world.host.bridge, entry, checked)
         where = {
             "host_bridge": 'executor: "host_bridge", but no host bridge is connected',
             "mcp_server": 'executor: "mcp_server", but no MCP server is connected',
             "provider_native": 'executor: "provider_native": only the model\'s provider runs it',
         }
-        return Outcome("", denial=f"Tool '{name}' is declared with {where[executor]}.")
+        return Outcome("", denial=f"Tool '{checked.name}' is declared with {where[executor]}.")
 
-    def _call_host(self, bridge: ToolBridge, entry: Dict, arguments: Dict) -> Outcome:
-        result = bridge.call(entry["name"], arguments)
+    def _call_host(self, bridge: ToolBridge, entry: Dict, checked: CheckedCall) -> Outcome:
+        result = bridge.call(entry["name"], checked.arguments)
         if hasattr(result, "__await__"):
             result = self._runtime.tasks.wait(result)
-        return Outcome(display(result))
+        return Outcome(self._text(checked, result))
 
     def _plan(self, checked: CheckedCall) -> Outcome:
         text, event = plan_result(checked.name, checked.arguments, checked.call.get("id"))

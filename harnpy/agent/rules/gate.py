@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from harnpy.agent.context import Rules
     from harnpy.agent.rules.annotations import Annotations
+    from harnpy.agent.rules.approval_log import ApprovalLog
     from harnpy.agent.rules.hooks import Hooks
     from harnpy.agent.rules.leads import Lead
     from harnpy.agent.rules.paths import Resolver
@@ -55,7 +56,8 @@ class Decision(NamedTuple):
 class Gate:
     """The checks between one loop's model and its tools.
 
-    ``place`` is what its tasks mean by paths; ``ask`` is None without a host to ask.
+    ``place`` is what its tasks mean by paths; ``ask`` is None without a host to ask. ``log`` is told of
+    every question to a callback.
     """
 
     def __init__(
@@ -65,11 +67,12 @@ class Gate:
         session_id: str,
         place: Resolver,
         ask: Ask | None = None,
+        log: ApprovalLog | None = None,
     ) -> None:
         self._rules = rules
         self._hooks = hooks
         self._place = place
-        self._permissions = Permissions(rules.permissions, session_id)
+        self._permissions = Permissions(rules.permissions, session_id, log)
         self._ask = ask
 
     def decide(self, name: str, arguments: Dict, call_id: str | None = None) -> Decision:

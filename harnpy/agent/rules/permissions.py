@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from harnpy.agent.rules.annotations import Annotations
+    from harnpy.agent.rules.approval_log import ApprovalLog
     from harnpy.reading.dicts import Dict
 
     Matcher = Callable[["Arguments"], bool]
@@ -72,11 +73,17 @@ class PermissionDecision(NamedTuple):
 
 
 class Permissions:
-    """The policies in force in one loop, outermost first, and what was granted for the session."""
+    """The policies in force in one loop, outermost first, and what was granted for the session.
 
-    def __init__(self, policies: Sequence[PermissionPolicy], session_id: str) -> None:
+    ``log`` is told of every question to a callback.
+    """
+
+    def __init__(
+        self, policies: Sequence[PermissionPolicy], session_id: str, log: ApprovalLog | None = None
+    ) -> None:
         self._policies = policies
         self._session_id = session_id
+        self._log = log
         self._granted: set[tuple[int, str]] = set()
 
     def decide(
@@ -109,13 +116,24 @@ class Permissions:
             return PermissionDecision(True, "session grant")
         if not callable(policy.on_escalation):
             return PermissionDecision(False, _NOT_CALLABLE, escalated=True)
-        scope, why = self._answer(policy.on_escalation(self._request(tool, arguments.given, reason)))
+        scope, why = self._asked(policy.on_escalation, tool, arguments.given, reason)
         if scope == _SESSION:
             self._granted.add(call)
-        outcome = "granted" if scope else "denied"
-        return PermissionDecision(
-            scope is not None, why or f"permission escalation {outcome}", escalated=True
-        )
+        return PermissionDecision(scope is not None, why, escalated=True)
+
+    def _asked(self, callback: Any, tool: str, arguments: Dict, reason: str) -> tuple[str | None, str]:
+        """Ask the callback. Return the scope of the grant, None for a denial, and why."""
+        id = None if self._log is None else self._log.asked(tool, arguments, reason)
+        try:
+            scope, why = self._answer(callback(self._request(tool, arguments, reason)))
+        except BaseException as error:
+            if self._log is not None and id is not None:
+                self._log.canceled(id, tool, str(error) or "cancelled")
+            raise
+        why = why or f"permission escalation {'granted' if scope else 'denied'}"
+        if self._log is not None and id is not None:
+            self._log.resolved(id, scope is not None, why)
+        return scope, why
 
     def _request(self, tool: str, arguments: Dict, reason: str) -> Dict:
         return {

@@ -60,12 +60,13 @@ class SubAgentJob:
         return Outcome(envelope, transcript, artifacts)
 
     def _child(self, worker: Worker) -> SubAgent:
-        first, self._first = self._first, None
-        if first is not None and not worker.restarted:
-            return first
-        self._continue(worker)
-        options = {**(self._options or {}), "session_id": self.session_id}
-        return make_sub_agent(self._runtime, worker.task, options)
+        child, self._first = self._first, None
+        if child is None or worker.restarted:
+            self._continue(worker)
+            options = {**(self._options or {}), "session_id": self.session_id}
+            child = make_sub_agent(self._runtime, worker.task, options)
+        child.detached = True
+        return child
 
     def _continue(self, worker: Worker) -> None:
         """Make sure that the session exists which the next child continues."""

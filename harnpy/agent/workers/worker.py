@@ -44,7 +44,8 @@ class Worker:
     """``request`` and ``history`` keep what was asked: the first task with its lists, and all tasks.
 
     ``config`` is what its job is made of. ``artifacts`` and ``transcript`` are those of the last run.
-    ``failure`` is the last run's error, ``failure_raised`` whether a waiting caller has received it.
+    ``failure`` is the last run's error, ``failure_raised`` whether a waiting caller has received it,
+    ``merged`` whether somebody has taken its outcome.
     """
 
     id: str
@@ -79,6 +80,7 @@ class Worker:
     activity: Activity | None = None
     failure: BaseException | None = None
     failure_raised: bool = False
+    merged: bool = False
     #: How often it was started or stopped. The outcome of a run with an older number is dropped.
     turn: int = 0
 

@@ -18,6 +18,7 @@ from harnpy.agent.background_runs import id_of_handle
 from harnpy.agent.context import WorkerName, place_of
 from harnpy.agent.errors import reason
 from harnpy.agent.rules.policy import PolicyError, read_policy
+from harnpy.agent.workers import child_log
 from harnpy.agent.workers.carry import COMPACT, compacted
 from harnpy.agent.workers.requested import mutation_session
 from harnpy.agent.workers.snapshots import Snapshots, restored
@@ -28,12 +29,15 @@ from harnpy.agent.workers.worker import (
     FAILED,
     INTERRUPTED,
     RUNNING,
+    SUB_AGENT,
     Worker,
 )
 from harnpy.agent.workers.worktrees import is_worktree, mutation
 from harnpy.agent.workplace import real_path_in
 from harnpy.faults import Interruption, MisuseError
 from harnpy.reading.strict import errors_after
+from harnpy.session.errors import SessionError
+from harnpy.storage.errors import StorageError
 from harnpy.world.clock import rfc3339
 
 if TYPE_CHECKING:
@@ -44,6 +48,7 @@ if TYPE_CHECKING:
     from harnpy.agent.rules.hooks import Hooks
     from harnpy.agent.rules.policy import Policy
     from harnpy.agent.workers.carry import Carry
+    from harnpy.agent.workers.child_log import Facts
     from harnpy.agent.workers.worker import Job, Outcome
     from harnpy.agent.workers.worktrees import Worktrees
     from harnpy.reading.dicts import Dict
@@ -64,7 +69,7 @@ _CLOSED = "worker cancelled"
 
 class Workers:
     """``context`` returns the running task's. ``background`` runs workers at the same time; ``jobs`` makes a
-    worker's job, by its mode.
+    worker's job, by its mode; ``record`` appends facts of a child to its parent's log.
     """
 
     def __init__(
@@ -75,6 +80,7 @@ class Workers:
         worktrees: Worktrees,
         background: Background,
         jobs: Mapping[str, Callable[[Worker], Job]],
+        record: Callable[[str, Facts], None] = lambda session_id, facts: None,
     ) -> None:
         self._sessions = sessions
         self._hooks = hooks
@@ -82,6 +88,7 @@ class Workers:
         self._worktrees = worktrees
         self._background = background
         self._jobs = jobs
+        self._record = record
         self._world = sessions.world
         self._snapshots = Snapshots(self._world)
         self._workers: dict[str, Worker] = {}
@@ -134,6 +141,7 @@ class Workers:
             self._worktrees.create(execution, caller)
         self._snapshots.save(worker)
         self._workers[id] = worker
+        self._tell(worker, child_log.requested(worker))
         self._start(worker, "WorkerSpawned")
         return worker
 
@@ -153,6 +161,9 @@ class Workers:
         if worker.failure is not None:
             worker.failure_raised = True
             raise worker.failure
+        if worker.status == COMPLETED and not worker.merged:
+            worker.merged = True
+            self._tell(worker, child_log.merged(worker))
 
     def send(self, worker: Worker, text: str) -> None:
         """Give an idle worker another task."""
@@ -178,6 +189,7 @@ class Workers:
     def close(self, worker: Worker) -> None:
         """End the worker, whatever it is doing."""
         worker.turn += 1
+        self._call_off(worker, _CLOSED)
         worker.status, worker.error, worker.failure = CANCELLED, _CLOSED, None
         worker.finished_at = self._now()
         self._settled(worker, "WorkerCancelled")
@@ -231,7 +243,8 @@ class Workers:
         worker.task, worker.result = task, result
         worker.history = [*worker.history, task]
         worker.error = worker.finished_at = worker.awaiting_started_at = worker.failure = None
-        worker.failure_raised = False
+        worker.failure_raised = worker.merged = False
+        self._tell(worker, child_log.progressed(worker))
         self._start(worker, "WorkerProgressed")
 
     def _employ(self, worker: Worker) -> None:
@@ -255,6 +268,7 @@ class Workers:
     def _run(self, worker: Worker, turn: int) -> None:
         """Run the job once. The result of a worker that was closed meanwhile is dropped."""
         assert worker.job is not None
+        self._tell(worker, child_log.started(worker))
         try:
             outcome = self._stored(worker, worker.job.run(worker))
         except (Exception, Interruption) as error:
@@ -279,10 +293,12 @@ class Workers:
         worker.result, worker.transcript, worker.artifacts = outcome
         if worker.carry.retriggerable:
             worker.status, worker.awaiting_started_at = AWAITING, self._now()
+            self._tell(worker, child_log.blocked(worker))
             self._settled(worker, "WorkerWaitingForInput")
         else:
             self._worktrees.clean_up(worker.execution)
             worker.status, worker.finished_at = COMPLETED, self._now()
+            self._tell(worker, child_log.completed(worker))
             self._settled(worker, "WorkerCompleted")
 
     def _failed(self, worker: Worker, error: BaseException) -> None:
@@ -290,17 +306,33 @@ class Workers:
         worker.failure = error
         worker.error = reason(error)
         worker.status, worker.finished_at = FAILED, self._now()
+        self._tell(worker, child_log.failed(worker))
         self._settled(worker, "WorkerFailed")
 
     def _replace(self, live: Worker) -> None:
         """End a live worker that a snapshot replaces."""
         live.turn += 1
+        self._call_off(live, "replaced by its snapshot")
         if live.activity is not None:
             live.activity.abort()
         live.status = CANCELLED
         live.bell.ring()
 
     # Reports.
+
+    def _call_off(self, worker: Worker, reason: str) -> None:
+        """Record that a worker is ended that doesn't rest; a running sub-agent says so itself."""
+        if worker.status == AWAITING or (worker.status == RUNNING and worker.mode != SUB_AGENT):
+            self._tell(worker, child_log.canceled(worker, reason))
+
+    def _tell(self, worker: Worker, facts: Facts) -> None:
+        """Record facts in the log of the session that employs the worker."""
+        if worker.parent_session_id is None or not facts:
+            return
+        try:
+            self._record(worker.parent_session_id, facts)
+        except (StorageError, SessionError) as error:
+            self._world.warn("agent.worker", str(error))
 
     def _settled(self, worker: Worker, event: str) -> None:
         """Save the worker's changed state, and notify everybody."""

@@ -10,17 +10,20 @@ from harnpy.builtins.bridge.live_sessions import sessions_of
 from harnpy.faults import Interruption
 from harnpy.vm.errors import CategorizedFault, Interrupted, Thrown, VmError
 from harnpy.vm.run.backtrace import describe
-from harnpy.vm.values.objects import Builtin, Fn, display
+from harnpy.vm.run.tasks.channels import Channel
+from harnpy.vm.values.objects import Builtin, Fn, Generator, display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from harnpy.reading.dicts import Dict
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
 
 
+#: What a tool's function may return to show its result piece by piece: streams are generators.
+_IN_PIECES = (Generator, Channel)
 #: Options of loops that are functions.
 _CALLBACKS = ("compact_callback", "mask_callback", "compress_callback", "post_turn_callback")
 
@@ -105,17 +108,31 @@ def _handler(vm: Vm, function: Value) -> Callable[[Dict], Value]:
 
     def call(arguments: Dict) -> Value:
         try:
-            return vm.call(function, arguments)
-        except Interrupted as error:
-            raise Interruption(str(error)) from error
-        except Thrown as error:
-            raise ToolFailure(error.text, _category(error.value)) from error
-        except CategorizedFault as error:
-            raise ToolFailure(error.text, error.category) from error
+            result = vm.call(function, arguments)
         except VmError as error:
-            raise ToolFailure(describe(error, 0)) from error
+            raise _failure(error) from error
+        return _pieces(result) if isinstance(result, _IN_PIECES) else result
 
     return call
+
+
+def _pieces(items: Iterator[Value]) -> Iterator[Value]:
+    """Yield what a tool's function shows piece by piece; what it raises then is a `ToolFailure`, too."""
+    try:
+        yield from items
+    except VmError as error:
+        raise _failure(error) from error
+
+
+def _failure(error: VmError) -> Exception | Interruption:
+    """Return what a tool's function raised as the agents' room knows it."""
+    if isinstance(error, Interrupted):
+        return Interruption(str(error))
+    if isinstance(error, Thrown):
+        return ToolFailure(error.text, _category(error.value))
+    if isinstance(error, CategorizedFault):
+        return ToolFailure(error.text, error.category)
+    return ToolFailure(describe(error, 0))
 
 
 def _category(thrown: Value) -> str | None:

@@ -42,6 +42,7 @@ def _new_workers(vm: Vm, runtime: Runtime) -> Workers:
         Worktrees(runtime.sessions.world, runtime.workplace.run),
         BackgroundTasks(vm.tasks, "worker"),
         jobs,
+        runtime.record_child,
     )
 
 

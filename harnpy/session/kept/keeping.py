@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 #: The longest id of a session on a store.
 LONGEST_ID = 200
+_WHAT_TO_DO = ": a loop of another process runs on it; wait until that has ended, or end it"
 #: Seconds between two looks at a lease that somebody else has.
 _LOOK = 0.25
 
@@ -117,7 +118,7 @@ def take_hold(resident: Resident, wait: float) -> None:
         except LeaseHeld as held:
             wait -= look
             if wait <= 0:
-                raise SessionLeased(held.message, session.id) from held
+                raise SessionLeased(f"{held.message}{_WHAT_TO_DO}", session.id) from held
         else:
             break
     resident.hold = Hold(session, KeptLease(lease))

@@ -10,9 +10,17 @@ if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
 
 
-def note_of(metadata: Dict, text: str | None = None) -> Dict:
+#: What a loop's compactions are called, by their ``mode``: when they happened.
+_TEXTS = {
+    "preflight": "Transcript compacted before agent LLM call",
+    "auto": "Transcript compacted during agent loop",
+    "overflow": "Transcript compacted after a context overflow",
+}
+
+
+def note_of(metadata: Dict) -> Dict:
     """Return the transcript event of a compaction."""
-    text = text or f"Transcript compacted via {metadata['strategy']}"
+    text = _TEXTS.get(metadata["mode"]) or f"Transcript compacted via {metadata['strategy']}"
     return lifecycle_event("compaction", text, metadata=metadata)
 
 

@@ -13,7 +13,7 @@ from harnpy.reading.dicts import detached
 from harnpy.reading.kinds import closure, count, string
 from harnpy.session.errors import InvalidArgument, SessionNotFound
 from harnpy.session.resize import engine
-from harnpy.session.resize.notes import compacted_event, note_of
+from harnpy.session.resize.notes import compacted_event
 from harnpy.session.resize.resize_policy import STRATEGIES, ResizePolicy
 from harnpy.session.verbs.arguments import read_options
 from harnpy.text.json.writer import pretty_json
@@ -122,7 +122,7 @@ def _apply(
     if len(now) < compaction.split or any(map(is_not, now, entries)):
         raise InvalidArgument(f"session '{session.id}' was cut by someone else meanwhile", session.id)
     report = compaction.report()
-    session.resize(compaction, note_of({"mode": "session", "keep_last": keep_last, **report}))
+    session.resize(compaction, {"mode": "session", "keep_last": keep_last, **report})
     for follower in resident.followers:
         follower.overtaken()
     residents.emit(session.id, compacted_event(session.id, "session", report))

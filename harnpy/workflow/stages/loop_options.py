@@ -14,6 +14,7 @@ from harnpy.agent.loop.loop_settings import (
 )
 from harnpy.agent.loop.options import (
     LLM_BACKOFF_MS,
+    OVERFLOW_RETRIES,
     SENTINEL,
     TOOL_BACKOFF_MS,
     LoopOptions,
@@ -100,6 +101,7 @@ def _loop_options(node: Node, session_id: str, format: str) -> LoopOptions:
         max_nudges=max(0, policy["max_nudges"]),
         tool_retries=0,
         tool_backoff_ms=TOOL_BACKOFF_MS,
+        overflow_retries=OVERFLOW_RETRIES,
         persistent=True,
         sentinel=node["done_sentinel"] or SENTINEL,
         nudge=policy["nudge"],

@@ -16,6 +16,7 @@ from harnpy.llm.call_result import result_dict
 from harnpy.llm.native_tools import native_style, tool_entries
 from harnpy.llm.request_messages import request_message
 from harnpy.session.loop_conversation import Conversation, SessionConversation
+from harnpy.session.turns.artifacts import recorded
 from harnpy.workflow.graph.normalise import normalise_node
 from harnpy.workflow.stages.briefing import brief, result_artifact
 from harnpy.workflow.stages.loop_options import call_options, loop_settings, tool_format
@@ -77,7 +78,9 @@ class Stage:
         answer = self._loop(briefing.prompt) if self._is_agent() else self._call(briefing.prompt)
         result = {**answer, **briefing.as_dict()}
         transcript = visible(result["transcript"], node["output_visibility"])
-        return StageResult(result, result_artifact(runtime, node, result, briefing), transcript)
+        made = result_artifact(runtime, node, result, briefing)
+        runtime.record(self.session.id, recorded([made], self.session.id))
+        return StageResult(result, made, transcript)
 
     def _is_agent(self) -> bool:
         return self.node["mode"] == "agent" or bool(tool_entries(self.node["tools"]))
@@ -108,6 +111,7 @@ class Stage:
                 conversation.fail(error)
                 raise
             self._record(conversation, reply, native_style(request.provider, request.model))
+            conversation.store()
             conversation.end("completed", steps=1)
         result = result_dict(reply, request.tools)
         transcript, tools = conversation.transcript("active"), {"mode": tool_format(self.runtime, self.node)}

@@ -177,14 +177,15 @@ def test_a_sub_agent_is_in_its_parents_log_and_the_transcript_shows_that() -> No
     run_loop(runtime, "go", None, {**given, "tool_format": "native"})
     children = [event for event in program.events() if event.type.startswith("child_")]
     assert [event.type for event in children] == [
-        "child_requested", "child_started", "child_completed",
+        "child_requested", "child_started", "child_completed", "child_merged",
         "child_requested", "child_started", "child_failed",
     ]  # fmt: skip
     assert (children[0].data["agent_id"], children[0].data["mode"]) == ("helper", "fork")
     assert children[2].data["summary"] == "inner"
+    assert len({event.turn_id for event in children}) == 1
     shown = program.sessions.snapshot("s")["events"]
     assert [event["id"] for event in shown if event["kind"].startswith("sub_agent")] == [
-        event.id for event in children if event.type != "child_started"
+        event.id for event in children if event.type not in ("child_started", "child_merged")
     ]
 
 

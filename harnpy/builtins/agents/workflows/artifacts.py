@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from harnpy.agent.handoffs import facts_of
 from harnpy.builtins.agents.plans import current_run
+from harnpy.builtins.bridge.agent_runtime import runtime_of
 from harnpy.builtins.bridge.callables import with_callables
 from harnpy.builtins.bridge.live_sessions import sessions_of
 from harnpy.faults import MisuseError
+from harnpy.session import events as kinds
 from harnpy.text.json.writer import to_json
 from harnpy.vm.declare.builtin import builtin
 from harnpy.workflow.artifacts import make_artifact, selection
@@ -71,10 +74,11 @@ def _read(vm: Vm, artifacts: Value, policy: Value) -> tuple[list[Artifact], Cont
 
 
 def _announced(vm: Vm, made: Artifact) -> Artifact:
-    """Return the artifact, after notifying the current session of a handoff."""
+    """Return the artifact, after recording a handoff in the current session and notifying its subscribers."""
     sessions = sessions_of(vm)
     id = sessions.current_id()
     if made["kind"] == HANDOFF and id is not None:
+        runtime_of(vm).record(id, [(kinds.HANDOFF, facts_of(made["data"]))])
         event = {"type": "handoff", "session_id": id, "artifact_id": made["id"], "handoff": made["data"]}
         sessions.emit(id, event)
     return made
