@@ -106,6 +106,25 @@ def test_durable_appends_are_measured_beside_databases_and_peers() -> None:
     assert "the long one, p99" in output
 
 
+def test_long_logs_are_written_read_searched_and_held() -> None:
+    output = run("bench/long_logs.py", "--rounds", "1", "--length", "500")
+    rows = [line.split("  ")[1] for line in output.splitlines()]
+    assert [row.split(" ")[0] for row in rows] == [
+        "write",
+        "read",
+        "search,",
+        "search",
+        "memory",
+        *["import"] * 2,
+    ]
+
+
+def test_the_bytes_of_a_conversation_are_counted_on_every_store() -> None:
+    output = run("bench/stored_bytes.py", "--turns", "201")
+    names = [line.split(",")[0].strip() for line in output.splitlines()[1:]]
+    assert names == [*["jsonl"] * 3, *["sqlite"] * 3, *["postgresql"] * 3]
+
+
 def test_reading_and_looking_up_are_measured_behind_rules() -> None:
     output = run("bench/door.py", "--rounds", "1")
     assert [line.split("  ")[0] for line in output.splitlines()] == ["read", "look up"]

@@ -1,0 +1,105 @@
+"""What does a session of 100,000 events cost: to write, to read, to search, to hold? And what does an import?
+
+    python bench/long_logs.py [--rounds N] [--length N] [--check]
+
+On SQLite with the durability that is the default. Times depend on the machine. Spec: 10 §C14.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import tracemalloc
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from statistics import median
+
+from appenders import MESSAGE
+from options import parser
+from storage import Report, collected, seconds
+
+from harnpy.session.events import MESSAGE_ADDED, EventDraft
+from harnpy.session.kept.codec import SessionCodec
+from harnpy.session.kept.stored import StoredSession
+from harnpy.storage import Store, open_store
+from harnpy.world import World
+
+BATCH = 1_000
+#: The lengths that the budgets are about, in events.
+BUDGETED = 100_000
+
+
+def write(store: Store, length: int) -> StoredSession:
+    session = StoredSession.begin("long", store, World())
+    for begin in range(1, length, BATCH):
+        session.write(
+            *(
+                EventDraft(MESSAGE_ADDED, {**MESSAGE, "content": f"{number} {MESSAGE['content']}"})
+                for number in range(begin, min(begin + BATCH, length))
+            )
+        )
+    return session
+
+
+def kilobytes_held(store: Store, length: int) -> float:
+    """The memory of a loaded session, by event."""
+    tracemalloc.start()
+    try:
+        session = StoredSession.load("long", store, World())
+        assert session is not None
+        session.messages()
+        return tracemalloc.get_traced_memory()[0] / length / 1000
+    finally:
+        tracemalloc.stop()
+
+
+def imported(module: str) -> float:
+    """Milliseconds that the import of a compiled module takes a process, the interpreter's start apart."""
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+
+    def start(program: str) -> float:
+        command = [sys.executable, "-c", program]
+        return seconds(partial(subprocess.run, command, env=environment, check=True)) * 1e3
+
+    start(f"import {module}")
+    return start(f"import {module}") - start("pass")
+
+
+def main() -> int:
+    options = parser(__doc__, rounds=5)
+    options.add_argument("--length", type=int, default=BUDGETED)
+    chosen = options.parse_args()
+    report, length = Report(), chosen.length
+    with tempfile.TemporaryDirectory() as name, closing(open_store(f"sqlite:{Path(name)}/long.db")) as store:
+        with collected():
+            took = seconds(lambda: write(store, length))
+        report.row(f"write {length:,} events, {BATCH} at once", took, "s", must=10.0)
+        session = StoredSession.load("long", store, World())
+        assert session is not None
+        codec = SessionCodec(session.origin)
+
+        def read() -> float:
+            with collected():
+                return seconds(lambda: list(session.stream.read()))
+
+        def search() -> float:
+            found = []
+            took = seconds(lambda: found.extend(store.search(f'"{length // 2} x"', codec=codec)))
+            assert len(found) == 1, found
+            return took * 1e3
+
+        report.row("read and decode them", median(read() for _ in range(chosen.rounds)), "s", must=1.0)
+        report.row("search, the first one, which indexes", search(), "ms")
+        report.row("search", median(search() for _ in range(chosen.rounds)), "ms", must=100.0)
+        report.row("memory of a loaded event", kilobytes_held(store, length), "kB", must=1.5)
+    for module in ("harnpy.storage", "harnpy.session"):
+        took = median(imported(module) for _ in range(chosen.rounds))
+        report.row(f"import {module}", took, "ms", must=60.0)
+    return 1 if report.missed and chosen.check else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
