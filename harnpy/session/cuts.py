@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harnpy.session.events import Event, Origin
+    from harnpy.session.registers import Register
 
     Json = dict[str, Any]
 
@@ -77,14 +78,14 @@ class Cut(Payload):
         return cut
 
     @classmethod
-    def fork(cls, parent_id: str, window: Window, registers: dict[str, tuple[int, Any]]) -> Cut:
+    def fork(cls, parent_id: str, window: Window, registers: dict[str, Register]) -> Cut:
         """Return the cut that brings another session's contents. It holds all of them: the log that they
         come from may be gone one day."""
         return cls.restored(
             {
                 "reason": "fork",
                 "parent_session_id": parent_id,
-                "registers": {key: list(value) for key, value in registers.items()},
+                "registers": {key: [known.version, known.value] for key, known in registers.items()},
                 **_all_of(window),
             }
         )
@@ -119,6 +120,12 @@ class Cut(Payload):
         if self._cutoff is not None:
             return owner.own(self._cutoff).id
         return None if self.cutoff_seq is None else owner.id_of(self.cutoff_seq)
+
+    def summaries(self, event: Event) -> list[Json]:
+        """Return the messages that it made: those that are in the log nowhere else."""
+        data = self.stored(event)
+        items = data["messages" if event.type == HISTORY_REPLACED else "entries"]
+        return [item["message"] for item in items if _is_message(item)]
 
     def stored(self, event: Event) -> Json:
         if self._data is None:

@@ -53,6 +53,11 @@ class ShownOrder(Generic[T]):
     def __init__(self) -> None:
         self._begun: list[tuple[str | None, T]] = []
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether something waits to be shown behind what hasn't come yet."""
+        return bool(self._begun)
+
     def branch(self) -> ShownOrder[T]:
         branch: ShownOrder[T] = ShownOrder()
         branch._begun = list(self._begun)

@@ -14,7 +14,7 @@ from harnpy.session.identity import event_id, micros, stamp
 from harnpy.session.json_check import checked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from harnpy.world import World
 
@@ -144,8 +144,7 @@ class Origin:
     """The session an event belongs to: what the event needs of it, without keeping all of it alive.
 
     ``parent`` is the origin of the session that this one was forked from, and ``shared`` how many events it
-    has from there; ``find`` returns the event of the
-    log with that number, None when it isn't there any more.
+    has from there; ``find`` returns the event of that number, None when it isn't there any more.
     """
 
     __slots__ = ("_copies", "depth", "find", "id", "parent", "shared", "world")
@@ -163,6 +162,8 @@ class Origin:
         """Return an event of the stream as this session's: itself, or a copy with an id of its own."""
         if event.owner is self or event.seq == 1 or event.seq > self.shared:
             return event
+        if not event.is_logged:  # it has the number of the cut that holds it
+            return event if event.foreign_id is not None else _Copy(self, event)
         copy = self._copies.get(event.seq)
         if copy is None:
             copy = self._copies[event.seq] = _Copy(self, event)
@@ -375,7 +376,7 @@ class Summary(Event):
     __slots__ = ("archived",)
     is_logged = False
 
-    def __init__(self, owner: Origin, message: dict[str, Any], archived: list[Event]) -> None:
+    def __init__(self, owner: Origin, message: dict[str, Any], archived: Iterable[Event]) -> None:
         super().__init__(owner, 0, MESSAGE_ADDED, message, 0)
         self.archived = archived
 

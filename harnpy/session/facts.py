@@ -8,6 +8,7 @@ from harnpy.reading.dicts import detached
 from harnpy.session import events as kinds
 from harnpy.session.errors import InvalidArgument
 from harnpy.session.events import EventDraft
+from harnpy.session.registers import METADATA, is_register
 from harnpy.session.statuses import check_transition
 from harnpy.session.tasks import TaskList
 
@@ -17,12 +18,6 @@ if TYPE_CHECKING:
     from harnpy.session.events import Event
     from harnpy.session.tasks import Task
     from harnpy.session.views import View
-
-#: Registers beside ``settings.<k>`` and ``metadata.<k>``.
-_REGISTERS = frozenset(
-    {"memo", "model", "pins", "scratchpad", "system_prompt", "task", "tasks", "thinking", "tools"}
-)
-_METADATA = "metadata."
 
 
 class Facts:
@@ -49,7 +44,7 @@ class Facts:
     ) -> int:
         """Set a register and return its new version, counted from 1. Raises `InvalidArgument` for a key
         that isn't a register's (10 §C3.1)."""
-        if key not in _REGISTERS and not key.startswith((_METADATA, "settings.")):
+        if not is_register(key):
             raise InvalidArgument(f'unknown register "{key}"', self.id)
         given = {"source": source, "reason": reason}
         why = {name: text for name, text in given.items() if text is not None}
@@ -63,7 +58,8 @@ class Facts:
 
     def setting(self, key: str, value: Any, **why: Any) -> EventDraft:
         """Return the draft of the event that sets a register. ``why``: source, reason, metadata."""
-        version = self.view.registers.get(key, (0, None))[0] + 1
+        known = self.view.registers.get(key)
+        version = 1 if known is None else known.version + 1
         return EventDraft(kinds.REGISTER_SET, {"key": key, "value": value, "version": version, **why})
 
     def get(self, key: str, default: Any = None) -> Any:
@@ -104,9 +100,9 @@ class Facts:
     def metadata(self) -> dict[str, Any]:
         """The values of the registers ``metadata.<key>``, by key."""
         return {
-            key.removeprefix(_METADATA): detached(value)
-            for key, (_, value) in self.view.registers.items()
-            if key.startswith(_METADATA) and value is not None
+            key.removeprefix(METADATA): detached(known.value)
+            for key, known in self.view.registers.items()
+            if key.startswith(METADATA) and known.value is not None
         }
 
     # Statuses.

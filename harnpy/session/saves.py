@@ -36,6 +36,11 @@ class Saves:
         copy._open, copy._batch = set(self._open), set(self._batch)
         return copy
 
+    def resume(self, count: int, read: int, open_turns: Iterable[int]) -> None:
+        """Go on behind event number ``read``, with what is known of the log up to there."""
+        self.count, self._read = count, read
+        self._open = set(open_turns)
+
     def upto(self, stream: Stream) -> int:
         """Return the revision at the stream's end."""
         self.add(stream.read(after=self._read))

@@ -58,14 +58,14 @@ def shared_snapshot(id: str, view: View, child_ids: Iterable[str]) -> dict[str, 
 
 def session_fields(view: View, child_ids: Iterable[str]) -> dict[str, Any]:
     """Return the keys that a transcript doesn't have."""
-    version, scratchpad = view.registers.get("scratchpad", (0, None))
+    scratchpad = view.registers.get("scratchpad")
     return {
         "length": len(view.window),
         "created_at": rfc3339(view.created),
         "system_prompt": view.register("system_prompt"),
         "tool_format": view.register("settings.tool_format"),
-        "scratchpad": scratchpad,
-        "scratchpad_version": version,
+        "scratchpad": None if scratchpad is None else scratchpad.value,
+        "scratchpad_version": 0 if scratchpad is None else scratchpad.version,
         "parent_id": view.parent_id,
         "child_ids": list(child_ids),
         "branched_at_event_index": view.branched_at,

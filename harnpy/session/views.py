@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.session import events as kinds
 from harnpy.session.derived import ShownOrder, is_shown
+from harnpy.session.registers import OF_THE_BRANCH, Register
 from harnpy.session.shown.entries import entries
 from harnpy.session.shown.groups import turn_of
 from harnpy.session.shown.pins import REGISTER as PINS
@@ -29,22 +30,19 @@ if TYPE_CHECKING:
 
     Past = Callable[[int], Iterable[Event]]
 
-#: Registers that go back with the conversation; all others are the session's.
-BRANCH_REGISTERS = ("model", "thinking", "tools")
-
 
 class View:
     """A session as its log describes it.
 
-    ``registers`` holds key → (version, value), ``clients`` the records of the attached clients by id,
+    ``registers`` are by key, ``clients`` the records of the attached clients by id,
     ``open_turns`` the turns without an end by number.
     ``parent_id`` is the session it was last forked from, ``linked_at`` the last event that came from there,
-    ``cleared_at`` the last reset.
+    ``cleared_at`` the last reset, ``cut_at`` the last cut.
     """
 
     __slots__ = (
-        "branched_at", "cleared_at", "clients", "created", "execution", "linked_at", "log", "open_turns",
-        "parent_id", "pins", "registers", "rewound", "shown", "status", "turns", "window"
+        "branched_at", "cleared_at", "clients", "created", "cut_at", "execution", "linked_at", "log",
+        "open_turns", "parent_id", "pins", "registers", "rewound", "shown", "status", "turns", "window"
     )  # fmt: skip
 
     def __init__(self, window: Window | None = None) -> None:
@@ -53,12 +51,13 @@ class View:
         self.status, self.execution = ACTIVE, PENDING
         self.open_turns: dict[int, Event] = {}
         self.shown: ShownOrder[Event] = ShownOrder()
-        self.registers: dict[str, tuple[int, Any]] = {}
+        self.registers: dict[str, Register] = {}
         self.clients: dict[str, dict[str, Any]] = {}
         self.created = 0.0
         self.parent_id: str | None = None
         self.linked_at = 0
         self.cleared_at = 0
+        self.cut_at = 0
         self.branched_at: int | None = None
         #: Where each turn of the active branch began.
         self.turns: Spine[int] = Spine()
@@ -84,7 +83,7 @@ class View:
         branch.registers = dict(self.registers)
         branch.clients = self.clients
         branch.created, branch.parent_id = self.created, self.parent_id
-        branch.linked_at, branch.cleared_at = self.linked_at, self.cleared_at
+        branch.linked_at, branch.cleared_at, branch.cut_at = self.linked_at, self.cleared_at, self.cut_at
         branch.branched_at = self.branched_at
         branch.status, branch.execution = self.status, self.execution
         branch.shown = self.shown.branch()
@@ -125,7 +124,7 @@ class View:
 
     def register(self, key: str, default: Any = None) -> Any:
         found = self.registers.get(key)
-        return default if found is None else found[1]
+        return default if found is None else found.value
 
     def controller_id(self) -> str | None:
         """The id of the client that controls the session."""
@@ -193,6 +192,7 @@ def _created(view: View, event: Event) -> None:
 def _cut(view: View, event: Event) -> None:
     cut: Cut = event.payload
     view.window = cut.window_after(view.window, event).branch()
+    view.cut_at = event.seq
     if event.type == kinds.HISTORY_REPLACED:
         view.pins = ()
     else:
@@ -200,7 +200,7 @@ def _cut(view: View, event: Event) -> None:
     if cut.reason == "reset":
         view.cleared_at = event.seq
     if cut.registers is not None:
-        view.registers = dict(cut.registers)
+        view.registers = {key: Register(*known, event.seq) for key, known in cut.registers.items()}
     if event.seq <= view.linked_at:
         return  # the parent's own history says nothing about this session's lineage
     if cut.reason == "reset":
@@ -242,7 +242,7 @@ def _fact(view: View, event: Event) -> None:
 
 def _register(view: View, event: Event) -> None:
     key, value = event.payload["key"], event.payload["value"]
-    view.registers[key] = (event.payload["version"], value)
+    view.registers[key] = Register(event.payload["version"], value, event.seq)
     _show(view, event)
     if key == PINS:
         view.pins = tuple(value or ())
@@ -283,10 +283,10 @@ def _leaf_moved(view: View, event: Event) -> None:
     is_last = not view.has_added(view.rewound.at, event.seq - 1)
     view.rewound = view.rewound.moved(event, is_last)
     there = view.at(event.payload.target)
-    view.window, view.cleared_at = there.window, there.cleared_at
+    view.window, view.cleared_at, view.cut_at = there.window, there.cleared_at, event.seq
     view.turns, view.open_turns, view.shown = there.turns, there.open_turns, there.shown
     view.execution = there.execution
-    for key in BRANCH_REGISTERS:
+    for key in OF_THE_BRANCH:
         view.registers.pop(key, None)
         if key in there.registers:
             view.registers[key] = there.registers[key]

@@ -18,13 +18,13 @@ from harnpy.session.transcript import message_event, plain_message
 from harnpy.storage.spine import Spine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from harnpy.session.events import Event
 
     Message = dict[str, Any]
     Aside = tuple[int, "Event | Pack"]
-    Past = tuple[list[Event], "Past | None"]
+    Past = tuple[Iterable[Event], "Past | None"]
 
 
 #: Kinds of context that stand before all messages unless they say otherwise. Spec: 10 §A1.8.
@@ -45,7 +45,7 @@ class Pack:
         return _unpacked([self], lambda part: part._parts if isinstance(part, Pack) else None)
 
 
-def _unpacked(parts: list[Any], inside: Callable[[Any], list[Any] | None]) -> list[Event]:
+def _unpacked(parts: list[Any], inside: Callable[[Any], Iterable[Any] | None]) -> list[Event]:
     """Return the events among ``parts`` and ``inside`` them, in order.
 
     Not recursive: each cut adds a level of packing, each compaction one of summaries.
@@ -58,7 +58,7 @@ def _unpacked(parts: list[Any], inside: Callable[[Any], list[Any] | None]) -> li
         if inner is None:
             found.append(part)
         else:
-            waiting += reversed(inner)
+            waiting += [*inner][::-1]
     return found
 
 
@@ -158,8 +158,8 @@ class Window:
 
     def settle(self) -> None:
         """Become independent of the window that this one was branched from."""
-        self.entries.items()
-        self.asides.items()
+        self.entries.settle()
+        self.asides.settle()
 
     # Reading. The lists are the window's own: read them, don't change them, don't keep them.
 
@@ -213,7 +213,7 @@ class Window:
 
     def kept(self) -> list[Event]:
         """Return the entries that were trimmed away, followed by the window's."""
-        pieces = [self.entries.items()]
+        pieces: list[Iterable[Event]] = [self.entries.items()]
         past = self.past
         while past is not None:
             pieces.append(past[0])

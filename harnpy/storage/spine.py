@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 T = TypeVar("T")
 
@@ -55,6 +55,10 @@ class Spine(Generic[T]):
             self._flatten()
         return self._own
 
+    def settle(self) -> None:
+        """Become independent of the source, at the cost of a list copy."""
+        self.items()
+
     def _flatten(self) -> None:
         """Become independent of the source. Not recursive: forks of forks may go thousands deep."""
         pieces: list[list[T]] = []
@@ -71,3 +75,34 @@ class Spine(Generic[T]):
         self._source = None
         self._start = 0
         self._inherited = None
+
+
+class LateSpine(Spine[T]):
+    """One whose first items are read when somebody first wants to see them: ``read`` returns them."""
+
+    __slots__ = ("_read",)
+
+    def __init__(self, read: Callable[[], Iterable[T]], items: Iterable[T] = ()) -> None:
+        super().__init__(items)
+        self._read: Callable[[], Iterable[T]] | None = read
+
+    def __len__(self) -> int:
+        return len(self.items())
+
+    def last(self) -> T | None:
+        return self._own[-1] if self._own else next(reversed(self.items()), None)
+
+    def branch(self, until: int | None = None) -> Spine[T]:
+        if until is None and self._read is not None:
+            return LateSpine(self._read, self._own)
+        self.items()
+        return super().branch(until)
+
+    def items(self) -> list[T]:
+        if self._read is not None:
+            self._own[:0] = self._read()
+            self._read = None
+        return super().items()
+
+    def settle(self) -> None:
+        """Do nothing: it has no source."""

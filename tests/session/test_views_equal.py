@@ -39,13 +39,15 @@ def views(session: Session) -> dict[str, Any]:
 
 
 WITHOUT_FORKS = STEPS.filter(lambda step: step[0] != "fork")
+#: With snapshots between them, one at least behind every other cut.
+WITH_SNAPSHOTS = st.one_of(WITHOUT_FORKS, WITHOUT_FORKS, st.tuples(st.just("snapshot"), st.just(0)))
 
 
 def test_views_are_equal_from_any_path(store: Store) -> None:
     numbers = count()
 
     @settings(max_examples=40, deadline=None)
-    @given(st.lists(WITHOUT_FORKS, max_size=12))
+    @given(st.lists(WITH_SNAPSHOTS, max_size=16))
     def check(steps: list[tuple[str, int]]) -> None:
         id = f"s{next(numbers)}"
         session, model = StoredSession.begin(id, store, World()), Conversation()
@@ -53,7 +55,10 @@ def test_views_are_equal_from_any_path(store: Store) -> None:
         for number, step in enumerate(steps):
             if number == len(steps) // 2:
                 before = session.seq, views(session)
-            play(session, model, number, *step)
+            if step[0] == "snapshot":
+                assert session.snapshot()
+            else:
+                play(session, model, number, *step)
         live = views(session)
         assert views(load(id, store)) == live
         fork = session.fork(f"{id} fork")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.session import events as kinds
 from harnpy.session.identity import event_id, stamp
+from harnpy.session.registers import METADATA
 from harnpy.session.saves import Saves
 from harnpy.session.statuses import ACTIVE, IN_PROGRESS, PENDING, execution_after
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 #: Keys of a head: the session that a fork was made of, whatever became of it, how many events it shares with
 #: that one, and when the last of those was written.
 PARENT, FORK_SEQ, FORK_TIME = "parent_id", "fork_seq", "fork_time"
+#: Key of a head: the newest projection snapshot, if no cut came after it.
+SNAPSHOT = "snapshot_seq"
 
 _USUAL: dict[str, Any] = {
     "status": ACTIVE,
@@ -38,6 +41,7 @@ _USUAL: dict[str, Any] = {
     PARENT: None,
     FORK_SEQ: 0,
     FORK_TIME: 0,
+    SNAPSHOT: 0,
 }
 #: Keys of ``session_created`` → what a head calls them.
 _CREATED = {
@@ -54,7 +58,6 @@ _CREATED = {
 _OWN = frozenset({*_CREATED.values(), "status", "execution"})
 #: Events of a fork's shared past that say nothing about the fork.
 _PARENTS = frozenset({kinds.STATUS_CHANGED, kinds.TURN_STARTED, kinds.TURN_COMPLETED})
-_METADATA = "metadata."
 
 
 class SessionInfo(NamedTuple):
@@ -88,6 +91,14 @@ class Digest:
         self._saves = Saves(shared)
         self._facts: dict[str, Any] = {}
 
+    @classmethod
+    def of(cls, head: Head, shared: int, open_turns: Iterable[int]) -> Digest:
+        """Return the digest of the log whose head that is; ``open_turns`` are those without an end."""
+        digest = cls(shared)
+        digest._saves.resume(head.data.get("revision", 0), head.version, open_turns)
+        digest._facts = {key: value for key, value in head.data.items() if key in _USUAL}
+        return digest
+
     def forked(self, point: Event) -> Digest:
         """Return the digest of a fork whose shared past ends with ``point``, this log's last event."""
         fork = Digest(point.seq)
@@ -105,6 +116,12 @@ class Digest:
     @property
     def revision(self) -> int:
         return self._saves.count
+
+    @property
+    def snapshot_seq(self) -> int:
+        """The number of the newest projection snapshot; 0 when there is none, or a cut came after it."""
+        seq: int = self._facts.get(SNAPSHOT, 0)
+        return seq
 
     def rewound(self, execution: str) -> None:
         """Take into account that the leaf was moved to where the last turn had come to ``execution``."""
@@ -166,12 +183,12 @@ def _status(facts: Dict, event: Event) -> None:
 
 def _register(facts: Dict, event: Event) -> None:
     key = event.payload["key"]
-    if key.startswith(_METADATA):
+    if key.startswith(METADATA):
         known = {
-            name: value for name, value in facts.get("metadata", {}).items() if name != key[len(_METADATA) :]
+            name: value for name, value in facts.get("metadata", {}).items() if name != key[len(METADATA) :]
         }
         value = event.payload["value"]
-        facts["metadata"] = known if value is None else {**known, key[len(_METADATA) :]: value}
+        facts["metadata"] = known if value is None else {**known, key[len(METADATA) :]: value}
 
 
 def _turn_started(facts: Dict, event: Event) -> None:
@@ -185,12 +202,24 @@ def _turn_completed(facts: Dict, event: Event) -> None:
 def _history_replaced(facts: Dict, event: Event) -> None:
     if event.payload.reason == "reset":
         facts["execution"] = PENDING
+    facts[SNAPSHOT] = 0
+
+
+def _cut(facts: Dict, event: Event) -> None:
+    facts[SNAPSHOT] = 0
+
+
+def _snapshotted(facts: Dict, event: Event) -> None:
+    facts[SNAPSHOT] = event.seq
 
 
 _EFFECTS: dict[str, Callable[[Dict, Event], None]] = {
     kinds.SESSION_CREATED: _created,
     kinds.STATUS_CHANGED: _status,
     kinds.HISTORY_REPLACED: _history_replaced,
+    kinds.COMPACTION_TRIGGERED: _cut,
+    kinds.LEAF_MOVED: _cut,
+    kinds.PROJECTION_SNAPSHOTTED: _snapshotted,
     kinds.REGISTER_SET: _register,
     kinds.TURN_STARTED: _turn_started,
     kinds.TURN_COMPLETED: _turn_completed,

@@ -11,21 +11,22 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from harnpy.session import events as kinds
-from harnpy.session.cuts import Cut
 from harnpy.session.errors import SessionConflict, SessionExists
 from harnpy.session.events import Event, EventDraft, Origin
 from harnpy.session.identity import micros
 from harnpy.session.kept.codec import SessionCodec
 from harnpy.session.kept.info import FORK_SEQ, FORK_TIME, PARENT, Digest, SessionInfo, info_of
 from harnpy.session.kept.past import PastStream, past
-from harnpy.session.log import ANY, KIND, Session
+from harnpy.session.kept.projections import EVENTS, Taken, take
+from harnpy.session.kept.reading import KeptLog
+from harnpy.session.log import ANY, KIND
 from harnpy.session.payloads import Created
 from harnpy.session.views import View, replay
 from harnpy.storage.contract import HeadQuery
 from harnpy.storage.errors import StreamExists, VersionConflict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Sequence
 
     from harnpy.session.kept.past import Until
     from harnpy.storage.contract import Head, Store, Stream
@@ -35,19 +36,19 @@ if TYPE_CHECKING:
 #: What only makes sense right behind what its writer has seen.
 _BOUND: Final = frozenset({
     kinds.SESSION_CREATED, kinds.HISTORY_REPLACED, kinds.COMPACTION_TRIGGERED, kinds.REGISTER_SET,
-    kinds.LEAF_MOVED, kinds.STATUS_CHANGED,
+    kinds.LEAF_MOVED, kinds.STATUS_CHANGED, kinds.PROJECTION_SNAPSHOTTED,
 })  # fmt: skip
+#: Behind them, a load reads the log before them.
+_CUTS: Final = frozenset({kinds.HISTORY_REPLACED, kinds.COMPACTION_TRIGGERED, kinds.LEAF_MOVED})
 
 
-class StoredSession(Session):
+class StoredSession(KeptLog):
     """A `Session` on a store.
 
-    ``lease`` is that of the loops that drive it; appends are refused once somebody else has it. ``heard``
-    is called with the events that others have appended.
+    ``lease`` is that of the loops that drive it; appends are refused once somebody else has it.
     """
 
-    __slots__ = ("_cuts", "_digest", "_head", "_last", "heard", "lease", "store")
-    is_kept = True
+    __slots__ = ("lease", "store")
 
     def __init__(
         self, origin: Origin, stream: Stream, store: Store, view: View | None = None, moment: float = 0
@@ -55,11 +56,6 @@ class StoredSession(Session):
         super().__init__(origin, stream, view, moment)
         self.store = store
         self.lease: Lease | None = None
-        self.heard: Callable[[Sequence[Event]], None] | None = None
-        self._cuts: dict[int, Event] = {}  # by number: a cut has its window once a view has applied it
-        self._digest = Digest(origin.shared)
-        self._head: dict[str, Any] | None = None
-        self._last: Event | None = None  # as this object has seen it: none of those before a fork
 
     @classmethod
     def begin(cls, id: str, store: Store, world: World, facts: dict[str, Any] | None = None) -> StoredSession:
@@ -90,9 +86,7 @@ class StoredSession(Session):
         if until is not None:
             session.stream = past(stream, until, origin)
             session.view.log = partial(session.stream.read, 0)
-        session.version = 0
-        session._take_in()
-        session._head = session._digest.head()
+        session._read(None if until is not None else head)
         return session
 
     @property
@@ -106,10 +100,6 @@ class StoredSession(Session):
             head = head._replace(version=self.version, updated=updated, data=self._digest.head() | forked_at)
         return info_of(head)
 
-    @property
-    def revision(self) -> int:
-        return self._digest.revision
-
     def fork(self, id: str, store: Any = None, at: int | None = None) -> StoredSession:
         """Create a session with this one's past, up to event number ``at``, on the same store.
 
@@ -117,14 +107,15 @@ class StoredSession(Session):
         """
         self.refresh()
         if at is None or at >= self.version:
-            return self._fork(id, self.view.branch(), self._digest, self.version)
+            return self._fork(id, None if self._is_light else self.view, self._digest, self.version)
         digest = Digest(self.origin.shared)
         past = list(self.stream.read(until=at))
         view = replay(past)
         digest.add(past)
         return self._fork(id, view, digest, at)
 
-    def _fork(self, id: str, view: View, digest: Digest, at: int) -> StoredSession:
+    def _fork(self, id: str, view: View | None, digest: Digest, at: int) -> StoredSession:
+        """Fork at event number ``at``. ``view`` (None: the one that the store gives) is the one there."""
         point = self._last
         if point is None or point.seq != at:
             point = next(self.stream.read(at - 1, at))
@@ -139,7 +130,13 @@ class StoredSession(Session):
             stream = self.store.branch(source, id, first, codec=codec, until=at, head=head)
         except StreamExists as exists:
             raise SessionExists(id, 0) from exists
-        session = StoredSession(origin, stream, self.store, view, point.moment)
+        if view is None:
+            session = StoredSession(origin, stream, self.store)
+            session._read(self.store.head(KIND, id))
+            return session
+        session = StoredSession(origin, stream, self.store, view.branch(), point.moment)
+        if self._basis.seq <= at:
+            session._basis = self._basis
         session._cuts = {seq: cut for seq, cut in self._cuts.items() if seq <= at}
         session._digest, session._head = digest, head
         session.view.apply(first)
@@ -203,11 +200,12 @@ class StoredSession(Session):
             seen = self.version
 
     def _write(self, drafts: Sequence[EventDraft], seen: int) -> list[Event]:
-        now = self._now()
-        count = len(drafts)
-        events = [
-            Event.drafted(draft, self.origin, seen + i, now, count - i) for i, draft in enumerate(drafts, 1)
-        ]
+        events = self._drafted(drafts, seen)
+        basis = self._basis
+        taken = self._due(events, seen)
+        if taken is not None:
+            events = self._drafted((*drafts, EventDraft(kinds.PROJECTION_SNAPSHOTTED, taken.payload)), seen)
+            basis = taken.basis
         digest = self._digest.copy()
         digest.add(events)
         for event in events:
@@ -216,27 +214,71 @@ class StoredSession(Session):
         head = digest.head()
         changed = None if head == self._head else head
         self.stream.append(events, seen, head=changed, fence=self.lease)
-        self._digest, self._head = digest, head
+        self._digest, self._head, self._basis = digest, head, basis
         self._apply(events)
         if self.stream.version > self.version:
             self.refresh()  # the store has something to add: that it was repaired
-        return events
+        return events[: len(drafts)]
 
-    def _apply(self, events: Sequence[Event]) -> None:
-        self.version += len(events)
-        self._cuts.update((event.seq, event) for event in events if isinstance(event.payload, Cut))
-        self._last = events[-1]
-        self.moment = self._last.moment
-        self.view.read(events)
+    def _drafted(self, drafts: Sequence[EventDraft], seen: int) -> list[Event]:
+        now, count = self._now(), len(drafts)
+        return [
+            Event.drafted(draft, self.origin, seen + i, now, count - i) for i, draft in enumerate(drafts, 1)
+        ]
+
+    # Projection snapshots.
+
+    def snapshot(
+        self,
+        *,
+        if_needed: bool = False,
+        max_events: int = EVENTS,
+        max_age: float | None = None,
+        trigger: str = "manual",
+    ) -> bool:
+        self.refresh()
+        while True:
+            reason = self._needed(max_events, max_age) if if_needed else trigger
+            if reason is None:
+                return False
+            taken = take(reason, self.view, self.version, self._basis, self._events_from)
+            if taken is None:
+                return False
+            try:
+                self.record(kinds.PROJECTION_SNAPSHOTTED, taken.payload)
+            except SessionConflict:
+                self.refresh()
+            else:
+                self._basis = taken.basis
+                return True
+
+    def _needed(self, max_events: int, max_age: float | None) -> str | None:
+        """Return why a snapshot is due, None if it isn't."""
+        last = self._digest.snapshot_seq
+        if self.version == last:
+            return None
+        if 0 < max_events <= self.version - last:
+            return "count"
+        if max_age is not None and self._now() - self.event(max(last, 1)).moment >= max_age > 0:
+            return "time"
+        return None
+
+    def _due(self, events: Sequence[Event], seen: int) -> Taken | None:
+        """Return the snapshot that goes with an append of these events, if one is due."""
+        until = seen + len(events)
+        if until - self._digest.snapshot_seq < EVENTS or seen != self.version:
+            return None
+        types = {event.type for event in events}
+        if kinds.TURN_COMPLETED not in types or types & _CUTS:
+            return None
+        view = self.view.branch()
+        view.extend(events)
+        return take("count", view, until, self._basis, lambda seq: [*self._events_from(seq), *events])
+
+    def _events_from(self, seq: int) -> list[Event]:
+        return list(self.stream.read(seq - 1, self.version))
 
     # Reading.
-
-    def events(self, after: int = 0, until: int | None = None) -> list[Event]:
-        found: Iterator[Event] = self.stream.read(after, until)
-        return [self.origin.own(self._cuts.get(event.seq, event)) for event in found]
-
-    def event(self, seq: int) -> Event:
-        return self.events(seq - 1, seq)[0]
 
     def children(self) -> list[str]:
         """The sessions that were forked from this one, oldest first."""
@@ -251,22 +293,6 @@ class StoredSession(Session):
     def has_neighbour(self, id: str) -> bool:
         """Whether the session's store has one of that id."""
         return self.store.head(KIND, id) is not None
-
-    def refresh(self) -> None:
-        """Take notice of what others have appended."""
-        if self.stream.refresh() > self.version:
-            news = self._take_in()
-            self._head = None
-            if self.heard is not None:
-                self.heard(news)
-
-    def _take_in(self) -> list[Event]:
-        news = list(self.stream.read(after=self.version))
-        if news:
-            self._digest.add(news)
-            self._apply(news)
-            self._digest.rewound(self.view.execution)
-        return news
 
 
 def _lineage(head: Head, store: Store, world: World) -> Origin:

@@ -24,6 +24,11 @@ class Groups:
     def __init__(self, groups: dict[Turn, tuple[int, int]] | None = None) -> None:
         self._open: dict[Turn, tuple[int, int]] = groups or {}
 
+    @property
+    def are_open(self) -> bool:
+        """Whether a group can still grow: one of a turn, that is."""
+        return any(self._open)
+
     def branch(self) -> Groups:
         """Return the same groups, to grow on their own."""
         return Groups(dict(self._open))

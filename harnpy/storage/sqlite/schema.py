@@ -37,7 +37,7 @@ CREATE TABLE streams (
   parent INTEGER REFERENCES streams(sid), fork_seq INTEGER NOT NULL DEFAULT 0,
   status TEXT NOT NULL DEFAULT '', agent TEXT NOT NULL DEFAULT '',
   created INTEGER NOT NULL, updated INTEGER NOT NULL,
-  snapshot_seq INTEGER NOT NULL DEFAULT 0, head TEXT NOT NULL DEFAULT '{}',
+  head TEXT NOT NULL DEFAULT '{}',
   UNIQUE (kind, name)) STRICT;
 CREATE INDEX streams_updated ON streams(kind, updated DESC, sid);
 CREATE INDEX streams_parent ON streams(parent, created, sid) WHERE parent IS NOT NULL;

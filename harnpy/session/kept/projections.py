@@ -1,0 +1,238 @@
+"""Projection snapshots: what a view shows, so that a load need not read the log behind it. Spec: 10 §C5.
+
+A snapshot names messages by their place in the log, and registers by the event that set them. What only
+few ask for (transcript events, history, where turns began) isn't in it: a view that was made from one
+reads the log when it is wanted.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec import Struct, ValidationError, convert
+from msgspec.json import decode as from_json
+from msgspec.json import encode as to_json
+
+from harnpy.session import events as kinds
+from harnpy.session.cuts import Cut
+from harnpy.session.events import Summary
+from harnpy.session.kept.spans import event_at, extended, read_spans, spans_of
+from harnpy.session.payloads import Created
+from harnpy.session.registers import Register
+from harnpy.session.shown.rewinding import Rewound
+from harnpy.session.views import View
+from harnpy.session.window import Window
+from harnpy.storage.spine import LateSpine, Spine
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from harnpy.session.events import Event
+    from harnpy.session.kept.spans import Span
+    from harnpy.storage.contract import Stream
+
+    Log = Callable[[int], Sequence[Event]]
+
+#: A snapshot is due when this many events came after the last one.
+EVENTS = 50
+
+
+class Projection(Struct, omit_defaults=True):
+    """The payload of ``projection_snapshotted``.
+
+    ``shown`` counts the messages and contexts that ``entries`` name.
+    ``summary`` is a text, or ``[seq, text]``: that of an earlier snapshot, and how it goes on.
+    """
+
+    strategy: str
+    cutoff_seq: int
+    entries: list[tuple[int, int] | dict[str, int]]
+    shown: int
+    floor: int = 0
+    registers: dict[str, int] = {}
+    clients: dict[str, dict[str, Any]] = {}
+    pins: list[int] = []
+    summary: str | tuple[int, str] | None = None
+    metadata: Any = None
+    assets: list[dict[str, Any]] = []
+    state: str | None = None
+    read_files: list[str] = []
+    modified_files: list[str] = []
+    parent_session_id: str | None = None
+    linked_seq: int = 0
+    cleared_seq: int = 0
+    branched_at: int | None = None
+    moved_seq: int = 0
+    undone: list[int] = []
+
+
+class Basis(NamedTuple):
+    """What a snapshot builds on: what number ``seq`` says, the one before it. ``summary_seq`` is the one
+    that spells its summary."""
+
+    seq: int = 0
+    spans: Sequence[Span] = ()
+    summary: str | None = None
+    summary_seq: int = 0
+
+
+class Taken(NamedTuple):
+    payload: dict[str, Any]
+    basis: Basis
+
+
+class Loaded(NamedTuple):
+    """A view as of a snapshot, written at ``moment``; ``created`` is the session's first event."""
+
+    view: View
+    basis: Basis
+    created: Event
+    moment: float
+
+
+def take(strategy: str, view: View, until: int, basis: Basis, log: Log) -> Taken | None:
+    """Return a snapshot of ``view``, behind event number ``until``; ``log(seq)`` returns the events from that
+    number on. None while a turn is open, and for a window that can't be named (`spans_of`)."""
+    now = view.window
+    if view.open_turns or view.shown.is_waiting or now.groups.are_open:
+        return None
+    if view.cut_at <= basis.seq:
+        spans: list[Span] | None = extended(basis.spans, max(0, basis.seq - 1), until)
+    else:
+        spans = spans_of(now.visible(), log, until)
+    if spans is None:
+        return None
+    summary, summary_seq = _summary(now.summary, basis, until + 1)
+    read_files, modified_files = now.files
+    payload = Projection(
+        strategy=strategy,
+        cutoff_seq=until,
+        entries=spans,
+        shown=len(now) + len(now.contexts),
+        floor=now.floor,
+        registers={key: register.seq for key, register in view.registers.items()},
+        clients=view.clients,
+        pins=list(view.pins),
+        summary=summary,
+        metadata=now.metadata,
+        assets=now.assets,
+        state=now.state,
+        read_files=list(read_files),
+        modified_files=list(modified_files),
+        parent_session_id=view.parent_id,
+        linked_seq=view.linked_at,
+        cleared_seq=view.cleared_at,
+        branched_at=view.branched_at,
+        moved_seq=view.rewound.at,
+        undone=list(view.rewound.leaves),
+    )
+    return Taken(from_json(to_json(payload)), Basis(until + 1, spans, now.summary, summary_seq))
+
+
+def _summary(text: str | None, basis: Basis, seq: int) -> tuple[str | tuple[int, str] | None, int]:
+    """Return how snapshot number ``seq`` says the summary, and which one spells it: a text that grows is
+    stored once."""
+    before = basis.summary
+    if text is None or before is None or not basis.summary_seq or not text.startswith(before):
+        return text, seq
+    rest = text[len(before) :]
+    return (basis.summary_seq, rest), seq if rest else basis.summary_seq
+
+
+def load(stream: Stream, seq: int, whole: Callable[[], View]) -> Loaded | None:
+    """Return the view of snapshot number ``seq``; ``whole()`` is the same, made of the log behind it.
+
+    None when it isn't there, or names what isn't there: the log says it all as well.
+    """
+    try:
+        event = event_at(stream, seq)
+        found = _projection(event)
+        shown = read_spans(found.entries, stream, lambda place: Late(lambda: _archived(whole(), place)))
+        if len(shown) != found.shown or found.cutoff_seq != seq - 1:
+            return None
+        created = event_at(stream, 1)
+        if not isinstance(created.payload, Created):
+            return None
+        registers = {key: _register(stream, key, at) for key, at in found.registers.items()}
+        summary, summary_seq = _read_summary(stream, event)
+    except (LookupError, ValidationError):
+        return None
+    window = _window(found, shown, whole)
+    window.summary = summary
+    view = View(window)
+    view.registers = registers
+    view.clients = found.clients
+    view.pins = tuple(found.pins)
+    view.created = created.moment
+    view.parent_id, view.linked_at = found.parent_session_id, found.linked_seq
+    view.cleared_at, view.branched_at = found.cleared_seq, found.branched_at
+    view.rewound = Rewound(tuple(found.undone), found.moved_seq)
+    view.turns = LateSpine(lambda: whole().turns.items())
+    return Loaded(view, Basis(seq, found.entries, summary, summary_seq), created, event.moment)
+
+
+def _projection(event: Event) -> Projection:
+    if event.type != kinds.PROJECTION_SNAPSHOTTED:
+        raise LookupError(f"event {event.seq} is no snapshot")
+    return convert(event.payload, Projection)
+
+
+def _window(found: Projection, shown: list[Event], whole: Callable[[], View]) -> Window:
+    entries: list[Event] = []
+    contexts: list[tuple[int, Event]] = []
+    for event in shown:
+        if event.type == kinds.MESSAGE_ADDED:
+            entries.append(event)
+        else:
+            contexts.append((len(entries), event))
+    window = Window(Spine(entries), LateSpine(lambda: whole().window.asides.items()))
+    window.contexts = tuple(contexts)
+    window.floor = found.floor
+    window.past = Late(lambda: whole().window.past_entries()), None
+    window.metadata, window.assets, window.state = found.metadata, found.assets, found.state
+    window.files = found.read_files, found.modified_files
+    return window
+
+
+class Late:
+    """Events that are read when somebody wants to see them."""
+
+    __slots__ = ("_read",)
+
+    def __init__(self, read: Callable[[], Iterable[Event]]) -> None:
+        self._read = read
+
+    def __iter__(self) -> Iterator[Event]:
+        return iter(self._read())
+
+
+def _archived(whole: View, place: int) -> Iterable[Event]:
+    summary = whole.window.visible()[place]
+    assert isinstance(summary, Summary), "the log and its snapshot show the same"
+    return summary.archived
+
+
+def _register(stream: Stream, key: str, seq: int) -> Register:
+    event = event_at(stream, seq)
+    payload = event.payload
+    if isinstance(payload, Cut) and payload.registers is not None:
+        return Register(*payload.registers[key], seq)
+    if event.type != kinds.REGISTER_SET or payload["key"] != key:
+        raise LookupError(f"event {seq} doesn't set {key}")
+    return Register(payload["version"], payload["value"], seq)
+
+
+def _read_summary(stream: Stream, event: Event) -> tuple[str | None, int]:
+    """Return the summary that a snapshot says, and the number of the one that spells the end of it."""
+    said, at = _projection(event).summary, event.seq
+    pieces: list[str] = []
+    while isinstance(said, tuple):
+        before, rest = said
+        if not 0 < before < event.seq:
+            raise LookupError(f"event {before} is no earlier snapshot")
+        if not rest:
+            at = before
+        pieces.append(rest)
+        event = event_at(stream, before)
+        said = _projection(event).summary
+    return (None if said is None else "".join([said, *reversed(pieces)])), at
