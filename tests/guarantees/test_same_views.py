@@ -1,4 +1,4 @@
-"""The same operations give the same session on every store, whichever way it is come by. Spec: 10 §C5, §C12."""
+"""The same operations give the same session on every store, however one comes by it. Spec: 10 §C5, §C12."""
 
 from __future__ import annotations
 
