@@ -6,7 +6,7 @@ import os.path
 from typing import TYPE_CHECKING
 
 from harnpy.agent.programs import Finished
-from harnpy.world.reached import names_of
+from harnpy.world.disk.reached import names_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -147,7 +147,7 @@ class RealFiles:
                     if most is not None and status.st_size > most:
                         raise TooLarge(f"{status.st_size} bytes", most)
                     return file.read()
-                from harnpy.world.endless import read_endless
+                from harnpy.world.disk.endless import read_endless
 
                 return read_endless(file.fileno(), self._look)
         except OSError as error:
@@ -175,7 +175,7 @@ class RealFiles:
         # On the start-up path: what only writing needs is loaded by it.
         from contextlib import suppress
 
-        from harnpy.world.temporaries import Temporary, sync_directory
+        from harnpy.world.disk.temporaries import Temporary, sync_directory
 
         directory = os.path.dirname(path) or "."
         temporary = Temporary(directory, mark, self._within)
@@ -200,7 +200,7 @@ class RealFiles:
         """Remove what killed processes have left in a directory, once."""
         tidied = os.path.join(self._where, directory), mark
         if tidied not in self._tidied:
-            from harnpy.world.temporaries import remove_left_behind
+            from harnpy.world.disk.temporaries import remove_left_behind
 
             remove_left_behind(directory, mark, self._within)
             self._tidied.add(tidied)
@@ -224,7 +224,7 @@ class RealFiles:
 
     def _pour(self, source: FileIO, target: FileIO, is_regular: bool) -> None:
         if not is_regular:
-            from harnpy.world.endless import read_endless
+            from harnpy.world.disk.endless import read_endless
 
             _write(target, read_endless(source.fileno(), self._look))
             return

@@ -108,7 +108,7 @@ class _Keeping:
 
 
 def _files(files: Files, guard: Guard) -> Files:
-    from harnpy.world.guarded_files import guarded_files
+    from harnpy.world.disk.guarded_files import guarded_files
 
     return guarded_files(files, guard)
 

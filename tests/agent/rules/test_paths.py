@@ -20,7 +20,7 @@ from harnpy.agent.rules.policy import Policy, read_policy
 from harnpy.agent.rules.roots import is_in
 from harnpy.agent.tasks import OneTask
 from harnpy.agent.workplace import Workplace
-from harnpy.world.checked_files import checked_files
+from harnpy.world.disk.checked_files import checked_files
 from harnpy.world.files import RealFiles
 from tests.worlds import OwnWorld, world_with
 

@@ -33,7 +33,7 @@ def walk_dir(vm: Vm, path: str, opts: Value) -> list[Value]:
 
     `opts`: `max_depth`, `follow_symlinks` (false). What can't be listed is left out.
     """
-    from harnpy.world.walking import walk
+    from harnpy.world.disk.walking import walk
 
     if not path:
         raise Thrown("walk_dir: root path is required")
@@ -55,7 +55,7 @@ def glob(vm: Vm, pattern: str, base: Value) -> list[Value]:
     `*` and `?` match `/`, too; `**/` is any directories or none; `[ab]`, `[!ab]` and `{a,b}` are choices.
     """
     from harnpy.text.path_patterns import PatternError, path_matcher
-    from harnpy.world.walking import walk
+    from harnpy.world.disk.walking import walk
 
     if not pattern:
         raise Thrown("glob: pattern is required")

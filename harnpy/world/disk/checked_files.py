@@ -13,9 +13,9 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
+from harnpy.world.disk.reached import NamesIn, Reached, names_of
 from harnpy.world.effects import DELETE, LIST, READ, WRITE
 from harnpy.world.files import RealFiles
-from harnpy.world.reached import NamesIn, Reached, names_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from harnpy.world import temporaries
+from harnpy.world.disk import temporaries
+from harnpy.world.disk.temporaries import Temporary
 from harnpy.world.files import RealFiles
-from harnpy.world.temporaries import Temporary
 from tests.support import PATIENCE, ROOT
 
 WRITER = """
 import sys
-from harnpy.world.temporaries import Temporary
+from harnpy.world.disk.temporaries import Temporary
 temporary = Temporary(sys.argv[1], ".partial")
 temporary.create()
 print(temporary.path, flush=True)

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harnpy.world import reached, temporaries
-from harnpy.world.checked_files import checked_files
+from harnpy.world.disk import reached, temporaries
+from harnpy.world.disk.checked_files import checked_files
 from harnpy.world.files import RealFiles
 
 if TYPE_CHECKING:

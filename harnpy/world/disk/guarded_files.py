@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harnpy.world.checked_files import checked_files
+from harnpy.world.disk.checked_files import checked_files
 from harnpy.world.files import RealFiles
 
 TYPE_CHECKING = False
