@@ -56,6 +56,12 @@ def path_join(vm: Vm, *parts: Value) -> str:
     return os.path.join("", *map(display, parts))
 
 
+@builtin("temp_dir() -> string", family="files")
+def temp_dir(vm: Vm) -> str:
+    """The directory of the system for files that don't last."""
+    return vm.unguarded.environment.get("TMPDIR") or "/tmp"
+
+
 # The same on every system.
 
 

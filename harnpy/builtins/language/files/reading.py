@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from harnpy.vm.vm import Vm
 
 #: What all declarations here have in common.
-builtin = partial(declare, family="files")
+builtin = partial(declare, family="files", guarded=True)
 
 
 @builtin("read_file(path: string) -> string")

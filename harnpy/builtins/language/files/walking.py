@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from harnpy.vm.vm import Vm
 
 #: What all declarations here have in common.
-builtin = partial(declare, family="files")
+builtin = partial(declare, family="files", guarded=True)
 
 
 @builtin('list_dir(path: string = ".") -> list')
@@ -70,9 +70,3 @@ def glob(vm: Vm, pattern: str, base: Value) -> list[Value]:
     return sorted(
         each.path for each in walk(vm.world.files, root) if each.depth and matches(each.path[start:])
     )
-
-
-@builtin("temp_dir() -> string")
-def temp_dir(vm: Vm) -> str:
-    """The directory of the system for files that don't last."""
-    return vm.unguarded.environment.get("TMPDIR") or "/tmp"

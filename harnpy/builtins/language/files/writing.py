@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from harnpy.vm.vm import Vm
 
 #: What all declarations here have in common.
-builtin = partial(declare, family="files")
+builtin = partial(declare, family="files", guarded=True)
 
 
 @builtin("write_file(path: string, content: any) -> nil", counted=True)
