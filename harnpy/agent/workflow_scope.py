@@ -35,6 +35,9 @@ class Recorder(Protocol):
     def asked(self, question: Question) -> None:
         """Record that a person was asked: `{request_id, prompt, agent, trace_id, asked_at}`."""
 
+    def hitl(self, entry: Dict) -> None:
+        """Record a request to a person as it stands (`people.history.entry`), instead of its former entry."""
+
 
 @dataclass(frozen=True, slots=True)
 class WorkflowScope:
@@ -68,3 +71,7 @@ class WorkflowScope:
     def asked(self, question: Question) -> None:
         """Record a question, in this run's record only."""
         self.recorders[0].asked(question)
+
+    def hitl(self, entry: Dict) -> None:
+        """Record a request to a person, in this run's record only."""
+        self.recorders[0].hitl(entry)

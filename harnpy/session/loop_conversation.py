@@ -349,7 +349,9 @@ class SessionConversation(Conversation):
     def _lifecycle_events(self) -> list[Dict]:
         waiting = [(draft.type, draft.data) for draft in self._pending if is_shown(draft.type, draft.data)]
         unstored = [{"id": self.world.ids.new(), **transcript_form(*fact)} for fact in waiting]
-        return [lifecycle_value(event) for event in self._noted] + unstored
+        session = followed(self._sessions, self)
+        live = [] if session is None else session.view.window.live_events()
+        return [*live, *(lifecycle_value(event) for event in self._noted), *unstored]
 
     def _is_next(self, session: Session) -> bool:
         """Whether what is pending belongs right behind what the session holds."""

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 RESULT_ROLES = ("tool", "tool_result")
 #: Kinds of the events that are messages.
 MESSAGE_KINDS = ("message", "tool_result")
+#: Kinds of the events that say who was attached, and what they decided. Spec: 08 §1.10.
+LIVE_KINDS = ("live_session_client", "live_session_permission_route")
 
 
 def transcript(id: str, messages: list[Dict], events: list[Dict], assets: list[Dict], **extra: Any) -> Dict:
@@ -87,7 +89,11 @@ def plain_message(message: Dict) -> Dict | None:
                 result = block.get("content")
                 text = result if isinstance(result, str) else ""
                 return {"role": "tool_result", "tool_use_id": block.get("tool_use_id"), "content": text}
-    return message if len(message) == 2 and "content" in message else {"role": role, "content": content}
+    if len(message) == 2 and "content" in message:
+        return message
+    metadata = message.get("metadata")
+    plain = {"role": role, "content": content}
+    return {**plain, "metadata": metadata} if isinstance(metadata, dict) else plain
 
 
 def _block(item: Any, visibility: str) -> Dict:

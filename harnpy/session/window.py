@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.session.derived import transcript_form
-from harnpy.session.events import COMPACTION_TRIGGERED, CONTEXT_ADDED, Summary
+from harnpy.session.events import COMPACTION_TRIGGERED, CONTEXT_ADDED, TRANSCRIPT_EVENT, Summary
 from harnpy.session.identity import event_id
 from harnpy.session.shown.groups import Groups, turn_of
-from harnpy.session.transcript import message_event, plain_message
+from harnpy.session.transcript import LIVE_KINDS, message_event, plain_message
 from harnpy.storage.spine import Spine
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Window:
     """
 
     __slots__ = (
-        "_columns", "_lists", "_totals", "asides", "assets", "contexts", "entries", "files", "floor",
+        "_columns", "_lists", "_live", "_totals", "asides", "assets", "contexts", "entries", "files", "floor",
         "groups", "metadata", "past", "state", "summary"
     )  # fmt: skip
 
@@ -101,6 +101,7 @@ class Window:
         self._columns: dict[Callable[[Any], Any], list[Any]] = {}
         self._totals: dict[Callable[[Any], int], tuple[int, int]] = {}
         self._lists: tuple[tuple[int, int, int], list[Message], list[dict[str, Any]]] | None = None
+        self._live: tuple[int, list[dict[str, Any]]] = 0, []
         self.floor = 0
         self.groups = Groups()
         self.contexts: tuple[tuple[int, Event], ...] = ()
@@ -232,6 +233,16 @@ class Window:
     def lifecycle(self) -> list[tuple[int, Event]]:
         """Return the lifecycle events, each with the number of messages before it."""
         return [(position, event) for position, what in self._placed() for event in _lifecycle_events(what)]
+
+    def live_events(self) -> list[dict[str, Any]]:
+        """Return the lifecycle events about live clients, in order."""
+        done, found = self._live
+        asides = self.asides.items()
+        if done < len(asides):
+            new = (event for _, what in asides[done:] for event in _lifecycle_events(what))
+            found += [lifecycle_value(event) for event in new if _is_live(event)]
+            self._live = len(asides), found
+        return found
 
     def visible(self) -> list[Event]:
         """Return the events that a model is shown: messages, and the context between them."""
@@ -386,6 +397,10 @@ def _shown_id(event: Event) -> str:
     if event.type != COMPACTION_TRIGGERED:
         return event.id
     return event_id(f"{event.owner.id}#compaction", event.seq, event.time)
+
+
+def _is_live(event: Event) -> bool:
+    return event.type == TRANSCRIPT_EVENT and event.payload.get("kind") in LIVE_KINDS
 
 
 def _aside_values(aside: Aside) -> list[dict[str, Any]]:

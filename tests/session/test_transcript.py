@@ -97,6 +97,11 @@ def test_lifecycle_events_show_their_text_as_a_block() -> None:
         ({"role": "assistant"}, {"role": "assistant", "content": None}),
         ({"role": 3, "content": "x"}, None),
         (
+            {"role": "user", "content": "x", "name": "n", "metadata": {"a": 1}},
+            {"role": "user", "content": "x", "metadata": {"a": 1}},
+        ),
+        ({"role": "user", "content": "x", "metadata": "a"}, {"role": "user", "content": "x"}),
+        (
             {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "r"}]},
             {"role": "tool_result", "tool_use_id": "t", "content": "r"},
         ),

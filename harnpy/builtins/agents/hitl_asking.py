@@ -6,6 +6,7 @@ It is recorded in the event log. Then a mock answers, or the host's `human`; oth
 from __future__ import annotations
 
 from harnpy.agent.people import log
+from harnpy.agent.people.history import entry
 from harnpy.agent.people.requests import (
     CANCELLED,
     KINDS,
@@ -100,22 +101,26 @@ class _Inquiry:
     def run(self) -> Value:
         record = self.request.record() | _of_workflow(self.vm, self.request)
         self.record(KINDS[self.request.kind].asked, record)
+        self.keep()
         self.tell(log.asked(self.request, self.session_id or "", self.tool))
         try:
             ending = self.ending()
         except TimedOut:
             self.record(TIMED_OUT, {})
+            self.keep(TIMED_OUT)
             self.tell(log.called_off(self.request, self.tool, "timed out"))
             raise
         except BaseException as error:
             # Also when the task is aborted: nobody would receive the answer.
             self.record(CANCELLED, {})
+            self.keep(CANCELLED)
             self.tell(log.called_off(self.request, self.tool, str(error) or "cancelled"))
             if isinstance(error, HumanCancelled):
                 raise Cancelled(self.request, str(error) or None) from None
             if isinstance(error, Interrupted) and is_cancelled(self.vm.tasks):
                 raise Cancelled(self.request, None) from error
             raise
+        self.keep()
         if ending.error:
             self.tell(log.denied(self.request, str(ending.error), self.responses))
             raise ending.error
@@ -190,6 +195,12 @@ class _Inquiry:
 
     def seconds_left(self) -> float | None:
         return None if self.until is None else self.until - self.vm.world.clock.monotonic()
+
+    def keep(self, end: str | None = None) -> None:
+        """Keep the request as it stands in the record of the run that asks, if one does."""
+        workflow = context_of(self.vm).workflow
+        if workflow is not None:
+            workflow.hitl(entry(self.request, self.responses, end))
 
     def tell(self, facts: log.Facts) -> None:
         """Record facts in the log of the session that asks, if one does."""

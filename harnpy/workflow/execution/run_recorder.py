@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
+from harnpy.agent.people.history import merged
 from harnpy.text.json.writer import to_json
 from harnpy.world.clock import rfc3339
 
@@ -126,6 +127,12 @@ class RunRecorder:
         if self._over:
             return
         self._run["hitl_questions"].append(question)
+
+    def hitl(self, entry: Dict) -> None:
+        if self._over:
+            return
+        metadata = self._run["metadata"]
+        self._run["metadata"] = {**metadata, "hitl": merged(metadata.get("hitl"), [entry])}
 
     def _span(self, kind: str, name: str, ms: int, metadata: Dict) -> None:
         """Add a span that has just ended."""

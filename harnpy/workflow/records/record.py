@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.agent.people.history import merged
 from harnpy.faults import MisuseError
 from harnpy.reading.strict import FieldError, errors_after
 from harnpy.workflow.artifacts import artifact
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from harnpy.agent.people.requests import Question
+    from harnpy.reading.dicts import Dict
     from harnpy.workflow.artifacts.artifact_types import Artifact
     from harnpy.workflow.records.record_types import (
         Attempt,
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 
     #: Maps the id of a run to the questions that it has asked people.
     QuestionsOf = Callable[[str], list[Question]]
+    #: … and to all its requests to people, with their responses.
+    HitlOf = Callable[[str], list[Dict]]
 
 RUNNING = "running"
 START, STAGE_COMPLETE, FINALIZE = "start", "stage_complete", "finalize"
@@ -80,6 +84,11 @@ def no_questions(run_id: str) -> list[Question]:
     return []
 
 
+def no_requests(run_id: str) -> list[Dict]:
+    """Return no requests: for records that list all their requests themselves."""
+    return []
+
+
 def normalised(given: Any, world: World, asked: QuestionsOf = no_questions) -> RunRecord:
     """Return the record in a dict, with derived parts filled in. Raise `MisuseError`."""
     run = read_run(given, world)
@@ -96,10 +105,15 @@ def normalised(given: Any, world: World, asked: QuestionsOf = no_questions) -> R
     return run
 
 
-def derive(run: RunRecord, world: World, asked: QuestionsOf = no_questions) -> None:
-    """Bring derived parts up to date: questions, child runs, handoffs."""
+def derive(
+    run: RunRecord, world: World, asked: QuestionsOf = no_questions, hitl: HitlOf = no_requests
+) -> None:
+    """Bring derived parts up to date: questions, requests to people, child runs, handoffs."""
     known = {question["request_id"] for question in run["hitl_questions"]}
     run["hitl_questions"] += [each for each in asked(run["id"]) if each["request_id"] not in known]
+    requests = hitl(run["id"])
+    if requests:
+        run["metadata"] = {**run["metadata"], "hitl": merged(run["metadata"].get("hitl"), requests)}
     run["child_runs"][:] = child_runs.completed(run["child_runs"], run["stages"])
     handoff_receipts.synchronise(run, world)
 

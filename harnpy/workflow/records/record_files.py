@@ -11,11 +11,11 @@ from harnpy.reading.strict import errors_after
 from harnpy.workflow.documents import names_its_file, read_document
 from harnpy.workflow.records.observability import observability
 from harnpy.workflow.records.plain_json import TOO_DEEP, plain, pretty
-from harnpy.workflow.records.record import derive, no_questions, normalised, read_run
+from harnpy.workflow.records.record import derive, no_questions, no_requests, normalised, read_run
 from harnpy.world.files import system_reason
 
 if TYPE_CHECKING:
-    from harnpy.workflow.records.record import QuestionsOf
+    from harnpy.workflow.records.record import HitlOf, QuestionsOf
     from harnpy.workflow.records.record_types import RunRecord
     from harnpy.world import World
     from harnpy.world.files import Files
@@ -34,7 +34,13 @@ def default_path(id: str, world: World) -> str:
     return os.path.join(run_directory(world), f"{id}.json")
 
 
-def save(given: Any, world: World, path: str | None = None, asked: QuestionsOf = no_questions) -> RunRecord:
+def save(
+    given: Any,
+    world: World,
+    path: str | None = None,
+    asked: QuestionsOf = no_questions,
+    hitl: HitlOf = no_requests,
+) -> RunRecord:
     """Write a record to its file and return it as written, with `persisted_path`.
 
     Raise `MisuseError`.
@@ -43,7 +49,7 @@ def save(given: Any, world: World, path: str | None = None, asked: QuestionsOf =
     files = world.files if path else world.state_files
     path = path or default_path(run["id"], world)
     run["persisted_path"] = plain(path)
-    derive(run, world, asked)
+    derive(run, world, asked, hitl)
     run["observability"] = observability(run, world)
     write(path, pretty(run), files)
     return run

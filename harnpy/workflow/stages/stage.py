@@ -112,9 +112,10 @@ class Stage:
                 raise
             self._record(conversation, reply, native_style(request.provider, request.model))
             conversation.store()
+            transcript = conversation.transcript("active")
             conversation.end("completed", steps=1)
         result = result_dict(reply, request.tools)
-        transcript, tools = conversation.transcript("active"), {"mode": tool_format(self.runtime, self.node)}
+        tools = {"mode": tool_format(self.runtime, self.node)}
         return {**result, "status": "done", "tools": tools, "transcript": transcript}
 
     def _conversation(self) -> Conversation:

@@ -311,10 +311,11 @@ def test_the_session_remembers_the_callers_system_prompt() -> None:
 def test_stored_messages_stay_as_they_are_and_results_are_plain() -> None:
     program = Program("a")
     program.sessions.open("s")
-    program.sessions.inject("s", {"role": "user", "content": "x", "metadata": {"client": "web"}})
+    message = {"role": "user", "content": "x", "metadata": {"client": "web"}}
+    program.sessions.inject("s", {**message, "extra": True})
     result = program.loop(session_id="s")
-    assert result["transcript"]["messages"][0] == {"role": "user", "content": "x"}
-    assert program.sessions.messages("s")[0]["metadata"] == {"client": "web"}
+    assert result["transcript"]["messages"][0] == message
+    assert program.sessions.messages("s")[0] == {**message, "extra": True}
 
 
 def test_tool_results_are_sent_as_blocks() -> None:

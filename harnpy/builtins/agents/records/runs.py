@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from harnpy.agent.people.history import history
 from harnpy.agent.people.requests import KINDS, QUESTION, questions
 from harnpy.builtins.agents.event_log import log_of
 from harnpy.builtins.bridge.callables import callables_within
@@ -43,7 +44,8 @@ def run_record_save(vm: Vm, run: Value = ABSENT, path: Value = None) -> Dict:
     """
     given = _given(vm, run, "run_record_save: missing payload")
     target = None if path is None else display(path)
-    saved = record_files.save(given, sessions_of(vm).world, target, lambda id: asked_by(vm, id))
+    world = sessions_of(vm).world
+    saved = record_files.save(given, world, target, lambda id: asked_by(vm, id), lambda id: hitl_of(vm, id))
     return {"path": saved["persisted_path"], "run": saved}
 
 
@@ -78,6 +80,13 @@ def asked_by(vm: Vm, run_id: str) -> list[Question]:
     """Return the questions that a run has asked people."""
     events = log_of(vm).read_range(KINDS[QUESTION].topic)
     return questions(((event.kind, event.payload) for _, event in events), run_id)
+
+
+def hitl_of(vm: Vm, run_id: str) -> list[Dict]:
+    """Return what a run has asked people, with their responses."""
+    log = log_of(vm)
+    records = (event for kind in KINDS.values() for _, event in log.read_range(kind.topic))
+    return history(((event.kind, event.payload) for event in records), run_id)
 
 
 def _given(vm: Vm, run: Value, missing: str) -> Value:
