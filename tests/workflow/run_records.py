@@ -166,6 +166,21 @@ def _with_recordings(run: Dict) -> Dict:
     return {**run, "tool_recordings": recordings}
 
 
+#: What a run's metadata has of an approval.
+HITL = st.one_of(
+    st.just({}),
+    st.fixed_dictionaries(
+        {
+            "request_id": st.just("hitl_approval_1"),
+            "kind": st.just("approval"),
+            "prompt": WORDS,
+            "payload": st.fixed_dictionaries({"args": ARGUMENTS}),
+            "status": st.sampled_from(["approved", "denied", "pending"]),
+            "responses": st.lists(st.fixed_dictionaries({"reason": WORDS, "answer": JSON}), max_size=2),
+        }
+    ).map(lambda request: {"hitl": [request]}),
+)
+
 RUNS = (
     st.fixed_dictionaries(
         {
@@ -199,7 +214,7 @@ RUNS = (
                 ),
                 max_size=1,
             ),
-            "metadata": ARGUMENTS,
+            "metadata": st.builds(lambda given, hitl: {**given, **hitl}, ARGUMENTS, HITL),
         }
     )
     .map(_with_fixture)

@@ -65,12 +65,13 @@ def import_bundle(bundle: Dict, *, needs_transcripts: bool = True) -> RunRecord:
 def _run(bundle: Dict) -> RunRecord:
     transcripts = {section["section"]: section for section in bundle["transcripts"]}
     stages = [_stage(outcome, transcripts, bundle) for outcome in outcomes_of(bundle)]
+    record = record_of(bundle)
     return {
-        **record_of(bundle),
+        **record,
         "stages": stages,
         "completed_nodes": sorted({stage["node_id"] for stage in stages}),
         "transcript": _transcript(transcripts, "run"),
-        "metadata": {ORIGIN: _origin(bundle, transcripts)},
+        "metadata": {**record["metadata"], ORIGIN: _origin(bundle, transcripts)},
     }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from harnpy.reading.lenient import dicts_at
 from harnpy.workflow.bundle import replay_only
 from harnpy.workflow.bundle.redaction_manifest import step
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
 
 
+_EVENT = (*replay_only.EVENT, replay_only.LIVE)
 _SHA256 = re.compile("[0-9a-f]{64}")
 
 
@@ -39,14 +41,28 @@ def _reduced(bundle: Dict) -> Iterator[tuple[str, Any, tuple[str, ...]]]:
     """Yield values that may have only certain keys."""
     for place, section in _at("/transcripts", bundle["transcripts"]):
         is_sidecar = section["section"] == "sidecar"
-        part, keys = ("rows", replay_only.ROW) if is_sidecar else ("events", replay_only.EVENT)
+        part, keys = ("rows", replay_only.ROW) if is_sidecar else ("events", _EVENT)
         yield f"{place}/transcript", section["transcript"], (part,)
         for inner, item in _at(f"{place}/transcript/{part}", section["transcript"].get(part, [])):
             yield inner, item, keys
-    for place, event in _at("/permissions", bundle["permissions"]):
-        yield place, event, replay_only.PERMISSION
-    for place, question in _at("/hitl", bundle["hitl"]):
-        yield place, question, replay_only.QUESTION
+            if isinstance(item, dict) and replay_only.LIVE in item:
+                yield step(inner, replay_only.LIVE), item[replay_only.LIVE], ("client_id",)
+    for place, decision in _at("/permissions", bundle["permissions"]):
+        yield from _traced(place, decision, replay_only.PERMISSION, replay_only.PERMISSION_TEXTS)
+    for place, request in _at("/hitl", bundle["hitl"]):
+        kept = (*replay_only.REQUEST, "responses")
+        yield from _traced(place, request, kept, replay_only.REQUEST_TEXTS)
+        for inner, response in _at(step(place, "responses"), dicts_at(request, "responses")):
+            yield from _traced(inner, response, replay_only.RESPONSE, replay_only.RESPONSE_TEXTS)
+
+
+def _traced(
+    place: str, value: Dict, kept: tuple[str, ...], texts: tuple[str, ...]
+) -> Iterator[tuple[str, Any, tuple[str, ...]]]:
+    yield place, value, (*kept, *texts)
+    for key in texts:
+        if key in value:
+            yield step(place, key), value[key], replay_only.TRACE
 
 
 def _emptied(bundle: Dict) -> Iterator[tuple[str, Dict, tuple[str, ...]]]:

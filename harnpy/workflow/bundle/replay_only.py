@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.reading.lenient import dicts_at
+from harnpy.reading.lenient import as_dict, dicts_at
+from harnpy.text.json.compact import compact_json
 from harnpy.workflow.bundle.redaction_manifest import digest, step
 
 if TYPE_CHECKING:
@@ -23,8 +24,15 @@ if TYPE_CHECKING:
 
 EVENT = ("kind", "role", "visibility", "bytes")
 ROW = ("type", "role", "iteration", "bytes")
-PERMISSION = ("stage_id", *EVENT)
-QUESTION = ("request_id", "agent", "trace_id", "asked_at", "stage_id", *EVENT)
+LIVE = "live_session"
+PERMISSION = ("kind", "at", "stage_id", "decision", "by", "request_id", "signatures")
+PERMISSION_TEXTS = ("arguments", "reason")
+REQUEST = ("request_id", "kind", "agent", "trace_id", "requested_at", "status")
+REQUEST_TEXTS = ("prompt", "payload")
+RESPONSE = ("reviewer", "approved", "accepted", "responded_at", "signature")
+RESPONSE_TEXTS = ("answer", "reason")
+#: What stays of a text: its length, and its hash.
+TRACE = ("bytes", "sha256")
 CALL_TEXTS = ("arguments", "result")
 CHILD_TEXTS = ("request", "provenance", "execution", "approval_policy")
 ASSERTED_TEXTS = ("visible_text_contains",)
@@ -41,7 +49,7 @@ def reduced(sections: Sections, manifest: Manifest) -> Sections:
         "transcripts": transcripts,
         "tool_calls": calls,
         "permissions": _each(sections["permissions"], "/permissions", _permission, manifest),
-        "hitl": _each(sections["hitl"], "/hitl", _question, manifest),
+        "hitl": _each(sections["hitl"], "/hitl", _request, manifest),
         "replay": _replay(sections["replay"], manifest),
         "trace_spans": _each(sections["trace_spans"], "/trace_spans", _span, manifest),
         "child_runs": _each(sections["child_runs"], "/child_runs", _child, manifest),
@@ -66,12 +74,15 @@ def _transcript(section: Dict, pointer: str, manifest: Manifest) -> Dict:
     if section["section"] == "sidecar":
         rows = [_lengths(row, ROW, _content(row)) for row in transcript["rows"]]
         return {**section, "transcript": {"rows": rows}}
-    events = [_event(event, EVENT) for event in dicts_at(transcript, "events")]
+    events = [_event(event) for event in dicts_at(transcript, "events")]
     return {**section, "transcript": {"events": events}}
 
 
-def _event(event: Dict, keys: tuple[str, ...]) -> Dict:
-    return _lengths(event, keys, event.get("text"))
+def _event(event: Dict) -> Dict:
+    """Return what stays of an event, with the client that typed it."""
+    reduced = _lengths(event, EVENT, event.get("text"))
+    live = as_dict(as_dict(event.get("metadata")).get(LIVE))
+    return {**reduced, LIVE: {"client_id": live["client_id"]}} if "client_id" in live else reduced
 
 
 def _lengths(item: Dict, keys: tuple[str, ...], text: Any) -> Dict:
@@ -92,14 +103,28 @@ def _call(call: Dict, pointer: str, manifest: Manifest) -> Dict:
     return {key: value for key, value in call.items() if key not in CALL_TEXTS}
 
 
-def _permission(event: Dict, pointer: str, manifest: Manifest) -> Dict:
-    manifest.add(pointer, "replay_only", "removed", event)
-    return _event(event, PERMISSION)
+def _permission(decision: Dict, pointer: str, manifest: Manifest) -> Dict:
+    manifest.add(pointer, "replay_only", "removed", decision)
+    return _traced(decision, PERMISSION, PERMISSION_TEXTS)
 
 
-def _question(question: Dict, pointer: str, manifest: Manifest) -> Dict:
-    manifest.add(pointer, "replay_only", "removed", question)
-    return _lengths(question, QUESTION, question.get("prompt", question.get("text")))
+def _request(request: Dict, pointer: str, manifest: Manifest) -> Dict:
+    manifest.add(pointer, "replay_only", "removed", request)
+    responses = [_traced(each, RESPONSE, RESPONSE_TEXTS) for each in dicts_at(request, "responses")]
+    return {**_traced(request, REQUEST, REQUEST_TEXTS), "responses": responses}
+
+
+def _traced(value: Dict, kept: tuple[str, ...], texts: tuple[str, ...]) -> Dict:
+    """Return those keys of ``value`` that are kept, and the length and the hash of its texts."""
+    reduced = {key: value[key] for key in kept if key in value}
+    return reduced | {key: _trace(value[key]) for key in texts if value.get(key) is not None}
+
+
+def _trace(text: Any) -> Dict:
+    if isinstance(text, dict) and set(text) == set(TRACE):
+        return text  # of a bundle that was replay-only before
+    shown = text if isinstance(text, str) else compact_json(text)
+    return {"bytes": len(shown.encode("utf-8", "surrogatepass")), "sha256": digest(text)}
 
 
 def _replay(replay: Replay, manifest: Manifest) -> Replay:

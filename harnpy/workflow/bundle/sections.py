@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from harnpy.agent.people.requests import QUESTION
 from harnpy.reading.lenient import as_dict, dicts_at
+from harnpy.workflow.bundle.decisions import decisions
 from harnpy.workflow.bundle.tool_calls import tool_calls
 from harnpy.workflow.records.observability import verdict_of
 from harnpy.workflow.records.record_shapes import RUN
@@ -17,6 +19,7 @@ from harnpy.workflow.shapes import Field, Shape, all_of, only, read
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from harnpy.agent.people.requests import Question
     from harnpy.reading.dicts import Dict
     from harnpy.workflow.bundle.bundle_types import Sections, StageOutcome, TranscriptSection
     from harnpy.workflow.records.record_types import ReplayFixture, RunRecord, StageRecord
@@ -30,15 +33,6 @@ _QUESTION = ("request_id", "prompt", "agent", "trace_id", "asked_at")
 SECTIONS: Final = (
     "run", "transcripts", "tool_calls", "permissions", "hitl", "replay", "trace_spans", "usage", "child_runs"
 )  # fmt: skip
-
-_PERMISSION_KINDS = (
-    "PermissionGrant",
-    "PermissionDeny",
-    "PermissionEscalation",
-    "live_session_permission_route",
-    "hitl.approval_requested",
-    "hitl.dual_control_requested",
-)
 
 _OUTCOME: Shape[StageOutcome] = Shape(
     {
@@ -55,15 +49,14 @@ def sections(run: RunRecord, fixture: ReplayFixture | None, sidecar: Sequence[Di
 
     ``sidecar`` are the rows of the run's `llm_transcript.jsonl`.
     """
-    events = list(_events(run))
-    questions = [only(question, _QUESTION) for question in run["hitl_questions"]]
+    requests = _requests(run)
     identity: Any = only(run, IDENTITY)
     return {
         "run": identity,
         "transcripts": list(_transcripts(run, sidecar)),
         "tool_calls": tool_calls(run),
-        "permissions": [event for event in events if event["kind"] in _PERMISSION_KINDS],
-        "hitl": questions + [event for event in events if _is_answer(event)],
+        "permissions": decisions(_events(run), requests),
+        "hitl": requests,
         "replay": {"fixture": fixture, "stages": [_outcome(stage) for stage in run["stages"]]},
         "trace_spans": run["trace_spans"],
         "usage": run["usage"],
@@ -78,7 +71,8 @@ def record_of(bundle: Dict) -> RunRecord:
         {
             **{key: bundle["run"][key] for key in IDENTITY},
             "tool_recordings": bundle["tool_calls"],
-            "hitl_questions": [question for question in bundle["hitl"] if is_asked(question)],
+            "hitl_questions": [_question(each) for each in bundle["hitl"] if each.get("kind") == QUESTION],
+            "metadata": {"hitl": bundle["hitl"]} if bundle["hitl"] else {},
             "replay_fixture": bundle["replay"]["fixture"],
             **{key: bundle[key] for key in ("trace_spans", "usage", "child_runs")},
         },
@@ -121,13 +115,25 @@ def _events(run: RunRecord) -> Iterator[Dict]:
                 seen.add(id)
 
 
-def is_asked(question: Dict) -> bool:
-    """Return whether an entry of `hitl` is a question of the run record, not an event of a transcript."""
-    return "kind" not in question
+def _requests(run: RunRecord) -> list[Dict]:
+    """Return what the run asked people. Of a question that isn't in `metadata.hitl`, no reply is known."""
+    requests = dicts_at(run["metadata"], "hitl")
+    known = {str(request.get("request_id")) for request in requests}
+    return requests + [_pending(each) for each in run["hitl_questions"] if each["request_id"] not in known]
 
 
-def _is_answer(event: Dict) -> bool:
-    return event["kind"].startswith("hitl.") and event["kind"] not in _PERMISSION_KINDS
+def _pending(question: Question) -> Dict:
+    known: Dict = {**question, "requested_at": question["asked_at"], "kind": QUESTION, "payload": {}}
+    del known["asked_at"]
+    return {**known, "status": "pending", "responses": []}
+
+
+def _question(request: Dict) -> Dict:
+    """Return the question of a request as `hitl_questions` has it; its prompt may have been removed."""
+    known = {**request, "asked_at": request.get("requested_at")}
+    if not isinstance(known.get("prompt"), str):
+        known["prompt"] = ""
+    return {key: known[key] for key in _QUESTION if known.get(key) is not None}
 
 
 def _outcome(stage: StageRecord) -> StageOutcome:

@@ -24,6 +24,21 @@ Dict = dict[str, Any]
 
 WORLD = world_with(now=lambda: 1767225600.0, new=lambda: "0197b0a0-0000-7000-8000-000000000000")
 KEY = "sk-proj-4fTq9LxB72"
+NOW = "2026-01-01T00:00:00.000Z"
+#: An approval as a record has it.
+APPROVED = {
+    "request_id": "h1",
+    "kind": "approval",
+    "prompt": "push",
+    "payload": {"action": "push", "args": {"to": "main"}},
+    "agent": "",
+    "trace_id": "t1",
+    "requested_at": NOW,
+    "status": "approved",
+    "responses": [
+        {"reviewer": "ann", "reason": "fine", "approved": True, "responded_at": NOW, "signature": "s"}
+    ],
+}
 
 
 def event(kind: str, text: str = "", role: str = "system", **metadata: Any) -> Dict:
@@ -152,21 +167,59 @@ def test_a_recording_that_no_transcript_knows_has_no_arguments() -> None:
     assert bundle["tool_calls"][0]["stage_id"] is None
 
 
-def test_permissions_and_questions_come_with_their_stage_once() -> None:
-    deny, route = event("PermissionDeny", "no", tool_name="rm"), event("live_session_permission_route", "r")
-    answer = event("hitl.response_received", "yes")
-    record = run(
-        stage("a", deny, answer, event("message", "m")),
-        stage("b", deny, route),
-        hitl_questions=[{"request_id": "q", "prompt": "ok?", "asked_at": "1"}],
+def test_decisions_come_with_their_stage_once() -> None:
+    deny = event("PermissionDeny", "no", tool_name="rm", arguments={"p": "/"}, reason="no")
+    route = event(
+        "live_session_permission_route", "r", client_id="web", request={"tool": "push"}, routed_at=NOW
     )
-    bundle = export(record)
-    assert [(item["stage_id"], item["kind"]) for item in bundle["permissions"]] == [
-        ("r:a:1", "PermissionDeny"), ("r:b:1", "live_session_permission_route"),
+    ask, end = event("PermissionEscalation", "well"), event("tool_execution", "x", approval="host_granted")
+    record = run(stage("a", deny, event("message", "m")), stage("b", deny, route, ask, end))
+    decisions = export(record)["permissions"]
+    assert [(item["stage_id"], item["kind"], item["decision"], item["by"]) for item in decisions] == [
+        ("r:a:1", "PermissionDeny", "denied", None),
+        ("r:b:1", "PermissionEscalation", "routed", None),
+        ("r:b:1", "tool_execution", "granted", "host"),
+        ("r:b:1", "live_session_permission_route", "routed", "web"),
+    ]
+    assert {**decisions[0], "at": None} == {
+        "kind": "PermissionDeny", "at": None, "stage_id": "r:a:1", "tool_name": "rm",
+        "arguments": {"p": "/"}, "decision": "denied", "reason": "no", "by": None,
+    }  # fmt: skip
+    assert (decisions[3]["at"], decisions[3]["tool_name"]) == (NOW, "push")
+
+
+def test_what_people_were_asked_and_what_they_decided() -> None:
+    questions = [{"request_id": "q", "prompt": "ok?", "asked_at": "1"}]
+    bundle = export(run(hitl_questions=questions, metadata={"hitl": [APPROVED]}))
+    approval, question = bundle["hitl"]
+    assert approval == APPROVED
+    assert question == {
+        "request_id": "q", "kind": "question", "prompt": "ok?", "payload": {}, "agent": "", "trace_id": None,
+        "requested_at": "1", "status": "pending", "responses": [],
+    }  # fmt: skip
+    assert bundle["permissions"] == [
+        {"kind": "approval", "at": NOW, "stage_id": None, "tool_name": None, "arguments": {"to": "main"},
+         "decision": "granted", "reason": "fine", "by": ["ann"], "request_id": "h1", "signatures": ["s"]},
     ]  # fmt: skip
-    question, said = bundle["hitl"]
-    assert question == {"request_id": "q", "prompt": "ok?", "agent": "", "trace_id": None, "asked_at": "1"}
-    assert (said["kind"], said["stage_id"]) == ("hitl.response_received", "r:a:1")
+    imported = import_bundle(bundle)
+    assert imported["metadata"]["hitl"] == bundle["hitl"]
+    assert [each["request_id"] for each in imported["hitl_questions"]] == ["q"]
+
+
+def test_replay_only_keeps_who_typed_and_who_decided() -> None:
+    typed = event("message", "hello", "user", live_session={"client_id": "web", "mode": "controller"})
+    bundle = export(run(stage("a", typed), metadata={"hitl": [APPROVED]}), "replay_only")
+    shown = bundle["transcripts"][0]["transcript"]["events"][0]
+    assert shown["live_session"] == {"client_id": "web"}
+    (request,), (decision,) = bundle["hitl"], bundle["permissions"]
+    assert request["prompt"] == {"bytes": 4, "sha256": sha256(b"push").hexdigest()}
+    (response,) = request["responses"]
+    assert (response["reviewer"], response["approved"], response["signature"]) == ("ann", True, "s")
+    assert response["reason"] == decision["reason"] == {"bytes": 4, "sha256": sha256(b"fine").hexdigest()}
+    assert (decision["decision"], decision["by"], decision["request_id"]) == ("granted", ["ann"], "h1")
+    assert validate_bundle(bundle) == []
+    again = import_bundle(bundle, needs_transcripts=False)
+    assert export(again, "replay_only")["hitl"] == bundle["hitl"]
 
 
 def test_the_replay_section() -> None:
@@ -471,7 +524,7 @@ def test_replay_only_keeps_hashes_and_lengths() -> None:
     assert bundle["trace_spans"][0]["metadata"] == {"tokens": 3}
     assert bundle["child_runs"][0]["request"] is None
     assert bundle["child_runs"][0]["task"] == sha256(b"t").hexdigest()
-    assert bundle["hitl"][0]["bytes"] == 3
+    assert bundle["hitl"][0]["prompt"] == {"bytes": 3, "sha256": sha256(b"ok?").hexdigest()}
     assert validate_bundle(bundle) == []
 
 
@@ -598,7 +651,9 @@ def test_problems(change: Dict, problem: str) -> None:
         ({"run": {**export(run())["run"], "task": "do it"}}, "/run/task"),
         ({"transcripts": [section({"messages": []})]}, "/transcripts/0/transcript"),
         ({"transcripts": [section({"events": [{"text": "x"}]})]}, "/transcripts/0/transcript/events/0"),
-        ({"hitl": [{"prompt": "ok?"}]}, "/hitl/0"),
+        ({"hitl": [{"prompt": "ok?"}]}, "/hitl/0/prompt"),
+        ({"hitl": [{"detail": "ok?"}]}, "/hitl/0"),
+        ({"hitl": [{"responses": [{"answer": "x"}]}]}, "/hitl/0/responses/0/answer"),
         ({"permissions": [{"text": "no"}]}, "/permissions/0"),
         ({"child_runs": [{"request": "x"}]}, "/child_runs/0/request"),
         ({"trace_spans": [{"metadata": {"p": "x"}}]}, "/trace_spans/0/metadata/p"),
