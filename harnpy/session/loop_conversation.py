@@ -386,6 +386,8 @@ def _started(session: Session, registers: Dict) -> Event:
             session.show_summary()
             known = session.view.register
             changed = [session.setting(key, value) for key, value in registers.items() if known(key) != value]
+            if not changed:
+                return session.record(kinds.TURN_STARTED, {"agent_id": AGENT})
             for setting in changed:
                 setting.turn = TurnRef(session.origin, session.version + 1)
             return session.write(EventDraft(kinds.TURN_STARTED, {"agent_id": AGENT}), *changed)[0]
