@@ -48,7 +48,7 @@ _PLACES = {
     ),
     "run.calls": (
         "MISSING UNSET again alive as_result bad_propagation construct constructor err field "
-        "immutable make_struct overflow payload redeclared retry_count run_defers unsupported"
+        "immutable make_struct overflow payload redeclared retry_count run_defers"
     ),
     "vm.calls": (
         "TAIL bouncing call call_builtin call_dynamic call_from_frames call_late call_named fill generator "
@@ -58,6 +58,7 @@ _PLACES = {
     "run.tasks.cancel": "cancel_gracefully cancel_task is_cancelled",
     "run.tasks.deadline": "deadline_begin deadline_end pause_deadlines resume_deadlines",
     "run.tasks.parallel": "parallel",
+    "run.tasks.permits": "mutex_begin mutex_end",
     "run.tasks.channels": "select select_limit",
     "vm": "poll signal",
 }

@@ -91,7 +91,7 @@ _STATEMENTS: dict[type[ast.Node], Writer] = {
     ast.ToolDecl: tools.declaration,
     ast.SkillDecl: statements.skill,
     ast.EvalPack: statements.eval_pack,
-    ast.Mutex: statements.mutex,
+    ast.Mutex: control.mutex,
 }
 
 WRITERS = Writers(_EXPRESSIONS, _FORMS, _STATEMENTS)

@@ -200,10 +200,6 @@ def redeclared(name: str) -> Never:
     raise RuntimeFault(f"Cannot redeclare immutable variable '{name}' in the same scope {hint}")
 
 
-def unsupported(what: str) -> Never:
-    raise RuntimeFault(f"{what} is not supported by this version of harnpy yet")
-
-
 # --- Results, structs, enums ----------------------------------------------------------------------------
 
 

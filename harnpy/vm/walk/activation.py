@@ -83,6 +83,7 @@ class Activation(Walking):
         value = None
         for statement in statements:
             self.at = statement.start
+            value = None  # what nobody refers to is gone before the next statement (05 §7.2)
             observer = self.walker.observer
             value = self.value(statement) if observer is None else self.observed(observer, statement)
         return value

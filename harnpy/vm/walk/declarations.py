@@ -7,12 +7,12 @@ from copy import deepcopy
 from harnpy.syntax import ast
 from harnpy.vm.resolve.schemas import json_schema
 from harnpy.vm.resolve.tree import pack_names, signature
-from harnpy.vm.run.calls import constructor, unsupported
+from harnpy.vm.run.calls import constructor
 from harnpy.vm.walk.functions import function_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Never
+    from typing import Any
 
     from harnpy.vm.walk.activation import Activation
 
@@ -21,11 +21,6 @@ if TYPE_CHECKING:
 
 def nothing(a: Activation, node: ast.Node) -> None:
     """Declarations that only the checker, or the whole file, looks at."""
-
-
-def mutex(a: Activation, node: ast.Mutex) -> Never:
-    """Parsed, but not run yet: running it reports that."""
-    unsupported("`mutex`")
 
 
 def _call_builtin(a: Activation, name: str, *args: Value) -> Value:

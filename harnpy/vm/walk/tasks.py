@@ -1,4 +1,4 @@
-"""`spawn`, `parallel` and `select`. Spec: 05 §2, §3, §5."""
+"""`spawn`, `parallel`, `select` and `mutex`. Spec: 05 §2, §3, §5, §7.1."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from harnpy.syntax import ast
 from harnpy.vm.run.tasks import channels
 from harnpy.vm.run.tasks import parallel as batches
 from harnpy.vm.run.tasks import spawn as spawning
+from harnpy.vm.run.tasks.permits import mutex_begin, mutex_end
+from harnpy.vm.walk.failures import protected
 from harnpy.vm.walk.functions import body_of
 
 TYPE_CHECKING = False
@@ -57,3 +59,14 @@ def _receive(a: Activation, arm: ast.SelectCase, item: Value) -> Value:
     if arm.name and arm.name != "_":
         a.declare(a.declared_by(arm, arm.name), item)
     return a.block(arm.body)
+
+
+def mutex(a: Activation, node: ast.Mutex) -> None:
+    """The block while no other task is in one; it is left free however the block ends (05 §7.1)."""
+    tasks = a.walker.vm.tasks
+    a.at = node.start
+    token = mutex_begin(tasks)
+    try:
+        protected(a, node.body)
+    finally:
+        mutex_end(tasks, token)

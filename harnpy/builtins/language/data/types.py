@@ -47,11 +47,11 @@ def to_int(vm: Vm, value: Value) -> int | None:
     if type(value) is int:
         return value
     if type(value) is float:
-        return _truncated(value)
+        return truncated(value)
     return parsed_int(value) if type(value) is str else None
 
 
-def _truncated(x: float) -> int:
+def truncated(x: float) -> int:
     if math.isnan(x):
         return 0
     finite = min(max(x, -1e19), 1e19)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from harnpy.builtins.language.tasks.timeouts import seconds_of
 from harnpy.vm.declare.builtin import ABSENT, builtin
 from harnpy.vm.errors import Thrown
 from harnpy.vm.run.tasks.channels import Channel, select
-from harnpy.vm.values.objects import Duration
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def channel_select(vm: Vm, channels: Value, timeout: Value) -> Value:
         raise Thrown("channel_select: first argument must be a list of channels")
     if any(type(item) is not Channel for item in channels):
         raise Thrown("channel_select: channel list must contain only channels")
-    index, value = select(vm.tasks, channels, _seconds(timeout))
+    index, value = select(vm.tasks, channels, seconds_of(timeout))
     return None if index < 0 else {"channel": channels[index].name, "index": index, "value": value}
 
 
@@ -70,10 +70,3 @@ def _channel(caller: str, value: Value) -> Channel:
     if type(value) is not Channel:
         raise Thrown(f"{caller}: first argument must be a channel")
     return value
-
-
-def _seconds(timeout: Value) -> float | None:
-    if type(timeout) is dict:
-        timeout = timeout.get("timeout_ms", timeout.get("max_wait_ms"))
-    ms = timeout.ms if type(timeout) is Duration else timeout
-    return max(ms, 0) / 1000 if type(ms) is int else None

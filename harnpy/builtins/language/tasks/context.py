@@ -100,6 +100,9 @@ def _debug(task: Task, cancelled: bool) -> dict[str, Any]:
         "cancelled": cancelled,
         "waiting_reason": None,
         "active_task_ids": [child.handle_id() for child in task.children or () if child.batch is None],
-        "held_synchronization": [],
+        "held_synchronization": [
+            {"kind": grant.lock.kind, "key": grant.lock.key, "permits": grant.units}
+            for grant in task.held or ()
+        ],
         "supervisors": [],
     }

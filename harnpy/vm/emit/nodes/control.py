@@ -1,4 +1,4 @@
-"""Branches, `try` in its forms, `?`, `retry`, `deadline`. Spec: 02 §11, §19."""
+"""Branches, `try` in its forms, `?`, `retry`, `deadline`, `mutex`. Spec: 02 §11, §19, 05 §7.1."""
 
 from __future__ import annotations
 
@@ -173,3 +173,14 @@ def deadline(e: Emitter, node: ast.Deadline, dest: Destination) -> None:
         e.line(f"raise {error}.outside({token}) from None")
     with e.suite("finally"):
         e.line(f"deadline_end({token})")
+
+
+def mutex(e: Emitter, node: ast.Mutex) -> None:
+    """Runs in place, while no other task is in one; it is left free however the block ends (05 §7.1)."""
+    token = e.temp()
+    e.at = node
+    e.line(f"{token} = mutex_begin()")
+    with e.suite("try"):
+        protected(e, node.body, DISCARD)
+    with e.suite("finally"):
+        e.line(f"mutex_end({token})")

@@ -114,8 +114,3 @@ def nothing(e: Emitter, node: ast.Node) -> None:
 
 def block(e: Emitter, node: ast.Block) -> None:
     e.block(node, DISCARD)
-
-
-def mutex(e: Emitter, node: ast.Mutex) -> None:
-    """Parsed, but not run yet: running it reports that."""
-    e.line("unsupported('`mutex`')")

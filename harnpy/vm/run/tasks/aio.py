@@ -56,6 +56,10 @@ class Bridge:
         """The task on whose behalf the running code works; None outside any coroutine."""
         return _WAITING.get(None)
 
+    def is_quiet(self) -> bool:
+        """Whether nothing in the loop can have a task of the program act. Not of a loop that others use."""
+        return False
+
     def arrived(self, task: Task) -> None:
         self.scheduler.resume(task)
         self.wake()
@@ -88,6 +92,9 @@ class OwnLoop(Bridge):
         super().__init__(scheduler, asyncio.new_event_loop())
         self.blocking = scheduler.idle
         scheduler.idle = lambda seconds: self.loop.run_until_complete(self.rest(seconds))
+
+    def is_quiet(self) -> bool:
+        return not asyncio.all_tasks(self.loop)
 
     def close(self) -> None:
         self.loop.run_until_complete(self.finish())

@@ -75,7 +75,7 @@ class Channel:
     def send(self, item: Value) -> bool:
         """Add an item, waiting while there is no room; False when the channel is closed."""
         if not self.closed and self.room() <= len(self.senders):
-            self._wait_in(self.senders, self.room, lambda: self.closed)
+            self._wait_in(self.senders, self.room, lambda: self.closed, "for room in")
         if self.closed:
             return False
         self.items.append(item)
@@ -94,7 +94,7 @@ class Channel:
         if self.ready():
             at = len(self.receivers)
         else:
-            self._wait_in(self.receivers, self.count, lambda: self.over)
+            self._wait_in(self.receivers, self.count, lambda: self.over, "for a message on")
             at = 0
         if self.over:
             raise StopIteration
@@ -122,7 +122,9 @@ class Channel:
 
     # --- waiting ----------------------------------------------------------------------------------
 
-    def _wait_in(self, line: deque[Task], places: Callable[[], int], hopeless: Callable[[], bool]) -> None:
+    def _wait_in(
+        self, line: deque[Task], places: Callable[[], int], hopeless: Callable[[], bool], what: str
+    ) -> None:
         """Wait until there is a place and the current task is first in ``line``, or that is hopeless."""
         task = self.tasks.current
         line.append(task)
@@ -130,7 +132,7 @@ class Channel:
             while not hopeless() and (line[0] is not task or places() <= 0):
                 if line.index(task) < places():
                     self.early.add(task)
-                self.tasks.suspend()
+                self.tasks.suspend((what, (self,)))
         except BaseException:
             self._leave(line, task)
             self._wake_all()  # another task gets what this one waited for
@@ -181,7 +183,7 @@ def select(tasks: Scheduler, sources: Sequence[Value], seconds: float | None) ->
                 if tasks.now() >= until:
                     return -1, None
                 tasks.wake_at(task, until)
-            tasks.suspend()
+            tasks.suspend(("for a message on", tuple(channels.values())))
     finally:
         for channel in channels.values():
             channel.watchers.remove(task)

@@ -73,17 +73,28 @@ class Batch:
         self._ended: deque[Task] = deque()
         self._reader: Task | None = None
 
+    def display(self) -> str:
+        """How messages name it."""
+        return f"the tasks of `{self.name}`"
+
     def __iter__(self) -> Iterator[Task]:
         while self._started < len(self._calls) or self._running:
             while self._started < len(self._calls) and len(self._running) < self._limit:
                 self._start_next()
             while not self._ended:
-                self._reader = self.scheduler.current
-                self.scheduler.suspend()
+                self._wait()
             task = self._ended.popleft()
             del self._running[task]
             self.scheduler.release(task)
             yield task
+
+    def _wait(self) -> None:
+        self._reader = self.scheduler.current
+        try:
+            self.scheduler.suspend(("for", (self,)))
+        except BaseException:
+            self.stop()  # nobody asks for the rest any more
+            raise
 
     def _start_next(self) -> None:
         task = self.scheduler.create(self._calls[self._started])
@@ -101,8 +112,9 @@ class Batch:
 
     def stop(self) -> None:
         """Abort what still runs."""
-        for task in self._running:
+        for task in tuple(self._running):
             self.scheduler.abort(task)
+            self.scheduler.release(task)
 
     # --- what comes of it -------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from typing import Any, Protocol
 
+    from harnpy.vm.run.tasks.task import Wait
     from harnpy.vm.run.tasks.turns import Turns
     from harnpy.vm.vm import Vm
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
         def wait_for(self, awaitable: Awaitable[Any]) -> Any: ...
         def waiting(self) -> Task | None: ...
+        def is_quiet(self) -> bool: ...
         def close(self) -> None: ...
 
 
@@ -93,9 +95,13 @@ class Scheduler:
 
     # --- waiting ----------------------------------------------------------------------------------
 
-    def suspend(self) -> None:
-        """Give way until `resume` is called for the current task; may return early, so look again."""
+    def suspend(self, wait: Wait | None = None) -> None:
+        """Give way until `resume` is called for the current task; may return early, so look again.
+
+        ``wait`` is what for, as the report of a deadlock says it.
+        """
         task = self.current
+        task.wait = wait
         if self.may_interrupt:
             until = end_of_wait(task)
             if until is not None:
@@ -158,8 +164,8 @@ class Scheduler:
     def rest(self) -> None:
         """Nothing is ready: wait for the first timer, or for a result from asyncio.
 
-        Tasks that only wait for one another do so until a signal comes (05 §4). When tasks wait for something
-        from outside that cannot come, the run fails.
+        The run fails when that would be for ever: tasks wait for something from outside that cannot come, or
+        for one another.
         """
         if not self.abroad and not any(self.is_awaited(timer) for timer in self.timers):
             self.refuse_to_wait_in_vain()
@@ -170,17 +176,22 @@ class Scheduler:
 
     def is_awaited(self, timer: tuple[float, int, Task, int]) -> bool:
         """Whether a task is going to act at that time, rather than stop waiting for the outside."""
-        _, _, task, turn = timer
-        return turn == task.turn and not task.done and (task.outside is None or task.is_limited())
+        when, _, task, turn = timer
+        lives = turn == task.turn and not task.done and when != self.ends_at
+        return lives and (task.outside is None or task.is_limited())
 
     def refuse_to_wait_in_vain(self) -> None:
-        """Nothing can go on: raise RuntimeFault if tasks wait for something from outside."""
+        """Nothing can go on: raise RuntimeFault, unless the asyncio loop may have a task act."""
         tasks = (*self.root.family(), *self.detached.family())
         waits = [task.outside for task in tasks if task.outside]
         if waits:
             what = "; ".join(what for what, _ in waits)
             remedies = " ".join(dict.fromkeys(remedy for _, remedy in waits))
             raise RuntimeFault(f"waiting for somebody, and nobody is there: {what}. {remedies}")
+        if not self.chores and (self.bridge is None or self.bridge.is_quiet()):
+            from harnpy.vm.run.tasks.deadlock import deadlock
+
+            raise deadlock(self)
 
     def wait_outside(self, what: str, remedy: str, until: float | None = None) -> None:
         """Suspend the current task until it is resumed, or the time ``until`` has come; may return early.
@@ -412,6 +423,10 @@ class Scheduler:
             self.meter.give_back("tasks")
         if task.children:
             self.abort_children(task)
+        if task.held and (task.error or task.consumed):
+            # Of a task that failed or was aborted nobody else can release them.
+            for grant in tuple(task.held):
+                grant.release()
         if task.parent is self.detached and self.detached.children:
             del self.detached.children[task]
         self.ready.extend(task.waiting)
@@ -444,7 +459,7 @@ class Scheduler:
         if not task.done:
             task.waiting += (self.current,)
         while not task.done:
-            self.suspend()
+            self.suspend(("for", (task,)))
 
     def release(self, task: Task) -> None:
         """The task's result is taken: its parent forgets it."""

@@ -11,12 +11,21 @@ from harnpy.vm.run.backtrace import describe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any, Protocol
 
     from harnpy.vm.run.tasks.overtime import Overtime
+    from harnpy.vm.run.tasks.permits import Grant
 
     Value = Any
+
+    class Named(Protocol):
+        """What a message about a wait can name."""
+
+        def display(self) -> str: ...
+
+    #: ``("for a message on", [channel])``
+    Wait = tuple[str, Sequence[Named]]
 
     class TaskContext(Protocol):
         """What a task works under. A task that it starts begins with a branch of it."""
@@ -72,6 +81,8 @@ class Task:
     runtime_context: dict[str, Value] = {}  # noqa: RUF012
     #: What it waits for that must come from outside the program, and what to do when it cannot come.
     outside: tuple[str, str] | None = None
+    #: What its last wait was for: how to say it, and the things it names.
+    wait: Wait | None = None
     #: The greenlet to go back to when the task was aborted from there.
     aborter: Any = None
     #: Counts resumptions, so that timers of an earlier wait are recognised as stale.
@@ -88,6 +99,8 @@ class Task:
     #: What it may do after it was asked to end, and once more after that has been thrown.
     patience: Overtime | None = None
     overtime_of_end: Overtime | None = None
+    #: The permits that it has acquired and not released, as the keys.
+    held: dict[Grant, None] | None = None
 
     def __init__(self, body: Callable[[int], Value] | None, parent: Task | None) -> None:
         self.body = body
@@ -121,6 +134,10 @@ class Task:
     def is_limited(self) -> bool:
         """Whether its wait ends by itself: at a deadline, or since it was asked to end."""
         return bool(self.deadlines) or self.cancel_requested
+
+    def display(self) -> str:
+        """How messages name it."""
+        return self.id()
 
     def handle_id(self) -> str:
         """How its handle shows."""

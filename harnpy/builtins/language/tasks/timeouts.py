@@ -1,0 +1,20 @@
+"""How long a wait lasts at most, as programs say it. Spec: 05 §5, §7.2."""
+
+from __future__ import annotations
+
+from harnpy.vm.values.objects import Duration
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from harnpy.vm.values.objects import Value
+
+
+def seconds_of(timeout: Value) -> float | None:
+    """Seconds of an int of ms, a duration, or a dict with `timeout_ms`; None, no limit, for anything else.
+
+    Less than nothing counts as 0.
+    """
+    if type(timeout) is dict:
+        timeout = timeout.get("timeout_ms", timeout.get("max_wait_ms"))
+    ms = timeout.ms if type(timeout) is Duration else timeout
+    return max(ms, 0) / 1000 if type(ms) is int else None
