@@ -59,7 +59,7 @@ _PLACES = {
     "run.tasks.deadline": "deadline_begin deadline_end pause_deadlines resume_deadlines",
     "run.tasks.parallel": "parallel",
     "run.tasks.permits": "mutex_begin mutex_end",
-    "run.tasks.channels": "select select_limit",
+    "run.tasks.select": "select select_limit",
     "vm": "poll signal",
 }
 #: Each helper by where it is: a module of `harnpy.vm`, the Vm (``vm``) or an attribute of the Vm. Those of

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.vm.run.tasks import channels
 from harnpy.vm.run.tasks import parallel as batches
+from harnpy.vm.run.tasks import select as selecting
 from harnpy.vm.run.tasks import spawn as spawning
 from harnpy.vm.run.tasks.permits import mutex_begin, mutex_end
 from harnpy.vm.walk.failures import protected
@@ -46,9 +46,9 @@ def select(a: Activation, node: ast.Select) -> Value:
     sources = a.values([arm.source for arm in arms if arm.source])
     seconds = None if otherwise is None else 0.0
     if otherwise and otherwise.source:
-        seconds = channels.select_limit(tasks, a.value(otherwise.source))
+        seconds = selecting.select_limit(tasks, a.value(otherwise.source))
     a.at = at
-    which, item = channels.select(tasks, sources, seconds)
+    which, item = selecting.select(tasks, sources, seconds)
     if which >= 0:
         return _receive(a, arms[which], item)
     return a.block(otherwise.body) if otherwise else None

@@ -5,7 +5,9 @@ from __future__ import annotations
 from harnpy.builtins.language.tasks.timeouts import seconds_of
 from harnpy.vm.declare.builtin import ABSENT, builtin
 from harnpy.vm.errors import Thrown
-from harnpy.vm.run.tasks.channels import Channel, select
+from harnpy.vm.run.tasks.channels import Channel
+from harnpy.vm.run.tasks.mailboxes import is_mailbox
+from harnpy.vm.run.tasks.select import select
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,17 +53,21 @@ def close_channel(vm: Vm, ch: Value = ABSENT) -> None:
 
 @builtin("channel_select(channels: list, timeout?: any) -> dict | nil", family="concurrency")
 def channel_select(vm: Vm, channels: Value, timeout: Value) -> Value:
-    """The next message of the first channel that has one, as `{channel, index, value}`.
+    """The next message of the first channel or mailbox that has one, as `{channel, index, value}`.
 
     Waits at most `timeout`: ms, a duration, or a dict with `timeout_ms`; nil when the time is up or all
     channels are closed and drained. Spec: 05 §5.
     """
     if type(channels) is not list:
         raise Thrown("channel_select: first argument must be a list of channels")
-    if any(type(item) is not Channel for item in channels):
+    if any(type(item) is not Channel and not is_mailbox(item) for item in channels):
         raise Thrown("channel_select: channel list must contain only channels")
     index, value = select(vm.tasks, channels, seconds_of(timeout))
-    return None if index < 0 else {"channel": channels[index].name, "index": index, "value": value}
+    if index < 0:
+        return None
+    source = channels[index]
+    name = source.name if type(source) is Channel else source["key"]
+    return {"channel": name, "index": index, "value": value}
 
 
 def _channel(caller: str, value: Value) -> Channel:

@@ -71,27 +71,34 @@ def _key(function: str, key: Value) -> str:
 
 def _context(vm: Vm) -> dict[str, Value]:
     task = vm.tasks.current
-    context = context_of(vm)
-    sessions, worker, workflow = context.sessions.ids, context.worker, context.workflow
-    cancelled = task.cancel_requested
+    worker, workflow = context_of(vm).worker, context_of(vm).workflow
     return {
         **_UNSET,
-        "task_id": task.id(),
-        "parent_task_id": task.parent.id() if task.parent else None,
-        "root_task_id": vm.tasks.root.id(),
+        **ids_of(vm),
         "task_name": task.name(),
-        "task_group_id": task.group_id(),
         "workflow_id": workflow.workflow_id if workflow else None,
-        "run_id": workflow.run_id if workflow else None,
         "stage_id": workflow.stage_id if workflow else None,
-        "agent_session_id": sessions[-1] if sessions else None,
-        "parent_agent_session_id": sessions[-2] if len(sessions) > 1 else None,
-        "root_agent_session_id": sessions[0] if sessions else None,
         "worker_id": worker.id if worker else None,
         "agent_name": worker.name if worker else None,
         "context_values": task.runtime_context,
-        "cancelled": cancelled,
-        "debug": _debug(task, cancelled),
+        "cancelled": task.cancel_requested,
+        "debug": _debug(task, task.cancel_requested),
+    }
+
+
+def ids_of(vm: Vm) -> dict[str, str | None]:
+    """Return what the running task is and belongs to: tasks, a run, agent sessions."""
+    task, context = vm.tasks.current, context_of(vm)
+    sessions = context.sessions.ids
+    return {
+        "task_id": task.id(),
+        "parent_task_id": task.parent.id() if task.parent else None,
+        "root_task_id": vm.tasks.root.id(),
+        "task_group_id": task.group_id(),
+        "run_id": context.workflow.run_id if context.workflow else None,
+        "agent_session_id": sessions[-1] if sessions else None,
+        "parent_agent_session_id": sessions[-2] if len(sessions) > 1 else None,
+        "root_agent_session_id": sessions[0] if sessions else None,
     }
 
 

@@ -1,4 +1,4 @@
-"""Channels: bounded queues between tasks, first come first served, and waiting for several. Spec: 05 §4, §5.
+"""Channels: bounded queues between tasks, first come first served. Spec: 05 §4.
 
 Each item goes to exactly one receiver. A channel delivers items to receivers in the order they began waiting:
 the item at position n belongs to the n-th, even if another one wakes earlier. Wake-ups are hints: a task
@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from collections import deque
 
-from harnpy.vm.run.tasks.deadline import milliseconds
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
     from typing import Any
 
     from harnpy.vm.run.tasks.scheduler import Scheduler
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
     Value = Any
 
 DEFAULT_CAPACITY = 256
-_DEFAULT_MS = 5000
 
 
 class Channel:
@@ -94,13 +91,17 @@ class Channel:
         if self.ready():
             at = len(self.receivers)
         else:
-            self._wait_in(self.receivers, self.count, lambda: self.over, "for a message on")
+            self._wait_in(self.receivers, self.count, self._is_over, "for a message on")
             at = 0
         if self.over:
             raise StopIteration
         item = self._take(at)
         self._let_next(self.receivers)
         return item
+
+    def _is_over(self) -> bool:
+        """Whether a receiver waits in vain."""
+        return self.over
 
     def take(self) -> Value:
         """The next item of a `readable` channel; those before it are for the receivers in line."""
@@ -155,35 +156,3 @@ class Channel:
     def _wake(self, line: Iterable[Task]) -> None:
         for task in line:
             self.tasks.resume(task)
-
-
-def select_limit(tasks: Scheduler, limit: Value) -> float:
-    """Seconds that a `timeout` arm gives: a duration or ms, anything else is 5 s (05 §5)."""
-    return milliseconds(limit, _DEFAULT_MS) / 1000
-
-
-def select(tasks: Scheduler, sources: Sequence[Value], seconds: float | None) -> tuple[int, Value]:
-    """Position and item of the first of ``sources`` that has one, waited for at most ``seconds``.
-
-    (-1, nil) when the time is up, or when every source is closed and drained, or no channel.
-    """
-    until = None if seconds is None else tasks.now() + seconds
-    channels = {id(source): source for source in sources if type(source) is Channel}
-    task = tasks.current
-    for channel in channels.values():
-        channel.watchers.append(task)
-    try:
-        while True:
-            for i, source in enumerate(sources):
-                if type(source) is Channel and source.readable:
-                    return i, source.take()
-            if all(channel.over for channel in channels.values()):
-                return -1, None
-            if until is not None:
-                if tasks.now() >= until:
-                    return -1, None
-                tasks.wake_at(task, until)
-            tasks.suspend(("for a message on", tuple(channels.values())))
-    finally:
-        for channel in channels.values():
-            channel.watchers.remove(task)

@@ -1,0 +1,198 @@
+"""Cells and maps that tasks share by name. Spec: 05 §8.2, §8.3, 04 §28."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from harnpy.builtins.language.tasks.mailboxes import mailbox_metrics
+from harnpy.builtins.language.tasks.scopes import handle, place_of, place_to_open
+from harnpy.vm.declare.builtin import ABSENT, require
+from harnpy.vm.declare.builtin import builtin as declare
+from harnpy.vm.errors import RuntimeFault
+from harnpy.vm.run.tasks.cells import Cell, SharedMap
+from harnpy.vm.run.tasks.mailboxes import Mailboxes
+from harnpy.vm.values.objects import display, type_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from harnpy.builtins.language.tasks.scopes import Place
+    from harnpy.vm.run.tasks.mailboxes import Mailbox
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
+
+#: What all declarations here have in common.
+builtin = partial(declare, family="concurrency", counted=True)
+
+_CELL, _MAP = "shared_cell", "shared_map"
+
+
+class Cells(dict[tuple[str, str], Cell]):
+    """The cells of one program, by scope and key."""
+
+
+class Maps(dict[tuple[str, str], SharedMap]):
+    """The same for maps."""
+
+
+@builtin("shared_cell(key: any, initial?: any) -> dict")
+def shared_cell(vm: Vm, key: Value = ABSENT, initial: Value = None) -> Value:
+    """Open a cell for one value, made on first use with `initial`; returns its handle.
+
+    `key`: a name, or `{key, scope?, initial?, tenant_id?}`. The default scope is `task_group`.
+    """
+    place = place_to_open(vm, "shared_cell", _CELL, key, ("initial",))
+    cells = vm.state(Cells)
+    if place not in cells:
+        cells[place] = Cell(_initial(key, initial))
+    return handle(_CELL, place)
+
+
+@builtin("shared_get(handle: any) -> any")
+def shared_get(vm: Vm, handle: Value = ABSENT) -> Value:
+    """The value of a cell; nil when there is none."""
+    return _cell(vm, "shared_get", handle, "handle is required").get()
+
+
+@builtin("shared_set(handle: any, value: any) -> any")
+def shared_set(vm: Vm, handle: Value = ABSENT, value: Value = None) -> Value:
+    """Store `value` in a cell; returns the former one."""
+    return _cell(vm, "shared_set", handle, "handle is required", writes=True).set(value)
+
+
+@builtin("shared_snapshot(handle: any) -> dict")
+def shared_snapshot(vm: Vm, handle: Value = ABSENT) -> Value:
+    """The value of a cell and its version, for `shared_cas`: `{_type, value, version}`."""
+    return _cell(vm, "shared_snapshot", handle, "handle is required").snapshot()
+
+
+@builtin("shared_cas(handle: any, expected: any, new: any) -> bool")
+def shared_cas(vm: Vm, handle: Value = ABSENT, expected: Value = ABSENT, new: Value = ABSENT) -> bool:
+    """Store `new` in a cell if its value equals `expected`; false if not.
+
+    `expected` may be a snapshot: then nothing may have been written since it was taken.
+    """
+    require("shared_cas: requires handle, expected, and new value", expected, new)
+    cell = _cell(vm, "shared_cas", handle, "requires handle, expected, and new value", writes=True)
+    return cell.swap(expected, new)
+
+
+@builtin("shared_map(key: any, initial?: dict) -> dict")
+def shared_map(vm: Vm, key: Value = ABSENT, initial: Value = None) -> Value:
+    """Open a map, made on first use with the entries of `initial`; returns its handle.
+
+    `key`: a name, or `{key, scope?, initial?, tenant_id?}`. The default scope is `task_group`.
+    """
+    place = place_to_open(vm, "shared_map", _MAP, key, ("initial",))
+    maps = vm.state(Maps)
+    if place not in maps:
+        entries = _initial(key, initial)
+        if entries is not None and type(entries) is not dict:
+            raise RuntimeFault(f"shared_map: initial must be a dict, got {type_name(entries)}")
+        maps[place] = SharedMap(entries)
+    return handle(_MAP, place)
+
+
+@builtin("shared_map_get(handle: any, key: any, default?: any) -> any")
+def shared_map_get(vm: Vm, handle: Value = ABSENT, key: Value = ABSENT, default: Value = None) -> Value:
+    """The entry under `key`, else `default`."""
+    require("shared_map_get: requires handle and key", key)
+    return _map(vm, "shared_map_get", handle, "requires handle and key").get(display(key), default)
+
+
+@builtin("shared_map_set(handle: any, key: any, value: any) -> any")
+def shared_map_set(vm: Vm, handle: Value = ABSENT, key: Value = ABSENT, value: Value = ABSENT) -> Value:
+    """Store `value` under `key`; returns the former one, else nil."""
+    require("shared_map_set: requires handle, key, and value", key, value)
+    shared = _map(vm, "shared_map_set", handle, "requires handle, key, and value", writes=True)
+    return shared.set(display(key), value)
+
+
+@builtin("shared_map_delete(handle: any, key: any) -> any")
+def shared_map_delete(vm: Vm, handle: Value = ABSENT, key: Value = ABSENT) -> Value:
+    """Remove the entry under `key`; returns its value, else nil."""
+    require("shared_map_delete: requires handle and key", key)
+    return _map(vm, "shared_map_delete", handle, "requires handle and key").delete(display(key))
+
+
+@builtin("shared_map_entries(handle: any) -> dict")
+def shared_map_entries(vm: Vm, handle: Value = ABSENT) -> Value:
+    """All entries, as a dict."""
+    return _map(vm, "shared_map_entries", handle, "handle is required").entries()
+
+
+@builtin("shared_map_snapshot(handle: any, key: any) -> dict")
+def shared_map_snapshot(vm: Vm, handle: Value = ABSENT, key: Value = ABSENT) -> Value:
+    """The entry under `key` with the map's version, for `shared_map_cas`."""
+    require("shared_map_snapshot: requires handle and key", key)
+    return _map(vm, "shared_map_snapshot", handle, "requires handle and key").snapshot(display(key))
+
+
+@builtin("shared_map_cas(handle: any, key: any, expected: any, new: any) -> bool")
+def shared_map_cas(
+    vm: Vm,
+    handle: Value = ABSENT,
+    key: Value = ABSENT,
+    expected: Value = ABSENT,
+    new: Value = ABSENT,
+) -> bool:
+    """Store `new` under `key` if the entry equals `expected`, nil standing for none; false if not.
+
+    A `new` of nil removes the entry. `expected` may be a snapshot: then nothing may have been written to the
+    map since it was taken.
+    """
+    missing = "requires handle, key, expected, and new value"
+    require(f"shared_map_cas: {missing}", key, expected, new)
+    return _map(vm, "shared_map_cas", handle, missing, writes=True).swap(display(key), expected, new)
+
+
+@builtin("shared_metrics(handle?: any) -> dict | list")
+def shared_metrics(vm: Vm, handle: Value = None) -> Value:
+    """How often a cell, map or mailbox was used; without a handle a list of all of them."""
+    if type(handle) is not dict:
+        return _all_metrics(vm)
+    kind = handle.get("_type")
+    if kind is None:
+        raise RuntimeFault("shared_metrics: handle missing _type")
+    if kind == "mailbox":
+        return mailbox_metrics(vm, handle)
+    if kind == _MAP:
+        return vm.state(Maps).get(place_of(vm, "shared_metrics", kind, handle), SharedMap()).metrics()
+    return vm.state(Cells).get(place_of(vm, "shared_metrics", _CELL, handle), Cell()).metrics()
+
+
+def _all_metrics(vm: Vm) -> list[Value]:
+    return [
+        *_metrics_of(_CELL, vm.state(Cells)),
+        *_metrics_of(_MAP, vm.state(Maps)),
+        *_metrics_of("mailbox", vm.state(Mailboxes)),
+    ]
+
+
+def _metrics_of(kind: str, shared: Mapping[Place, Cell | SharedMap | Mailbox]) -> list[Value]:
+    return [{**handle(kind, place), **shared[place].metrics()} for place in sorted(shared)]
+
+
+def _initial(options: Value, given: Value) -> Value:
+    """What a new cell or map holds: as the options say, else the second argument."""
+    return options["initial"] if type(options) is dict and "initial" in options else given
+
+
+def _cell(vm: Vm, function: str, target: Value, missing: str, writes: bool = False) -> Cell:
+    """The cell, an empty one when it was never opened; who writes opens it."""
+    place = _place(vm, function, _CELL, target, missing)
+    cells = vm.state(Cells)
+    return cells.get(place) or (cells.setdefault(place, Cell()) if writes else Cell())
+
+
+def _map(vm: Vm, function: str, target: Value, missing: str, writes: bool = False) -> SharedMap:
+    place = _place(vm, function, _MAP, target, missing)
+    maps = vm.state(Maps)
+    return maps.get(place) or (maps.setdefault(place, SharedMap()) if writes else SharedMap())
+
+
+def _place(vm: Vm, function: str, kind: str, target: Value, missing: str) -> Place:
+    if target is ABSENT or target is None:
+        raise RuntimeFault(f"{function}: {missing}")
+    return place_of(vm, function, kind, target)
