@@ -11,6 +11,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from harnpy.world.clock import Clock
+    from harnpy.world.entropy import Entropy
     from harnpy.world.environment import Environment
     from harnpy.world.files import Files
     from harnpy.world.host import Host
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 #: The real part of each name, in the module of that name.
 _REAL = {
     "clock": "RealClock",
+    "entropy": "RealEntropy",
     "environment": "RealEnvironment",
     "files": "RealFiles",
     "host": "Host",
@@ -42,6 +44,7 @@ class World:
     """The real world, except for the parts that are given."""
 
     clock: Clock
+    entropy: Entropy
     environment: Environment
     files: Files
     host: Host
@@ -57,6 +60,7 @@ class World:
         self,
         *,
         clock: Clock | None = None,
+        entropy: Entropy | None = None,
         environment: Environment | None = None,
         files: Files | None = None,
         host: Host | None = None,
@@ -70,6 +74,7 @@ class World:
     ) -> None:
         given = {
             "clock": clock,
+            "entropy": entropy,
             "environment": environment,
             "files": files,
             "host": host,
