@@ -3,6 +3,8 @@
     Fault                  a call failed; `str()` is the message
     ├─ OptionError         the options or arguments ask for something that can't be done
     ├─ MisuseError         a function was called wrongly
+    ├─ NamedFault          its message begins with the name of the builtin that was called
+    │  └─ NamedMisuse      a misuse likewise
     └─ CategorizedError    the call failed for a reason that has a name: `.category`
     Interruption           the task must stop; not a failure, so `except Exception` does not catch it
     TooLarge               a result has become too large to go on with
@@ -41,6 +43,17 @@ class OptionError(Fault):
 
 class MisuseError(Fault):
     """A function was called wrongly."""
+
+
+class NamedFault(Fault):
+    """A failure that is reported in the name of the builtin that was called: ``ed25519_sign: …``."""
+
+    def message_from(self, builtin: str) -> str:
+        return f"{builtin}: {self.message}"
+
+
+class NamedMisuse(NamedFault, MisuseError):
+    """A misuse that is reported in the name of the builtin that was called: ``zip_extract: …``."""
 
 
 class CategorizedError(Fault):
