@@ -32,7 +32,11 @@ CONSTANTS = {"pi": 3.141592653589793, "e": 2.718281828459045}
 _WITHOUT = frozenset(["bridge"])
 
 #: The builtins in these rooms call domain packages, which raise `harnpy.faults.Fault`.
-_OVER_DOMAINS = ("harnpy.builtins.agents.", "harnpy.builtins.language.time.")
+_OVER_DOMAINS = (
+    "harnpy.builtins.agents.",
+    "harnpy.builtins.language.codecs.",
+    "harnpy.builtins.language.time.",
+)
 
 #: Names whose part before the dot is a global: a dict of builtins.
 _NAMESPACES = ("stream", "event_log", "workflow")

@@ -16,6 +16,7 @@ from harnpy.vm.run.tasks.scheduler import Scheduler
 from harnpy.vm.values.objects import Builtin, Fn
 from harnpy.vm.vm import Signal, Vm
 from harnpy.world.clock import ProgramClock
+from harnpy.world.entropy import RealEntropy
 from harnpy.world.files import RealFiles
 
 
@@ -31,6 +32,7 @@ class FakeWorld:
         self.random = random.Random(7)
         self.minted = 0
         self.files = RealFiles()
+        self.entropy = RealEntropy()
         self.clock = self.environment = self.ids = self.streams = self
 
     def write_err(self, text: str) -> None:

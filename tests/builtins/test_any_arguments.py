@@ -26,6 +26,8 @@ FAMILIES = {
     "json_schema",
     "crypto",
     "time",
+    "bytes",
+    "compression",
 }
 NAMES = [found.name for found in catalog.all_declarations() if found.family in FAMILIES]
 

@@ -1,6 +1,7 @@
 """Every effect goes through `harnpy.world`: no other module imports what reaches the outside, or opens files.
 
-Of `os.path`, what only looks at text is allowed: an own copy of it would be one more way to do the same.
+Of `os.path`, what only looks at text is allowed, and of `io`, what stays in memory: own copies would be one
+more way to do the same.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ TEXT = {
     "altsep", "basename", "commonpath", "commonprefix", "dirname", "isabs", "join", "normpath", "sep",
     "split", "splitext",
 }  # fmt: skip
+
+#: Classes of `io` that only hold data.
+IN_MEMORY = {"BytesIO", "StringIO"}
 
 #: Modules that may, each for a reason.
 EXCEPTIONS = {
@@ -64,7 +68,10 @@ def ways_out(tree: ast.Module) -> Iterator[str]:
                 yield from (name.name for name in names if name.name in DOORS)
             case ast.ImportFrom(module=str(module), names=names, level=0):
                 if module in DOORS:
-                    yield from (f"{module}.{name.name}" for name in names)
+                    found = (name.name for name in names)
+                    yield from (
+                        f"{module}.{name}" for name in found if module != "io" or name not in IN_MEMORY
+                    )
                 elif module == "os.path":
                     yield from (f"os.path.{name.name}" for name in names if name.name not in TEXT)
             case ast.Attribute(value=ast.Attribute(value=ast.Name(id="os"), attr="path"), attr=name):
@@ -84,6 +91,8 @@ def ways_out(tree: ast.Module) -> Iterator[str]:
         ("import os.path\nos.path.exists('a')", ["os.path.exists"]),
         ("import os.path\nos.getcwd()", ["os.getcwd"]),
         ("from time import sleep", ["time.sleep"]),
+        ("from io import BytesIO", []),
+        ("from io import FileIO", ["io.FileIO"]),
         ("def f():\n  import subprocess", ["subprocess"]),
         ("if TYPE_CHECKING:\n  import random", []),
         ("with open('a') as file: pass", ["open"]),

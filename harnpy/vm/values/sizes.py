@@ -9,7 +9,10 @@ MOST_CHARACTERS = 1 << 28
 
 
 class Sizes:
-    """The most ``items`` of a list, set or dict and ``characters`` of a string that one step may make."""
+    """The most ``items`` of a list, set or dict and ``characters`` of a string that one step may make.
+
+    Bytes count as characters.
+    """
 
     __slots__ = ("characters", "items")
 
@@ -26,3 +29,8 @@ class Sizes:
         """Raise TooLarge when a string of ``length`` characters is too long."""
         if length > self.characters:
             raise TooLarge(f"{length} characters", self.characters)
+
+    def check_bytes(self, length: int) -> None:
+        """Raise TooLarge when ``length`` bytes are too many."""
+        if length > self.characters:
+            raise TooLarge(f"{length} bytes", self.characters)

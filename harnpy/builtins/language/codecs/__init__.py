@@ -1,0 +1,1 @@
+"""Bytes, encodings, hashes, keys, tokens, compression, archives: over `harnpy.crypto`, `harnpy.archives`."""

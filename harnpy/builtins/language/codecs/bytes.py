@@ -1,0 +1,107 @@
+"""Bytes as values. Spec: 04 §15."""
+
+from __future__ import annotations
+
+from harnpy.builtins.language.codecs.arguments import expect, text_of
+from harnpy.crypto.encodings import EncodingError, from_base64, from_hex, to_base64, utf8_fault
+from harnpy.crypto.hashes import equal_in_constant_time
+from harnpy.vm.declare.builtin import ABSENT, builtin
+from harnpy.vm.errors import RuntimeFault
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
+
+
+@builtin("bytes_from_string(s: string) -> bytes", family="bytes", counted=True)
+def bytes_from_string(vm: Vm, s: Value = ABSENT) -> bytes:
+    """The UTF-8 of a string."""
+    expect("bytes_from_string", s, 1, str)
+    return s.encode("utf-8", "surrogatepass")  # type: ignore[no-any-return]
+
+
+@builtin("bytes_to_string(b: bytes) -> string", family="bytes", counted=True)
+def bytes_to_string(vm: Vm, b: Value = ABSENT) -> str:
+    """The string whose UTF-8 the bytes are; anything else is an error that says where."""
+    expect("bytes_to_string", b, 1, bytes)
+    try:
+        return b.decode()  # type: ignore[no-any-return]
+    except UnicodeDecodeError as error:
+        raise RuntimeFault(f"bytes_to_string: {utf8_fault(error)}") from None
+
+
+@builtin("bytes_to_string_lossy(b: bytes) -> string", family="bytes", counted=True)
+def bytes_to_string_lossy(vm: Vm, b: Value = ABSENT) -> str:
+    """The string whose UTF-8 the bytes are; U+FFFD stands for what is no UTF-8."""
+    expect("bytes_to_string_lossy", b, 1, bytes)
+    return text_of(b)
+
+
+@builtin("bytes_to_hex(b: bytes) -> string", family="bytes", counted=True)
+def bytes_to_hex(vm: Vm, b: Value = ABSENT) -> str:
+    """The bytes as hexadecimal digits in lower case."""
+    expect("bytes_to_hex", b, 1, bytes)
+    vm.sizes.check_text(2 * len(b))
+    return b.hex()  # type: ignore[no-any-return]
+
+
+@builtin("bytes_from_hex(s: string) -> bytes", family="bytes", counted=True)
+def bytes_from_hex(vm: Vm, s: Value = ABSENT) -> bytes:
+    """The bytes of hexadecimal digits in any case, without blanks."""
+    expect("bytes_from_hex", s, 1, str)
+    try:
+        return from_hex(s)
+    except EncodingError as error:
+        raise RuntimeFault(f"bytes_from_hex: {error}") from None
+
+
+@builtin("bytes_to_base64(b: bytes) -> string", family="bytes", counted=True)
+def bytes_to_base64(vm: Vm, b: Value = ABSENT) -> str:
+    """The bytes as base64 in the standard alphabet, padded."""
+    expect("bytes_to_base64", b, 1, bytes)
+    vm.sizes.check_text(len(b) * 4 // 3)
+    return to_base64(b)
+
+
+@builtin("bytes_from_base64(s: string) -> bytes", family="bytes", counted=True)
+def bytes_from_base64(vm: Vm, s: Value = ABSENT) -> bytes:
+    """The bytes of padded base64 in the standard alphabet."""
+    expect("bytes_from_base64", s, 1, str)
+    try:
+        return from_base64(s)
+    except EncodingError as error:
+        raise RuntimeFault(f"bytes_from_base64: {error}") from None
+
+
+@builtin("bytes_len(b: bytes) -> int", family="bytes", counted=True)
+def bytes_len(vm: Vm, b: Value = ABSENT) -> int:
+    """How many bytes there are."""
+    expect("bytes_len", b, 1, bytes)
+    return len(b)
+
+
+@builtin("bytes_concat(a: bytes, b: bytes) -> bytes", family="bytes", counted=True)
+def bytes_concat(vm: Vm, a: Value = ABSENT, b: Value = ABSENT) -> bytes:
+    """The bytes of `a`, then those of `b`."""
+    expect("bytes_concat", a, 1, bytes)
+    expect("bytes_concat", b, 2, bytes)
+    vm.sizes.check_bytes(len(a) + len(b))
+    return a + b  # type: ignore[no-any-return]
+
+
+@builtin("bytes_slice(b: bytes, start: int, end: int) -> bytes", family="bytes", counted=True)
+def bytes_slice(vm: Vm, b: Value = ABSENT, start: Value = ABSENT, end: Value = ABSENT) -> bytes:
+    """The bytes from `start` up to but not including `end`, both cut to what is there; none are negative."""
+    expect("bytes_slice", b, 1, bytes)
+    expect("bytes_slice", start, 2, int)
+    expect("bytes_slice", end, 3, int)
+    return b[max(start, 0) : max(end, 0)]  # type: ignore[no-any-return]
+
+
+@builtin("bytes_eq(a: bytes, b: bytes) -> bool", family="bytes", counted=True)
+def bytes_eq(vm: Vm, a: Value = ABSENT, b: Value = ABSENT) -> bool:
+    """Whether both are the same, in a time that doesn't say where they differ."""
+    expect("bytes_eq", a, 1, bytes)
+    expect("bytes_eq", b, 2, bytes)
+    return equal_in_constant_time(a, b)
