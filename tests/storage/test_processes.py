@@ -33,8 +33,8 @@ POINTS = {
     "sqlite": ["harnpy.storage.sqlite.appends:insert", "harnpy.storage.sqlite.commits:Commits.commit"],
     "jsonl": ["os:write"],
     "postgresql": [
-        "harnpy.storage.postgres.records:write",
-        "harnpy.storage.postgres.database:Database.write",
+        "harnpy.storage.postgres.stream:_Append._write",
+        "harnpy.storage.postgres.database:Database.state",
     ],
 }
 

@@ -33,9 +33,12 @@ _CONNECTIONS = 10
 
 # A commit that waits does so also where the server's own setting is not to.
 _SET = """
-SELECT set_config('lock_timeout', %s, true), set_config('synchronous_commit',
-  CASE WHEN %s THEN coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on') ELSE 'off' END, true)
+SELECT set_config('lock_timeout', %(timeout)s, true), set_config('synchronous_commit',
+  CASE WHEN %(waits)s THEN coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on')
+  ELSE 'off' END, true)
 """
+#: The same in a statement that is a transaction by itself. Whatever it locks must come ``FROM settings``.
+SETTINGS = f"settings AS MATERIALIZED ({_SET})"
 
 #: What the server takes back by itself and asks us to try again.
 _AGAIN = (errors.SerializationFailure, errors.DeadlockDetected)
@@ -51,8 +54,11 @@ class Database:
     def __init__(self, url: StoreUrl) -> None:
         self.url = str(url)
         self.timeout = url.timeout
-        self._lock_timeout = f"{max(1, round(url.timeout * 1000))}ms"
-        self._waits = url.durability == "full"
+        #: How a transaction waits: for locks, and for the disk.
+        self.settings = {
+            "timeout": f"{max(1, round(url.timeout * 1000))}ms",
+            "waits": url.durability == "full",
+        }
         self._conninfo, self._password = self._parse(url)
         self.closed = False
         logger = logging.getLogger("psycopg.pool")
@@ -107,7 +113,8 @@ class Database:
             sent = False
             try:
                 with connection.pipeline() if pipeline else nullcontext(), connection.transaction():
-                    connection.execute(_SET, [self._lock_timeout, self._waits if waits is None else waits])
+                    waiting = self.settings if waits is None else {**self.settings, "waits": waits}
+                    connection.execute(_SET, waiting)
                     result = work(connection)
                     sent = True
             except psycopg.OperationalError as error:
@@ -115,6 +122,22 @@ class Database:
                     raise _Unknown from error
                 raise
             return result
+
+        return self._twice(attempt, made)
+
+    def state(self, work: Callable[[Connection], T], *, made: Callable[[], T | None]) -> T:
+        """Run ``work``, whose first statement is a transaction by itself; what it writes sets `SETTINGS`.
+
+        ``made`` as in `write`. The others may only read.
+        """
+
+        def attempt(connection: Connection) -> T:
+            try:
+                return work(connection)
+            except psycopg.OperationalError as error:
+                if _is_lost(error):
+                    raise _Unknown from error
+                raise
 
         return self._twice(attempt, made)
 

@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 #: How many rows are read at a time.
 _PAGE = 1000
-#: From so many rows on, they are copied instead of inserted.
-_COPIED = 100
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_COLUMNS = "sid, seq, type, time, turn, more, cost, tool_key, data, rest"
-_TYPES = "bigint[], text[], timestamptz[], bigint[], integer[], float8[], bytea[], json[], json[]"
-_INSERT = f"INSERT INTO harn.records ({_COLUMNS}) SELECT %s::bigint, * FROM unnest({{}})".format(
-    ", ".join(f"%s::{type}" for type in _TYPES.split(", "))
+COLUMNS = "sid, seq, type, time, turn, more, cost, tool_key, data, rest"
+_NAMES = ("seqs", "types", "times", "turns", "mores", "costs", "keys", "datas", "rests")
+_TYPES = ("bigint", "text", "timestamptz", "bigint", "integer", "float8", "bytea", "json", "json")
+#: Rows as parameters, those that `values_of` returns.
+ROWS = "unnest({})".format(
+    ", ".join(f"%({name})s::{type}[]" for name, type in zip(_NAMES, _TYPES, strict=True))
 )
-_COPY = f"COPY harn.records ({_COLUMNS}) FROM STDIN"
+_INSERT = f"INSERT INTO harn.records ({COLUMNS}) SELECT %(sid)s::bigint, * FROM {ROWS}"
 
 SHOWN = """r.sid, r.seq, r.type, (extract(epoch FROM r.time) * 1000000)::bigint,
   r.data::text, r.more, r.turn, r.cost, r.rest::text, r.tool_key"""
@@ -128,18 +128,13 @@ def digest(key: str) -> bytes:
 
 def write(connection: Connection, sid: int, rows: Sequence[Row]) -> None:
     """Write the rows of one append."""
-    values = [_values(row) for row in rows]
-    if len(rows) > _COPIED:
-        with connection.cursor() as cursor, cursor.copy(_COPY) as copy:
-            for value in values:
-                copy.write_row((sid, *value))
-    elif rows:
-        connection.execute(_INSERT, [sid, *map(list, zip(*values, strict=True))])
+    connection.execute(_INSERT, {"sid": sid, **values_of(rows)})
 
 
-def copies(rows: Sequence[Row]) -> bool:
-    """Whether `write` would copy them, which a pipeline can't."""
-    return len(rows) > _COPIED
+def values_of(rows: Sequence[Row]) -> dict[str, list[Any]]:
+    """Return rows as the parameters of `ROWS`."""
+    values = zip(*map(_values, rows), strict=True) if rows else [()] * len(_NAMES)
+    return {name: list(column) for name, column in zip(_NAMES, values, strict=True)}
 
 
 def _values(row: Row) -> tuple[Any, ...]:

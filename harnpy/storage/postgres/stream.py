@@ -9,6 +9,7 @@ from msgspec import json
 from harnpy.storage.errors import CorruptLog, LeaseLost, VersionConflict
 from harnpy.storage.postgres import records as stored
 from harnpy.storage.postgres import sharing
+from harnpy.storage.postgres.database import SETTINGS
 from harnpy.storage.postgres.records import Reading
 
 if TYPE_CHECKING:
@@ -22,26 +23,43 @@ if TYPE_CHECKING:
 
 _VERSION = "SELECT version FROM harn.streams WHERE kind = %(kind)s AND name = %(name)s AND deleted IS NULL"
 _LOCKED = "SELECT sid FROM harn.streams WHERE kind = %s AND name = %s AND deleted IS NULL FOR SHARE"
-_FENCE = """
+_IS_HELD = """
 SELECT 1 FROM harn.leases
-WHERE key = %s AND token = %s AND owner = %s AND expires_at > '-infinity' FOR SHARE
+WHERE key = %(key)s AND token = %(token)s AND owner = %(owner)s AND expires_at > '-infinity'
 """
 _HOLDER = "SELECT owner FROM harn.leases WHERE key = %(key)s AND expires_at > '-infinity'"
+
+# An append is one statement, which is a transaction by itself. It takes its place in the stream, which locks
+# that against others; if it gets none, because of the version or the fence, it does nothing.
+_HELD = f"""
+WITH {SETTINGS}, held AS MATERIALIZED (
+  SELECT 1 FROM settings, harn.leases
+  WHERE key = %(key)s AND token = %(token)s AND owner = %(owner)s AND expires_at > '-infinity'
+  FOR SHARE OF leases),
+"""
 _FIRST = """
-INSERT INTO harn.streams (kind, name, version, created, updated, status, agent, head)
-VALUES (%(kind)s, %(name)s, %(length)s, %(created)s, greatest(%(created)s, %(time)s::timestamptz),
-  coalesce(%(status)s, ''), coalesce(%(agent)s, ''), coalesce(%(head)s::json, '{}'))
-ON CONFLICT (kind, name) WHERE deleted IS NULL DO NOTHING RETURNING sid
+place AS (
+  INSERT INTO harn.streams (kind, name, version, created, updated, status, agent, head)
+  SELECT %(kind)s, %(name)s, %(length)s, %(created)s, %(time)s,
+    coalesce(%(status)s, ''), coalesce(%(agent)s, ''), coalesce(%(head)s::json, '{}')
+  FROM settings WHERE %(key)s::text IS NULL OR EXISTS (SELECT 1 FROM held)
+  ON CONFLICT (kind, name) WHERE deleted IS NULL DO NOTHING RETURNING sid),
 """
 # `updated` stays still for a second, so that its index does.
 _NEXT = """
-UPDATE harn.streams SET version = version + %(length)s,
-  updated = CASE WHEN %(time)s::timestamptz >= updated + interval '1 second' THEN %(time)s ELSE updated END,
-  status = coalesce(%(status)s, status), agent = coalesce(%(agent)s, agent),
-  head = coalesce(%(head)s::json, head)
-WHERE kind = %(kind)s AND name = %(name)s AND deleted IS NULL AND version = %(expected)s RETURNING sid
+place AS (
+  UPDATE harn.streams SET version = version + %(length)s,
+    updated = CASE WHEN %(time)s::timestamptz >= updated + interval '1 second' THEN %(time)s ELSE updated END,
+    status = coalesce(%(status)s, status), agent = coalesce(%(agent)s, agent),
+    head = coalesce(%(head)s::json, head)
+  FROM settings
+  WHERE kind = %(kind)s AND name = %(name)s AND deleted IS NULL AND version = %(expected)s
+    AND (%(key)s::text IS NULL OR EXISTS (SELECT 1 FROM held)) RETURNING sid),
 """
-_NOTIFY = "SELECT pg_notify('harn', %s)"
+_WRITTEN = f"""
+written AS (INSERT INTO harn.records ({stored.COLUMNS}) SELECT place.sid, r.* FROM place, {stored.ROWS} r)
+SELECT sid, pg_notify('harn', %(news)s) FROM place
+"""
 
 
 class PostgresStream:
@@ -134,25 +152,19 @@ class _Append:
         if not self._rows and not self._expected:
             self._check_unwritten()
             return
-        pipeline = not stored.copies(self._rows)
-        self._database.write(self._write, pipeline=pipeline, made=self._was_made)
+        self._database.state(self._write, made=self._was_made)
 
     def _write(self, connection: Connection) -> bool:
-        fence = self._fence
-        held = None if fence is None else connection.execute(_FENCE, [fence.key, fence.token, fence.owner])
-        place = connection.execute(_NEXT if self._expected else _FIRST, self._place())
-        if fence is not None and held is not None and held.fetchone() is None:
-            raise self._lost(fence)
-        found = place.fetchone()
-        if found is None:
-            raise VersionConflict(self._name, self._expected, version(self._database, self._kind, self._name))
-        stored.write(connection, found[0], self._rows)
-        connection.execute(_NOTIFY, [f"{self._kind} {self._name} {self._expected + len(self._rows)}"])
+        query = _HELD + (_NEXT if self._expected else _FIRST) + _WRITTEN
+        if connection.execute(query, self._values()).fetchone() is None:
+            raise self._refusal(connection)
         return True
 
-    def _place(self) -> dict[str, Any]:
-        rows = self._rows
+    def _values(self) -> dict[str, Any]:
+        rows, fence = self._rows, self._fence
         return {
+            **self._database.settings,
+            **({"key": None, "token": None, "owner": None} if fence is None else _columns_of(fence)),
             "kind": self._kind,
             "name": self._name,
             "length": len(rows),
@@ -160,11 +172,19 @@ class _Append:
             "created": stored.moment(rows[0].time) if rows else None,
             "time": stored.moment(rows[-1].time) if rows else None,
             **columns(self._head),
+            **stored.values_of(rows),
+            "news": f"{self._kind} {self._name} {self._expected + len(rows)}",
         }
 
-    def _lost(self, fence: Lease) -> LeaseLost:
-        holder = self._database.read(_HOLDER, {"key": fence.key})
-        return LeaseLost(fence.key, holder[0][0] if holder else None)
+    def _refusal(self, connection: Connection) -> LeaseLost | VersionConflict:
+        fence = self._fence
+        if fence is not None:
+            held = _columns_of(fence)
+            if connection.execute(_IS_HELD, held).fetchone() is None:
+                holder = connection.execute(_HOLDER, held).fetchone()
+                return LeaseLost(fence.key, holder[0] if holder else None)
+        found = connection.execute(_VERSION, {"kind": self._kind, "name": self._name}).fetchone()
+        return VersionConflict(self._name, self._expected, found[0] if found else 0)
 
     def _was_made(self) -> bool | None:
         """Look whether the rows are there, once the lost transaction has let go of the stream."""
@@ -180,6 +200,10 @@ class _Append:
         found = version(self._database, self._kind, self._name)
         if found:
             raise VersionConflict(self._name, 0, found)
+
+
+def _columns_of(fence: Lease) -> dict[str, Any]:
+    return {"key": fence.key, "token": fence.token, "owner": fence.owner}
 
 
 def version(database: Database, kind: str, name: str) -> int:
