@@ -41,9 +41,11 @@ class Spine(Generic[T]):
         """Return a spine with the first ``until`` items (None: all) that grows on its own."""
         branch: Spine[T] = Spine()
         branch._source = self
-        if until is None or until >= len(self):
-            branch._start = len(self)
-            branch._inherited = self.last()
+        own = self._own
+        length = self._start + len(own)
+        if until is None or until >= length:
+            branch._start = length
+            branch._inherited = own[-1] if own else self._inherited
         else:
             branch._start = until
             branch._inherited = self.items()[until - 1] if until else None
