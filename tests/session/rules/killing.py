@@ -43,8 +43,8 @@ POINTS = {
         "harnpy.storage.jsonl.folders:Medium.sync_data": (BEFORE, AFTER),
     },
     "postgresql": {
-        "harnpy.storage.postgres.records:write": (BEFORE, AFTER),
-        "harnpy.storage.postgres.database:Database.write": (BEFORE, AFTER),
+        "harnpy.storage.postgres.stream:_Append._write": (BEFORE, AFTER),
+        "harnpy.storage.postgres.database:Database.state": (BEFORE, AFTER),
     },
 }
 
