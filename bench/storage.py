@@ -1,5 +1,5 @@
 """What do durable streams cost? Appends and messages against the bare database and the sessions of other
-libraries, appends that share commits, forks of long sessions against those of short ones.
+libraries, appends that share commits, forks of long sessions against those of short ones, and opening them.
 
     python bench/storage.py [--rounds N] [--appends N] [--length N] [--check]
 
@@ -35,6 +35,7 @@ from appenders import (
     records,
     sqlite_saver,
 )
+from openings import build, opened, turned
 from options import parser
 
 from harnpy.session.events import MESSAGE_ADDED, EventDraft
@@ -152,6 +153,19 @@ def forks(short: StoredSession, long: StoredSession) -> tuple[list[float], list[
     return sorted(found[0]), sorted(found[1])
 
 
+def openings(report: Report, url: str, length: int, rounds: int) -> None:
+    """How long it takes to open a session with a recent snapshot."""
+    print(f"\n{url.partition(':')[0]}:, relaxed: opening a session of {length:,} events")
+    build(url, length)
+    opened(url)
+    found = [opened(url) for _ in range(rounds)]
+    until_open, until_shown, whole = (median(times) for times in zip(*found, strict=True))
+    report.row("open", until_open, "ms")
+    report.row("open, and the window", until_shown, "ms", must=50.0)
+    report.row("its history: the whole log", whole, "ms")
+    report.row("a program's first turn on it", median(turned(url) for _ in range(rounds)), "ms")
+
+
 @contextmanager
 def postgres_server() -> Iterator[str]:
     """The URL of a server that writes to the disk before it says so."""
@@ -231,6 +245,9 @@ def main() -> int:
         )
         ratio = median(times[FORKS // 2] / others[FORKS // 2] for others, times in pairs)
         report.row("the long one, × the short one", ratio, "×", must=1.5)
+
+        openings(report, fresh("relaxed"), chosen.length, rounds)
+        openings(report, f"jsonl:{directory}/logs?durability=relaxed", chosen.length, rounds)
     try:
         with postgres_server() as url:
             for durability, synchronous in (("relaxed", "off"), ("full", "on")):
@@ -246,6 +263,7 @@ def main() -> int:
                     rounds,
                     few,
                 )
+            openings(report, f"{url}&durability=relaxed", chosen.length, rounds)
     except ImportError as error:
         print(f"\npostgresql: is left out: {error}")
     return 1 if report.missed and chosen.check else 0

@@ -41,7 +41,7 @@ class Projection(Struct, omit_defaults=True):
     """The payload of ``projection_snapshotted``.
 
     ``shown`` counts the messages and contexts that ``entries`` name.
-    ``summary`` is a text, or ``[seq, text]``: that of an earlier snapshot, and how it goes on.
+    ``summary`` is ``[seq, text, weight]``: that of an earlier snapshot (0: none), and how it goes on.
     """
 
     strategy: str
@@ -52,7 +52,7 @@ class Projection(Struct, omit_defaults=True):
     registers: dict[str, int] = {}
     clients: dict[str, dict[str, Any]] = {}
     pins: list[int] = []
-    summary: str | tuple[int, str] | None = None
+    summary: tuple[int, str, int] | None = None
     metadata: Any = None
     assets: list[dict[str, Any]] = []
     state: str | None = None
@@ -66,14 +66,22 @@ class Projection(Struct, omit_defaults=True):
     undone: list[int] = []
 
 
+class Piece(NamedTuple):
+    """A snapshot that spells a piece of the summary: up to ``length``, and ``weight`` changes of it."""
+
+    seq: int
+    length: int
+    weight: int
+
+
 class Basis(NamedTuple):
-    """What a snapshot builds on: what number ``seq`` says, the one before it. ``summary_seq`` is the one
-    that spells its summary."""
+    """What a snapshot builds on: what number ``seq`` says, the one before it, and where its summary is
+    spelled."""
 
     seq: int = 0
     spans: Sequence[Span] = ()
     summary: str | None = None
-    summary_seq: int = 0
+    pieces: tuple[Piece, ...] = ()
 
 
 class Taken(NamedTuple):
@@ -102,7 +110,7 @@ def take(strategy: str, view: View, until: int, basis: Basis, log: Log) -> Taken
         spans = spans_of(now.visible(), log, until)
     if spans is None:
         return None
-    summary, summary_seq = _summary(now.summary, basis, until + 1)
+    summary, pieces = _summary(now.summary, basis, until + 1)
     read_files, modified_files = now.files
     payload = Projection(
         strategy=strategy,
@@ -126,17 +134,30 @@ def take(strategy: str, view: View, until: int, basis: Basis, log: Log) -> Taken
         moved_seq=view.rewound.at,
         undone=list(view.rewound.leaves),
     )
-    return Taken(from_json(to_json(payload)), Basis(until + 1, spans, now.summary, summary_seq))
+    return Taken(from_json(to_json(payload)), Basis(until + 1, spans, now.summary, pieces))
 
 
-def _summary(text: str | None, basis: Basis, seq: int) -> tuple[str | tuple[int, str] | None, int]:
-    """Return how snapshot number ``seq`` says the summary, and which one spells it: a text that grows is
-    stored once."""
-    before = basis.summary
-    if text is None or before is None or not basis.summary_seq or not text.startswith(before):
-        return text, seq
-    rest = text[len(before) :]
-    return (basis.summary_seq, rest), seq if rest else basis.summary_seq
+def _summary(
+    text: str | None, basis: Basis, seq: int
+) -> tuple[tuple[int, str, int] | None, tuple[Piece, ...]]:
+    """Return how snapshot number ``seq`` says the summary, and which ones spell it from now on.
+
+    A summary that grows is spelled in pieces. Two of one weight become one of twice that, as digits are
+    carried: so there are few of them, and each word is spelled few times, however often it grows.
+    """
+    if text is None:
+        return None, ()
+    before, pieces = basis.summary, list(basis.pieces)
+    if text == before and pieces:
+        return (pieces[-1].seq, "", 0), basis.pieces
+    if before is None or not text.startswith(before):
+        pieces = []
+    weight = 1
+    while pieces and pieces[-1].weight == weight:
+        pieces.pop()
+        weight *= 2
+    base, length, _ = pieces[-1] if pieces else (0, 0, 0)
+    return (base, text[length:], weight), (*pieces, Piece(seq, len(text), weight))
 
 
 def load(stream: Stream, seq: int, whole: Callable[[], View]) -> Loaded | None:
@@ -154,7 +175,7 @@ def load(stream: Stream, seq: int, whole: Callable[[], View]) -> Loaded | None:
         if not isinstance(created.payload, Created):
             return None
         registers = {key: _register(stream, key, at) for key, at in found.registers.items()}
-        summary, summary_seq = _read_summary(stream, event)
+        summary, pieces = _read_summary(stream, event)
     except (LookupError, ValidationError):
         return None
     window = _window(found, shown, whole)
@@ -168,7 +189,7 @@ def load(stream: Stream, seq: int, whole: Callable[[], View]) -> Loaded | None:
     view.cleared_at, view.branched_at = found.cleared_seq, found.branched_at
     view.rewound = Rewound(tuple(found.undone), found.moved_seq)
     view.turns = LateSpine(lambda: whole().turns.items())
-    return Loaded(view, Basis(seq, found.entries, summary, summary_seq), created, event.moment)
+    return Loaded(view, Basis(seq, found.entries, summary, pieces), created, event.moment)
 
 
 def _projection(event: Event) -> Projection:
@@ -222,17 +243,26 @@ def _register(stream: Stream, key: str, seq: int) -> Register:
     return Register(payload["version"], payload["value"], seq)
 
 
-def _read_summary(stream: Stream, event: Event) -> tuple[str | None, int]:
-    """Return the summary that a snapshot says, and the number of the one that spells the end of it."""
-    said, at = _projection(event).summary, event.seq
-    pieces: list[str] = []
-    while isinstance(said, tuple):
-        before, rest = said
-        if not 0 < before < event.seq:
-            raise LookupError(f"event {before} is no earlier snapshot")
-        if not rest:
-            at = before
-        pieces.append(rest)
-        event = event_at(stream, before)
-        said = _projection(event).summary
-    return (None if said is None else "".join([said, *reversed(pieces)])), at
+def _read_summary(stream: Stream, event: Event) -> tuple[str | None, tuple[Piece, ...]]:
+    """Return the summary that a snapshot says, and which ones spell it."""
+    said = _projection(event).summary
+    if said is None:
+        return None, ()
+    found: list[tuple[int, str, int]] = []
+    at = event.seq
+    while True:
+        base, text, weight = said
+        if weight:
+            found.append((at, text, weight))
+        if not base:
+            break
+        if base >= at:
+            raise LookupError(f"snapshot {base} is no earlier one")
+        said, at = _projection(event_at(stream, base)).summary, base
+        if said is None:
+            raise LookupError(f"snapshot {base} has no summary")
+    summary, pieces = "", []
+    for seq, text, weight in reversed(found):
+        summary += text
+        pieces.append(Piece(seq, len(summary), weight))
+    return summary, tuple(pieces)
