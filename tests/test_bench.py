@@ -104,6 +104,7 @@ def test_durable_appends_are_measured_beside_databases_and_peers() -> None:
     assert "left out" not in output
     assert "an event, from threads" in output
     assert "the long one, p99" in output
+    assert output.count("  open, and the window") == 3
 
 
 def test_long_logs_are_written_read_searched_and_held() -> None:
