@@ -69,6 +69,9 @@ MODEL_CHANGED = "model_changed"
 THINKING_CHANGED = "thinking_changed"
 TOOLS_CHANGED = "tools_changed"
 
+#: What the log knows of a call is in events of these types.
+TOOL_TYPES = frozenset({TOOL_STARTED, TOOL_COMPLETED})
+
 #: Metadata key of the events that change who is attached: ``{client_id: record, None once detached}``.
 LIVE_CLIENTS = "live_clients"
 

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from harnpy.session.resize.resize_policy import Compaction
     from harnpy.session.shown.entries import HistoryEntry
+    from harnpy.session.shown.stable import Stable
     from harnpy.storage.contract import Stream
     from harnpy.storage.memory import MemoryStore
     from harnpy.world import World
@@ -50,8 +51,6 @@ if TYPE_CHECKING:
 KIND = "session"
 #: As an expected version: at the end, whatever it is.
 ANY = -1
-
-_TOOL_TYPES = frozenset({kinds.TOOL_STARTED, kinds.TOOL_COMPLETED})
 
 
 class Session(Facts):
@@ -343,9 +342,13 @@ class Session(Facts):
         """The messages of `window` with their events, context marks and what the log knows of calls."""
         return self.view.entries(self._read_tools, annotate=True)
 
+    def stable(self, convert: Callable[[dict[str, Any]], dict[str, Any]]) -> Stable:
+        """The messages of `window` as a request sends them, each as ``convert`` makes it (10 §C16.2)."""
+        return self.view.stable(convert, self._read_tools)
+
     def _read_tools(self, after: int, before: int | None) -> Iterator[Event]:
         until = None if before is None else before - 1
-        return self.stream.read(after, until, types=_TOOL_TYPES)
+        return self.stream.read(after, until, types=kinds.TOOL_TYPES)
 
     def history(self, include_reset: bool = False) -> list[dict[str, Any]]:
         """The messages behind the window since the last reset, as they were written; with

@@ -18,11 +18,14 @@ from harnpy.session.errors import SessionConflict
 from harnpy.session.events import EventDraft, TurnRef
 from harnpy.session.resize.engine import merged_summary
 from harnpy.session.resize.notes import note_of
+from harnpy.session.shown.stable import Stable
 from harnpy.session.statuses import DONE, HANDED_OVER
 from harnpy.session.transcript import message_event, plain_message, transcript
 from harnpy.session.turns.calls import ToolStarted
 from harnpy.session.turns.closing import CANCELLED, FAILED, Fact, closing
 from harnpy.session.turns.open_turns import end_open_turns, events_of
+from harnpy.session.turns.prompt_cache import PromptCache, StepStarted
+from harnpy.session.turns.request_parts import SYSTEM, memo_message
 from harnpy.session.verbs.loop_access import follow, followed, is_alone, notify_overtaken, unfollow
 from harnpy.session.window import lifecycle_value
 from harnpy.storage.errors import StorageError
@@ -35,7 +38,7 @@ if TYPE_CHECKING:
     from harnpy.session.log import Session
     from harnpy.session.residents import Residents
     from harnpy.session.resize.resize_policy import Compaction
-    from harnpy.session.window import Window
+    from harnpy.session.turns.prompt_cache import Prompt
     from harnpy.world import World
 
 
@@ -61,6 +64,8 @@ class Conversation:
         self.turn: Event | None = None
         self._lifecycle: list[tuple[str, Any]] = []
         self._order: ShownOrder[Any] = ShownOrder()
+        self._sent: list[Dict] = []
+        self._sent_of: object = None  # what it is the request form of
 
     def begin(self, system: str | None, tool_format: str) -> None:
         """Load what came before. ``system`` is the caller's system prompt."""
@@ -80,8 +85,29 @@ class Conversation:
         """Record that call ``number`` of the assistant's last message is made."""
         self.fact(kinds.TOOL_STARTED, ToolStarted(tool, arguments, id, parallel))
 
-    def step_started(self, provider: str, model: str, iteration: int, **purpose: str) -> None:
-        """Store the conversation and record that the model is about to be asked."""
+    def step_started(
+        self, provider: str, model: str, iteration: int, prompt: Prompt | None = None, **facts: Any
+    ) -> bool:
+        """Store the conversation and record that the model is about to be asked.
+
+        ``prompt`` is what it is asked with beside what `sent` returned; None for a call that isn't about the
+        conversation. Return False if others' messages have come meanwhile: they are to be sent, too.
+        """
+        return True
+
+    def sent(self, convert: Callable[[Dict], Dict]) -> list[Dict]:
+        """Return the messages of a request, each as ``convert`` makes it: the same function each time.
+
+        The list only ever grows; what isn't the former messages and more comes in another list.
+        """
+        if self._sent_of is not self.messages:
+            self._sent_of, self._sent = self.messages, []
+        self._sent += map(convert, self.messages[len(self._sent) :])
+        return self._sent
+
+    def tail(self) -> list[Dict]:
+        """Return the messages that follow those in this one request. Spec: 10 §C16.2."""
+        return []
 
     def active_skills(self) -> list[str]:
         """Return the skills that were active at the end of the session's last loop."""
@@ -113,10 +139,6 @@ class Conversation:
         if note is not None:
             self.note(note_of(note))
         return True
-
-    def converted(self, convert: Callable[[Dict], Any]) -> list[Any]:
-        """Return ``convert(message)`` of every message, in a new list."""
-        return [convert(message) for message in self.messages]
 
     def total(self, measure: Callable[[Dict], int]) -> int:
         """Return the sum of ``measure(message)``."""
@@ -164,12 +186,15 @@ class SessionConversation(Conversation):
         self._joined = False  # others' messages have, since the last step began
         self._overtaken = False
         self._former: list[Dict] | None = None  # the messages before somebody else cut them
+        self._registers: Dict = {}
+        self._fresh: list[Dict] = []  # of what `sent` returned, those that the log doesn't have yet
 
     def begin(self, system: str | None, tool_format: str) -> None:
         session = follow(self._sessions, self)
         if session.view.open_turns and is_alone(self._sessions, self):
             end_open_turns(session)
-        self.turn = _started(session, {"system_prompt": system, "settings.tool_format": tool_format})
+        self._registers = {SYSTEM: system, "settings.tool_format": tool_format}
+        self.turn = _started(session, self._registers)
         self.messages, self.summary = session.messages(), session.view.window.summary
         self._arrived, self._overtaken = [], False
         self._mark(session)
@@ -186,16 +211,71 @@ class SessionConversation(Conversation):
         elif type == kinds.HANDOFF:
             self._handed_over = True
 
-    def step_started(self, provider: str, model: str, iteration: int, **purpose: str) -> None:
+    def step_started(
+        self, provider: str, model: str, iteration: int, prompt: Prompt | None = None, **facts: Any
+    ) -> bool:
         session = followed(self._sessions, self)
         if session is None:
-            return
-        if not self._is_next(session):
+            return True
+        self._sessions.touch(self.id)
+        step = {"agent_id": AGENT, "iteration": iteration, "model": model, "provider": provider, **facts}
+        in_order = self._is_next(session)
+        if prompt is not None:
+            return in_order and self._begin_step(session, step, prompt)
+        if not in_order:
             self.store()
         self._joined = False  # a step's messages stand behind all others
-        step = {"agent_id": AGENT, "iteration": iteration, "model": model, "provider": provider, **purpose}
         self.fact(kinds.STEP_STARTED, step)
         self.store()
+        return True
+
+    def _begin_step(self, session: Session, step: Dict, prompt: Prompt) -> bool:
+        """Append the step right behind what its request was made of. Return False if that isn't the end."""
+        stable = self._sent_of
+        if not isinstance(stable, Stable) or session.stable(stable.convert) is not stable:
+            return False
+        count = len(stable.messages)
+        if count + len(self._fresh) != len(self._sent):
+            return False
+        cache = stable.cache
+        if cache is None or not cache.is_of(step["model"], prompt):
+            cache = stable.cache = PromptCache(step["model"], prompt, stable.messages, stable.prefix)
+        started = StepStarted(step, cache, count, self._fresh)
+        pending, joined = self._pending, self._joined
+        self._joined = False
+        registers = (self._registers, prompt.parts)
+        changed = [setting for each in registers for setting in _changed(session, each, self.turn)]
+        self._pending = [*pending, *changed]
+        self.fact(kinds.STEP_STARTED, started)
+        try:
+            self._write(session, session.version)
+        except SessionConflict:
+            self._pending, self._joined, self._sent_of = pending, joined, None
+            session.refresh()
+            return False
+        self._mark(session)
+        return True
+
+    def sent(self, convert: Callable[[Dict], Dict]) -> list[Dict]:
+        session = followed(self._sessions, self)
+        if session is None:
+            return super().sent(convert)
+        stable, fresh = session.stable(convert), self._pending_messages()
+        if fresh and not stable.takes(fresh):
+            self.store()
+            stable, fresh = session.stable(convert), []
+        if self._sent_of is not stable:
+            self._sent_of, self._sent = stable, []
+        sent, known = self._sent, len(stable.messages)
+        sent += stable.messages[len(sent) :]
+        self._fresh = [convert(message) for message in fresh]
+        sent += self._fresh[len(sent) - known :]
+        return sent
+
+    def tail(self) -> list[Dict]:
+        session = followed(self._sessions, self)
+        memo = None if session is None else session.view.register("memo")
+        return [] if memo is None else [memo_message(memo)]
 
     def call_started(self, tool: str, arguments: Dict, id: str | None, number: int, parallel: bool) -> None:
         self._handed_over = False
@@ -225,7 +305,7 @@ class SessionConversation(Conversation):
         self._count += 1
 
     def arrivals(self) -> list[Dict]:
-        if self._arrived and self._has_pending_messages():
+        if self._arrived and self._pending_messages():
             self.store()  # what was said before they join
         arrived, self._arrived = self._arrived, []
         self.messages += arrived
@@ -237,7 +317,8 @@ class SessionConversation(Conversation):
         self._overtaken = True
 
     def replaced(self) -> list[Dict] | None:
-        if self._overtaken:
+        session = followed(self._sessions, self)
+        if session is not None and not self._is_next(session):
             self.store()
         former, self._former = self._former, None
         return former
@@ -262,21 +343,12 @@ class SessionConversation(Conversation):
         self.summary = session.view.window.summary
         return True
 
-    def converted(self, convert: Callable[[Dict], Any]) -> list[Any]:
-        window = self._same_window()
-        return super().converted(convert) if window is None else list(window.converted(convert))
-
     def total(self, measure: Callable[[Dict], int]) -> int:
-        window = self._same_window()
-        return super().total(measure) if window is None else window.total(measure)
-
-    def _same_window(self) -> Window | None:
-        """Return the session's window, if it holds exactly these messages."""
         session = followed(self._sessions, self)
         ahead = self._pending or self._arrived
         if session is None or ahead or not self._in_step(session):
-            return None
-        return session.view.window
+            return super().total(measure)
+        return session.view.window.total(measure)
 
     def store(self) -> None:
         session = followed(self._sessions, self)
@@ -286,17 +358,21 @@ class SessionConversation(Conversation):
         in_order = self._is_next(session)
         if in_order and not self._pending:
             return
-        in_order = in_order and not (self._joined and self._has_pending_messages())
+        in_order = in_order and not (self._joined and self._pending_messages())
         if self._pending:
-            pending, self._pending = self._pending, []
-            for event in session.write(*pending):
-                if event.type != kinds.MESSAGE_ADDED:
-                    self._noted += self._order.add(event.type, event.payload, event)
-                elif event.payload.get("role") == "assistant":
-                    self._answer = event
+            self._write(session)
         if self._overtaken or not (in_order or self._agrees(session)):
             self._take_over(session)
         self._mark(session)
+
+    def _write(self, session: Session, expected_version: int | None = None) -> None:
+        """Append what is pending."""
+        pending, self._pending = self._pending, []
+        for event in session.write(*pending, expected_version=expected_version):
+            if event.type != kinds.MESSAGE_ADDED:
+                self._noted += self._order.add(event.type, event.payload, event)
+            elif event.payload.get("role") == "assistant":
+                self._answer = event
 
     def end(self, stop_reason: str, steps: int = 0, skills: Sequence[str] = ()) -> None:
         done: Dict = {"agent_id": AGENT, "steps": steps}
@@ -343,8 +419,8 @@ class SessionConversation(Conversation):
         messages, events = session.view.window.plain()
         return self._transcript(messages, events, state)
 
-    def _has_pending_messages(self) -> bool:
-        return any(draft.type == kinds.MESSAGE_ADDED for draft in self._pending)
+    def _pending_messages(self) -> list[Dict]:
+        return [draft.data for draft in self._pending if draft.type == kinds.MESSAGE_ADDED]
 
     def _lifecycle_events(self) -> list[Dict]:
         waiting = [(draft.type, draft.data) for draft in self._pending if is_shown(draft.type, draft.data)]
@@ -355,7 +431,7 @@ class SessionConversation(Conversation):
 
     def _is_next(self, session: Session) -> bool:
         """Whether what is pending belongs right behind what the session holds."""
-        overtaken = bool(self._arrived) and self._has_pending_messages()
+        overtaken = bool(self._arrived) and self._pending_messages()
         return not (overtaken or self._overtaken) and self._in_step(session)
 
     def _in_step(self, session: Session) -> bool:
@@ -384,12 +460,25 @@ def _started(session: Session, registers: Dict) -> Event:
     while True:
         try:
             session.show_summary()
-            known = session.view.register
-            changed = [session.setting(key, value) for key, value in registers.items() if known(key) != value]
+            changed = _changed(session, registers, TurnRef(session.origin, session.version + 1))
             if not changed:
                 return session.record(kinds.TURN_STARTED, {"agent_id": AGENT})
-            for setting in changed:
-                setting.turn = TurnRef(session.origin, session.version + 1)
             return session.write(EventDraft(kinds.TURN_STARTED, {"agent_id": AGENT}), *changed)[0]
         except SessionConflict:
             session.refresh()
+
+
+def _changed(session: Session, registers: Dict, turn: Event | TurnRef | None) -> list[EventDraft]:
+    """Return the events that set those registers that have another value."""
+    changed = []
+    for key, value in registers.items():
+        known = session.view.register(key)
+        if known is value:
+            continue
+        if known == value:
+            registers[key] = known  # compared once
+        else:
+            setting = session.setting(key, value)
+            setting.turn = turn
+            changed.append(setting)
+    return changed

@@ -15,6 +15,7 @@ from harnpy.session.shown.groups import turn_of
 from harnpy.session.shown.pins import REGISTER as PINS
 from harnpy.session.shown.pins import pinned_entries
 from harnpy.session.shown.rewinding import ENDS_REDO, Rewound
+from harnpy.session.shown.stable import Stable
 from harnpy.session.statuses import ACTIVE, DONE, HANDED_OVER, IN_PROGRESS, PENDING, execution_after
 from harnpy.session.transcript import transcript
 from harnpy.session.window import Window
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from harnpy.session.events import Event
     from harnpy.session.payloads import Created
     from harnpy.session.shown.entries import HistoryEntry
+    from harnpy.session.shown.message_parts import Message
+    from harnpy.session.shown.stable import ReadTools
 
     Past = Callable[[int], Iterable[Event]]
 
@@ -42,7 +45,8 @@ class View:
 
     __slots__ = (
         "branched_at", "cleared_at", "clients", "created", "cut_at", "execution", "linked_at", "log",
-        "open_turns", "parent_id", "pins", "registers", "rewound", "shown", "status", "turns", "window"
+        "open_turns", "parent_id", "pins", "registers", "rewound", "sent", "shown", "status", "turns",
+        "window"
     )  # fmt: skip
 
     def __init__(self, window: Window | None = None) -> None:
@@ -64,6 +68,8 @@ class View:
         #: Positions of the messages that no cut takes out.
         self.pins: tuple[int, ...] = ()
         self.rewound = Rewound()
+        #: What the last request sent.
+        self.sent: Stable | None = None
         #: Returns the events up to a number, for moves of the leaf.
         self.log: Past | None = None
 
@@ -137,13 +143,18 @@ class View:
             return metadata
         return {**(metadata if isinstance(metadata, dict) else {}), "parent_session_id": self.parent_id}
 
-    def entries(
-        self, read_tools: Callable[[int, int | None], Iterable[Event]], annotate: bool = False
-    ) -> list[HistoryEntry]:
+    def entries(self, read_tools: ReadTools, annotate: bool = False) -> list[HistoryEntry]:
         """Return what a model is shown. ``annotate``: with what the log knows of the calls."""
         window = self.window
         pinned = pinned_entries(window, self.pins) if self.pins else ()
         return entries(window.visible(), read_tools, pinned, window.files, annotate)
+
+    def stable(self, convert: Callable[[Message], Message], read_tools: ReadTools) -> Stable:
+        """Return the messages of a request, each as ``convert`` makes it: pass the same one each time."""
+        sent = self.sent
+        if sent is None or sent.convert is not convert or not sent.grows_to(self):
+            sent = self.sent = Stable(self, convert, read_tools)
+        return sent
 
     def transcript(self, id: str) -> dict[str, Any]:
         """Return the transcript value; it shares its lists with the next one."""

@@ -232,12 +232,11 @@ class Loop:
 
     def _request(self) -> Request:
         """Return what is asked: the conversation, and what only this call sees."""
-        request = self.model_input.request
+        request = self.model_input.current()
+        tail = self.conversation.tail()
         if self.ledger.active:
-            request = replace(
-                request, messages=[*request.messages, {"role": "user", "content": self.ledger.render()}]
-            )
-        return request
+            tail.append({"role": "user", "content": self.ledger.render()})
+        return replace(request, messages=[*request.messages, *tail]) if tail else request
 
     def _over_budget(self, request: Request) -> bool:
         if self.budget is None:
@@ -299,7 +298,7 @@ class Loop:
         messages = [{"role": "user", "content": prompt}]
         bare: Dict = {"system": None, "tools": None, "prefill": None, "segment": None}
         request = replace(self.model_input.request, messages=messages, **bare)
-        purpose = {"purpose": "compaction"}
+        purpose: Dict = {"purpose": "compaction"}
         self.conversation.fact(COMPACTION_STARTED, self.model_input.being_compacted())
         _, reply = self._called(request, None, **purpose)
         self._account(reply)
@@ -308,13 +307,16 @@ class Loop:
         )
         return reply.text
 
-    def _called(self, request: Request, iteration: int | None, **purpose: str) -> tuple[Request, Reply]:
+    def _called(self, request: Request, iteration: int | None, **purpose: Any) -> tuple[Request, Reply]:
         """Call the model, by right of the loop's caller. Return what was sent, and its reply.
 
         An experiment rewrites the request when the step has begun: its closure may write to the session.
         """
         number = self.state.iterations if iteration is None else iteration
-        self.conversation.step_started(request.provider, request.model, number, **purpose)
+        if iteration is None:
+            self.conversation.step_started(request.provider, request.model, number, **purpose)
+        else:
+            request = self._begun(request, iteration)
         try:
             sent = request if iteration is None else request.rewritten(iteration)
             with self.runtime.context().as_caller():
@@ -323,6 +325,15 @@ class Loop:
             failed = {"agent_id": AGENT, "iteration": number, **purpose, "error": str(error)}
             self.conversation.fact(STEP_COMPLETED, failed)
             raise
+
+    def _begun(self, request: Request, iteration: int) -> Request:
+        """Begin a step. Return its request: made again if others' messages have come meanwhile."""
+        started, prompt = self.conversation.step_started, self.offer.prompt
+        while True:
+            facts: Dict = {"prefill": request.prefill} if request.prefill else {}
+            if started(request.provider, request.model, iteration, prompt, **facts):
+                return request
+            request = self._request()
 
     def _note_retry(self, request: Request, attempt: int, error: str) -> None:
         self._retried("model", request, attempt, error)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class ModelInput:
-    """``request`` is sent once a turn; its messages are those of ``conversation``."""
+    """``request`` is sent once a turn, with the messages of ``conversation``."""
 
     def __init__(
         self, runtime: Runtime, conversation: Conversation, request: Request, segment: Segment | None
@@ -47,7 +47,7 @@ class ModelInput:
     def begin(self, system: str | None, tool_format: str, opening: Iterable[Dict]) -> None:
         """Load what came before, and add the messages that the loop begins with."""
         self.conversation.begin(system, tool_format)
-        self._read_again()
+        self._measure()
         self._record(self.conversation.messages)
         for message in opening:
             self.add(message)
@@ -55,13 +55,12 @@ class ModelInput:
     def restore(self, messages: list[Dict], summary: str | None, events: list[Dict]) -> None:
         """Continue from what an earlier run left; this one has no messages yet."""
         self.conversation.restore(messages, summary, events)
-        self._read_again()
+        self._measure()
         self._record(messages)
 
     def add(self, message: Dict) -> None:
         self.conversation.add(message)
         self._record((message,))
-        self.request.messages.append(request_message(message))
         self._bytes += content_bytes((message,))
 
     def feed_back(self, kind: str, text: str) -> None:
@@ -73,8 +72,13 @@ class ModelInput:
         self._follow()
         arrivals = self.conversation.arrivals()
         self._record(arrivals)
-        self.request.messages += map(request_message, arrivals)
         self._bytes += content_bytes(arrivals)
+
+    def current(self) -> Request:
+        """Return the request with the conversation as it is now."""
+        self.take_in_messages()
+        self.request.messages = self.conversation.sent(request_message)
+        return self.request
 
     def deferred(self) -> list[Any]:
         """Return the user messages that haven't been added yet."""
@@ -158,7 +162,7 @@ class ModelInput:
         if not self.conversation.compact(made, note):
             self._follow()
             return False
-        self._read_again()
+        self._measure()
         self._record((made.message,))
         return True
 
@@ -175,15 +179,14 @@ class ModelInput:
         former = self.conversation.replaced()
         if former is None:
             return False
-        self._read_again()
+        self._measure()
         if self._is_recorded():
             known = set(map(id, former))
             self._record(message for message in self.conversation.messages if id(message) not in known)
         return True
 
-    def _read_again(self) -> None:
-        """Rebuild the request's messages from the conversation's."""
-        self.request.messages = self.conversation.converted(request_message)
+    def _measure(self) -> None:
+        """Measure the conversation."""
         self._bytes = self.conversation.total(message_bytes)
 
     def _record(self, messages: Iterable[Dict]) -> None:

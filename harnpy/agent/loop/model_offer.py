@@ -14,6 +14,15 @@ from harnpy.agent.skills.loading import LOAD_SKILL
 from harnpy.agent.skills.loading import native_tool as load_skill_tool
 from harnpy.agent.tools.contract import native_contract, text_contract
 from harnpy.llm.native_tools import native_tools
+from harnpy.session.turns.prompt_cache import Prompt
+from harnpy.session.turns.request_parts import (
+    CONTRACT,
+    PERSISTENCE,
+    SKILLS,
+    SYSTEM,
+    TOOLS,
+    joined_system,
+)
 
 if TYPE_CHECKING:
     from harnpy.agent.loop.options import LoopOptions
@@ -51,6 +60,8 @@ class ModelOffer:
         self._deferred = deferred
         self._system = (system or "").strip()
         self._seen: tuple[int, list[Dict]] | None = None
+        #: What is offered now.
+        self.prompt = Prompt()
 
     @property
     def has_tools(self) -> bool:
@@ -71,9 +82,11 @@ class ModelOffer:
         self._seen = self._skills.changes, visible
         self.allowed = self._scoped(self.entries)
         shown = self._scoped(visible)
-        request.system = self._system_prompt(shown)
         native = self._options.tool_format == "native" and self.has_tools
         request.tools = self._native_tools(shown, request.search) if native else None
+        parts = self._parts(shown, request.tools)
+        request.system = joined_system({**parts, SYSTEM: self._system}.get)
+        self.prompt = Prompt(request.system, request.tools if native else parts[CONTRACT], parts)
         return True
 
     def _scoped(self, entries: list[Dict]) -> list[Dict]:
@@ -85,14 +98,15 @@ class ModelOffer:
             return own + search.tools(shown, self.style)
         return own + native_tools(shown, self.style)
 
-    def _system_prompt(self, shown: list[Dict]) -> str | None:
+    def _parts(self, shown: list[Dict], tools: list[Dict] | None) -> Dict:
         options = self._options
-        parts = [self._system, self._skills.block()]
-        if self.has_tools:
-            parts.append(self._contract(shown))
-        if options.persistent:
-            parts.append(prompts.persistence(options, self.has_tools))
-        return "\n\n".join(filter(None, parts)) or None
+        keep_on = prompts.persistence(options, self.has_tools) if options.persistent else None
+        return {
+            SKILLS: self._skills.block() or None,
+            CONTRACT: self._contract(shown) if self.has_tools else None,
+            PERSISTENCE: keep_on,
+            TOOLS: tools or None,
+        }
 
     def _contract(self, shown: list[Dict]) -> str:
         options = self._options

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import click
 
+from harnpy.agent.loop.step_request import request_of
 from harnpy.cli import FAILED, OK
 from harnpy.cli.commands.session_store import Context, failing, verb
 from harnpy.cli.console import complain, one_line, say
@@ -52,12 +53,20 @@ def loaded(store: Store, id: str, until: Until | None = None) -> StoredSession:
 @click.option("--events", "what", flag_value="events", help="Show the events of the log.")
 @click.option("--history", "what", flag_value="history", help="Show all messages, trimmed ones too.")
 @click.option("--at", metavar="SEQ|EVENT|TIME", help="Show it as it was then.")
+@click.option("--step", type=click.IntRange(1), metavar="N", help="Show what the model was asked at step N.")
 @click.option("--follow", is_flag=True, help="Go on with what comes, until interrupted.")
 @verb
-def show(store: Store, as_json: bool, id: str, what: str | None, at: str | None, follow: bool) -> int:
+def show(
+    store: Store, as_json: bool, id: str, what: str | None, at: str | None, step: int | None, follow: bool
+) -> int:
     """Show what a model would see of a session: its window."""
+    if step is not None and (what is not None or follow):
+        raise click.UsageError("--step shows one request: leave out --events, --history and --follow")
     session = loaded(store, id, None if at is None else _until(at))
-    if what == "events":
+    if step is not None:
+        request = request_of(session, step)
+        say(compact_json(request) if as_json else session_lines.request(request))
+    elif what == "events":
         _say_events(session.events(), as_json)
     elif what == "history":
         _say_messages(session.history(), as_json)

@@ -26,6 +26,25 @@ def message(message: dict[str, Any]) -> str:
     return "\n".join([f"{paint(role, 'bold', sys.stdout)}: {lines[0]}", *(f"  {line}" for line in lines[1:])])
 
 
+def request(request: dict[str, Any]) -> str:
+    """The request of a step: whom it went to, and what it said."""
+    asked = f"step {request['step']} (event {request['seq']}): {request['provider']}, {request['model']}"
+    lines = [one_line(asked)]
+    if request["tools"]:
+        lines.append(f"tools: {', '.join(one_line(_tool_name(tool)) for tool in request['tools'])}")
+    if request["system"]:
+        lines.append(message({"role": "system", "content": request["system"]}))
+    lines += map(message, [*request["messages"], *request["tail"]])
+    if "prefill" in request:
+        lines.append(message({"role": "assistant", "content": request["prefill"]}))
+    return "\n".join(lines)
+
+
+def _tool_name(tool: Any) -> str:
+    function = tool.get("function", tool) if isinstance(tool, dict) else {}
+    return str(function.get("name") or tool.get("type") or "") if isinstance(function, dict) else ""
+
+
 def event(event: Event) -> str:
     """An event: number, time, type, and the beginning of its data."""
     data = one_line(compact_json(event.data))

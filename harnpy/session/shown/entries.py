@@ -66,7 +66,7 @@ def entries(
     ``read_tools(after, before)`` returns the ``tool_*`` events between two positions (None: the log's end).
     ``pinned`` are messages that a cut has taken out, ``files`` those read and modified before it.
     """
-    shown = [normal for event in visible if (normal := _normal(_entry(event))) is not None]
+    shown = _placed([normal for event in visible if (normal := _normal(_entry(event))) is not None])
     kept = [normal for event in pinned if (normal := _normal(_entry(event))) is not None]
     prefix = [entry for entry in shown if entry.is_prefix]
     text = working_set(*files)
@@ -75,6 +75,15 @@ def entries(
         prefix.append(HistoryEntry(message, context_kind="working_set", placement="prefix"))
     rest = [entry for entry in shown if not entry.is_prefix]
     return [*prefix, *_repaired(kept, read_tools, annotate), *_repaired(rest, read_tools, annotate)]
+
+
+def _placed(shown: list[HistoryEntry]) -> list[HistoryEntry]:
+    """Leave a compaction's summary where it stands, if messages that were kept stand before it (08 §4.9)."""
+    first = next((at for at, entry in enumerate(shown) if not entry.is_prefix), len(shown))
+    return [
+        replace(entry, placement="history") if at > first and isinstance(entry.event, Summary) else entry
+        for at, entry in enumerate(shown)
+    ]
 
 
 def working_set(read: Sequence[str], modified: Sequence[str]) -> str | None:

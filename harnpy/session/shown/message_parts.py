@@ -63,11 +63,11 @@ def results_of(message: Message) -> list[str | None] | None:
 
 
 def with_results(message: Message, answered: Sequence[str | None]) -> Message | None:
-    """Return the message with the results that answer a call, under the id of that call; None when nothing
-    is left of it."""
+    """Return the message with the results that answer a call, under the id of that call, which is empty when
+    the call has none; None when nothing is left of it."""
     if message.get("role") in RESULT_ROLES:
         id = answered[0]
-        if id is None or id == _result_id(message):
+        if not id or id == _result_id(message):
             return message if id is not None else None
         return {**message, "tool_call_id": id}
     if None in answered:
@@ -112,7 +112,7 @@ def _identified(block: Any, ids: Any) -> Any:
     if not isinstance(block, dict) or not _is_result(block):
         return block
     id = next(ids)
-    return block if _result_id(block) == id else {**block, "tool_use_id": id}
+    return block if not id or _result_id(block) == id else {**block, "tool_use_id": id}
 
 
 def _with_blocks(message: Message, kept: Callable[[Message], bool]) -> Message:

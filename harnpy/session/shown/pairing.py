@@ -94,7 +94,7 @@ def _round(
     records = lookup(at, end) if missing else {}
     answers: list[tuple[int, Answer]] = []
     for number, match in enumerate(matches, at + 1):
-        ids = [None if call is None else calls[call].id for call in match]
+        ids = [None if call is None else calls[call].id or "" for call in match]
         kept = with_results(messages[number], ids)
         if kept is not None:
             first = min((call for call in match if call is not None), default=len(calls))
@@ -113,7 +113,7 @@ def _round(
 
 def _matches(calls: list[Call], results: list[list[str | None]]) -> list[list[int | None]]:
     """Return which call each result answers: by id, first come first used; without id by position."""
-    waiting = [number for number, call in enumerate(calls) if call.id is not None]
+    waiting = list(range(len(calls)))
     found: list[list[int | None]] = [[None] * len(ids) for ids in results]
     for row, ids in enumerate(results):
         for column, id in enumerate(ids):

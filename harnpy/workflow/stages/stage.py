@@ -17,6 +17,8 @@ from harnpy.llm.native_tools import native_style, tool_entries
 from harnpy.llm.request_messages import request_message
 from harnpy.session.loop_conversation import Conversation, SessionConversation
 from harnpy.session.turns.artifacts import recorded
+from harnpy.session.turns.prompt_cache import Prompt
+from harnpy.session.turns.request_parts import CONTRACT, PERSISTENCE, SKILLS, TOOLS
 from harnpy.workflow.graph.normalise import normalise_node
 from harnpy.workflow.stages.briefing import brief, result_artifact
 from harnpy.workflow.stages.loop_options import call_options, loop_settings, tool_format
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
     from harnpy.agent.runtime import Runtime
     from harnpy.llm.reply import Reply
+    from harnpy.llm.request import Request
     from harnpy.reading.dicts import Dict
     from harnpy.workflow.artifacts.artifact_types import Artifact
     from harnpy.workflow.graph.graph_types import Node
@@ -103,8 +106,7 @@ class Stage:
             try:
                 conversation.begin(request.system, request.tool_format)
                 conversation.add({"role": "user", "content": prompt})
-                request.messages = conversation.converted(request_message)
-                conversation.step_started(request.provider, request.model, 0)
+                self._begin_step(conversation, request)
                 with self.runtime.context().as_caller():
                     reply = models.ask(request)
             except BaseException as error:
@@ -117,6 +119,18 @@ class Stage:
         result = result_dict(reply, request.tools)
         tools = {"mode": tool_format(self.runtime, self.node)}
         return {**result, "status": "done", "tools": tools, "transcript": transcript}
+
+    def _begin_step(self, conversation: Conversation, request: Request) -> None:
+        """Give the request the conversation, and record that it is about to be sent."""
+        request.system = (request.system or "").strip() or None
+        parts = {SKILLS: None, CONTRACT: None, PERSISTENCE: None, TOOLS: request.tools}
+        prompt = Prompt(request.system, request.tools, parts)
+        begun = False
+        while not begun:
+            conversation.replaced()
+            conversation.arrivals()
+            request.messages = [*conversation.sent(request_message), *conversation.tail()]
+            begun = conversation.step_started(request.provider, request.model, 0, prompt)
 
     def _conversation(self) -> Conversation:
         sessions = self.runtime.sessions

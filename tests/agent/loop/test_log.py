@@ -62,6 +62,8 @@ def test_every_moment_of_a_native_step_is_an_event() -> None:
         "register_set",
         "register_set",
         "message_added",
+        "register_set",
+        "register_set",
         "step_started",
         "step_completed",
         "message_added",
@@ -74,6 +76,11 @@ def test_every_moment_of_a_native_step_is_an_event() -> None:
         "turn_completed",
     ]
     events = program.events()
+    assert [event.data["key"] for event in events[5:7]] == [
+        "settings.request.contract",
+        "settings.request.tools",
+    ]
+    events = events[:5] + events[7:]
     assert events[5].data.items() >= {"agent_id": "agent_loop", "iteration": 0, "provider": "mock"}.items()
     reply = events[6].data["reply"]
     assert reply["tool_calls"][0]["name"] == "look"
@@ -84,6 +91,18 @@ def test_every_moment_of_a_native_step_is_an_event() -> None:
     end = events[-1].data
     assert (end["steps"], end["turn_stop_reason"], end["usage"]["total_tokens"] > 0) == (2, "completed", True)
     assert {event.turn_id for event in events[4:]} == {events[1].id}
+
+
+def test_a_part_of_the_request_is_in_the_log_once() -> None:
+    program = Program("a", "b", "c", "d")
+    tools = registry(look=lambda _: "a tree")
+    for given in (tools, tools, registry(), tools):
+        program.loop(tools=given, tool_format="native")
+    parts = [event for event in program.events() if event.data.get("key", "").startswith("settings.request")]
+    names = ["settings.request.contract", "settings.request.tools"]
+    assert [event.data["key"] for event in parts] == names * 3
+    assert [event.data["value"] is None for event in parts] == [False, False, True, True, False, False]
+    assert len({event.turn_id for event in parts}) == 3
 
 
 def test_what_follows_from_a_reply_is_one_append() -> None:

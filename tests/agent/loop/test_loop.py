@@ -321,10 +321,12 @@ def test_stored_messages_stay_as_they_are_and_results_are_plain() -> None:
 def test_tool_results_are_sent_as_blocks() -> None:
     program = Program("a")
     program.sessions.open("s")
+    call = {"type": "tool_use", "id": "t", "name": "look", "input": {}}
+    program.sessions.inject("s", {"role": "assistant", "content": [call]})
     program.sessions.inject("s", {"role": "tool_result", "tool_use_id": "t", "content": "r"})
     program.loop(session_id="s")
-    assert program.sent(0)[0] == [{"type": "tool_result", "tool_use_id": "t", "content": "r"}]
-    assert program.sessions.messages("s")[0]["role"] == "tool_result"
+    assert program.sent(0)[1] == [{"type": "tool_result", "tool_use_id": "t", "content": "r"}]
+    assert program.sessions.messages("s")[1]["role"] == "tool_result"
 
 
 def test_a_blank_session_id_is_an_anonymous_loop() -> None:

@@ -211,11 +211,12 @@ def log_of(source: str, store: str | None, **options: Any) -> list[Any]:
 
 
 def appends(events: list[Any]) -> list[str]:
-    """The types of the events, an append a line."""
+    """The types of the events, an append a line; not the parts of requests that are set when they change."""
     lines: list[str] = []
     types: list[str] = []
     for event in events:
-        types.append(event.type)
+        if event.type != "register_set" or not event.data["key"].startswith("settings.request."):
+            types.append(event.type)
         if not event.more:
             lines.append(" ".join(types))
             types = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -10,11 +11,15 @@ from typing import Any
 
 import pytest
 
+from harnpy.agent.loop.make_loop import run_loop
+from harnpy.agent.runtime import Runtime
 from harnpy.cli.app import main
+from harnpy.session import SessionRegistry
 from harnpy.session.events import EventDraft
 from harnpy.session.kept.stored import StoredSession
 from harnpy.storage import open_store
 from harnpy.world import World
+from tests.worlds import models_with
 
 Capture = pytest.CaptureFixture[str]
 Said = tuple[int, str, str]
@@ -108,6 +113,60 @@ def test_show(sessions: Run, in_json: Callable[..., Any]) -> None:
     assert "'2026-99-01' is no time" in sessions("show", "talk", "--at", "2026-99-01")[2]
     _, out, _ = sessions("show", "talk-b", "--events")
     assert out.splitlines()[-1].split()[0::2][:2] == ["9", "message_added"]
+
+
+@pytest.fixture
+def asked(url: str) -> None:
+    """A session `asked` with a memo, whose loop has called a tool."""
+    registry, models = SessionRegistry(), models_with({})
+    registry.open("asked", {"store": url})
+    session = registry.session("asked")
+    assert session is not None
+    session.set_memo({"name": "Ada"})
+    models.mock.add({"tool_calls": [{"id": "c1", "name": "look", "arguments": {}}]})
+    models.mock.add({"text": "a tree"})
+    tool = {"name": "look", "description": "Look", "parameters": {}, "handler": lambda _: "green"}
+    tools = {"_type": "tool_registry", "tools": [tool]}
+    options = {
+        "provider": "mock",
+        "model": "small",
+        "session_id": "asked",
+        "tools": tools,
+        "tool_format": "native",
+    }
+    run_loop(Runtime(models, registry), "What is it?", "Be brief.", options)
+    registry.close("asked")
+
+
+@pytest.mark.usefixtures("asked")
+def test_show_a_step(sessions: Run, in_json: Callable[..., Any]) -> None:
+    status, out, err = sessions("show", "asked", "--step", "2")
+    assert (status, err) == (0, "")
+    lines = out.splitlines()
+    assert re.fullmatch(r"step 2 \(event \d+\): mock, \S+", lines[0])
+    assert lines[1:3] == ["tools: look", "system: Be brief."]
+    assert lines[-6:] == [
+        "user: What is it?",
+        "assistant: -> look({})",
+        "tool: green",
+        'user: <runtime_injection kind="memo">',
+        '  {"name":"Ada"}',
+        "  </runtime_injection>",
+    ]
+    (request,) = in_json("show", "asked", "--step", "1")
+    assert [message["role"] for message in request["messages"]] == ["user"]
+    assert (request["step"], len(request["tail"]), len(request["tools"])) == (1, 1, 1)
+    assert request["prompt_cache"]["stable_messages"] == 1
+
+
+@pytest.mark.usefixtures("asked")
+def test_show_a_step_that_is_not_there(sessions: Run) -> None:
+    status, out, err = sessions("show", "asked", "--step", "3")
+    assert (status, out) == (1, "")
+    assert err == "error: session 'asked' has 2 steps: there is no step 3\n"
+    assert "has no step" in sessions("show", "talk", "--step", "1")[2]
+    assert sessions("show", "asked", "--step", "0")[0] == 2
+    assert sessions("show", "asked", "--step", "1", "--events")[0] == 2
 
 
 def test_search(sessions: Run, in_json: Callable[..., Any]) -> None:
