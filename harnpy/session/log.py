@@ -259,7 +259,7 @@ class Session(Facts):
             raise EventNotFound(event_id, self.id)
         if seq in self.view.pins:
             return False
-        self.set(pins.REGISTER, sorted({*self.view.pins, seq}))
+        self.write(self.setting(pins.REGISTER, sorted({*self.view.pins, seq})))
         return True
 
     def unpin(self, event_id: str) -> bool:
@@ -267,7 +267,7 @@ class Session(Facts):
         seq = pins.position(self.view.window.history(), self.origin, event_id)
         if seq not in self.view.pins:
             return False
-        self.set(pins.REGISTER, [pin for pin in self.view.pins if pin != seq])
+        self.write(self.setting(pins.REGISTER, [pin for pin in self.view.pins if pin != seq]))
         return True
 
     def rewind(self, turns: int = 1) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ from harnpy.session.transcript import LIVE_KINDS, message_event, plain_message
 from harnpy.storage.spine import Spine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from harnpy.session.events import Event
 
@@ -264,6 +264,12 @@ class Window:
         if summary is None or not summary.strip():
             return True
         return any(isinstance(e, Summary) or _ends(e.payload, summary) for e in self.entries.items())
+
+    def begins_with(self, entries: Sequence[Event]) -> bool:
+        """Whether these are still the first entries. Some may have been read again meanwhile."""
+        now = self.entries.items()
+        same = (a is b or a.id == b.id for a, b in zip(now, entries, strict=False))
+        return len(now) >= len(entries) and all(same)
 
     def branch_index(self, keep_first: int) -> int:
         """Return the number of events up to and including message number ``keep_first`` (08 §1.4)."""

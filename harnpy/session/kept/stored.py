@@ -8,7 +8,7 @@ written meanwhile. What depends on what was seen (cuts, registers) goes right be
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from harnpy.session import events as kinds
 from harnpy.session.errors import SessionConflict, SessionExists
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from harnpy.storage.contract import Head, Store, Stream
     from harnpy.storage.leases import Lease
     from harnpy.world import World
+
+T = TypeVar("T")
 
 #: What only makes sense right behind what its writer has seen.
 _BOUND: Final = frozenset({
@@ -148,16 +150,22 @@ class StoredSession(KeptLog):
     # Writing.
 
     def set(self, key: str, value: Any, **why: Any) -> int:
-        while True:
-            try:
-                return super().set(key, value, **why)
-            except SessionConflict:
-                self.refresh()
+        return self._again(lambda: super(StoredSession, self).set(key, value, **why))
 
     def set_status(self, status: str, reason: str | None = None) -> None:
+        return self._again(lambda: super(StoredSession, self).set_status(status, reason))
+
+    def pin(self, event_id: str) -> bool:
+        return self._again(lambda: super(StoredSession, self).pin(event_id))
+
+    def unpin(self, event_id: str) -> bool:
+        return self._again(lambda: super(StoredSession, self).unpin(event_id))
+
+    def _again(self, change: Callable[[], T]) -> T:
+        """Make a change of what was seen; when somebody else wrote first, once more on the newer log."""
         while True:
             try:
-                return super().set_status(status, reason)
+                return change()
             except SessionConflict:
                 self.refresh()
 

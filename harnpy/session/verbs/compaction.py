@@ -5,7 +5,6 @@ Nothing is lost: archived messages leave the window but stay in the log and in `
 
 from __future__ import annotations
 
-from operator import is_not
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import Fault
@@ -118,8 +117,7 @@ def _apply(
     if residents.by_id.get(session.id) is not resident:
         raise SessionNotFound(session.id)
     session.refresh()
-    now = session.view.window.entries.items()[: compaction.split]
-    if len(now) < compaction.split or any(map(is_not, now, entries)):
+    if not session.view.window.begins_with(entries[: compaction.split]):
         raise InvalidArgument(f"session '{session.id}' was cut by someone else meanwhile", session.id)
     report = compaction.report()
     session.resize(compaction, {"mode": "session", "keep_last": keep_last, **report})
