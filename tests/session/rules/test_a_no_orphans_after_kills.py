@@ -82,15 +82,18 @@ def test_a_no_orphans_wherever_a_process_is_killed(style: str, store: Store, url
     chance = random.Random(f"{style} {os.environ.get('HARNPY_SEED', '')}")
     chance.shuffle(chances)
     acknowledged: dict[int, Any] = {}
+    killed = 0
     for number, (point, when, count) in enumerate(chances[:KILLS]):
         if number % 5 == 0:
             store.delete("session", "s")
             acknowledged.clear()
         life = live(style, f"go {number}", [point], when, count)
         check(life, style, acknowledged)
-        if life["signal"]:
+        if life["signal"]:  # else there weren't as many calls this time
             assert life["signal"] == signal.SIGKILL
+            killed += 1
             go_on(live, style, acknowledged)
+    assert killed > KILLS // 2
 
 
 def go_on(live: Live, style: str, acknowledged: dict[int, Any]) -> None:
