@@ -293,7 +293,10 @@ class Session(Facts):
         return rewinding.missing(now, former)
 
     def _check_idle(self) -> None:
-        if any(seq > self.view.linked_at for seq in self.view.open_turns):  # a fork doesn't run its parent's
+        own = (turn for seq, turn in self.view.open_turns.items() if seq > self.view.linked_at)
+        if any(
+            not rewinding.has_ended(turn, self.stream.read(turn.seq)) for turn in own
+        ):  # a fork doesn't run its parent's
             raise SessionBusy(f"session '{self.id}' is busy: a turn is open", self.id)
 
     def _move_leaf(self, target: int, reason: str) -> tuple[list[Event], list[Event]]:

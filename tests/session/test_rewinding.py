@@ -12,9 +12,11 @@ import pytest
 from harnpy.session import Event, EventNotFound, InvalidArgument, Session, SessionBusy
 from harnpy.session import events as kinds
 from harnpy.session.resize.resize_policy import Compaction
+from harnpy.session.turns.open_turns import end_open_turns
 from harnpy.session.window import Window
 from harnpy.storage.memory import MemoryStore
 from harnpy.world import World
+from tests.session.rules.provider_rules import OPENAI, assert_accepted
 from tests.session.shapes import calling, said, tool
 
 
@@ -78,6 +80,20 @@ def test_an_open_turn_is_in_the_way() -> None:
         session.redo()
     fork = session.fork("t", session.stream.store)  # type: ignore[attr-defined]
     assert texts(fork.rewind(2)) == ["a"]
+
+
+def test_a_turn_whose_end_was_taken_back_is_in_nobodys_way() -> None:
+    session = opened()
+    first = session.record(kinds.TURN_STARTED, {"agent_id": "a"})
+    session.record(kinds.MESSAGE_ADDED, calling("x"), first)
+    second = session.record(kinds.TURN_STARTED, {"agent_id": "a"})
+    session.record(kinds.MESSAGE_ADDED, tool("x"), first)
+    for turn in (first, second):
+        session.record(kinds.TURN_COMPLETED, {"agent_id": "a", "turn_stop_reason": "completed"}, turn)
+    assert session.rewind() == session.redo() == [tool("x")]
+    session.rewind()
+    end_open_turns(session)
+    assert_accepted([said("user", "go"), *session.messages()], OPENAI)
 
 
 @pytest.mark.parametrize("turns", [0, -1, True, "1", None])

@@ -26,7 +26,7 @@ from harnpy.storage.contract import HeadQuery
 from harnpy.storage.errors import StreamExists, VersionConflict
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from harnpy.session.kept.past import Until
     from harnpy.storage.contract import Head, Store, Stream

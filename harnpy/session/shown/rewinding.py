@@ -13,6 +13,8 @@ from harnpy.session.errors import InvalidArgument, RewindError
 from harnpy.session.events import Payload
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from harnpy.session.events import Event
 
 REWIND = "rewind"
@@ -75,6 +77,26 @@ class Rewound:
         else:
             leaves = ()
         return Rewound(leaves, event.seq)
+
+
+def active(events: list[Event], after: int) -> list[Event]:
+    """Return those that the conversation goes on from, of all ``events`` behind number ``after``."""
+    found: list[Event] = []
+    at = after + len(events)
+    while at > after:
+        event = events[at - after - 1]
+        if event.type == kinds.LEAF_MOVED:
+            at = event.payload.target
+        else:
+            found.append(event)
+            at -= 1
+    return found[::-1]
+
+
+def has_ended(turn: Event, later: Iterable[Event]) -> bool:
+    """Whether one of the ``later`` events ends the turn. It may be open although: its end was taken back."""
+    ends = (event for event in later if event.type == kinds.TURN_COMPLETED)
+    return any(end.turn is not None and end.turn.seq == turn.seq for end in ends)
 
 
 def start_of(turns: list[int], count: int, id: str) -> int:

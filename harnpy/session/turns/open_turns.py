@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from harnpy.session import events as kinds
 from harnpy.session.events import EventDraft
+from harnpy.session.shown.rewinding import active
 from harnpy.session.turns.closing import INTERRUPTED, Fact, closing, last_answer
 
 if TYPE_CHECKING:
@@ -19,8 +20,8 @@ _ERROR = "interrupted before it ended"
 
 
 def events_of(session: Session, turn: Event) -> list[Event]:
-    """Return the events of a turn but the one that starts it."""
-    later = session.stream.read(turn.seq)
+    """Return the events of a turn but the one that starts it; none that was taken back."""
+    later = active(list(session.stream.read(turn.seq)), turn.seq)
     return [event for event in later if event.turn is not None and event.turn.seq == turn.seq]
 
 

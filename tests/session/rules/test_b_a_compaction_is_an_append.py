@@ -181,12 +181,13 @@ class Both:
         """Compact; while the summary is being written, all of that happens."""
         before, resident = self.talk.now.window, self.registry.by_id["s"]
         split = len(before) - keep
+        summary = f"{next(self.numbers)}: {'+'.join(before[: max(split, 0)])}"
 
         def write(archived: list[dict[str, Any]]) -> str:
             texts = [message["content"] for message in archived]
             assert texts == list(before[:split])
             self.play(meanwhile)
-            return "+".join(texts)
+            return summary
 
         refused = False
         try:
@@ -201,8 +202,8 @@ class Both:
         now = self.talk.now
         assert refused == (gone or now.window[:split] != before[:split])
         if not refused:
-            summary = f"{_SUMMARY}{split} older messages]\n{'+'.join(before[:split])}"
-            self.talk.goes_on(replace(now, window=(summary, *now.window[split:])))
+            shown = f"{_SUMMARY}{split} older messages]\n{summary}"
+            self.talk.goes_on(replace(now, window=(shown, *now.window[split:])))
 
     def _cut(self, keep: int) -> None:
         now = self.talk.now

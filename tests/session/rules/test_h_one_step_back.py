@@ -105,6 +105,19 @@ class Conversation:
         session.record(kinds.TURN_COMPLETED, {"agent_id": "a", "turn_stop_reason": "completed"}, begun)
         self.goes_on(replace(self.now, before=(*now.before, now)))
 
+    def two_turns(self) -> None:
+        """Two turns at once. What a turn says stands together."""
+        session, first = self.session, self.now
+        turns = [session.record(kinds.TURN_STARTED, {"agent_id": "a"})]
+        self._say(turns[0])
+        second = replace(self.now, before=(*first.before, first))
+        turns.append(session.record(kinds.TURN_STARTED, {"agent_id": "a"}))
+        for turn in turns:
+            self._say(turn)
+        for turn in turns:
+            session.record(kinds.TURN_COMPLETED, {"agent_id": "a", "turn_stop_reason": "completed"}, turn)
+        self.goes_on(replace(self.now, before=(*second.before, second)))
+
     def say(self) -> None:
         self._say(None)
 
@@ -205,7 +218,10 @@ STEPS = st.one_of(
     REWIND,
     REWIND,
     *(st.tuples(st.just(name), FEW) for name in ("register", "trim", "compact", "pin", "unpin")),
-    *(st.tuples(st.just(name)) for name in ("say", "note", "reset", "redo", "redo", "fork", "reopen")),
+    *(
+        st.tuples(st.just(name))
+        for name in ("two_turns", "say", "note", "reset", "redo", "redo", "fork", "reopen")
+    ),
 )
 
 
