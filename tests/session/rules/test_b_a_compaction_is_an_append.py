@@ -2,7 +2,7 @@
 and nothing that is gone comes back.
 
 Random interleavings are held against lists. What a loop does is in `test_b_compactions_of_a_loop`.
-Spec: 10 §C8, §C12.1 b.
+Spec: 10 §C12.1 b.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Rule b in a running loop: others append, cut, fork and close while it compacts its conversation.
 
 Each text that was ever said is in the log once. What somebody has cut away is in no later request, in no
-summary either; everything else is there. Spec: 10 §C8, §C12.1 b.
+summary either; everything else is there. Spec: 10 §C12.1 b.
 """
 
 from __future__ import annotations
