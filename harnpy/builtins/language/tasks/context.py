@@ -5,6 +5,7 @@ from __future__ import annotations
 from harnpy.builtins.bridge.contexts import context_of
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import Thrown
+from harnpy.vm.run.tasks.supervisors import Supervisors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def _context(vm: Vm) -> dict[str, Value]:
         "agent_name": worker.name if worker else None,
         "context_values": task.runtime_context,
         "cancelled": task.cancel_requested,
-        "debug": _debug(task, task.cancel_requested),
+        "debug": _debug(vm, task),
     }
 
 
@@ -102,14 +103,15 @@ def ids_of(vm: Vm) -> dict[str, str | None]:
     }
 
 
-def _debug(task: Task, cancelled: bool) -> dict[str, Any]:
+def _debug(vm: Vm, task: Task) -> dict[str, Any]:
+    supervisors = vm.state(Supervisors)
     return {
-        "cancelled": cancelled,
+        "cancelled": task.cancel_requested,
         "waiting_reason": None,
         "active_task_ids": [child.handle_id() for child in task.children or () if child.batch is None],
         "held_synchronization": [
             {"kind": grant.lock.kind, "key": grant.lock.key, "permits": grant.units}
             for grant in task.held or ()
         ],
-        "supervisors": [],
+        "supervisors": [supervisors[id].state() for id in sorted(supervisors)],
     }

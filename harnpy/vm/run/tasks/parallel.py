@@ -104,6 +104,14 @@ class Batch:
         self._started += 1
         self._running[task] = None
 
+    def id_of(self, task: Task) -> str:
+        return f"{self.group_id(task)}:{task.index}"
+
+    def group_id(self, task: Task) -> str:
+        assert task.parent
+        kind = self.name.replace(" as ", " ").replace(" ", "_")
+        return f"{task.parent.id()}:{kind}:{self.number}"
+
     def on_end(self, task: Task) -> None:
         """Receive a task that has ended."""
         self._ended.append(task)

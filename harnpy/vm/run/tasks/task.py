@@ -46,11 +46,12 @@ if TYPE_CHECKING:
             """Whether any effect may be refused."""
 
     class Group(Protocol):
-        """The tasks that run together, by name and by number among those that their parent started."""
+        """The tasks that run together. ``name`` is what started them."""
 
         name: str
-        number: int
 
+        def id_of(self, task: Task) -> str: ...
+        def group_id(self, task: Task) -> str: ...
         def on_end(self, task: Task) -> None: ...
 
 
@@ -111,13 +112,12 @@ class Task:
         """Its place in the tree of tasks, as text (05 §12)."""
         if self.parent is None:
             return "task_root"
-        return f"{self.group_id() or f'{self.parent.id()}:{self.kind}'}:{self.index}"
+        if self.batch is not None:
+            return self.batch.id_of(self)
+        return f"{self.parent.id()}:{self.kind}:{self.index}"
 
     def group_id(self) -> str | None:
-        if self.batch is None or self.parent is None:
-            return None
-        kind = self.batch.name.replace(" as ", " ").replace(" ", "_")
-        return f"{self.parent.id()}:{kind}:{self.batch.number}"
+        return None if self.batch is None else self.batch.group_id(self)
 
     def name(self) -> str:
         """What started it."""
