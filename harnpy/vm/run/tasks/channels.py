@@ -23,12 +23,12 @@ DEFAULT_CAPACITY = 256
 
 
 class Channel:
-    """``receivers`` and ``senders`` wait in line; ``watchers`` are in a `select` that names the channel.
+    """``receivers`` and ``senders`` wait in line. Who waits in a `select` is in the line of each channel.
 
     The ``early`` ones woke before those ahead of them, and wait for them.
     """
 
-    __slots__ = ("capacity", "closed", "early", "items", "name", "receivers", "senders", "tasks", "watchers")
+    __slots__ = ("capacity", "closed", "early", "items", "name", "receivers", "senders", "tasks")
     type_name = "channel"
 
     def __init__(self, tasks: Scheduler, name: str, capacity: int = DEFAULT_CAPACITY) -> None:
@@ -39,7 +39,6 @@ class Channel:
         self.items: deque[Value] = deque()
         self.receivers: deque[Task] = deque()
         self.senders: deque[Task] = deque()
-        self.watchers: list[Task] = []
         self.early: set[Task] = set()
 
     def display(self) -> str:
@@ -79,8 +78,6 @@ class Channel:
         self._let_next(self.senders)
         if len(self.items) <= len(self.receivers):
             self.tasks.resume(self.receivers[len(self.items) - 1])
-        else:
-            self._wake(self.watchers)
         return True
 
     def __iter__(self) -> Channel:
@@ -106,6 +103,27 @@ class Channel:
     def take(self) -> Value:
         """The next item of a `readable` channel; those before it are for the receivers in line."""
         return self._take(len(self.receivers))
+
+    def has_item_for(self, task: Task) -> bool:
+        """Whether there is an item for a task in the line of receivers."""
+        return self.receivers.index(task) < len(self.items)
+
+    def take_in_line(self, task: Task) -> Value:
+        """The item for a task in the line of receivers, which leaves it."""
+        at = self.receivers.index(task)
+        self._leave(self.receivers, task)
+        item = self._take(at)
+        self._let_next(self.receivers)
+        return item
+
+    def give_up(self, task: Task) -> None:
+        """Leave the line of receivers; an item for the task is another one's."""
+        had_item = self.has_item_for(task)
+        self._leave(self.receivers, task)
+        if had_item:
+            self._wake_all()
+        else:
+            self._let_next(self.receivers)
 
     def _take(self, at: int) -> Value:
         item = self.items[at]
@@ -150,7 +168,7 @@ class Channel:
             self.tasks.resume(line[0])
 
     def _wake_all(self) -> None:
-        for line in (self.receivers, self.senders, self.watchers):
+        for line in (self.receivers, self.senders):
             self._wake(line)
 
     def _wake(self, line: Iterable[Task]) -> None:

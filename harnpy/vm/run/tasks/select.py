@@ -1,4 +1,7 @@
-"""Waiting for several channels and mailboxes at once. Spec: 05 §5."""
+"""Waiting for several channels and mailboxes at once. Spec: 05 §5.
+
+Who waits stands in the line of every channel, so that receivers who come later don't overtake.
+"""
 
 from __future__ import annotations
 
@@ -30,22 +33,25 @@ def select(tasks: Scheduler, sources: Sequence[Value], seconds: float | None) ->
     """
     until = None if seconds is None else tasks.now() + seconds
     found = [source_of(tasks, source) for source in sources]
-    channels = {id(channel): channel for channel in found if channel is not None}
+    for i, source in enumerate(found):
+        if source is not None and source.readable:
+            return i, source.take()
+    channels = list({id(channel): channel for channel in found if channel is not None}.values())
     task = tasks.current
-    for channel in channels.values():
-        channel.watchers.append(task)
+    for channel in channels:
+        channel.receivers.append(task)
     try:
-        while True:
+        while not all(channel.over for channel in channels):
             for i, source in enumerate(found):
-                if source is not None and source.readable:
-                    return i, source.take()
-            if all(channel.over for channel in channels.values()):
-                return -1, None
+                if source is not None and source.has_item_for(task):
+                    channels.remove(source)
+                    return i, source.take_in_line(task)
             if until is not None:
                 if tasks.now() >= until:
-                    return -1, None
+                    break
                 tasks.wake_at(task, until)
-            tasks.suspend(("for a message on", tuple(channels.values())))
+            tasks.suspend(("for a message on", channels))
+        return -1, None
     finally:
-        for channel in channels.values():
-            channel.watchers.remove(task)
+        for channel in channels:
+            channel.give_up(task)
