@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from harnpy.reading.dicts import detached
 from harnpy.reading.kinds import mapping, string
 from harnpy.session.derived import SCRATCHPAD as _KEY
-from harnpy.session.errors import InvalidArgument
+from harnpy.session.errors import EventRejected, InvalidArgument
 from harnpy.session.verbs.arguments import check, read_options
 from harnpy.text.json.writer import to_json
 
@@ -56,7 +56,11 @@ def clear_scratchpad(residents: Residents, id: str, opts: Dict | None = None) ->
 def _write(residents: Residents, session: Session, value: Dict | None, why: Dict) -> Dict:
     residents.touch(session.id)
     register = session.setting(_KEY, value, **why)
-    session.write(register)
+    try:
+        session.write(register)
+    except EventRejected as rejected:
+        rejected.argument = "opts.metadata" if (rejected.pointer or "").startswith("/metadata") else _KEY
+        raise
     return {"ok": True, "version": register.data["version"], "scratchpad": detached(value)}
 
 
