@@ -34,8 +34,8 @@ STORES = {
 }
 
 
-#: What is otherwise on a store, as the specification says: not any text is an id, not any depth is kept (10
-#: §C3, §C3.4); and programs that name stores themselves.
+#: What is otherwise on a store: not any text is an id, not any depth is kept (Spec: 10 §C3, §C3.4); and
+#: programs that name stores themselves.
 EXCEPTIONS = {
     "sessions/open/a_very_long_id_works_like_any_other.harn",
     "sessions/open/an_id_may_hold_quotes_and_control_characters.harn",
