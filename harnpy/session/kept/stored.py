@@ -310,7 +310,8 @@ def _lineage(head: Head, store: Store, world: World) -> Origin:
     while above is not None and (parent := above.data.get(PARENT)) is not None:
         # Another session may have the name of a parent that was deleted, or was left behind by an import.
         above = store.head(KIND, parent) if above.parent == parent else None
-        line.append((parent, 0 if above is None else above.data.get(FORK_SEQ, 0)))
+        # Of one that isn't there, nobody knows what it wrote itself.
+        line.append((parent, line[-1][1] if above is None else above.data.get(FORK_SEQ, 0)))
     origin = None
     for name, shared in reversed(line):
         origin = Origin(name, world, origin, shared)

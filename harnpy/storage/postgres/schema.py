@@ -19,7 +19,7 @@ VERSION = 1
 #: The advisory lock under which the tables are created: "Harn".
 _LOCK = 0x4841526E
 
-_TABLES = """
+TABLES = """
 CREATE SCHEMA IF NOT EXISTS harn;
 CREATE TABLE harn.format (version integer NOT NULL);
 CREATE TABLE harn.streams (
@@ -75,7 +75,7 @@ def prepare(connection: Connection, url: str) -> None:
             connection.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
             found = _version(connection)
             if found is None:
-                connection.execute(_TABLES)
+                connection.execute(TABLES)
                 found = VERSION
         _index_trigrams(connection)
     if found > VERSION:
