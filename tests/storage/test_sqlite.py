@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from harnpy.storage import HeadQuery, open_store
+from harnpy.storage.copying import Rows
 from harnpy.storage.errors import (
     CorruptLog,
     SchemaTooNew,
@@ -205,6 +206,10 @@ def test_a_missing_record_is_reported_and_not_skipped(file: Path, sqlite: Sqlite
     with pytest.raises(CorruptLog, match="records of stream 's' are missing: 2"):
         list(stream.read())
     assert not sqlite.fsck().clean
+    assert sqlite.fsck(repair=True).clean
+    assert sqlite.fsck().clean
+    rows = list(sqlite.stream("session", "s", Rows()).read())
+    assert [(row.type, row.more) for row in rows] == [("note", 2), ("store_repaired", 1), ("note", 0)]
 
 
 def test_gc_drops_stems_that_nobody_shares_and_streams_marked_as_deleted(sqlite: SqliteStore) -> None:

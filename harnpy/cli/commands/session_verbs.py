@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from contextlib import closing
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -16,7 +16,7 @@ from harnpy.cli import FAILED, OK
 from harnpy.cli.commands.session_store import Context, failing, verb
 from harnpy.cli.console import complain, one_line, say
 from harnpy.cli.show import session_lines
-from harnpy.session.errors import EventNotFound, SessionError, SessionExists, SessionNotFound
+from harnpy.session.errors import EventNotFound, SessionError, SessionExists, SessionLeased, SessionNotFound
 from harnpy.session.events import Origin
 from harnpy.session.kept.codec import SessionCodec, encode_event
 from harnpy.session.kept.stored import StoredSession
@@ -24,16 +24,18 @@ from harnpy.session.log import KIND
 from harnpy.session.transfer.logs import dump_log, load_log
 from harnpy.storage import StorageError, open_store
 from harnpy.storage.copying import all_names, copy_streams
+from harnpy.storage.errors import LeaseHeld
 from harnpy.storage.opening import parse_url
 from harnpy.text.json.compact import compact_json
 from harnpy.world import World
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from harnpy.session.events import Event
     from harnpy.session.kept.past import Until
     from harnpy.storage import Store
+    from harnpy.storage.leases import Lease
 
 #: How long one look for news takes at most, in seconds.
 _GLANCE = 60.0
@@ -46,6 +48,27 @@ def loaded(store: Store, id: str, until: Until | None = None) -> StoredSession:
     if session is None:
         raise SessionNotFound(id)
     return session
+
+
+@contextmanager
+def leased(store: Store, id: str) -> Iterator[Lease]:
+    """Keep loops from the session. Raises `SessionLeased` when one drives it."""
+    try:
+        lease = store.lease(f"{KIND}:{id}")
+    except LeaseHeld as held:
+        raise SessionLeased(f"{held.message}: wait for it, or end it", id) from held
+    with lease:
+        yield lease
+
+
+@contextmanager
+def idle(store: Store, id: str) -> Iterator[StoredSession]:
+    """The session, while no loop drives it. Raises `SessionNotFound`, `SessionLeased`."""
+    loaded(store, id)
+    with leased(store, id) as lease:
+        session = loaded(store, id)
+        session.lease = lease
+        yield session
 
 
 @click.command("show")
@@ -152,7 +175,8 @@ def fork(store: Store, as_json: bool, id: str, new: str | None, at: int | None) 
 @verb
 def rewind(store: Store, as_json: bool, id: str, turns: int) -> int:
     """Take back the last N turns, 1 unless said. What was said in them is shown."""
-    _say_messages(loaded(store, id).rewind(turns), as_json)
+    with idle(store, id) as session:
+        _say_messages(session.rewind(turns), as_json)
     return OK
 
 
@@ -161,7 +185,8 @@ def rewind(store: Store, as_json: bool, id: str, turns: int) -> int:
 @verb
 def redo(store: Store, as_json: bool, id: str) -> int:
     """Bring back what the last rewind took, unless something was said since."""
-    _say_messages(loaded(store, id).redo(), as_json)
+    with idle(store, id) as session:
+        _say_messages(session.redo(), as_json)
     return OK
 
 
@@ -171,11 +196,14 @@ def redo(store: Store, as_json: bool, id: str) -> int:
 @verb
 def delete(store: Store, as_json: bool, id: str, hard: bool) -> int:
     """Delete a session. Forks keep what they share with it."""
+    if store.head(KIND, id) is None:
+        raise SessionNotFound(id)
     if hard:
-        if not store.delete(KIND, id):
-            raise SessionNotFound(id)
+        with leased(store, id):
+            store.delete(KIND, id)
     else:
-        loaded(store, id).set_status("deleted")
+        with idle(store, id) as session:
+            session.set_status("deleted")
     say(compact_json({"deleted": id}) if as_json else one_line(f"deleted {id}"))
     return OK
 
@@ -195,10 +223,15 @@ def export(store: Store, as_json: bool, id: str | None, everything: bool, out: s
         return OK
     if out is None:
         raise click.UsageError("--all needs -o DIRECTORY")
+    status = OK
     for name in all_names(store, KIND):
         path = os.path.join(out, f"{quote(name, safe='')}.jsonl")
-        _write(path, "".join(dump_log(loaded(store, name))))
-    return OK
+        try:
+            _write(path, "".join(dump_log(loaded(store, name))))
+        except (StorageError, SessionError) as error:
+            complain(one_line(f"error: {name}: {error}"))
+            status = FAILED
+    return status
 
 
 def _refuse_record(id: str) -> None:

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-import msgspec
-
 from harnpy.storage.contract import Row
 from harnpy.storage.jsonl import lines
 from harnpy.storage.jsonl.lines import BadLine
 from harnpy.storage.jsonl.names import name_of
 from harnpy.storage.jsonl.rewriting import replace
 from harnpy.storage.jsonl.state import State
-from harnpy.storage.jsonl.writing import REPAIRED, keep, new_uid
+from harnpy.storage.jsonl.writing import keep, new_uid
+from harnpy.storage.repairs import report
 
 if TYPE_CHECKING:
     from harnpy.storage.jsonl.folders import Folder
@@ -95,14 +94,13 @@ class Salvage:
         missing = range(self.state.version + 1, row.seq)
         reasons = "; ".join(f"line {each.line}: {each.reason}" for each in self._damaged)
         for seq in missing:
-            report = {
+            details = {
                 "dropped_bytes": sum(each.bytes for each in self._damaged) // len(missing),
                 "dropped_events": 1,
                 "detail": f"the record could not be read ({reasons}); the log as it was is {self._kept}",
             }
-            data = msgspec.json.encode(report).decode()
             more = max(0, self.rows[-1].more - 1) if self.rows else 0
-            self.rows.append(Row(seq, REPAIRED, row.time, data, more))
+            self.rows.append(report(seq, row.time, more, details))
         if missing:
             self._damaged = []
 

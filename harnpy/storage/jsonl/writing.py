@@ -7,14 +7,13 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-import msgspec
-
 from harnpy.storage.contract import Row
 from harnpy.storage.errors import CorruptLog, StorageError, StoreBusy, VersionConflict
 from harnpy.storage.jsonl.folders import disk_errors, write_all
 from harnpy.storage.jsonl.lines import Facts, written
 from harnpy.storage.jsonl.locks import locked
 from harnpy.storage.jsonl.log import SUFFIX
+from harnpy.storage.repairs import report
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
     from harnpy.storage.jsonl.log import Log
     from harnpy.storage.jsonl.state import State
 
-#: The record that reports a repair.
-REPAIRED = "store_repaired"
 _FLAGS = os.O_RDWR | os.O_APPEND
 
 
@@ -109,10 +106,7 @@ class Writer:
     def _report(self, log: Log, last: Row) -> bytes:
         """Return the records, as lines, of the repairs that no append has reported yet."""
         repairs = self._repairs.get(log.path, [])
-        rows = [
-            Row(last.seq + number, REPAIRED, last.time, msgspec.json.encode(repair).decode())
-            for number, repair in enumerate(repairs, 1)
-        ]
+        rows = [report(last.seq + number, last.time, 0, repair) for number, repair in enumerate(repairs, 1)]
         return b"".join(written([row]) for row in rows)
 
     def _write(self, log: Log, file: BinaryIO, state: State, lines: bytes) -> State:

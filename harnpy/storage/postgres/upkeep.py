@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harnpy.storage.contract import DELETED, Finding, FsckReport, GcReport
-from harnpy.storage.postgres import sharing
+from harnpy.storage.postgres import records, sharing
+from harnpy.storage.repairs import replacements
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -28,6 +29,10 @@ FROM (
 LEFT JOIN harn.records r USING (sid)
 GROUP BY s.kind, s.name, s.sid, s.low, s.high, s.is_stem ORDER BY s.kind, s.name, s.sid
 """
+_PRESENT = """
+SELECT seq, (extract(epoch FROM time) * 1000000)::bigint, more FROM harn.records
+WHERE sid = %s AND seq BETWEEN %s - 1 AND %s ORDER BY seq
+"""
 _SET_VERSION = "UPDATE harn.streams SET version = %s WHERE sid = %s AND version = %s AND deleted IS NULL"
 
 _DELETED = f"""
@@ -46,7 +51,7 @@ _TICKETS = "DELETE FROM harn.tickets WHERE alive_until <= now() RETURNING key"
 
 def fsck(database: Database, *, repair: bool) -> FsckReport:
     """Check that each stream has all its records, and none behind its end."""
-    streams, records = database.read(_COUNTS)[0]
+    streams, count = database.read(_COUNTS)[0]
     findings = []
     for kind, name, sid, low, high, top, found, is_stem in database.read(_STANDS):
         missing = max(0, high - low) - found
@@ -54,10 +59,13 @@ def fsck(database: Database, *, repair: bool) -> FsckReport:
         if missing <= 0 and (is_stem or top <= max(high, 1)):
             continue
         end = max(top, low)
-        # Nothing is missing before the last record that stands: then that is the end.
-        repaired = repair and missing == max(0, high - end) and _mend(database, sid, high, end)
+        if repair and missing == max(0, high - end):
+            # Nothing is missing before the last record that stands: then that is the end.
+            repaired = _mend(database, sid, high, end)
+        else:
+            repaired = repair and _replace_missing(database, sid, low + 1, high)
         findings.append(Finding(kind, name, _problem(missing, high, top), repaired))
-    return FsckReport(streams, records, findings)
+    return FsckReport(streams, count, findings)
 
 
 def _problem(missing: int, high: int, top: int) -> str:
@@ -69,6 +77,18 @@ def _problem(missing: int, high: int, top: int) -> str:
 def _mend(database: Database, sid: int, version: int, end: int) -> bool:
     """Set the version to the last record that stands."""
     return int(database.write(lambda c: c.execute(_SET_VERSION, [end, sid, version]).rowcount)) > 0
+
+
+def _replace_missing(database: Database, sid: int, first: int, last: int) -> bool:
+    """Put a record in the place of each that is missing. Return False when none is, any more."""
+
+    def replace(connection: Connection) -> bool:
+        present = connection.execute(_PRESENT, [sid, first, last]).fetchall()
+        rows = list(replacements(present, first, last))
+        records.write(connection, sid, rows)
+        return bool(rows)
+
+    return database.write(replace)
 
 
 def gc(database: Database, *, older_than: float, dry_run: bool) -> GcReport:

@@ -6,7 +6,9 @@ import time
 from typing import TYPE_CHECKING
 
 from harnpy.storage.contract import Finding, FsckReport, GcReport
+from harnpy.storage.repairs import replacements
 from harnpy.storage.sqlite import changing
+from harnpy.storage.sqlite.appends import insert
 from harnpy.storage.sqlite.schema import SHIFT, STEM_KIND
 
 if TYPE_CHECKING:
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
 
     from harnpy.storage.sqlite.leasing import SqliteLeases
 
+_UNREADABLE = "NOT json_valid(data) OR NOT json_valid(ifnull(rest, '{}'))"
 _ORPHANS = f"""
 SELECT rid >> {SHIFT}, max(rid & ((1 << {SHIFT}) - 1)), min(time), max(time) FROM records
 WHERE rid >> {SHIFT} NOT IN (SELECT sid FROM streams) GROUP BY 1"""
@@ -49,23 +52,34 @@ def _stream(cursor: Cursor, sid: int, version: int, fork_seq: int, repair: bool)
     begin = max(fork_seq, 1)
     found: list[tuple[str, bool]] = []
     count, first, last, bad = cursor.execute(
-        "SELECT count(*), min(rid), max(rid),"
-        " total(NOT json_valid(data) OR NOT json_valid(ifnull(rest, '{}')))"
-        " FROM records WHERE rid > ? AND rid < ?",
+        f"SELECT count(*), min(rid), max(rid), total({_UNREADABLE}) FROM records WHERE rid > ? AND rid < ?",
         (base + begin, (sid + 1) << SHIFT),
     ).fetchone()
     if bad:
-        found.append((f"{bad:.0f} records are not JSON", False))
+        found.append((f"{bad:.0f} records are not JSON", repair))
     end = begin if last is None else last - base
     # Dropped records are missing from the first one on; nothing else may be.
     start = base + begin + 1 if _has_first(cursor, base) else first
     if count and end - (start - base) + 1 != count:
-        found.append(("records in its middle are missing", False))
+        found.append(("records in its middle are missing", repair))
     elif end < version and (count or begin > 1 or _has_first(cursor, base)):
         found.append((f"its version is {version}, and its last record is number {end}", repair))
         if repair:
             cursor.execute("UPDATE streams SET version = ? WHERE sid = ?", (end, sid))
+    if repair and count and found:
+        _replace_unreadable(cursor, sid, start - base, end)
     return found
+
+
+def _replace_unreadable(cursor: Cursor, sid: int, first: int, last: int) -> None:
+    """Put a record in the place of each that is missing or can't be read."""
+    base = sid << SHIFT
+    between = (base + first, base + last)
+    cursor.execute(f"DELETE FROM records WHERE rid BETWEEN ? AND ? AND ({_UNREADABLE})", between)
+    present = cursor.execute(
+        "SELECT rid - ?, time, more FROM records WHERE rid BETWEEN ? - 1 AND ? ORDER BY rid", (base, *between)
+    ).fetchall()
+    insert(cursor, sid, list(replacements(present, first, last)))
 
 
 def _has_first(cursor: Cursor, base: int) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from harnpy.storage import Row, Store, open_store
+from harnpy.storage.copying import Rows
 from harnpy.storage.errors import (
     LeaseHeld,
     SchemaTooNew,
@@ -304,9 +305,11 @@ class TestUpkeep:
         report = store.fsck(repair=True)
         assert [(found.name, found.repaired) for found in report.findings] == [
             ("end", True),
-            ("middle", False),
+            ("middle", True),
         ]
-        assert [found.name for found in store.fsck().findings] == ["middle"]
+        assert store.fsck().clean
+        rows = store.stream("session", "middle", Rows()).read()
+        assert [(row.type, row.more) for row in rows] == [("note", 2), ("store_repaired", 1), ("note", 0)]
         assert texts(store, "end") == ["a", "b"]
         store.stream("session", "end", NOTES).append(notes(3, "d"), 2)
         assert texts(store, "end") == ["a", "b", "d"]
