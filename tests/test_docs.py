@@ -144,7 +144,7 @@ def test_the_tutorial_of_durable_sessions(tmp_path: Path, postgres: str) -> None
 def test_the_tutorial_shows_the_lease_that_another_process_has() -> None:
     """A loop would wait half a minute before it says so."""
     owner, until = "vm:bb282fa4-f128-450a-83f7-e388d5dc13b2:12555:3077341", 1795400166
-    assert f"{LeaseHeld('session:support', owner, until)}\n" in TUTORIAL.read_text(encoding="utf-8")
+    assert f"{LeaseHeld('session:support', owner, until)}: " in TUTORIAL.read_text(encoding="utf-8")
 
 
 class Shells:
