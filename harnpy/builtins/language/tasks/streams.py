@@ -1,4 +1,4 @@
-"""The ``stream`` namespace: lazy work on anything iterable. Spec: 04 §9, 02 §17.5.
+"""The ``stream`` namespace: lazy work on anything iterable. Spec: 04 §9, 05 §16, 02 §17.5.
 
 Sources are pulled in Python, one item at a time, and survive an error of a callback (see
 `harnpy.vm.values.iterators`). A source that knows whether an item is ready has a method ``ready() -> bool``;

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from io import StringIO
+from pathlib import Path
 
 import pytest
 
 from harnpy import Vm
 from harnpy.vm.errors import VmError
 from tests.clock import SimulatedClock
+from tests.conformance_plugin import ROOT
 from tests.worlds import OwnWorld
 
 SEEDS = [str(seed) for seed in range(1, 21)]
@@ -116,3 +118,25 @@ def test_promises_are_kept(seed: str, source: str, printed: str) -> None:
 def test_sleepers_of_the_same_time_wake_in_any_order() -> None:
     source = "parallel each [1, 2, 3, 4, 5] { n ->\n sleep(7)\n eprintln(n) }"
     assert len({run(source, seed)[1] for seed in SEEDS}) > len(SEEDS) // 2
+
+
+#: Programs whose output names those who came first among equals, or their own file.
+ORDER_MATTERS = {
+    "are_given_in_the_order_of_asking",
+    "are_shared_by_all_tasks",
+    "are_shared_by_name",
+    "children_run_again_when_they_fail",
+    "lets_one_task_in_at_a_time",
+    "nobody_waits_who_was_asked_to_end",
+    "says_who_waits_for_what_and_where",
+    "stopping",
+    "strategies",
+}
+PROGRAMS = sorted(p for p in (ROOT / "sync").glob("*/*.harn") if p.stem not in ORDER_MATTERS)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: f"{program.parent.name}/{program.stem}")
+def test_what_tasks_share_is_the_same_in_any_order(program: Path) -> None:
+    expected = program.with_suffix(".expected").read_text()
+    for seed in SEEDS[:5]:
+        assert run(program.read_text(), seed)[0] == expected
