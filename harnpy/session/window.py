@@ -18,7 +18,7 @@ from harnpy.session.transcript import LIVE_KINDS, message_event, plain_message
 from harnpy.storage.spine import Spine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from harnpy.session.events import Event
 
@@ -87,7 +87,7 @@ class Window:
 
     __slots__ = (
         "_columns", "_lists", "_live", "_totals", "asides", "assets", "contexts", "entries", "files", "floor",
-        "groups", "metadata", "past", "state", "summary"
+        "groups", "live_before", "metadata", "past", "state", "summary"
     )  # fmt: skip
 
     def __init__(
@@ -102,6 +102,8 @@ class Window:
         self._totals: dict[Callable[[Any], int], tuple[int, int]] = {}
         self._lists: tuple[tuple[int, int, int], list[Message], list[dict[str, Any]]] | None = None
         self._live: tuple[int, list[dict[str, Any]]] = 0, []
+        #: Whether there are some about live clients among the first lifecycle events, which are read late.
+        self.live_before = False
         self.floor = 0
         self.groups = Groups()
         self.contexts: tuple[tuple[int, Event], ...] = ()
@@ -128,6 +130,9 @@ class Window:
         branch.floor = self.floor
         branch.groups = self.groups.branch()
         branch.contexts = self.contexts
+        branch.live_before = self.live_before
+        done, found = self._live
+        branch._live = done, list(found)
         return branch
 
     def add(self, entry: Event) -> None:
@@ -236,13 +241,19 @@ class Window:
 
     def live_events(self) -> list[dict[str, Any]]:
         """Return the lifecycle events about live clients, in order."""
+        if self.asides.is_late and not self.live_before:
+            return [lifecycle_value(event) for event in _events(self.asides.at_hand()) if _is_live(event)]
         done, found = self._live
         asides = self.asides.items()
         if done < len(asides):
-            new = (event for _, what in asides[done:] for event in _lifecycle_events(what))
-            found += [lifecycle_value(event) for event in new if _is_live(event)]
+            found += [lifecycle_value(event) for event in _events(asides[done:]) if _is_live(event)]
             self._live = len(asides), found
         return found
+
+    @property
+    def has_live_events(self) -> bool:
+        """Whether a lifecycle event is about live clients."""
+        return (self.asides.is_late and self.live_before) or bool(self.live_events())
 
     def visible(self) -> list[Event]:
         """Return the events that a model is shown: messages, and the context between them."""
@@ -403,6 +414,10 @@ def _shown_id(event: Event) -> str:
     if event.type != COMPACTION_TRIGGERED:
         return event.id
     return event_id(f"{event.owner.id}#compaction", event.seq, event.time)
+
+
+def _events(asides: list[Aside]) -> Iterator[Event]:
+    return (event for _, what in asides for event in _lifecycle_events(what))
 
 
 def _is_live(event: Event) -> bool:

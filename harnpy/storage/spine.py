@@ -57,6 +57,15 @@ class Spine(Generic[T]):
             self._flatten()
         return self._own
 
+    def at_hand(self) -> list[T]:
+        """Return the items that needn't be read first: all, but for a `LateSpine`."""
+        return self.items()
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the first items haven't been read yet."""
+        return False
+
     def settle(self) -> None:
         """Become independent of the source, at the cost of a list copy."""
         self.items()
@@ -105,6 +114,13 @@ class LateSpine(Spine[T]):
             self._own[:0] = self._read()
             self._read = None
         return super().items()
+
+    def at_hand(self) -> list[T]:
+        return self._own if self.is_late else self.items()
+
+    @property
+    def is_late(self) -> bool:
+        return self._read is not None
 
     def settle(self) -> None:
         """Do nothing: it has no source."""

@@ -22,6 +22,7 @@ from harnpy.session.kept.codec import encode_event
 from harnpy.session.kept.projections import EVENTS
 from harnpy.session.kept.stored import StoredSession
 from harnpy.session.resize.resize_policy import Compaction
+from harnpy.session.transcript import LIVE_KINDS
 from harnpy.session.transfer.logs import dump_log, load_log
 from harnpy.storage import Store
 from harnpy.storage.memory import MemoryStore
@@ -96,6 +97,7 @@ def shown(session: StoredSession) -> dict[str, Any]:
         "floor": window.floor,
         "registers": dict(view.registers),
         "clients": view.clients,
+        "live": list(window.live_events()),
         "statuses": (view.status, view.execution, sorted(view.open_turns), session.revision),
         "lineage": (view.parent_id, view.linked_at, view.cleared_at, view.branched_at),
         "undone": (view.rewound.at, view.rewound.leaves, view.pins),
@@ -141,7 +143,8 @@ def context(session: Session, number: int) -> None:
 
 def client(session: Session, number: int) -> None:
     record = None if number % 3 == 0 else {"client_id": "c", "mode": "observer", "number": number}
-    event = {"id": f"n{number}", "kind": "client", "visibility": "internal"}
+    kind = sorted(LIVE_KINDS)[number % len(LIVE_KINDS)]
+    event = {"id": f"n{number}", "kind": kind, "visibility": "internal"}
     session.append(EventDraft(kinds.TRANSCRIPT_EVENT, event, {kinds.LIVE_CLIENTS: {"c": record}}))
 
 
@@ -334,6 +337,7 @@ def test_a_load_reads_a_snapshot_and_what_follows_it(store: Store) -> None:
     assert counting.read_so_far < allowed < session.seq / 4
     works(again, 1000)
     assert again.prompt_state() == load("s", store).prompt_state()
+    assert again.view.window.live_events() == []
     assert is_light(again)
     assert counting.read_so_far < allowed + EVENTS
 

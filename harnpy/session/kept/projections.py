@@ -40,7 +40,8 @@ EVENTS = 50
 class Projection(Struct, omit_defaults=True):
     """The payload of ``projection_snapshotted``.
 
-    ``shown`` counts the messages and contexts that ``entries`` name.
+    ``shown`` counts the messages and contexts that ``entries`` name; ``live``: the transcript has events
+    about live clients.
     ``summary`` is ``[seq, text, weight]``: that of an earlier snapshot (0: none), and how it goes on.
     """
 
@@ -48,6 +49,7 @@ class Projection(Struct, omit_defaults=True):
     cutoff_seq: int
     entries: list[tuple[int, int] | dict[str, int]]
     shown: int
+    live: bool = False
     floor: int = 0
     registers: dict[str, int] = {}
     clients: dict[str, dict[str, Any]] = {}
@@ -117,6 +119,7 @@ def take(strategy: str, view: View, until: int, basis: Basis, log: Log) -> Taken
         cutoff_seq=until,
         entries=spans,
         shown=len(now) + len(now.contexts),
+        live=now.has_live_events,
         floor=now.floor,
         registers={key: register.seq for key, register in view.registers.items()},
         clients=view.clients,
@@ -208,7 +211,7 @@ def _window(found: Projection, shown: list[Event], whole: Callable[[], View]) ->
             contexts.append((len(entries), event))
     window = Window(Spine(entries), LateSpine(lambda: whole().window.asides.items()))
     window.contexts = tuple(contexts)
-    window.floor = found.floor
+    window.floor, window.live_before = found.floor, found.live
     window.past = Late(lambda: whole().window.past_entries()), None
     window.metadata, window.assets, window.state = found.metadata, found.assets, found.state
     window.files = found.read_files, found.modified_files
