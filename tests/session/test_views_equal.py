@@ -12,7 +12,7 @@ from harnpy.session import Session
 from harnpy.session.kept.stored import StoredSession
 from harnpy.storage import Store
 from harnpy.world import World
-from tests.session.test_rewinding import STEPS, Conversation, play
+from tests.session.rules.test_h_one_step_back import STEPS, Conversation
 
 
 def load(id: str, store: Store) -> StoredSession:
@@ -38,9 +38,10 @@ def views(session: Session) -> dict[str, Any]:
     }
 
 
-WITHOUT_FORKS = STEPS.filter(lambda step: step[0] != "fork")
+#: Those that stay with one object of the session.
+WITHOUT_FORKS = STEPS.filter(lambda step: step[0] not in ("fork", "reopen"))
 #: With snapshots between them, one at least behind every other cut.
-WITH_SNAPSHOTS = st.one_of(WITHOUT_FORKS, WITHOUT_FORKS, st.tuples(st.just("snapshot"), st.just(0)))
+WITH_SNAPSHOTS = st.one_of(WITHOUT_FORKS, WITHOUT_FORKS, st.tuples(st.just("snapshot")))
 
 
 def test_views_are_equal_from_any_path(store: Store) -> None:
@@ -48,17 +49,18 @@ def test_views_are_equal_from_any_path(store: Store) -> None:
 
     @settings(max_examples=40, deadline=None)
     @given(st.lists(WITH_SNAPSHOTS, max_size=16))
-    def check(steps: list[tuple[str, int]]) -> None:
+    def check(steps: list[tuple[Any, ...]]) -> None:
         id = f"s{next(numbers)}"
-        session, model = StoredSession.begin(id, store, World()), Conversation()
+        session = StoredSession.begin(id, store, World())
+        talk = Conversation(session)
         before = session.seq, views(session)
-        for number, step in enumerate(steps):
+        for number, (verb, *arguments) in enumerate(steps):
             if number == len(steps) // 2:
                 before = session.seq, views(session)
-            if step[0] == "snapshot":
+            if verb == "snapshot":
                 assert session.snapshot()
             else:
-                play(session, model, number, *step)
+                getattr(talk, verb)(*arguments)
         live = views(session)
         assert views(load(id, store)) == live
         fork = session.fork(f"{id} fork")
