@@ -188,6 +188,7 @@ class SessionConversation(Conversation):
         self._former: list[Dict] | None = None  # the messages before somebody else cut them
         self._registers: Dict = {}
         self._fresh: list[Dict] = []  # of what `sent` returned, those that the log doesn't have yet
+        self._sent_at = 0  # the log's version then
 
     def begin(self, system: str | None, tool_format: str) -> None:
         session = follow(self._sessions, self)
@@ -231,16 +232,13 @@ class SessionConversation(Conversation):
 
     def _begin_step(self, session: Session, step: Dict, prompt: Prompt) -> bool:
         """Append the step right behind what its request was made of. Return False if that isn't the end."""
-        stable = self._sent_of
-        if not isinstance(stable, Stable) or session.stable(stable.convert) is not stable:
-            return False
-        count = len(stable.messages)
-        if count + len(self._fresh) != len(self._sent):
+        stable, seen = self._sent_of, session.version
+        if not isinstance(stable, Stable) or seen != self._sent_at:
             return False
         cache = stable.cache
         if cache is None or not cache.is_of(step["model"], prompt):
             cache = stable.cache = PromptCache(step["model"], prompt, stable.messages, stable.prefix)
-        started = StepStarted(step, cache, count, self._fresh)
+        started = StepStarted(step, cache, len(stable.messages), self._fresh)
         pending, joined = self._pending, self._joined
         self._joined = False
         registers = (self._registers, prompt.parts)
@@ -248,7 +246,7 @@ class SessionConversation(Conversation):
         self._pending = [*pending, *changed]
         self.fact(kinds.STEP_STARTED, started)
         try:
-            self._write(session, session.version)
+            self._write(session, seen)
         except SessionConflict:
             self._pending, self._joined, self._sent_of = pending, joined, None
             session.refresh()
@@ -270,6 +268,7 @@ class SessionConversation(Conversation):
         sent += stable.messages[len(sent) :]
         self._fresh = [convert(message) for message in fresh]
         sent += self._fresh[len(sent) - known :]
+        self._sent_at = session.version
         return sent
 
     def tail(self) -> list[Dict]:
@@ -435,7 +434,8 @@ class SessionConversation(Conversation):
         return not (overtaken or self._overtaken) and self._in_step(session)
 
     def _in_step(self, session: Session) -> bool:
-        return session.view.window is self._seen and session.length == self._count
+        window = session.view.window
+        return window is self._seen and len(window.entries) == self._count
 
     def _agrees(self, session: Session) -> bool:
         """Whether the session has the loop's messages, followed by those that haven't joined yet."""
@@ -471,8 +471,9 @@ def _started(session: Session, registers: Dict) -> Event:
 def _changed(session: Session, registers: Dict, turn: Event | TurnRef | None) -> list[EventDraft]:
     """Return the events that set those registers that have another value."""
     changed = []
+    given = session.view.registers
     for key, value in registers.items():
-        known = session.view.register(key)
+        known = given[key][1] if key in given else None
         if known is value:
             continue
         if known == value:

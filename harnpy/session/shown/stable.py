@@ -40,7 +40,7 @@ class Stable:
     cache of the last step that sent them.
     """
 
-    __slots__ = ("_calls", "_count", "_seen", "_waits", "cache", "convert", "messages", "prefix")
+    __slots__ = ("_calls", "_count", "_entries", "_seen", "_waits", "cache", "convert", "messages", "prefix")
 
     def __init__(self, view: Shown, convert: Callable[[Message], Message], read_tools: ReadTools) -> None:
         shown = view.entries(read_tools)
@@ -49,19 +49,23 @@ class Stable:
         self.prefix = sum(entry.is_prefix for entry in shown)
         self.cache: PromptCache | None = None
         self._waits = _lacks_results(view, shown)
+        self._entries = view.window.entries
         self._seen = self._state(view)
         self._count = len(view.window)
         self._calls: list[str | None] = []  # those of the last message that have no result yet
 
     def grows_to(self, view: Shown) -> bool:
         """Take in what the view shows by now. Return False if it has to be shown anew."""
-        if self._seen != self._state(view):
+        window = view.window
+        entries, seen = window.entries, self._count
+        if entries is not self._entries or self._seen != self._state(view):
             return False
-        count = len(view.window)
-        if self._count < count:
-            messages = view.window.messages()[self._count :]
-            if not all(_follows(message, self._calls) for message in messages):
-                return False
+        count = len(entries)
+        if seen < count:
+            messages = window.messages()[seen:]
+            for message in messages:
+                if not _follows(message, self._calls):
+                    return False
             self.messages += map(self.convert, messages)
             self._count = count
         return not self._calls
@@ -72,11 +76,11 @@ class Stable:
         return all(_follows(message, calls) for message in messages) and not calls
 
     def _state(self, view: Shown) -> tuple[Any, ...]:
-        """What the shown window depends on beside the messages at its end. A call that isn't shown, as it has
+        """What the shown window depends on beside its messages. A call that isn't shown, as it has
         no result, may get one from the log: then other events count, too."""
         window = view.window
         others = len(window.asides) if self._waits else 0
-        return window.entries, window.contexts, window.files, view.pins, others
+        return window.contexts, window.files, view.pins, others
 
 
 def _lacks_results(view: Shown, shown: list[HistoryEntry]) -> bool:
@@ -94,6 +98,8 @@ def _follows(message: Message, calls: list[str | None]) -> bool:
     if role == "assistant":
         if calls:
             return False
+        if type(content) is str and "tool_calls" not in message and content.strip():
+            return True
         calls += [call.id for call in calls_of(message)]
         named = [id for id in calls if id is not None]
         return len(set(named)) == len(named) if calls else has_payload(message)
