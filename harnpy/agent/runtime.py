@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from harnpy.agent.workers.workers import Workers
     from harnpy.llm.call import Models
     from harnpy.reading.dicts import Dict
-    from harnpy.session.loop_conversation import Conversation
     from harnpy.session.registry import SessionRegistry
+    from harnpy.session.turns.conversation import Conversation
 
 
 def no_workers() -> Workers:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from harnpy.agent.rules.gate import Gate
     from harnpy.agent.runtime import Runtime
     from harnpy.agent.tools.toolbox import Internal, Toolbox
-    from harnpy.session.loop_conversation import Conversation
+    from harnpy.session.turns.conversation import Conversation
 
 
 class Dispatcher:

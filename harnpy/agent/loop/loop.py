@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from harnpy.llm.reply import Reply
     from harnpy.llm.request import Request
     from harnpy.reading.dicts import Dict
-    from harnpy.session.loop_conversation import Conversation
+    from harnpy.session.turns.conversation import Conversation
 
 
 #: What the log calls the end of a loop whose status has another name. Spec: 10 §C16.1.

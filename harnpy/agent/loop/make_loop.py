@@ -19,7 +19,8 @@ from harnpy.agent.skills.loading import LOAD_SKILL
 from harnpy.agent.tools.search import DeferredTools, searcher
 from harnpy.agent.tools.toolbox import Toolbox
 from harnpy.llm.native_tools import native_style
-from harnpy.session.loop_conversation import Conversation, SessionConversation
+from harnpy.session.loop_conversation import SessionConversation
+from harnpy.session.turns.conversation import Conversation
 
 if TYPE_CHECKING:
     from harnpy.agent.loop.loop_settings import LoopSettings

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from harnpy.llm.request import Request
     from harnpy.llm.transcript_log import Segment
     from harnpy.reading.dicts import Dict
-    from harnpy.session.loop_conversation import Conversation
     from harnpy.session.resize.resize_policy import Compaction
+    from harnpy.session.turns.conversation import Conversation
 
 
 class ModelInput:

@@ -14,7 +14,7 @@ from harnpy.text.display import display
 if TYPE_CHECKING:
     from harnpy.agent.loop.tool_calls import CheckedCall
     from harnpy.agent.tasks import Tasks
-    from harnpy.session.loop_conversation import Conversation
+    from harnpy.session.turns.conversation import Conversation
 
 #: Seconds between two pieces that are stored: at most four a second.
 _PAUSE = 0.25

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from harnpy.agent.runtime import Runtime
     from harnpy.agent.tools.toolbox import Toolbox
     from harnpy.reading.dicts import Dict
-    from harnpy.session.loop_conversation import Conversation
+    from harnpy.session.turns.conversation import Conversation
     from harnpy.world.host import ToolBridge
 
 _RETRY_STEPS = 5

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from harnpy.llm.reply import Reply
     from harnpy.llm.request import Request
     from harnpy.reading.dicts import Dict
-    from harnpy.session.loop_conversation import Conversation
+    from harnpy.session.turns.conversation import Conversation
     from harnpy.world import World
 
 

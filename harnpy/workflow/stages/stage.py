@@ -15,8 +15,9 @@ from harnpy.agent.loop.transcript_entries import assistant_message, record_reply
 from harnpy.llm.call_result import result_dict
 from harnpy.llm.native_tools import native_style, tool_entries
 from harnpy.llm.request_messages import request_message
-from harnpy.session.loop_conversation import Conversation, SessionConversation
+from harnpy.session.loop_conversation import SessionConversation
 from harnpy.session.turns.artifacts import recorded
+from harnpy.session.turns.conversation import Conversation
 from harnpy.session.turns.prompt_cache import Prompt
 from harnpy.session.turns.request_parts import CONTRACT, PERSISTENCE, SKILLS, TOOLS
 from harnpy.workflow.graph.normalise import normalise_node

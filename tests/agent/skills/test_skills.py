@@ -15,7 +15,8 @@ from harnpy.agent.skills.skill_registry import SKILLS
 from harnpy.faults import MisuseError
 from harnpy.reading.lenient import Options
 from harnpy.session import SessionRegistry
-from harnpy.session.loop_conversation import Conversation, SessionConversation
+from harnpy.session.loop_conversation import SessionConversation
+from harnpy.session.turns.conversation import Conversation
 from tests.worlds import world_with
 
 REVIEW = {
