@@ -13,6 +13,7 @@ from harnpy.agent.loop.make_loop import run_loop
 from harnpy.agent.runtime import Runtime
 from harnpy.session import SessionRegistry
 from harnpy.session.loop_conversation import SessionConversation
+from harnpy.session.turns.prompt_cache import Prompt
 from tests.storage.conftest import url_of
 from tests.worlds import models_with
 
@@ -101,3 +102,35 @@ def test_a_message_while_a_loop_ends_doesnt_stop_it(url: str) -> None:
         "turn_completed",
         "register_set",
     ]
+
+
+def same(message: dict[str, Any]) -> dict[str, Any]:
+    return message
+
+
+@pytest.mark.parametrize("what", ["message", "cut"])
+def test_what_comes_between_a_request_and_its_step_is_taken_in(url: str, what: str) -> None:
+    shared = Shared(url)
+    loop = SessionConversation("s", shared.sessions)
+    loop.begin("sys", "text")
+    loop.add({"role": "user", "content": "go"})
+    first = list(loop.sent(same))
+    assert [message["content"] for message in first][-2:] == ["answer 2", "go"]
+    if what == "message":
+        shared.others.inject("s", {"role": "user", "content": "late"})
+    else:
+        shared.others.trim("s", 1)
+    assert not loop.step_started("mock", "m", 0, Prompt("sys"))
+    assert [event.type for event in shared.events()].count("step_started") == 0
+    loop.replaced()
+    loop.arrivals()
+    sent = list(loop.sent(same))
+    assert loop.step_started("mock", "m", 0, Prompt("sys"))
+    session = shared.sessions.session("s")
+    assert session
+    assert sent == session.window()
+    texts = [message["content"] for message in sent]
+    assert sorted(texts[-2:]) == (["go", "late"] if what == "message" else ["answer 2", "go"])
+    started = next(event for event in session.events() if event.type == "step_started")
+    assert started.data["prompt_cache"]["stable_messages"] == len(sent)
+    loop.end("completed")
