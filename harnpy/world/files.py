@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from stat import S_IMODE, S_ISDIR, S_ISREG
 
-from harnpy.faults import TooLarge
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -145,6 +143,8 @@ class RealFiles:
                 status = os.fstat(file.fileno())
                 if S_ISREG(status.st_mode):
                     if most is not None and status.st_size > most:
+                        from harnpy.faults import TooLarge
+
                         raise TooLarge(f"{status.st_size} bytes", most)
                     return file.read()
                 from harnpy.world.disk.endless import read_endless

@@ -18,7 +18,7 @@ from harnpy.session.kept.stored import StoredSession
 from harnpy.storage import Store
 from harnpy.world import World
 from tests.clock import SimulatedClock
-from tests.session.test_rewinding import Conversation, play
+from tests.session.rules.test_h_one_step_back import Conversation
 from tests.session.test_views_equal import WITHOUT_FORKS, load, views
 
 
@@ -121,11 +121,12 @@ def test_the_views_are_those_of_that_time(store: Store) -> None:
 
     @settings(max_examples=8, deadline=None)
     @given(st.lists(WITHOUT_FORKS, max_size=6))
-    def check(steps: list[tuple[str, int]]) -> None:
-        session, model = StoredSession.begin(f"s{next(numbers)}", store, World()), Conversation()
+    def check(steps: list[tuple[Any, ...]]) -> None:
+        session = StoredSession.begin(f"s{next(numbers)}", store, World())
+        talk = Conversation(session)
         was = [(session.seq, views(session))]
-        for number, step in enumerate(steps):
-            play(session, model, number, *step)
+        for verb, *arguments in steps:
+            getattr(talk, verb)(*arguments)
             was.append((session.seq, views(session)))
         for seq, shown in was:
             assert views(past(session, seq)) == shown

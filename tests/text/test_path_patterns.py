@@ -14,31 +14,32 @@ PATTERNS = st.lists(
 PATHS = st.text("ab/*", max_size=6)
 
 
-def matches(pattern: str, path: str, at_name: bool = True) -> bool:
+def matches(pattern: str, path: str) -> bool:
+    if "{" not in pattern:
+        return plain_matches(pattern, path)
+    before, _, rest = pattern.partition("{")
+    choices, _, after = rest.partition("}")
+    return any(matches(before + choice + after, path) for choice in choices.split(","))
+
+
+def plain_matches(pattern: str, path: str, at_name: bool = True) -> bool:
     if not pattern:
         return not path
-    if pattern.startswith("{"):
-        end = pattern.index("}")
-        return any(
-            matches(choice + pattern[end + 1 :], path, at_name) for choice in pattern[1:end].split(",")
-        )
     if pattern.startswith("**/") and at_name:
-        rest = pattern[3:]
         ends = [i for i, char in enumerate(path) if char == "/"]
-        return matches(rest, path) or any(matches(rest, path[end + 1 :]) for end in ends)
+        return any(plain_matches(pattern[3:], path[start:]) for start in [0, *(end + 1 for end in ends)])
     if pattern.startswith("*"):
-        return any(matches(pattern[1:], path[i:], at_name=False) for i in range(len(path) + 1))
+        return any(plain_matches(pattern[1:], path[i:], at_name=False) for i in range(len(path) + 1))
     if not path:
         return False
     head, rest = path[0], path[1:]
     if pattern.startswith("["):
         end = pattern.index("]")
         chosen = head not in pattern[2:end] if pattern[1] == "!" else head in pattern[1:end]
-        return chosen and matches(pattern[end + 1 :], rest, at_name=False)
+        return chosen and plain_matches(pattern[end + 1 :], rest, at_name=False)
     if pattern.startswith("\\"):
-        return pattern[1] == head and matches(pattern[2:], rest, at_name=False)
-    is_head = pattern[0] in ("?", head)
-    return is_head and matches(pattern[1:], rest, at_name=pattern[0] == "/")
+        return pattern[1] == head and plain_matches(pattern[2:], rest, at_name=False)
+    return pattern[0] in ("?", head) and plain_matches(pattern[1:], rest, at_name=pattern[0] == "/")
 
 
 @given(PATTERNS, PATHS)

@@ -78,7 +78,7 @@ def test_a_limit_ends_the_run_and_nothing_else(
 
 WAITING = {
     "asleep": "sleep(1h)",
-    "in a channel": "receive(channel())",
+    "in a channel": "let t = spawn { sleep(1h) }\nreceive(channel())",
     "for a task": "await(spawn { while true { } })",
     "in a deadline": "try { deadline 1h { while true { } } } catch (e) { }",
     "in parallel": "parallel each [1, 2] { n -> while true { } }",

@@ -119,7 +119,7 @@ def propagate(e: Emitter, node: ast.Propagate, into: Operand | None) -> Text:
      return t1
     t2 = payload(t1)
     """
-    atom = e.settle(e.expr(node.value))
+    atom = e.slot(node.value)
     e.at = node
     e.line(f"if type({atom}) is not EnumValue or {atom}.enum != 'Result': bad_propagation({atom})")
     with e.suite(f"if {atom}.variant != 'Ok'"):
