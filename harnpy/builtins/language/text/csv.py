@@ -1,0 +1,95 @@
+"""CSV text to rows and back. Spec: 04 §11.5."""
+
+from __future__ import annotations
+
+from harnpy.builtins.language.codecs.arguments import option, options
+from harnpy.text import csv
+from harnpy.vm.declare.builtin import builtin
+from harnpy.vm.errors import Thrown
+from harnpy.vm.values.objects import display
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
+
+_OPTIONS = ("delimiter", "headers")
+
+
+@builtin("csv_parse(text: string, opts?: dict) -> list", family="json_csv")
+def csv_parse(vm: Vm, text: str, opts: Value) -> list[Value]:
+    """The rows of a CSV text as lists of strings; blank lines are left out.
+
+    `opts`: `headers` (false): rows as dicts by the names in the first one, missing cells `""`; `delimiter`
+    (`","`): its first character.
+    """
+    headers, delimiter = _options("csv_parse", opts)
+
+    def look() -> None:
+        if vm.signal.pending:
+            vm.poll()
+
+    try:
+        rows = csv.read_rows(text, csv.delimiter_from(delimiter), look)
+        return list(_counted(vm, csv.by_header(rows)) if headers else rows)
+    except csv.CsvError as error:
+        raise Thrown(f"csv_parse: {error}") from None
+
+
+def _counted(vm: Vm, rows: Iterable[Value]) -> Iterator[Value]:
+    """The rows; few short ones under many names may have more cells than any result."""
+    cells = 0
+    for row in rows:
+        cells += len(row)
+        vm.sizes.check_items(cells)
+        yield row
+
+
+@builtin("csv_stringify(rows: list, opts?: dict) -> string", family="json_csv")
+def csv_stringify(vm: Vm, rows: Value, opts: Value) -> str:
+    """The rows as CSV text: lists of cells, or dicts, whose columns are all their keys in ascending order.
+
+    `opts`: `headers` (false): a first line with the keys of dicts; `delimiter` (`","`): its first character.
+    """
+    headers, delimiter = _options("csv_stringify", opts)
+    try:
+        lines = csv.written_rows(_rows_of_texts(vm, rows, headers), csv.delimiter_from(delimiter))
+        return _text(vm, lines)
+    except csv.CsvError as error:
+        raise Thrown(f"csv_stringify: {error}") from None
+
+
+def _text(vm: Vm, lines: Iterable[str]) -> str:
+    found, length = [], 0
+    for line in lines:
+        length += len(line)
+        vm.sizes.check_text(length)
+        found.append(line)
+    return "".join(found)
+
+
+def _rows_of_texts(vm: Vm, rows: Value, headers: bool) -> Iterator[list[str]]:
+    if type(rows) is not list:
+        raise Thrown("csv_stringify: expected a list of rows")
+    dicts = sum(isinstance(row, dict) for row in vm.paced(rows))
+    if dicts:
+        if dicts < len(rows):
+            raise Thrown("csv_stringify: mixed list/dict rows are not supported")
+        columns = sorted({key for row in vm.paced(rows) for key in row})
+        if headers:
+            yield columns
+        for row in vm.paced(rows):
+            yield [display(row[key]) if key in row else "" for key in columns]
+        return
+    if not all(type(row) is list for row in vm.paced(rows)):
+        raise Thrown("csv_stringify: each row must be a list of cells (or use dict rows)")
+    for row in vm.paced(rows):
+        yield [display(cell) for cell in vm.paced(row)]
+
+
+def _options(name: str, opts: Value) -> tuple[bool, str]:
+    """Return (headers, delimiter)."""
+    given = options(name, opts, _OPTIONS)
+    return option(name, given, "headers", bool, False), option(name, given, "delimiter", str, ",")
