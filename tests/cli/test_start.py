@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 HELLO = 'println("hello")\n'
-METHODS = "println([3, 1].sort().len())\n"
+METHODS = "println([3, 1].sort().count())\n"
 #: Rooms and modules that no program needs which only prints.
 UNUSED = {
     "harnpy.agent", "harnpy.cli.console", "harnpy.llm", "harnpy.session", "harnpy.syntax", "harnpy.vm.emit",

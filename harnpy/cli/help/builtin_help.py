@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from harnpy.cli.help.excerpt import Excerpt
     from harnpy.vm.declare.builtin import Declaration
 
-#: The kinds of values that have methods.
-_RECEIVERS = ("string", "list", "dict", "set", "range", "iter", "generator", "stream")
 #: The citation at the end of a docstring, which the excerpts replace.
 _SOURCE = re.compile(r"\s*Spec: [^\"`]*$")
 
@@ -41,34 +39,41 @@ class BuiltinHelp:
 
 
 def find(name: str) -> list[Declaration]:
-    """Return the function called `name` and the methods that share the name. Raises LookupError."""
+    """Return the function called `name`, the methods that share the name, and those of the kind `name`.
+
+    Raises LookupError.
+    """
     function = catalog.find(name)
     found = [function] if function else []
-    found += [method for method in all_methods() if method.name == name]
+    found += [method for method in all_methods() if name in (method.name, method.receiver)]
     if found:
         return found
-    near = nearest(name, [*catalog.names(), *(method.name for method in all_methods())], limit=2)
+    methods = [method.name for method in all_methods()]
+    near = nearest(name, [*catalog.names(), *methods, *receivers.LISTED], limit=2)
     hint = f" (did you mean `{near}`?)" if near else ""
     raise LookupError(f"no builtin is called `{name}`{hint}")
 
 
 def all_methods() -> Iterator[Declaration]:
     """Yield the methods of every kind of value."""
-    for receiver in _RECEIVERS:
+    for receiver in receivers.LISTED:
         yield from receivers.declared(receiver).values()
 
 
 def show(name: str) -> None:
     """Print what is known about everything called `name`. Raises LookupError."""
-    entries = [describe(declaration) for declaration in find(name)]
+    found = find(name)
+    listed = [declaration for declaration in found if declaration.receiver == name]
+    entries = [describe(declaration) for declaration in found if declaration not in listed]
     if sys.stdout.isatty():
         from rich.console import Group
 
         from harnpy.cli.show.tables import show as show_view
 
-        show_view(Group(*(part for entry in entries for part in _rich(entry))))
+        show_view(Group(*(part for entry in entries for part in _rich(entry)), *_method_lines(listed)))
     else:
-        sys.stdout.write("\n\n".join(entry.plain for entry in entries) + "\n")
+        parts = [*(entry.plain for entry in entries), "\n".join(_method_lines(listed))]
+        sys.stdout.write("\n\n".join(filter(None, parts)) + "\n")
 
 
 def describe(declaration: Declaration) -> BuiltinHelp:
@@ -79,6 +84,13 @@ def describe(declaration: Declaration) -> BuiltinHelp:
     module = sys.modules[declaration.function.__module__]
     own, shared = list(citations(doc)), list(citations(module.__doc__ or ""))
     return BuiltinHelp(signature, _SOURCE.sub("", doc), excerpts(own, shared, declaration.name))
+
+
+def _method_lines(methods: Sequence[Declaration]) -> Iterator[str]:
+    """Yield the methods of a kind, each with the first line of its documentation."""
+    for method in sorted(methods, key=lambda method: method.name):
+        yield f"{method.receiver}.{method.signature_text}"
+        yield f"    {_SOURCE.sub('', method.summary)}"
 
 
 def _plain(excerpt: Excerpt) -> str:

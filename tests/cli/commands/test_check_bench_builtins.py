@@ -132,6 +132,14 @@ def test_one_builtin_and_its_namesakes(harnpy: Command) -> None:
     assert "list.map(" in harnpy("builtins", "map").stdout
 
 
+def test_the_methods_of_a_kind(harnpy: Command) -> None:
+    lines = harnpy("builtins", "list").stdout.splitlines()
+    assert lines[lines.index("list.count() -> int") + 1] == "    The number of items."
+    both = harnpy("builtins", "set").stdout
+    assert both.startswith("set(...items: any) -> set  [collections]\n")
+    assert "\n\nset.add(" in both
+
+
 def test_an_unknown_builtin(harnpy: Command) -> None:
     done = harnpy("builtins", "prntln")
     assert done.stderr == "error: no builtin is called `prntln` (did you mean `println`?)\n"

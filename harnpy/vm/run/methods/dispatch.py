@@ -1,7 +1,8 @@
 """Methods: from a receiver's type and a method's name to the function to run. Spec: 02 §14.4.
 
 Generated code indexes a `MethodTable`, one for each method name and number of arguments in a program, by
-the receiver's Python type. Entries are filled in as types are met, also for types without the method.
+the receiver's Python type. Entries are filled in as types are met; for a type without the method the entry
+refuses the call.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from harnpy.vm.values.objects import Builtin, Fn, Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any, Never
 
+    from harnpy.vm.errors import TypeFault
     from harnpy.vm.vm import Vm
 
     Value = Any
@@ -43,13 +45,16 @@ class MethodTable(dict):  # type: ignore[type-arg]
         if declaration is not None:
             return _taking(declaration.bind(), self.count)
         if type_ is not dict:
-            return _nothing
+            return _unknown(self.name)
         return (self.of_entry_0, self.of_entry_1, self.of_entry_2, self.of_entry)[min(self.count, 3)]
 
     def own(self, vm: Vm, depth: int, receiver: Struct, *args: Value) -> Value:
-        """A method from an `impl` block of the struct; unknown ones give nil (02 §15.3)."""
-        fn = self.impls.get(receiver.type, {}).get(self.name)
-        return None if fn is None else vm.calls.call(fn, depth, (receiver, *args))
+        """A method from an `impl` block of the struct."""
+        methods = self.impls.get(receiver.type, {})
+        fn = methods.get(self.name)
+        if fn is None:
+            raise _unknown_method(vm, receiver, self.name, methods)
+        return vm.calls.call(fn, depth, (receiver, *args))
 
     def of_struct(self, vm: Vm, receiver: Struct, *args: Value) -> Value:
         return self.own(vm, 1, receiver, *args)
@@ -59,7 +64,11 @@ class MethodTable(dict):  # type: ignore[type-arg]
         entry = receiver.get(self.name)
         if type(entry) is Fn or type(entry) is Builtin:
             return vm.calls.call(entry, 1, args)
-        return None
+        from harnpy.vm.run.methods.unknown import not_callable
+
+        if self.name in receiver:
+            raise not_callable(self.name, entry)
+        raise _unknown_method(vm, receiver, self.name, receiver)
 
     # The same for few arguments, passed on one by one: `f(*args)` takes a piece of the C stack, and functions
     # in dicts recurse.
@@ -77,8 +86,19 @@ class MethodTable(dict):  # type: ignore[type-arg]
         return fn.call(1, a, b) if type(fn) is Fn and fn.arity == 2 else self.of_entry(vm, receiver, a, b)
 
 
-def _nothing(vm: Vm, receiver: Value, *args: Value) -> None:
-    """An unknown method is nil, not an error."""
+def _unknown(name: str) -> Method:
+    """Return what stands for the method ``name`` with values that have none."""
+
+    def refuse(vm: Vm, receiver: Value, *args: Value) -> Never:
+        raise _unknown_method(vm, receiver, name)
+
+    return refuse
+
+
+def _unknown_method(vm: Vm, receiver: Value, name: str, own: Iterable[str] = ()) -> TypeFault:
+    from harnpy.vm.run.methods.unknown import unknown_method
+
+    return unknown_method(vm, receiver, name, own)
 
 
 def _taking(bound: Builtin, count: int) -> Method:

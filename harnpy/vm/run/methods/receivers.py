@@ -29,6 +29,9 @@ _MODULES = {
     "channel": "iters",
 }
 
+#: The kinds whose methods `harnpy builtins KIND` lists. Spec: 09 §4.5.
+LISTED = ("string", "list", "dict", "set", "range", "iter", "generator", "stream")
+
 
 def find(type_: type, name: str) -> Declaration | None:
     """The method ``name`` of values of Python type ``type_``.
@@ -37,6 +40,10 @@ def find(type_: type, name: str) -> Declaration | None:
     """
     receiver = _PLAIN.get(type_) or getattr(type_, "type_name", None)
     return declared(receiver).get(name) if receiver in _MODULES else None
+
+
+def has_methods(receiver: str) -> bool:
+    return receiver in _MODULES
 
 
 def names(receiver: str) -> list[str]:

@@ -1,0 +1,66 @@
+"""Calls of methods that a value doesn't have: what is wrong, and what was probably meant. Spec: 04 §3.
+
+Loaded when a program makes such a call.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.vm.errors import TypeFault
+from harnpy.vm.run.methods import receivers
+from harnpy.vm.values.objects import Struct, type_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from harnpy.vm.vm import Vm
+
+    Value = Any
+
+#: Names from other languages, and what such a method is called here: the first one that the kind has.
+_ELSEWHERE = {
+    "add": ("push",),
+    "append": ("push", "add"),
+    "every": ("all",),
+    "flatMap": ("flat_map",),
+    "forEach": ("for_each", "each"),
+    "includes": ("contains", "has"),
+    "length": ("count",),
+    "map": ("map_values",),
+    "size": ("count",),
+    "some": ("any",),
+    "strip": ("trim",),
+}
+
+
+def unknown_method(vm: Vm, receiver: Value, name: str, own: Iterable[str] = ()) -> TypeFault:
+    """Return the error of ``receiver.name(…)``; ``own``: what a dict or struct brings itself."""
+    kind = type_name(receiver)
+    if type(receiver) is Struct:
+        what = f"unknown method `{name}` on struct {receiver.type}"
+        if name in receiver:
+            return TypeFault(f"{what} (`{name}` is a field; bind it to a name before calling it)")
+    elif not receivers.has_methods(kind):
+        what = f"cannot call method `{name}` on {kind}"
+    elif type(receiver) is dict:
+        what = f"unknown method `{name}` on dict, and no entry of that name"
+    else:
+        what = f"unknown method `{name}` on {kind}"
+    return TypeFault(what + _hint(vm, kind, name, [*receivers.names(kind), *own]))
+
+
+def not_callable(name: str, entry: Value) -> TypeFault:
+    """Return the error of ``dict.name(…)`` when the dict's entry of that name is ``entry``."""
+    return TypeFault(f"entry `{name}` of the dict is not callable, got {type_name(entry)}")
+
+
+def _hint(vm: Vm, kind: str, name: str, known: list[str]) -> str:
+    meant = next((method for method in _ELSEWHERE.get(name, ()) if method in known), None)
+    if meant is None and vm.builtins.is_builtin(name):
+        return f" (did you mean `{name}(…)`?)"
+    meant = meant or vm.suggest(name, known)
+    if meant:
+        return f" (did you mean `{meant}`?)"
+    listed = kind in receivers.LISTED
+    return f" (`harnpy builtins {kind}` lists its methods)" if listed else ""
