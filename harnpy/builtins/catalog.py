@@ -84,9 +84,9 @@ def all_declarations() -> list[Declaration]:
 def describe(declaration: Declaration) -> dict[str, Any]:
     """Return the declaration as plain data, for `harnpy builtins --json`.
 
-    ``{name, family, signature, params: [{name, type, optional, rest, default?}], returns, doc}``
+    ``{name, family, signature, params: [{name, type, optional, rest, default?}], returns, doc, example}``
     """
-    from inspect import cleandoc
+    from harnpy.builtins.documentation import documentation
 
     signature = declaration.signature()
     params = []
@@ -100,13 +100,15 @@ def describe(declaration: Declaration) -> dict[str, Any]:
         if parameter.has_default:
             param["default"] = parameter.default
         params.append(param)
+    prose, example = documentation(declaration)
     return {
         "name": declaration.name,
         "family": declaration.family,
         "signature": declaration.signature_text,
         "params": params,
         "returns": signature.returns,
-        "doc": cleandoc(declaration.doc),
+        "doc": prose,
+        "example": example,
     }
 
 

@@ -31,7 +31,11 @@ _CURSORS = ("from_cursor", "cursor", "from")
 def emit(
     vm: Vm, topic: Value = ABSENT, kind: Value = ABSENT, payload: Value = None, headers: Value = None
 ) -> int:
-    """Append an event to a topic and return its id, counted from 1 in each topic."""
+    """Append an event to a topic and return its id, counted from 1 in each topic.
+
+    Example:
+        event_log.emit("orders", "created", {id: 1}) > 0  // true
+    """
     name, event_kind = _string("emit", "topic", topic), _string("emit", "kind", kind)
     event = LogEvent(event_kind, as_data(payload), _headers(headers))
     return log_of(vm).append(name, event)
@@ -39,7 +43,12 @@ def emit(
 
 @builtin("event_log.latest(topic: string) -> int | nil")
 def latest(vm: Vm, topic: Value = ABSENT) -> int | None:
-    """The highest id that the topic ever had; nil before its first event."""
+    """The highest id that the topic ever had; nil before its first event.
+
+    Example:
+        event_log.emit("sales", "created", {id: 2})
+        event_log.latest("sales")  // 1
+    """
     name = _string("latest", "topic", topic)
     return log_of(vm).latest(name)
 

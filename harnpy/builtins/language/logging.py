@@ -31,37 +31,63 @@ class LogLevel:
 
 @builtin("log_debug(msg: string, fields?: dict) -> nil")
 def log_debug(vm: Vm, msg: str, fields: Value) -> None:
-    """Log `msg` and the entries of `fields` at level `debug`."""
+    """Log `msg` and the entries of `fields` at level `debug`.
+
+    Example:
+        log_set_level("info")
+        log_debug("not shown")  // nil
+    """
     _log(vm, "debug", msg, fields)
 
 
 @builtin("log_info(msg: string, fields?: dict) -> nil")
 def log_info(vm: Vm, msg: str, fields: Value) -> None:
-    """Log `msg` and the entries of `fields` at level `info`."""
+    """Log `msg` and the entries of `fields` at level `info`.
+
+    Example:
+        log_info("started", {port: 80})  // nil
+    """
     _log(vm, "info", msg, fields)
 
 
 @builtin("log_warn(msg: string, fields?: dict) -> nil")
 def log_warn(vm: Vm, msg: str, fields: Value) -> None:
-    """Log `msg` and the entries of `fields` at level `warn`."""
+    """Log `msg` and the entries of `fields` at level `warn`.
+
+    Example:
+        log_warn("almost full", {free: 3})  // nil
+    """
     _log(vm, "warn", msg, fields)
 
 
 @builtin("log_error(msg: string, fields?: dict) -> nil")
 def log_error(vm: Vm, msg: str, fields: Value) -> None:
-    """Log `msg` and the entries of `fields` at level `error`."""
+    """Log `msg` and the entries of `fields` at level `error`.
+
+    Example:
+        log_error("disk full", {free: 0})  // nil
+    """
     _log(vm, "error", msg, fields)
 
 
 @builtin("log_json(key: string, value: any) -> nil")
 def log_json(vm: Vm, key: str, value: Value) -> None:
-    """Log one value under `key`, whatever the level."""
+    """Log one value under `key`, whatever the level.
+
+    Example:
+        log_json("totals", {a: 1})  // nil
+    """
     _write(vm, {"key": key, "value": value})
 
 
 @builtin("log_set_level(level: string) -> nil")
 def log_set_level(vm: Vm, level: str) -> None:
-    """Drop log lines below `level`: `debug` (the default), `info`, `warn` or `error`."""
+    """Drop log lines below `level`: `debug` (the default), `info`, `warn` or `error`.
+
+    Example:
+        log_set_level("warn")
+        log_info("not shown")  // nil
+    """
     if level not in _LEVELS:
         raise Thrown(f"log_set_level: invalid level '{level}'. Expected debug, info, warn, or error")
     vm.state(LogLevel).lowest = _LEVELS.index(level)

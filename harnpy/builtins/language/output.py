@@ -11,17 +11,29 @@ if TYPE_CHECKING:
 
 @builtin("print(msg: string) -> nil", family="io")
 def print_text(vm: Vm, msg: str) -> None:
-    """Write `msg` to standard output, without a newline. Only the first argument counts."""
+    """Write `msg` to standard output, without a newline. Only the first argument counts.
+
+    Example:
+        print("no newline")  // prints no newline
+    """
     vm.write(msg)
 
 
 @builtin("println(msg: string) -> nil", family="io")
 def print_line(vm: Vm, msg: str) -> None:
-    """Write `msg` and a newline to standard output. Only the first argument counts."""
+    """Write `msg` and a newline to standard output. Only the first argument counts.
+
+    Example:
+        println("hello")  // prints hello
+    """
     vm.write(msg + "\n")
 
 
 @builtin("log(msg: string) -> nil", family="io")
 def log(vm: Vm, msg: str) -> None:
-    """Write `[harn] `, `msg` and a newline to standard output."""
+    """Write `[harn] `, `msg` and a newline to standard output.
+
+    Example:
+        log("ready")  // prints [harn] ready
+    """
     vm.write(f"[harn] {msg}\n")

@@ -18,6 +18,9 @@ def progress(vm: Vm, phase: str, message: str, progress: Value, total: int | Non
     """Print `[phase] message` with a percentage, `(progress/total)`, a spinner or a bar.
 
     `progress` is an int, or a dict: `{mode: "spinner", step}` or `{mode: "bar", current, total, width}`.
+
+    Example:
+        progress("copy", "a file", 1, 4)  // prints [copy] a file (1/4)
     """
     if type(progress) is int:
         text = f"{message} ({progress}%)" if total is None else f"{message} ({progress}/{total})"

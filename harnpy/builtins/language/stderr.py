@@ -18,7 +18,13 @@ class StderrCapture:
 
 @builtin("eprint(msg: string) -> nil", family="io")
 def eprint(vm: Vm, msg: str) -> None:
-    """Write `msg` to standard error, without a newline."""
+    """Write `msg` to standard error, without a newline.
+
+    Example:
+        capture_stderr_start()
+        eprint("no newline")
+        capture_stderr_take()  // "no newline"
+    """
     captured = vm.state(StderrCapture).pieces
     if captured is None:
         vm.write_err(msg)
@@ -28,19 +34,37 @@ def eprint(vm: Vm, msg: str) -> None:
 
 @builtin("eprintln(msg: string) -> nil", family="io")
 def eprintln(vm: Vm, msg: str) -> None:
-    """Write `msg` and a newline to standard error."""
+    r"""Write `msg` and a newline to standard error.
+
+    Example:
+        capture_stderr_start()
+        eprintln("a line")
+        capture_stderr_take()  // "a line\n"
+    """
     eprint(vm, msg + "\n")
 
 
 @builtin("capture_stderr_start() -> nil", family="io")
 def capture_stderr_start(vm: Vm) -> None:
-    """Keep what `eprint` and `eprintln` write from now on; an earlier capture is dropped."""
+    """Keep what `eprint` and `eprintln` write from now on; an earlier capture is dropped.
+
+    Example:
+        capture_stderr_start()
+        eprint("oh")
+        capture_stderr_take()  // "oh"
+    """
     vm.state(StderrCapture).pieces = []
 
 
 @builtin("capture_stderr_take() -> string", family="io")
 def capture_stderr_take(vm: Vm) -> str:
-    """What was captured, `""` if nothing; the capture ends."""
+    r"""What was captured, `""` if nothing; the capture ends.
+
+    Example:
+        capture_stderr_start()
+        eprintln("oh")
+        capture_stderr_take()  // "oh\n"
+    """
     capture = vm.state(StderrCapture)
     text = "".join(capture.pieces or ())
     capture.pieces = None

@@ -41,7 +41,12 @@ def read_in_time(vm: Vm, read: Callable[[float | None], Text]) -> Text:
 
 @builtin("read_line() -> string | nil")
 def read_line(vm: Vm) -> str | None:
-    """The next line of standard input without its end, or nil at the end of input."""
+    r"""The next line of standard input without its end, or nil at the end of input.
+
+    Example:
+        mock_stdin("first\nsecond")
+        read_line()  // "first"
+    """
     stdin = vm.state(Stdin)
     line: str | None
     if stdin.rest is None:
@@ -55,7 +60,13 @@ def read_line(vm: Vm) -> str | None:
 
 @builtin("read_stdin() -> string | nil")
 def read_stdin(vm: Vm) -> str:
-    """The rest of standard input."""
+    r"""The rest of standard input.
+
+    Example:
+        mock_stdin("first\nsecond")
+        read_line()
+        read_stdin()  // "second"
+    """
     stdin = vm.state(Stdin)
     if stdin.rest is None:
         return str(read_in_time(vm, vm.world.streams.read_all))
@@ -68,6 +79,9 @@ def prompt_user(vm: Vm, msg: str) -> str:
     """Print `msg`, then read a line of the real standard input; `""` at its end.
 
     White space at the line's end is removed.
+
+    Example:
+        prompt_user("Name? ")  // ""
     """
     vm.write(msg)
     return (read_in_time(vm, vm.world.streams.read_line) or "").rstrip(WHITESPACE)
@@ -75,11 +89,22 @@ def prompt_user(vm: Vm, msg: str) -> str:
 
 @builtin("mock_stdin(text: string) -> nil")
 def mock_stdin(vm: Vm, text: str) -> None:
-    """Make `read_line` and `read_stdin` read `text`."""
+    r"""Make `read_line` and `read_stdin` read `text`.
+
+    Example:
+        mock_stdin("one\ntwo\n")
+        [read_line(), read_line(), read_line()]  // ["one", "two", nil]
+    """
     vm.state(Stdin).rest = text
 
 
 @builtin("unmock_stdin() -> nil")
 def unmock_stdin(vm: Vm) -> None:
-    """Read the real standard input again."""
+    """Read the real standard input again.
+
+    Example:
+        mock_stdin("a line")
+        unmock_stdin()
+        read_line()  // nil
+    """
     vm.state(Stdin).rest = None

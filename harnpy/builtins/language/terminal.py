@@ -57,6 +57,10 @@ def color(vm: Vm, text: str, name: str) -> str:
     """`text` in the colour `name` (`red`, `bright_blue`, `gray` …); unchanged if it is unknown.
 
     Unchanged also where colour is off: see `set_color_mode`.
+
+    Example:
+        set_color_mode("never")
+        color("stop", "red")  // "stop"
     """
     code = _COLORS.get(name)
     return text if code is None else _styled(vm, text, code)
@@ -64,19 +68,34 @@ def color(vm: Vm, text: str, name: str) -> str:
 
 @builtin("bold(text: string) -> string")
 def bold(vm: Vm, text: str) -> str:
-    """`text` in bold, where colour is on."""
+    """`text` in bold, where colour is on.
+
+    Example:
+        set_color_mode("always")
+        len(bold("!"))  // 9
+    """
     return _styled(vm, text, _BOLD)
 
 
 @builtin("dim(text: string) -> string")
 def dim(vm: Vm, text: str) -> str:
-    """`text` dimmed, where colour is on."""
+    """`text` dimmed, where colour is on.
+
+    Example:
+        set_color_mode("never")
+        dim("aside")  // "aside"
+    """
     return _styled(vm, text, _DIM)
 
 
 @builtin("set_color_mode(mode: string) -> nil")
 def set_color_mode(vm: Vm, mode: str) -> None:
-    """Colour `always`, `never`, or by `auto`: `FORCE_COLOR`, `NO_COLOR`, else on a terminal."""
+    """Colour `always`, `never`, or by `auto`: `FORCE_COLOR`, `NO_COLOR`, else on a terminal.
+
+    Example:
+        set_color_mode("never")
+        bold("plain")  // "plain"
+    """
     if mode not in ("auto", "always", "never"):
         raise Thrown(f"set_color_mode: invalid mode '{mode}'. Expected 'auto', 'always', or 'never'.")
     vm.state(Terminal).mode = mode
@@ -84,25 +103,45 @@ def set_color_mode(vm: Vm, mode: str) -> None:
 
 @builtin("is_stdin_tty() -> bool")
 def is_stdin_tty(vm: Vm) -> bool:
-    """Whether standard input is a terminal."""
+    """Whether standard input is a terminal.
+
+    Example:
+        mock_tty("stdin", false)
+        is_stdin_tty()  // false
+    """
     return is_tty(vm, "stdin")
 
 
 @builtin("is_stdout_tty() -> bool")
 def is_stdout_tty(vm: Vm) -> bool:
-    """Whether standard output is a terminal."""
+    """Whether standard output is a terminal.
+
+    Example:
+        mock_tty("stdout", true)
+        is_stdout_tty()  // true
+    """
     return is_tty(vm, "stdout")
 
 
 @builtin("is_stderr_tty() -> bool")
 def is_stderr_tty(vm: Vm) -> bool:
-    """Whether standard error is a terminal."""
+    """Whether standard error is a terminal.
+
+    Example:
+        mock_tty("stderr", true)
+        is_stderr_tty()  // true
+    """
     return is_tty(vm, "stderr")
 
 
 @builtin("mock_tty(stream: string, is_tty: bool) -> nil")
 def mock_tty(vm: Vm, stream: str, is_tty: Value) -> None:
-    """Pretend that `stream` is a terminal (`true`) or is not one (anything else)."""
+    """Pretend that `stream` is a terminal (`true`) or is not one (anything else).
+
+    Example:
+        mock_tty("stdout", true)
+        is_stdout_tty()  // true
+    """
     if stream not in _STREAMS:
         raise Thrown(f"mock_tty: invalid stream '{stream}'. Expected 'stdin', 'stdout', or 'stderr'.")
     vm.state(Terminal).mocked[stream] = is_tty is True
@@ -110,5 +149,10 @@ def mock_tty(vm: Vm, stream: str, is_tty: Value) -> None:
 
 @builtin("unmock_tty() -> nil")
 def unmock_tty(vm: Vm) -> None:
-    """Undo `mock_tty`."""
+    """Undo `mock_tty`.
+
+    Example:
+        mock_tty("stdin", true)
+        unmock_tty("stdin")  // nil
+    """
     vm.state(Terminal).mocked.clear()

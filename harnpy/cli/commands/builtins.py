@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harnpy.builtins import catalog
-from harnpy.cli.help import builtin_help
+from harnpy.cli.help import builtin_help, builtin_page
 
 if TYPE_CHECKING:
     from harnpy.vm.declare.builtin import Declaration
@@ -19,13 +19,16 @@ if TYPE_CHECKING:
 @click.command("builtins", short_help="Show the builtin functions and methods.")
 @click.argument("name", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list: NAME's, or all functions.")
-def command(name: str | None, as_json: bool) -> None:
+@click.option("--markdown", is_flag=True, help="Print the page of all builtins, docs/builtins.md.")
+def command(name: str | None, as_json: bool, markdown: bool) -> None:
     """List the builtin functions and methods, or explain NAME with the specification's words."""
     try:
         if as_json:
             found = catalog.all_declarations() if name is None else builtin_help.find(name)
             table = [catalog.describe(declaration) for declaration in found]
             click.echo(json.dumps(table, indent=1, ensure_ascii=False))
+        elif markdown:
+            click.echo(builtin_page.page(), nl=False)
         elif name:
             builtin_help.show(name)
         else:

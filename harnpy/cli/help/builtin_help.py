@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harnpy.builtins import catalog
+from harnpy.builtins.documentation import documentation
 from harnpy.cli.help.excerpt import excerpts
 from harnpy.cli.help.specification import citations
 from harnpy.text.spell import nearest
@@ -31,11 +32,13 @@ class BuiltinHelp:
 
     signature: str
     doc: str
+    example: str
     excerpts: Sequence[Excerpt]
 
     @property
     def plain(self) -> str:
-        return "\n\n".join([f"{self.signature}\n\n{_indented(self.doc)}", *map(_plain, self.excerpts)])
+        own = [_indented(part) for part in (self.doc, self.example) if part]
+        return "\n\n".join([self.signature, *own, *map(_plain, self.excerpts)])
 
 
 def find(name: str) -> list[Declaration]:
@@ -80,10 +83,15 @@ def describe(declaration: Declaration) -> BuiltinHelp:
     """Return what is shown about a builtin."""
     receiver = f"{declaration.receiver}." if declaration.receiver else ""
     signature = f"{receiver}{declaration.signature_text}  [{declaration.family}]"
-    doc: str = catalog.describe(declaration)["doc"]
+    doc, example = documentation(declaration)
     module = sys.modules[declaration.function.__module__]
     own, shared = list(citations(doc)), list(citations(module.__doc__ or ""))
-    return BuiltinHelp(signature, _SOURCE.sub("", doc), excerpts(own, shared, declaration.name))
+    return BuiltinHelp(signature, without_citation(doc), example, excerpts(own, shared, declaration.name))
+
+
+def without_citation(doc: str) -> str:
+    """Return a docstring without the sections that it cites at its end."""
+    return _SOURCE.sub("", doc)
 
 
 def _method_lines(methods: Sequence[Declaration]) -> Iterator[str]:
@@ -107,6 +115,8 @@ def _rich(entry: BuiltinHelp) -> Iterator[RenderableType]:
 
     yield Text(entry.signature, style="bold")
     yield Padding(Text(entry.doc), (1, 0, 1, 2))
+    if entry.example:
+        yield Padding(Text(entry.example), (0, 0, 1, 2))
     for excerpt in entry.excerpts:
         yield Padding(Text(excerpt.heading, style="bold"), (0, 0, 1, 2))
         yield Padding(Markdown(excerpt.text), (0, 0, 0, 2))

@@ -22,37 +22,70 @@ _DEFAULT, _REPL = "default", "repl"
 
 @builtin("checkpoint(key: string, value: any) -> nil")
 def checkpoint(vm: Vm, key: str, value: Value) -> None:
-    """Keep a value for later runs of this program, as JSON represents it."""
+    """Keep a value for later runs of this program, as JSON represents it.
+
+    Example:
+        checkpoint("page", 7)
+        checkpoint_get("page")  // 7
+    """
     _checkpoints(vm).set(key, value)
 
 
 @builtin("checkpoint_get(key: string) -> any")
 def checkpoint_get(vm: Vm, key: str) -> Value:
-    """The value kept under a key, nil without one."""
+    """The value kept under a key, nil without one.
+
+    Example:
+        checkpoint_get("no such key")  // nil
+    """
     return _checkpoints(vm).get(key)
 
 
 @builtin("checkpoint_exists(key: string) -> bool")
 def checkpoint_exists(vm: Vm, key: str) -> bool:
-    """Whether a value, even nil, is kept under a key."""
+    """Whether a value, even nil, is kept under a key.
+
+    Example:
+        checkpoint("nothing", nil)
+        checkpoint_exists("nothing")  // true
+    """
     return _checkpoints(vm).has(key)
 
 
 @builtin("checkpoint_list() -> list")
 def checkpoint_list(vm: Vm) -> list[str]:
-    """All keys of the program's checkpoints, sorted."""
+    """All keys of the program's checkpoints, sorted.
+
+    Example:
+        checkpoint_clear()
+        checkpoint("b", 1)
+        checkpoint("a", 2)
+        checkpoint_list()  // ["a", "b"]
+    """
     return _checkpoints(vm).keys()
 
 
 @builtin("checkpoint_delete(key: string) -> nil")
 def checkpoint_delete(vm: Vm, key: str) -> None:
-    """Remove a checkpoint; a missing one is fine."""
+    """Remove a checkpoint; a missing one is fine.
+
+    Example:
+        checkpoint("page", 7)
+        checkpoint_delete("page")
+        checkpoint_exists("page")  // false
+    """
     _checkpoints(vm).delete(key)
 
 
 @builtin("checkpoint_clear() -> nil")
 def checkpoint_clear(vm: Vm) -> None:
-    """Remove all checkpoints of the program, and their file."""
+    """Remove all checkpoints of the program, and their file.
+
+    Example:
+        checkpoint("page", 7)
+        checkpoint_clear()
+        checkpoint_list()  // []
+    """
     _checkpoints(vm).clear()
 
 

@@ -21,14 +21,25 @@ builtin = partial(declare, family="metadata")
 
 @builtin("metadata_set(dir: string, namespace: string, fields: dict) -> nil")
 def metadata_set(vm: Vm, dir: str, namespace: str, fields: Value) -> None:
-    """Merge fields into those of a directory, in memory until `metadata_save`."""
+    """Merge fields into those of a directory, in memory until `metadata_save`.
+
+    Example:
+        metadata_set("docs", "review", {by: "ada"})
+        metadata_set("docs", "review", {done: true})
+        metadata_get("docs", "review")  // {by: "ada", done: true}
+    """
     if type(fields) is dict and fields:
         _facts(vm).set(dir, namespace, as_data(fields))
 
 
 @builtin("metadata_get(dir: string, namespace?: string) -> dict | nil")
 def metadata_get(vm: Vm, dir: str, namespace: str | None) -> Value:
-    """The fields that hold for a directory; without a namespace those of all, the last one winning."""
+    """The fields that hold for a directory; without a namespace those of all, the last one winning.
+
+    Example:
+        metadata_set("src", "build", {ok: true})
+        metadata_get("src/inner", "build")  // {ok: true}
+    """
     if namespace is not None:
         return _facts(vm).fields(dir, namespace)
     found = _facts(vm).all_fields(dir)
@@ -37,13 +48,23 @@ def metadata_get(vm: Vm, dir: str, namespace: str | None) -> Value:
 
 @builtin("metadata_resolve(dir: string, namespace?: string) -> dict | nil")
 def metadata_resolve(vm: Vm, dir: str, namespace: str | None) -> Value:
-    """The fields that hold for a directory; without a namespace `{namespace: fields}`."""
+    """The fields that hold for a directory; without a namespace `{namespace: fields}`.
+
+    Example:
+        metadata_set("src", "build", {ok: true})
+        metadata_resolve("src/inner").build  // {ok: true}
+    """
     return (_facts(vm).all_fields(dir) or None) if namespace is None else _facts(vm).fields(dir, namespace)
 
 
 @builtin("metadata_entries(namespace?: string) -> list")
 def metadata_entries(vm: Vm, namespace: str | None) -> list[Value]:
-    """`{dir, local, resolved}` of every directory that has an entry: its own fields, and those that hold."""
+    """`{dir, local, resolved}` of every directory that has an entry: its own fields, and those that hold.
+
+    Example:
+        metadata_set("src", "build", {ok: true})
+        metadata_entries("build")[0].local  // {ok: true}
+    """
     facts = _facts(vm)
     if namespace is not None:
         return [
@@ -63,20 +84,35 @@ def _own(facts: DirectoryFacts, dir: str) -> dict[str, Value]:
 
 @builtin("metadata_save() -> nil")
 def metadata_save(vm: Vm) -> None:
-    """Write the facts to the project's files."""
+    """Write the facts to the project's files.
+
+    Example:
+        metadata_set("src", "build", {ok: true})
+        metadata_save()  // nil
+    """
     _facts(vm).save()
 
 
 @builtin("metadata_stale(path?: any) -> dict")
 def metadata_stale(vm: Vm, path: Value) -> dict[str, Value]:
-    """`{any_stale, tier1, tier2}`: directories whose structure, or whose contents, aren't what was kept."""
+    """`{any_stale, tier1, tier2}`: directories whose structure, or whose contents, aren't what was kept.
+
+    Example:
+        metadata_refresh_hashes()
+        metadata_stale().any_stale  // false
+    """
     structure, content = _facts(vm).stale()
     return {"any_stale": bool(structure or content), "tier1": structure, "tier2": content}
 
 
 @builtin("metadata_status(namespace?: string) -> dict")
 def metadata_status(vm: Vm, namespace: str | None) -> dict[str, Value]:
-    """What is known: directories, namespaces, directories without hashes, and what is stale."""
+    """What is known: directories, namespaces, directories without hashes, and what is stale.
+
+    Example:
+        metadata_set("src", "build", {ok: true})
+        metadata_status().namespaces.contains("build")  // true
+    """
     facts = _facts(vm)
     directories = facts.directories(namespace)
     namespaces = [name for name in facts.namespaces() if namespace in (None, name)]
@@ -93,19 +129,32 @@ def metadata_status(vm: Vm, namespace: str | None) -> dict[str, Value]:
 
 @builtin("metadata_refresh_hashes(path?: any) -> nil")
 def metadata_refresh_hashes(vm: Vm, path: Value) -> None:
-    """Keep the present structure hash of every known directory."""
+    """Keep the present structure hash of every known directory.
+
+    Example:
+        metadata_refresh_hashes()  // nil
+    """
     _facts(vm).refresh_hashes()
 
 
 @builtin("compute_content_hash(dir: string) -> string")
 def compute_content_hash(vm: Vm, dir: str) -> str:
-    """The hash of the names, sizes and times of what is directly in a directory."""
+    """The hash of the names, sizes and times of what is directly in a directory.
+
+    Example:
+        mkdir("src")
+        compute_content_hash("src") == compute_content_hash("src")  // true
+    """
     return _facts(vm).hash_of_content(dir)
 
 
 @builtin("invalidate_facts(dir: string) -> nil")
 def invalidate_facts(vm: Vm, dir: str) -> None:
-    """Do nothing: facts that no longer hold are found by their hashes."""
+    """Do nothing: facts that no longer hold are found by their hashes.
+
+    Example:
+        invalidate_facts("src")  // nil
+    """
 
 
 @builtin("scan_directory(path?: string, pattern?: string | dict, opts?: dict) -> list")
@@ -114,6 +163,11 @@ def scan_directory(vm: Vm, path: str | None, pattern: Value, opts: Value) -> lis
 
     Options: `pattern`, `include_dirs` (true), `include_files` (true), `include_hidden` (false) and
     `max_depth` (5).
+
+    Example:
+        mkdir("pages")
+        write_file("pages/a.md", "hello")
+        scan_directory("pages").map({ found -> found.size })  // [5]
     """
     from harnpy.agent.kept.scanning import Scan
 

@@ -24,6 +24,9 @@ def tar_create(vm: Vm, entries: Value = ABSENT) -> bytes:
     """A tar archive of `{path, content, mode?}` dicts; `content` is bytes or a string, `mode` 420 (0o644).
 
     It has no times and no owners, so the same entries make the same archive.
+
+    Example:
+        tar_extract(tar_create([{path: "a.txt", content: "hi"}]))[0].path  // "a.txt"
     """
     from harnpy.archives.tar import packed, packed_size
 
@@ -38,6 +41,10 @@ def tar_extract(vm: Vm, b: Value = ABSENT, opts: Value = ABSENT) -> list[Value]:
 
     Paths that lead out of the archive are refused, and so are links and devices, unless `opts` has
     `skip_special: true`.
+
+    Example:
+        let files = tar_extract(tar_create([{path: "a.txt", content: "hi"}]))
+        bytes_to_string(files[0].content)  // "hi"
     """
     from harnpy.archives.tar import unpacked
 
@@ -51,6 +58,9 @@ def zip_create(vm: Vm, entries: Value = ABSENT) -> bytes:
     """A zip archive of `{path, content}` dicts, deflated; `content` is bytes or a string.
 
     It has no times, so the same entries make the same archive.
+
+    Example:
+        zip_extract(zip_create([{path: "a.txt", content: "hi"}]))[0].path  // "a.txt"
     """
     from harnpy.archives.zip import packed
 
@@ -63,6 +73,10 @@ def zip_extract(vm: Vm, b: Value = ABSENT, opts: Value = ABSENT) -> list[Value]:
 
     Paths that lead out of the archive are refused, and so are links, unless `opts` has `skip_special: true`.
     `opts.max_bytes` (268435456) is the most that all files together may unpack to.
+
+    Example:
+        let files = zip_extract(zip_create([{path: "a.txt", content: "hi"}]))
+        bytes_to_string(files[0].content)  // "hi"
     """
     from harnpy.archives.zip import unpacked
 

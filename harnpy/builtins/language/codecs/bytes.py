@@ -16,14 +16,22 @@ if TYPE_CHECKING:
 
 @builtin("bytes_from_string(s: string) -> bytes", family="bytes", counted=True)
 def bytes_from_string(vm: Vm, s: Value = ABSENT) -> bytes:
-    """The UTF-8 of a string."""
+    """The UTF-8 of a string.
+
+    Example:
+        bytes_len(bytes_from_string("é"))  // 2
+    """
     expect("bytes_from_string", s, 1, str)
     return s.encode("utf-8", "surrogatepass")  # type: ignore[no-any-return]
 
 
 @builtin("bytes_to_string(b: bytes) -> string", family="bytes", counted=True)
 def bytes_to_string(vm: Vm, b: Value = ABSENT) -> str:
-    """The string whose UTF-8 the bytes are; anything else is an error that says where."""
+    """The string whose UTF-8 the bytes are; anything else is an error that says where.
+
+    Example:
+        bytes_to_string(bytes_from_hex("6869"))  // "hi"
+    """
     expect("bytes_to_string", b, 1, bytes)
     try:
         return b.decode()  # type: ignore[no-any-return]
@@ -33,14 +41,22 @@ def bytes_to_string(vm: Vm, b: Value = ABSENT) -> str:
 
 @builtin("bytes_to_string_lossy(b: bytes) -> string", family="bytes", counted=True)
 def bytes_to_string_lossy(vm: Vm, b: Value = ABSENT) -> str:
-    """The string whose UTF-8 the bytes are; U+FFFD stands for what is no UTF-8."""
+    """The string whose UTF-8 the bytes are; U+FFFD stands for what is no UTF-8.
+
+    Example:
+        bytes_to_string_lossy(bytes_from_hex("68ff"))  // "h�"
+    """
     expect("bytes_to_string_lossy", b, 1, bytes)
     return text_of(b)
 
 
 @builtin("bytes_to_hex(b: bytes) -> string", family="bytes", counted=True)
 def bytes_to_hex(vm: Vm, b: Value = ABSENT) -> str:
-    """The bytes as hexadecimal digits in lower case."""
+    """The bytes as hexadecimal digits in lower case.
+
+    Example:
+        bytes_to_hex(bytes_from_string("hi"))  // "6869"
+    """
     expect("bytes_to_hex", b, 1, bytes)
     vm.sizes.check_text(2 * len(b))
     return b.hex()  # type: ignore[no-any-return]
@@ -48,7 +64,11 @@ def bytes_to_hex(vm: Vm, b: Value = ABSENT) -> str:
 
 @builtin("bytes_from_hex(s: string) -> bytes", family="bytes", counted=True)
 def bytes_from_hex(vm: Vm, s: Value = ABSENT) -> bytes:
-    """The bytes of hexadecimal digits in any case, without blanks."""
+    r"""The bytes of hexadecimal digits in any case, without blanks.
+
+    Example:
+        to_string(bytes_from_hex("6869"))  // "b\"6869\""
+    """
     expect("bytes_from_hex", s, 1, str)
     try:
         return from_hex(s)
@@ -58,7 +78,11 @@ def bytes_from_hex(vm: Vm, s: Value = ABSENT) -> bytes:
 
 @builtin("bytes_to_base64(b: bytes) -> string", family="bytes", counted=True)
 def bytes_to_base64(vm: Vm, b: Value = ABSENT) -> str:
-    """The bytes as base64 in the standard alphabet, padded."""
+    """The bytes as base64 in the standard alphabet, padded.
+
+    Example:
+        bytes_to_base64(bytes_from_string("hi"))  // "aGk="
+    """
     expect("bytes_to_base64", b, 1, bytes)
     vm.sizes.check_text(len(b) * 4 // 3)
     return to_base64(b)
@@ -66,7 +90,11 @@ def bytes_to_base64(vm: Vm, b: Value = ABSENT) -> str:
 
 @builtin("bytes_from_base64(s: string) -> bytes", family="bytes", counted=True)
 def bytes_from_base64(vm: Vm, s: Value = ABSENT) -> bytes:
-    """The bytes of padded base64 in the standard alphabet."""
+    """The bytes of padded base64 in the standard alphabet.
+
+    Example:
+        bytes_to_string(bytes_from_base64("aGk="))  // "hi"
+    """
     expect("bytes_from_base64", s, 1, str)
     try:
         return from_base64(s)
@@ -76,14 +104,22 @@ def bytes_from_base64(vm: Vm, s: Value = ABSENT) -> bytes:
 
 @builtin("bytes_len(b: bytes) -> int", family="bytes", counted=True)
 def bytes_len(vm: Vm, b: Value = ABSENT) -> int:
-    """How many bytes there are."""
+    """How many bytes there are.
+
+    Example:
+        bytes_len(bytes_from_hex("00ff"))  // 2
+    """
     expect("bytes_len", b, 1, bytes)
     return len(b)
 
 
 @builtin("bytes_concat(a: bytes, b: bytes) -> bytes", family="bytes", counted=True)
 def bytes_concat(vm: Vm, a: Value = ABSENT, b: Value = ABSENT) -> bytes:
-    """The bytes of `a`, then those of `b`."""
+    """The bytes of `a`, then those of `b`.
+
+    Example:
+        bytes_concat(bytes_from_hex("00"), bytes_from_hex("ff"))  // bytes_from_hex("00ff")
+    """
     expect("bytes_concat", a, 1, bytes)
     expect("bytes_concat", b, 2, bytes)
     vm.sizes.check_bytes(len(a) + len(b))
@@ -92,7 +128,11 @@ def bytes_concat(vm: Vm, a: Value = ABSENT, b: Value = ABSENT) -> bytes:
 
 @builtin("bytes_slice(b: bytes, start: int, end: int) -> bytes", family="bytes", counted=True)
 def bytes_slice(vm: Vm, b: Value = ABSENT, start: Value = ABSENT, end: Value = ABSENT) -> bytes:
-    """The bytes from `start` up to but not including `end`, both cut to what is there; none are negative."""
+    """The bytes from `start` up to but not including `end`, both cut to what is there; none are negative.
+
+    Example:
+        bytes_to_hex(bytes_slice(bytes_from_hex("00112233"), 1, 3))  // "1122"
+    """
     expect("bytes_slice", b, 1, bytes)
     expect("bytes_slice", start, 2, int)
     expect("bytes_slice", end, 3, int)
@@ -101,7 +141,11 @@ def bytes_slice(vm: Vm, b: Value = ABSENT, start: Value = ABSENT, end: Value = A
 
 @builtin("bytes_eq(a: bytes, b: bytes) -> bool", family="bytes", counted=True)
 def bytes_eq(vm: Vm, a: Value = ABSENT, b: Value = ABSENT) -> bool:
-    """Whether both are the same, in a time that doesn't say where they differ."""
+    """Whether both are the same, in a time that doesn't say where they differ.
+
+    Example:
+        bytes_eq(bytes_from_string("a"), bytes_from_hex("61"))  // true
+    """
     expect("bytes_eq", a, 1, bytes)
     expect("bytes_eq", b, 2, bytes)
     return equal_in_constant_time(a, b)

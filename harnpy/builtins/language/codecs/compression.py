@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 
 @builtin("gzip_encode(data: bytes | string, level: int = 6) -> bytes", family="compression", counted=True)
 def gzip_encode(vm: Vm, data: Value = ABSENT, level: Value = ABSENT) -> bytes:
-    """The data as gzip, always the same for the same data. `level`: 0 (stored) to 9 (smallest)."""
+    """The data as gzip, always the same for the same data. `level`: 0 (stored) to 9 (smallest).
+
+    Example:
+        bytes_len(gzip_encode("ab".repeat(1000), 9)) < 100  // true
+    """
     from harnpy.archives import gzip
 
     expect("gzip_encode", data, 1, bytes, str)
@@ -29,7 +33,11 @@ def gzip_encode(vm: Vm, data: Value = ABSENT, level: Value = ABSENT) -> bytes:
 
 @builtin("gzip_decode(b: bytes, opts?: dict) -> bytes", family="compression", counted=True)
 def gzip_decode(vm: Vm, b: Value = ABSENT, opts: Value = ABSENT) -> bytes:
-    """The content of gzip data. `opts`: `max_bytes` (268435456), the most that it may unpack to."""
+    """The content of gzip data. `opts`: `max_bytes` (268435456), the most that it may unpack to.
+
+    Example:
+        bytes_to_string(gzip_decode(gzip_encode("hello"), {max_bytes: 1000}))  // "hello"
+    """
     from harnpy.archives import gzip
 
     return _decoded(vm, "gzip_decode", b, opts, gzip.decompressed)
@@ -37,7 +45,11 @@ def gzip_decode(vm: Vm, b: Value = ABSENT, opts: Value = ABSENT) -> bytes:
 
 @builtin("zstd_encode(data: bytes | string, level: int = 3) -> bytes", family="compression", counted=True)
 def zstd_encode(vm: Vm, data: Value = ABSENT, level: Value = ABSENT) -> bytes:
-    """The data as Zstandard, with a checksum. `level`: -131072 (fastest) to 22 (smallest)."""
+    """The data as Zstandard, with a checksum. `level`: -131072 (fastest) to 22 (smallest).
+
+    Example:
+        bytes_len(zstd_encode("ab".repeat(1000))) < 100  // true
+    """
     from harnpy.archives import zstd
 
     expect("zstd_encode", data, 1, bytes, str)
@@ -48,7 +60,11 @@ def zstd_encode(vm: Vm, data: Value = ABSENT, level: Value = ABSENT) -> bytes:
 
 @builtin("zstd_decode(b: bytes, opts?: dict) -> bytes", family="compression", counted=True)
 def zstd_decode(vm: Vm, b: Value = ABSENT, opts: Value = ABSENT) -> bytes:
-    """The content of Zstandard data. `opts`: `max_bytes` (268435456), the most that it may unpack to."""
+    """The content of Zstandard data. `opts`: `max_bytes` (268435456), the most that it may unpack to.
+
+    Example:
+        bytes_to_string(zstd_decode(zstd_encode("hello")))  // "hello"
+    """
     from harnpy.archives import zstd
 
     return _decoded(vm, "zstd_decode", b, opts, zstd.decompressed)
@@ -58,7 +74,11 @@ def zstd_decode(vm: Vm, b: Value = ABSENT, opts: Value = ABSENT) -> bytes:
     "brotli_encode(data: bytes | string, quality: int = 11) -> bytes", family="compression", counted=True
 )
 def brotli_encode(vm: Vm, data: Value = ABSENT, quality: Value = ABSENT) -> bytes:
-    """The data as Brotli. `quality`: 0 (fastest) to 11 (smallest)."""
+    """The data as Brotli. `quality`: 0 (fastest) to 11 (smallest).
+
+    Example:
+        bytes_len(brotli_encode("ab".repeat(1000))) < 100  // true
+    """
     from harnpy.archives import brotli
 
     expect("brotli_encode", data, 1, bytes, str)
@@ -68,7 +88,11 @@ def brotli_encode(vm: Vm, data: Value = ABSENT, quality: Value = ABSENT) -> byte
 
 @builtin("brotli_decode(b: bytes, opts?: dict) -> bytes", family="compression", counted=True)
 def brotli_decode(vm: Vm, b: Value = ABSENT, opts: Value = ABSENT) -> bytes:
-    """The content of Brotli data. `opts`: `max_bytes` (268435456), the most that it may unpack to."""
+    """The content of Brotli data. `opts`: `max_bytes` (268435456), the most that it may unpack to.
+
+    Example:
+        bytes_to_string(brotli_decode(brotli_encode("hello")))  // "hello"
+    """
     from harnpy.archives import brotli
 
     return _decoded(vm, "brotli_decode", b, opts, brotli.decompressed)

@@ -34,59 +34,99 @@ def _decoded(text: str, decode: Callable[[str], bytes], encoding: str) -> str:
 
 @builtin('base64_encode(value: any = "") -> string', family="crypto")
 def base64_encode(vm: Vm, value: Value) -> str:
-    """The value's text, or bytes, as base64 in the standard alphabet, padded."""
+    """The value's text, or bytes, as base64 in the standard alphabet, padded.
+
+    Example:
+        base64_encode("hi")  // "aGk="
+    """
     return _encoded(vm, value, encodings.to_base64, 4 / 3)
 
 
 @builtin("base64_decode(s: string) -> string", family="crypto")
 def base64_decode(vm: Vm, s: str) -> str:
-    """The text of padded base64 in the standard alphabet. `bytes_from_base64` returns bytes."""
+    """The text of padded base64 in the standard alphabet. `bytes_from_base64` returns bytes.
+
+    Example:
+        base64_decode("aGk=")  // "hi"
+    """
     return _decoded(s, encodings.from_base64, "base64")
 
 
 @builtin('base64url_encode(value: any = "") -> string', family="crypto")
 def base64url_encode(vm: Vm, value: Value) -> str:
-    """The value's text, or bytes, as base64 in the alphabet for URLs, without padding."""
+    """The value's text, or bytes, as base64 in the alphabet for URLs, without padding.
+
+    Example:
+        base64url_encode("hi?")  // "aGk_"
+    """
     return _encoded(vm, value, encodings.to_base64url, 4 / 3)
 
 
 @builtin("base64url_decode(s: string) -> string", family="crypto")
 def base64url_decode(vm: Vm, s: str) -> str:
-    """The text of base64 in the alphabet for URLs, without padding."""
+    """The text of base64 in the alphabet for URLs, without padding.
+
+    Example:
+        base64url_decode("aGk_")  // "hi?"
+    """
     return _decoded(s, encodings.from_base64url, "base64url")
 
 
 @builtin('base32_encode(value: any = "") -> string', family="crypto")
 def base32_encode(vm: Vm, value: Value) -> str:
-    """The value's text, or bytes, as base32 in upper case, padded (RFC 4648)."""
+    """The value's text, or bytes, as base32 in upper case, padded (RFC 4648).
+
+    Example:
+        base32_encode("hi")  // "NBUQ===="
+    """
     return _encoded(vm, value, encodings.to_base32, 8 / 5)
 
 
 @builtin("base32_decode(s: string) -> string", family="crypto")
 def base32_decode(vm: Vm, s: str) -> str:
-    """The text of padded base32 in upper case (RFC 4648)."""
+    """The text of padded base32 in upper case (RFC 4648).
+
+    Example:
+        base32_decode("NBUQ====")  // "hi"
+    """
     return _decoded(s, encodings.from_base32, "base32")
 
 
 @builtin('hex_encode(value: any = "") -> string', family="crypto")
 def hex_encode(vm: Vm, value: Value) -> str:
-    """The value's text, or bytes, as hexadecimal digits in lower case."""
+    """The value's text, or bytes, as hexadecimal digits in lower case.
+
+    Example:
+        hex_encode("hi")  // "6869"
+    """
     return _encoded(vm, value, bytes.hex, 2)
 
 
 @builtin("hex_decode(s: string) -> string", family="crypto")
 def hex_decode(vm: Vm, s: str) -> str:
-    """The text of hexadecimal digits. `bytes_from_hex` returns bytes."""
+    """The text of hexadecimal digits. `bytes_from_hex` returns bytes.
+
+    Example:
+        hex_decode("6869")  // "hi"
+    """
     return _decoded(s, encodings.from_hex, "hex")
 
 
 @builtin('url_encode(value: any = "") -> string', family="crypto")
 def url_encode(vm: Vm, value: Value) -> str:
-    """The value's text, or bytes, with everything but `A-Z a-z 0-9 - _ . ~` as `%XX`."""
+    """The value's text, or bytes, with everything but `A-Z a-z 0-9 - _ . ~` as `%XX`.
+
+    Example:
+        url_encode("a b/é")  // "a%20b%2F%C3%A9"
+    """
     return _encoded(vm, value, encodings.percent_encoded, 3)
 
 
 @builtin("url_decode(s: string) -> string", family="crypto")
 def url_decode(vm: Vm, s: str) -> str:
-    """The text with `%XX` and `+` (a space) decoded; malformed escapes are kept."""
+    """The text with `%XX` and `+` (a space) decoded; malformed escapes are kept.
+
+    Example:
+        url_decode("a%20b+c")  // "a b c"
+    """
     return encodings.percent_decoded(s)

@@ -26,6 +26,9 @@ def signed_url(vm: Vm, base: Value, claims: Value, secret: Value, expires_at: Va
 
     `base`: an absolute URL, or a path from `/`. `opts`: `kid`, the name of the key; `signature_param`
     ("sig"), `expires_param` ("exp") and `kid_param` ("kid"), what the parameters are called.
+
+    Example:
+        signed_url("/file", {user: "7"}, "secret", 1700000000).split("&")[0]  // "/file?exp=1700000000"
     """
     name = "signed_url"
     _expect(name, "base", base, str, "a string")
@@ -45,6 +48,11 @@ def verify_signed_url(vm: Vm, url: Value, secret_or_keys: Value, now: Value, opt
     `{valid, reason, signature_valid, expired, expires_at, kid, claims}`. `secret_or_keys`: the secret, or
     a dict from kid to secret. `opts`: `skew_seconds` (0) of patience after the expiry, and the parameters'
     names as in `signed_url`.
+
+    Example:
+        let url = signed_url("/file", {user: "7"}, "secret", 2000)
+        let checked = verify_signed_url(url, "secret", 2001)
+        [checked.signature_valid, checked.expired, checked.valid]  // [true, true, false]
     """
     name = "verify_signed_url"
     _expect(name, "url", url, str, "a string")

@@ -18,7 +18,19 @@ if TYPE_CHECKING:
 def jwt_sign(
     vm: Vm, alg: Value = ABSENT, claims: Value = ABSENT, private_key: Value = ABSENT, *surplus: Value
 ) -> str:
-    """A token with the claims, signed by `ES256` or `RS256` with a private key in PEM."""
+    r"""A token with the claims, signed by `ES256` or `RS256` with a private key in PEM.
+
+    Example:
+        let lines = [
+          "-----BEGIN PRIVATE KEY-----",
+          "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgya+p2EW6dRZrXCFX",
+          "Z7HWk05Qw9s26JsSe4piKxIPZyGhRANCAARg/tS6JVqdMclh63TGNW1owEm4kjth",
+          "+mzmaWIuYPKftnkD/hAIuLyZpBrp6VYovGTy8bIMLX6fUXejwpTURiKZ",
+          "-----END PRIVATE KEY-----",
+        ]
+        let token = jwt_sign("ES256", {sub: "ada"}, lines.join("\n"))
+        base64url_decode(token.split(".")[1])  // "{\"sub\":\"ada\"}"
+    """
     if private_key is ABSENT or surplus:
         raise RuntimeFault("jwt_sign: requires 3 arguments: alg, claims, private_key")
     _expect("alg", alg, str, "a string")
@@ -29,10 +41,15 @@ def jwt_sign(
 
 @builtin("jwt_verify(alg: string, token: string, key: string) -> dict", family="crypto", counted=True)
 def jwt_verify(vm: Vm, alg: Value = ABSENT, token: Value = ABSENT, key: Value = ABSENT) -> dict[str, Value]:
-    """`{valid: true, claims}` of a token; throws for one that isn't valid under the key.
+    r"""`{valid: true, claims}` of a token; throws for one that isn't valid under the key.
 
     `key`: a shared secret for `HS256`, a public key in PEM for `ES256` and `RS256`. Times in the claims
     (`exp`, `nbf`) aren't looked at.
+
+    Example:
+        let content = base64url_encode("{\"alg\":\"HS256\"}") + "." + base64url_encode("{\"sub\":\"ada\"}")
+        let mac = base64url_encode(bytes_from_hex(hmac_sha256("secret", content)))
+        jwt_verify("HS256", content + "." + mac, "secret").claims  // {sub: "ada"}
     """
     if not all(type(argument) is str for argument in (alg, token, key)):
         raise Thrown("jwt_verify: expected (alg, token, key)")

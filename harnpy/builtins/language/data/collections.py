@@ -21,37 +21,61 @@ if TYPE_CHECKING:
 
 @builtin("keys(d: dict) -> list", family="collections")
 def keys(vm: Vm, d: Value) -> list[str]:
-    """The keys in ascending order; `[]` unless given a dict."""
+    """The keys in ascending order; `[]` unless given a dict.
+
+    Example:
+        keys({b: 2, a: 1})  // ["a", "b"]
+    """
     return sorted(d) if type(d) is dict else []
 
 
 @builtin("values(d: dict) -> list", family="collections")
 def values(vm: Vm, d: Value) -> list[Value]:
-    """The values in key order; `[]` unless given a dict."""
+    """The values in key order; `[]` unless given a dict.
+
+    Example:
+        values({b: 2, a: 1})  // [1, 2]
+    """
     return [d[key] for key in vm.paced(keys(vm, d))]
 
 
 @builtin("entries(d: dict) -> list", family="collections")
 def entries(vm: Vm, d: Value) -> list[Value]:
-    """A dict `{key, value}` for each entry, in key order; `[]` unless given a dict."""
+    """A dict `{key, value}` for each entry, in key order; `[]` unless given a dict.
+
+    Example:
+        entries({b: 2, a: 1})  // [{key: "a", value: 1}, {key: "b", value: 2}]
+    """
     return [{"key": key, "value": d[key]} for key in vm.paced(keys(vm, d))]
 
 
 @builtin("chunk(items: list, size: int = 1) -> list", family="collections", counted=True)
 def chunk(vm: Vm, items: Value = ABSENT, size: Value = 1) -> list[Value]:
-    """Lists of `size` items each; the last may be shorter."""
+    """Lists of `size` items each; the last may be shorter.
+
+    Example:
+        chunk([1, 2, 3, 4, 5], 2)  // [[1, 2], [3, 4], [5]]
+    """
     return lists.chunk(vm, _list("chunk", items), _int(size, 1))
 
 
 @builtin("window(items: list, size: int = 2, step: int = 1) -> list", family="collections", counted=True)
 def window(vm: Vm, items: Value = ABSENT, size: Value = 2, step: Value = 1) -> list[Value]:
-    """Lists of `size` neighbours, each beginning `step` items after the one before."""
+    """Lists of `size` neighbours, each beginning `step` items after the one before.
+
+    Example:
+        window([1, 2, 3], 2)  // [[1, 2], [2, 3]]
+    """
     return lists.window(vm, _list("window", items), _int(size, 2), _int(step, 1))
 
 
 @builtin("group_by(items: list, f: callable) -> dict", family="collections", counted=True)
 def group_by(vm: Vm, items: Value = ABSENT, f: Value = ABSENT) -> dict[str, Value] | None:
-    """Lists of the items with the same text of `f(item)`, by that text."""
+    """Lists of the items with the same text of `f(item)`, by that text.
+
+    Example:
+        group_by([1, 2, 3], { n -> n % 2 == 0 ? "even" : "odd" })  // {even: [2], odd: [1, 3]}
+    """
     _list("group_by", items)
     _callback(vm, "group_by", f)
     return lists.group_by(vm, items, f)
@@ -62,6 +86,9 @@ def partition(vm: Vm, items: Value = ABSENT, f: Value = ABSENT) -> dict[str, lis
     """`{match, no_match}`: the items for which `f(item)` is truthy, and the others.
 
     The method `.partition()` differs: it returns a list of two lists.
+
+    Example:
+        partition([1, 2, 3], { n -> n > 1 })  // {match: [2, 3], no_match: [1]}
     """
     _list("partition", items)
     matches = _callback(vm, "partition", f)
@@ -73,7 +100,11 @@ def partition(vm: Vm, items: Value = ABSENT, f: Value = ABSENT) -> dict[str, lis
 
 @builtin("dedup_by(items: list, f: callable) -> list", family="collections", counted=True)
 def dedup_by(vm: Vm, items: Value = ABSENT, f: Value = ABSENT) -> list[Value]:
-    """The first item for each distinct `f(item)`; an int and a float are distinct."""
+    """The first item for each distinct `f(item)`; an int and a float are distinct.
+
+    Example:
+        dedup_by(["a", "bb", "c"], { s -> len(s) })  // ["a", "bb"]
+    """
     _list("dedup_by", items)
     key_of = _callback(vm, "dedup_by", f)
     firsts: dict[Hashable, Value] = {}
@@ -84,7 +115,11 @@ def dedup_by(vm: Vm, items: Value = ABSENT, f: Value = ABSENT) -> list[Value]:
 
 @builtin("flat_map(items: list, f: callable) -> list", family="collections", counted=True)
 def flat_map(vm: Vm, items: Value = ABSENT, f: Value = ABSENT) -> list[Value] | None:
-    """`f(item)` of every item; results that are lists are spliced in, one level deep."""
+    """`f(item)` of every item; results that are lists are spliced in, one level deep.
+
+    Example:
+        flat_map([1, 2], { n -> [n, n * 10] })  // [1, 10, 2, 20]
+    """
     _list("flat_map", items)
     _callback(vm, "flat_map", f)
     return lists.flat_map(vm, items, f)
@@ -95,6 +130,9 @@ def lift(vm: Vm, source: Value = ABSENT) -> Iter:
     """A lazy iterator over a list, set, dict (pairs), string, range, generator or stream.
 
     An iterator is returned as it is.
+
+    Example:
+        iter([3, 1, 2]).map({ n -> n * 2 }).to_list()  // [6, 2, 4]
     """
     if source is ABSENT:
         raise TypeFault("iter: expected 1 argument")
@@ -103,7 +141,12 @@ def lift(vm: Vm, source: Value = ABSENT) -> Iter:
 
 @builtin("pair(first: any, second: any) -> pair", family="collections", counted=True)
 def pair(vm: Vm, first: Value = ABSENT, second: Value = ABSENT, *surplus: Value) -> Pair:
-    """Two values as one."""
+    """Two values as one.
+
+    Example:
+        let p = pair("a", 1)
+        [p.first, p.second]  // ["a", 1]
+    """
     if second is ABSENT or surplus:
         given = 2 + len(surplus) - (first is ABSENT) - (second is ABSENT)
         raise TypeFault(f"pair: expected 2 arguments, got {given}")
@@ -112,7 +155,11 @@ def pair(vm: Vm, first: Value = ABSENT, second: Value = ABSENT, *surplus: Value)
 
 @builtin("range(a: int, b?: int) -> range", family="math", counted=True)
 def int_range(vm: Vm, a: Value = ABSENT, b: Value = ABSENT, *surplus: Value) -> Range:
-    """The ints from 0 up to but not including `a`, or from `a` up to but not including `b`."""
+    """The ints from 0 up to but not including `a`, or from `a` up to but not including `b`.
+
+    Example:
+        [range(3).to_list(), range(2, 5).to_list()]  // [[0, 1, 2], [2, 3, 4]]
+    """
     if a is ABSENT or surplus:
         raise TypeFault(f"range expects 1 or 2 integer arguments, got {2 + len(surplus) if surplus else 0}")
     if b is ABSENT:

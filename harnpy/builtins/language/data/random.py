@@ -30,7 +30,11 @@ def _source(vm: Vm, *args: Value) -> tuple[Random, tuple[Value, ...]]:
 
 @builtin("rng_seed(seed: any) -> rng", family="math")
 def rng_seed(vm: Vm, seed: Value) -> Rng:
-    """A generator whose numbers depend only on the int `seed`."""
+    """A generator whose numbers depend only on the int `seed`.
+
+    Example:
+        random_int(rng_seed(7), 1, 100) == random_int(rng_seed(7), 1, 100)  // true
+    """
     if type(seed) is not int:
         raise TypeFault("rng_seed(seed): seed must be an integer")
     return Rng(seeded(seed))
@@ -38,13 +42,22 @@ def rng_seed(vm: Vm, seed: Value) -> Rng:
 
 @builtin("random(rng?: rng) -> float", family="math")
 def random_float(vm: Vm, rng: Value) -> float:
-    """A float from 0 up to but not including 1."""
+    """A float from 0 up to but not including 1.
+
+    Example:
+        let x = random()
+        x >= 0 && x < 1  // true
+    """
     return _source(vm, rng)[0].random()
 
 
 @builtin("random_int(rng?: rng, min: int, max: int) -> int", family="math", counted=True)
 def random_int(vm: Vm, rng: Value = ABSENT, min: Value = ABSENT, max: Value = ABSENT) -> int | None:
-    """An int from `min` to `max`, both included; nil if `max` is below `min`."""
+    """An int from `min` to `max`, both included; nil if `max` is below `min`.
+
+    Example:
+        [1, 2, 3, 4, 5, 6].contains(random_int(1, 6))  // true
+    """
     source, (low, high, *_) = _source(vm, rng, min, max)
     if low is ABSENT or high is ABSENT:
         return None
@@ -56,14 +69,22 @@ def random_int(vm: Vm, rng: Value = ABSENT, min: Value = ABSENT, max: Value = AB
 
 @builtin("random_choice(rng?: rng, items: list) -> any", family="math", counted=True)
 def random_choice(vm: Vm, rng: Value = ABSENT, items: Value = ABSENT) -> Value:
-    """One of the items; nil unless given a non-empty list."""
+    """One of the items; nil unless given a non-empty list.
+
+    Example:
+        ["red", "blue"].contains(random_choice(["red", "blue"]))  // true
+    """
     source, (choices, *_) = _source(vm, rng, items)
     return source.choice(choices) if type(choices) is list and choices else None
 
 
 @builtin("random_shuffle(rng?: rng, items: list) -> list", family="math", counted=True)
 def random_shuffle(vm: Vm, rng: Value = ABSENT, items: Value = ABSENT) -> list[Value] | None:
-    """The items in a random order, as a new list; nil unless given a list."""
+    """The items in a random order, as a new list; nil unless given a list.
+
+    Example:
+        random_shuffle(rng_seed(1), [1, 2, 3]).sort()  // [1, 2, 3]
+    """
     source, (ordered, *_) = _source(vm, rng, items)
     if type(ordered) is not list:
         return None

@@ -27,31 +27,51 @@ def _payload(result: EnumValue) -> Value:
 
 @builtin("Ok(value?: any) -> Result")
 def ok(vm: Vm, value: Value) -> EnumValue:
-    """The Result of a success."""
+    """The Result of a success.
+
+    Example:
+        unwrap(Ok(3))  // 3
+    """
     return EnumValue("Result", "Ok", (value,))
 
 
 @builtin("Err(error?: any) -> Result")
 def err(vm: Vm, error: Value) -> EnumValue:
-    """The Result of a failure."""
+    """The Result of a failure.
+
+    Example:
+        is_err(Err("no such file"))  // true
+    """
     return EnumValue("Result", "Err", (error,))
 
 
 @builtin("is_ok(result: any) -> bool")
 def is_ok(vm: Vm, result: Value) -> bool:
-    """Whether `result` is a `Result.Ok`."""
+    """Whether `result` is a `Result.Ok`.
+
+    Example:
+        is_ok(Ok(3))  // true
+    """
     return _is("Ok", result)
 
 
 @builtin("is_err(result: any) -> bool")
 def is_err(vm: Vm, result: Value) -> bool:
-    """Whether `result` is a `Result.Err`."""
+    """Whether `result` is a `Result.Err`.
+
+    Example:
+        is_err(Ok(3))  // false
+    """
     return _is("Err", result)
 
 
 @builtin("unwrap(result: any) -> any")
 def unwrap(vm: Vm, result: Value) -> Value:
-    """The payload of an Ok; an Err fails. Any other value is returned as it is."""
+    """The payload of an Ok; an Err fails. Any other value is returned as it is.
+
+    Example:
+        unwrap(Ok("text"))  // "text"
+    """
     if _is("Err", result):
         raise RuntimeFault(f"unwrap called on Err: {display(_payload(result))}")
     return _payload(result) if _is("Ok", result) else result
@@ -59,7 +79,11 @@ def unwrap(vm: Vm, result: Value) -> Value:
 
 @builtin("unwrap_or(result: any, default?: any) -> any")
 def unwrap_or(vm: Vm, result: Value, default: Value) -> Value:
-    """The payload of an Ok, `default` for an Err; any other value is returned as it is."""
+    """The payload of an Ok, `default` for an Err; any other value is returned as it is.
+
+    Example:
+        unwrap_or(Err("no such file"), "")  // ""
+    """
     if _is("Err", result):
         return default
     return _payload(result) if _is("Ok", result) else result
@@ -67,7 +91,11 @@ def unwrap_or(vm: Vm, result: Value, default: Value) -> Value:
 
 @builtin("unwrap_err(result: any) -> any")
 def unwrap_err(vm: Vm, result: Value) -> Value:
-    """The payload of an Err; anything else fails."""
+    """The payload of an Err; anything else fails.
+
+    Example:
+        unwrap_err(Err("no such file"))  // "no such file"
+    """
     if not _is("Err", result):
         raise RuntimeFault("unwrap_err called on non-Err")
     return _payload(result)

@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 
 @builtin("schema_of(x: any) -> dict", family="json_schema")
 def schema_of(vm: Vm, x: Value) -> dict[str, Value]:
-    """The schema of a type that the file declares with `type`; a schema dict is returned unchanged."""
+    """The schema of a type that the file declares with `type`; a schema dict is returned unchanged.
+
+    Example:
+        schema_of({type: "string"})  // {type: "string"}
+    """
     if type(x) is not dict:
         raise Thrown(f"schema_of: expected a type alias or schema dict, got {type_name(x)}")
     return x

@@ -23,20 +23,32 @@ builtin = partial(declare, family="math")
 
 @builtin("mean(items: list) -> float")
 def mean(vm: Vm, items: Value) -> float:
-    """The arithmetic mean; `0.0` for an empty list."""
+    """The arithmetic mean; `0.0` for an empty list.
+
+    Example:
+        mean([1, 2, 6])  // 3.0
+    """
     numbers = _numbers("mean", items)
     return _mean(numbers) if numbers else 0.0
 
 
 @builtin("median(items: list) -> float")
 def median(vm: Vm, items: Value) -> float:
-    """The middle item in order, or the mean of the two middle ones."""
+    """The middle item in order, or the mean of the two middle ones.
+
+    Example:
+        median([9, 1, 4, 2])  // 3.0
+    """
     return _percentile(_some_numbers("median", items), 50.0)
 
 
 @builtin("percentile(items: list, p: any) -> float")
 def percentile(vm: Vm, items: Value, p: Value) -> float:
-    """The value below which `p` per cent (0 to 100) of the items lie, interpolated linearly (R-7)."""
+    """The value below which `p` per cent (0 to 100) of the items lie, interpolated linearly (R-7).
+
+    Example:
+        percentile([10, 20, 30, 40, 50], 90)  // 46.0
+    """
     numbers = _some_numbers("percentile", items)
     if not is_number(p):
         raise TypeFault("percentile must be numeric")
@@ -47,13 +59,21 @@ def percentile(vm: Vm, items: Value, p: Value) -> float:
 
 @builtin("variance(items: list, sample: bool = false) -> float")
 def variance(vm: Vm, items: Value, sample: Value) -> float:
-    """The mean squared distance from the mean; with `sample`, divided by one item less."""
+    """The mean squared distance from the mean; with `sample`, divided by one item less.
+
+    Example:
+        [variance([1, 2, 3, 4, 5]), variance([1, 2, 3, 4, 5], true)]  // [2.0, 2.5]
+    """
     return _variance("variance", items, sample)
 
 
 @builtin("stddev(items: list, sample: bool = false) -> float")
 def stddev(vm: Vm, items: Value, sample: Value) -> float:
-    """The square root of the `variance`."""
+    """The square root of the `variance`.
+
+    Example:
+        stddev([2, 4, 4, 4, 5, 5, 7, 9])  // 2.0
+    """
     return math.sqrt(_variance("stddev", items, sample))
 
 

@@ -15,14 +15,22 @@ if TYPE_CHECKING:
 
 @builtin("assert(cond: any, msg?: string) -> nil", family="testing")
 def assert_true(vm: Vm, cond: Value, msg: str | None) -> None:
-    """Throw `msg` unless `cond` is truthy."""
+    """Throw `msg` unless `cond` is truthy.
+
+    Example:
+        try { assert(1 > 2, "no order") } catch (e) { e }  // "no order"
+    """
     if not cond:
         raise Thrown("Assertion failed" if msg is None else msg)
 
 
 @builtin("assert_eq(actual: any, expected: any, msg?: string) -> nil", family="testing", counted=True)
 def assert_eq(vm: Vm, actual: Value = ABSENT, expected: Value = ABSENT, msg: Value = None) -> None:
-    """Throw `msg` unless `actual == expected`."""
+    """Throw `msg` unless `actual == expected`.
+
+    Example:
+        try { assert_eq(1 + 1, 3) } catch (e) { e }  // "Assertion failed: expected 3, got 2"
+    """
     if expected is ABSENT:
         raise Thrown("assert_eq requires at least 2 arguments")
     if not equal(actual, expected):
@@ -32,7 +40,11 @@ def assert_eq(vm: Vm, actual: Value = ABSENT, expected: Value = ABSENT, msg: Val
 
 @builtin("assert_ne(a: any, b: any, msg?: string) -> nil", family="testing", counted=True)
 def assert_ne(vm: Vm, a: Value = ABSENT, b: Value = ABSENT, msg: Value = None) -> None:
-    """Throw `msg` if `a == b`."""
+    """Throw `msg` if `a == b`.
+
+    Example:
+        assert_ne(1, 2)  // nil
+    """
     if b is ABSENT:
         raise Thrown("assert_ne requires at least 2 arguments")
     if equal(a, b):

@@ -28,13 +28,21 @@ _FNV_OFFSET, _FNV_PRIME = 0xCBF29CE484222325, 0x100000001B3
 
 @builtin("type_of(value: any) -> string", family="types")
 def type_of(vm: Vm, value: Value) -> str:
-    """The name of the value's type: `int`, `string`, `closure`, `struct` …"""
+    """The name of the value's type: `int`, `string`, `closure`, `struct` …
+
+    Example:
+        [type_of(1), type_of(1.0), type_of({ x -> x })]  // ["int", "float", "closure"]
+    """
     return type_name(value)
 
 
 @builtin("to_string(value: any) -> string", family="types")
 def to_string(vm: Vm, value: Value) -> str:
-    """The value's text, as `println` shows it."""
+    """The value's text, as `println` shows it.
+
+    Example:
+        to_string([1, "a", nil])  // "[1, a, nil]"
+    """
     return display(value)
 
 
@@ -43,6 +51,9 @@ def to_int(vm: Vm, value: Value) -> int | None:
     """An int, a float cut towards zero, or a string of digits, as an int; nil for anything else.
 
     A float beyond 64 bits becomes the nearest limit, NaN 0.
+
+    Example:
+        [to_int("42"), to_int(-7.9), to_int("4 apples")]  // [42, -7, nil]
     """
     if type(value) is int:
         return value
@@ -69,7 +80,11 @@ def parsed_int(text: str) -> int | None:
 
 @builtin("to_float(value: any) -> float", family="types")
 def to_float(vm: Vm, value: Value) -> float | None:
-    """A number, or a string such as `"-2.5e3"`, `"inf"`, `"NaN"`, as a float; nil for anything else."""
+    """A number, or a string such as `"-2.5e3"`, `"inf"`, `"NaN"`, as a float; nil for anything else.
+
+    Example:
+        to_float("2.5e3")  // 2500.0
+    """
     if type(value) is float or type(value) is int:
         return float(value)
     return parsed_float(value) if type(value) is str else None
@@ -88,7 +103,11 @@ def parsed_float(text: str) -> float | None:
 
 @builtin("to_list(value: any) -> list", family="types")
 def to_list(vm: Vm, value: Value) -> list[Value]:
-    """The items of a set in insertion order, a list itself, any other value as a list of one."""
+    """The items of a set in insertion order, a list itself, any other value as a list of one.
+
+    Example:
+        to_list(set(3, 1, 3))  // [3, 1]
+    """
     if type(value) is list:
         return value
     return value.items if type(value) is Set else [value]
@@ -96,7 +115,11 @@ def to_list(vm: Vm, value: Value) -> list[Value]:
 
 @builtin("len(value: any) -> int", family="types")
 def length(vm: Vm, value: Value) -> int:
-    """The characters of a string, bytes, or items of a list, dict, set or range; 0 for anything else."""
+    """The characters of a string, bytes, or items of a list, dict, set or range; 0 for anything else.
+
+    Example:
+        [len("naïve"), len([1, 2]), len(nil)]  // [5, 2, 0]
+    """
     if type(value) in _SIZED:
         return len(value)
     if type(value) is Set:
@@ -106,13 +129,22 @@ def length(vm: Vm, value: Value) -> int:
 
 @builtin("is_same(a: any, b: any) -> bool", family="types")
 def is_same(vm: Vm, a: Value, b: Value) -> bool:
-    """Whether both are one list, dict, set, closure or pair; other values are the same when equal."""
+    """Whether both are one list, dict, set, closure or pair; other values are the same when equal.
+
+    Example:
+        let a = [1]
+        [is_same(a, a), is_same(a, [1])]  // [true, false]
+    """
     return a is b if type(a) in _HAVE_IDENTITY else equal(a, b)
 
 
 @builtin("addr_of(value: any) -> string", family="types")
 def addr_of(vm: Vm, value: Value) -> str:
-    """A text that identifies a value among others of its type: `list@<address>`, `int@42`, `builtin@len`."""
+    """A text that identifies a value among others of its type: `list@<address>`, `int@42`, `builtin@len`.
+
+    Example:
+        addr_of(42)  // "int@42"
+    """
     if type(value) in _HAVE_ADDRESS:
         return f"{type_name(value)}@{id(value):#x}"
     return f"{type_name(value)}@{value.name if type(value) is Builtin else display(value)}"
@@ -120,7 +152,11 @@ def addr_of(vm: Vm, value: Value) -> str:
 
 @builtin("hash_value(value: any) -> int", family="crypto")
 def hash_value(vm: Vm, value: Value) -> int:
-    """A number that is the same in every run for values that are equal and of the same types."""
+    """A number that is the same in every run for values that are equal and of the same types.
+
+    Example:
+        [hash_value([1, 2]) == hash_value([1, 2]), hash_value(1) == hash_value("1")]  // [true, false]
+    """
     code = _FNV_OFFSET
     for byte in vm.paced(_key_text(structural_key(value)).encode()):
         code = (code ^ byte) * _FNV_PRIME % 2**64
@@ -136,6 +172,10 @@ def _key_text(key: Value) -> str:
 
 @builtin("unreachable(value?: any) -> never", family="types", counted=True)
 def unreachable(vm: Vm, value: Value = ABSENT) -> NoReturn:
-    """Fail: marks code that must never be reached."""
+    """Fail: marks code that must never be reached.
+
+    Example:
+        try { unreachable("a colour") } catch (e) { type_of(e) }  // "string"
+    """
     detail = "" if value is ABSENT else f": {display(value)}"
     raise RuntimeFault(f"unreachable code was reached{detail}")

@@ -21,7 +21,12 @@ builtin = partial(declare, family="files", guarded=True)
 
 @builtin("read_file(path: string) -> string")
 def read_file(vm: Vm, path: str) -> str:
-    """The text of a UTF-8 file."""
+    """The text of a UTF-8 file.
+
+    Example:
+        write_file("a.txt", "hello")
+        read_file("a.txt")  // "hello"
+    """
     place = path_at_work(vm, path)
     with thrown(f"Failed to read file {place}"):
         return _text(vm, place)
@@ -29,7 +34,11 @@ def read_file(vm: Vm, path: str) -> str:
 
 @builtin("read_file_result(path: string) -> Result")
 def read_file_result(vm: Vm, path: str) -> EnumValue:
-    """`Ok(text)`, or `Err(message)` where `read_file` would throw."""
+    """`Ok(text)`, or `Err(message)` where `read_file` would throw.
+
+    Example:
+        unwrap_or(read_file_result("no such file"), "nothing")  // "nothing"
+    """
     try:
         return EnumValue("Result", "Ok", (read_file(vm, path),))
     except (Interrupted, LimitExceeded):
@@ -42,7 +51,12 @@ def read_file_result(vm: Vm, path: str) -> EnumValue:
 
 @builtin("read_file_bytes(path: string) -> bytes")
 def read_file_bytes(vm: Vm, path: str) -> bytes:
-    """The bytes of a file."""
+    """The bytes of a file.
+
+    Example:
+        write_file("a.txt", "hi")
+        bytes_to_hex(read_file_bytes("a.txt"))  // "6869"
+    """
     place = path_at_work(vm, path)
     with thrown(f"Failed to read file {place}"):
         return vm.world.files.read_bytes(place, vm.sizes.characters)
@@ -50,7 +64,12 @@ def read_file_bytes(vm: Vm, path: str) -> bytes:
 
 @builtin("read_lines(path: string) -> list")
 def read_lines(vm: Vm, path: str) -> list[Value]:
-    """The lines of a UTF-8 file without their ends (`\\n` or `\\r\\n`)."""
+    r"""The lines of a UTF-8 file without their ends (`\n` or `\r\n`).
+
+    Example:
+        write_file("a.txt", "one\ntwo\n")
+        read_lines("a.txt")  // ["one", "two"]
+    """
     place = path_at_work(vm, path)
     with thrown(f"read_lines: {place}"):
         text = _text(vm, place)
@@ -66,13 +85,22 @@ def _text(vm: Vm, place: str) -> str:
 
 @builtin("file_exists(path: string) -> bool")
 def file_exists(vm: Vm, path: str) -> bool:
-    """Whether there is a file or directory."""
+    """Whether there is a file or directory.
+
+    Example:
+        file_exists("no such file")  // false
+    """
     return vm.world.files.exists(path_at_work(vm, path))
 
 
 @builtin("stat(path: string) -> dict")
 def stat(vm: Vm, path: str) -> dict[str, Value]:
-    """`{size, is_file, is_dir, readonly, modified}`; `modified` is in seconds since 1970."""
+    """`{size, is_file, is_dir, readonly, modified}`; `modified` is in seconds since 1970.
+
+    Example:
+        write_file("a.txt", "hello")
+        stat("a.txt").size  // 5
+    """
     from stat import S_ISDIR, S_ISREG
 
     place = path_at_work(vm, path)

@@ -21,7 +21,12 @@ builtin = partial(declare, family="files", guarded=True)
 
 @builtin('list_dir(path: string = ".") -> list')
 def list_dir(vm: Vm, path: str) -> list[Value]:
-    """The names in a directory, sorted."""
+    """The names in a directory, sorted.
+
+    Example:
+        mkdir("box/inner")
+        list_dir("box")  // ["inner"]
+    """
     place = path_at_work(vm, path)
     with thrown(f"Failed to list directory {place}"):
         return [entry.name for entry in vm.world.files.entries(place)]
@@ -32,6 +37,10 @@ def walk_dir(vm: Vm, path: str, opts: Value) -> list[Value]:
     """The directory and everything below it: `{path, is_dir, is_file, depth}`, sorted; `[]` if it is missing.
 
     `opts`: `max_depth`, `follow_symlinks` (false). What can't be listed is left out.
+
+    Example:
+        mkdir("tree/leaf")
+        walk_dir("tree").map({ found -> found.depth })  // [0, 1]
     """
     from harnpy.world.disk.walking import walk
 
@@ -53,6 +62,12 @@ def glob(vm: Vm, pattern: str, base: Value) -> list[Value]:
     """The paths below `base` (or `{base}`) that match, sorted.
 
     `*` and `?` match `/`, too; `**/` is any directories or none; `[ab]`, `[!ab]` and `{a,b}` are choices.
+
+    Example:
+        mkdir("src")
+        write_file("src/a.md", "")
+        write_file("src/b.txt", "")
+        glob("**/*.md", "src").map({ path -> basename(path) })  // ["a.md"]
     """
     from harnpy.text.path_patterns import PatternError, path_matcher
     from harnpy.world.disk.walking import walk

@@ -23,6 +23,9 @@ def path_workspace_info(vm: Vm, path: str, root: str | None) -> dict[str, Value]
     `{input, kind, normalized, workspace_path, host_path, recovered_root_drift, reason}`; `kind` is
     `workspace_relative`, `host_absolute` or `invalid`. An absolute path that isn't there, but would be below
     `root` (the execution root), is taken as one of the workspace.
+
+    Example:
+        path_workspace_info("notes/today.md").workspace_path  // "notes/today.md"
     """
     base = paths.normalized(path_at_work(vm, root or "."))
     normal = paths.normalized(path)
@@ -44,7 +47,11 @@ def path_workspace_info(vm: Vm, path: str, root: str | None) -> dict[str, Value]
 
 @builtin("path_workspace_normalize(path: string, root?: string) -> string | nil", family="paths")
 def path_workspace_normalize(vm: Vm, path: str, root: str | None) -> Value:
-    """The path of a file in the workspace, relative to it; nil for one that isn't in it."""
+    """The path of a file in the workspace, relative to it; nil for one that isn't in it.
+
+    Example:
+        path_workspace_normalize("notes/../today.md")  // "today.md"
+    """
     return path_workspace_info(vm, path, root)["workspace_path"]
 
 

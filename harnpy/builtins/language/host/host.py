@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 
 @builtin("host_call(name: string, params?: dict) -> any", family="host")
 def host_call(vm: Vm, name: str, params: Value) -> Value:
-    """Call `"capability.operation"`: handled by the latest matching mock, else by the host."""
+    """Call `"capability.operation"`: handled by the latest matching mock, else by the host.
+
+    Example:
+        host_mock("project", "read", {ok: true})
+        host_call("project.read", {name: "a"})  // {ok: true}
+    """
     capability, dot, operation = name.partition(".")
     if not (capability and dot and operation):
         raise Thrown(f"host_call: unsupported operation name '{name}'")
@@ -45,6 +50,10 @@ def host_mock(vm: Vm, capability: str, operation: str, result: Value, params: Va
     """Make `host_call` return `result`, or do as `{result?, error?, params?}` says.
 
     With `params` only calls that have these entries match.
+
+    Example:
+        host_mock("mail", "send", {error: "offline"})
+        try { host_call("mail.send") } catch (e) { "failed" }  // "failed"
     """
     if not capability or not operation:
         raise Thrown("host_mock: capability and operation are required")
@@ -53,50 +62,97 @@ def host_mock(vm: Vm, capability: str, operation: str, result: Value, params: Va
 
 @builtin("host_mock_calls() -> list", family="host")
 def host_mock_calls(vm: Vm) -> list[dict[str, Any]]:
-    """The calls that mocks handled, as `{capability, operation, params}`."""
+    """The calls that mocks handled, as `{capability, operation, params}`.
+
+    Example:
+        host_mock_clear()
+        host_mock("mail", "send", true)
+        host_call("mail.send", {to: "ada"})
+        host_mock_calls()[0].params.to  // "ada"
+    """
     return vm.state(HostMocks).calls
 
 
 @builtin("host_mock_clear() -> nil", family="host")
 def host_mock_clear(vm: Vm) -> None:
-    """Forget mocks, calls and saved scopes."""
+    """Forget mocks, calls and saved scopes.
+
+    Example:
+        host_mock("mail", "send")
+        host_mock_clear()
+        host_has("mail")  // false
+    """
     vm.state(HostMocks).clear()
 
 
 @builtin("host_mock_push_scope() -> nil", family="host")
 def host_mock_push_scope(vm: Vm) -> None:
-    """Save mocks and calls, and start without any."""
+    """Save mocks and calls, and start without any.
+
+    Example:
+        host_mock_push_scope()
+        host_mock("mail", "send", true)
+        let sent = host_call("mail.send")
+        host_mock_pop_scope()
+        sent  // true
+    """
     vm.state(HostMocks).push_scope()
 
 
 @builtin("host_mock_pop_scope() -> nil", family="host")
 def host_mock_pop_scope(vm: Vm) -> None:
-    """Restore what `host_mock_push_scope` saved."""
+    """Restore what `host_mock_push_scope` saved.
+
+    Example:
+        host_mock("mail", "send")
+        host_mock_push_scope()
+        let during = host_has("mail")
+        host_mock_pop_scope()
+        [during, host_has("mail")]  // [false, true]
+    """
     vm.state(HostMocks).pop_scope()
 
 
 @builtin("host_capabilities() -> dict", family="host")
 def host_capabilities(vm: Vm) -> dict[str, Any]:
-    """The available operations: `{capability: {description, ops, operations}}`, mocks included."""
+    """The available operations: `{capability: {description, ops, operations}}`, mocks included.
+
+    Example:
+        host_mock("project", "read")
+        host_capabilities().project.ops  // ["read"]
+    """
     return _manifest(vm)
 
 
 @builtin("host_has(capability: string, operation?: string) -> bool", family="host")
 def host_has(vm: Vm, capability: str, operation: str | None) -> bool:
-    """Whether there is such a capability, with that operation if one is named."""
+    """Whether there is such a capability, with that operation if one is named.
+
+    Example:
+        host_mock("project", "read")
+        [host_has("project", "read"), host_has("project", "burn")]  // [true, false]
+    """
     found = _manifest(vm).get(capability)
     return found is not None and (operation is None or operation in found["operations"])
 
 
 @builtin("host_tool_list() -> list", family="host")
 def host_tool_list(vm: Vm) -> list[dict[str, Any]]:
-    """The host's tools; none without a host."""
+    """The host's tools; none without a host.
+
+    Example:
+        host_tool_list()  // []
+    """
     return vm.world.host.bridge.list() if vm.world.host.bridge else []
 
 
 @builtin("host_tool_call(name: string, args?: dict) -> any", family="host", guarded=True)
 def host_tool_call(vm: Vm, name: str, args: Value) -> Value:
-    """Run one of the host's tools."""
+    """Run one of the host's tools.
+
+    Example:
+        try { host_tool_call("search", {query: "harn"}) } catch (e) { "no host" }  // "no host"
+    """
     if not name:
         raise Thrown("host_tool_call: tool name is required")
     if vm.world.host.bridge is None:

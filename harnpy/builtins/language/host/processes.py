@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 
 @builtin("exec(cmd: string, ...args: any) -> dict", family="process", counted=True, guarded=True)
 def exec_(vm: Vm, cmd: Value = ABSENT, *args: Value) -> Value:
-    """Run a program, without a shell: `{stdout, stderr, status, success}`. A failure is not an error."""
+    r"""Run a program, without a shell: `{stdout, stderr, status, success}`. A failure is not an error.
+
+    Example:
+        exec("echo", "hello").stdout  // "hello\n"
+    """
     if cmd is ABSENT or not display(cmd):
         raise Thrown("exec: command is required")
     return _run(vm, workplace_of(vm).directory(), [cmd, *args], "exec")
@@ -29,7 +33,12 @@ def exec_(vm: Vm, cmd: Value = ABSENT, *args: Value) -> Value:
     "exec_at(dir: string, cmd: string, ...args: any) -> dict", family="process", counted=True, guarded=True
 )
 def exec_at(vm: Vm, dir: Value = ABSENT, cmd: Value = ABSENT, *args: Value) -> Value:
-    """Run a program in a directory, relative to the worker's, else to that of the script."""
+    """Run a program in a directory, relative to the worker's, else to that of the script.
+
+    Example:
+        mkdir("box")
+        exec_at("box", "pwd").stdout.trim().ends_with("/box")  // true
+    """
     if dir is ABSENT or cmd is ABSENT or not display(cmd):
         raise Thrown("exec_at: directory and command are required")
     return _run(vm, _directory(vm, dir), [cmd, *args], "exec")
@@ -37,7 +46,11 @@ def exec_at(vm: Vm, dir: Value = ABSENT, cmd: Value = ABSENT, *args: Value) -> V
 
 @builtin("shell(cmd: string) -> dict", family="process", counted=True, guarded=True)
 def shell(vm: Vm, cmd: Value = ABSENT) -> Value:
-    """Run a command in the default shell: `{stdout, stderr, status, success}`."""
+    """Run a command in the default shell: `{stdout, stderr, status, success}`.
+
+    Example:
+        shell("echo one; exit 3").status  // 3
+    """
     if cmd is ABSENT or not display(cmd):
         raise Thrown("shell: command string is required")
     return _run(vm, workplace_of(vm).directory(), _in_shell(vm, cmd), "shell")
@@ -45,7 +58,12 @@ def shell(vm: Vm, cmd: Value = ABSENT) -> Value:
 
 @builtin("shell_at(dir: string, cmd: string) -> dict", family="process", counted=True, guarded=True)
 def shell_at(vm: Vm, dir: Value = ABSENT, cmd: Value = ABSENT) -> Value:
-    """Run a command in the default shell in a directory, as `exec_at` runs a program."""
+    """Run a command in the default shell in a directory, as `exec_at` runs a program.
+
+    Example:
+        mkdir("box")
+        shell_at("box", "pwd").stdout.trim().ends_with("/box")  // true
+    """
     if dir is ABSENT or cmd is ABSENT:
         raise Thrown("shell_at: directory and command string are required")
     if not display(cmd):

@@ -21,13 +21,21 @@ builtin = partial(declare, family="process")
 
 @builtin("env(name: string) -> string | nil")
 def env(vm: Vm, name: str) -> str | None:
-    """The value of an environment variable; one of the running task's own comes first."""
+    """The value of an environment variable; one of the running task's own comes first.
+
+    Example:
+        env("NO_SUCH_VARIABLE")  // nil
+    """
     return workplace_of(vm).variable(name)
 
 
 @builtin("env_or(name: string, default: any) -> any")
 def env_or(vm: Vm, name: str, default: Value) -> Value:
-    """The value of an environment variable, or `default` if it isn't set."""
+    """The value of an environment variable, or `default` if it isn't set.
+
+    Example:
+        env_or("NO_SUCH_VARIABLE", "default")  // "default"
+    """
     found = workplace_of(vm).variable(name)
     return default if found is None else found
 
@@ -38,57 +46,93 @@ def _first_set(vm: Vm, *names: str) -> str:
 
 @builtin("username() -> string")
 def username(vm: Vm) -> str:
-    """The name of the user: `USER`, `USERNAME`, or that of the process's account."""
+    """The name of the user: `USER`, `USERNAME`, or that of the process's account.
+
+    Example:
+        type_of(username())  // "string"
+    """
     return _first_set(vm, "USER", "USERNAME") or vm.world.machine.user_name()
 
 
 @builtin("hostname() -> string")
 def hostname(vm: Vm) -> str:
-    """The name of the machine: `HOSTNAME`, `COMPUTERNAME`, or what the system calls it."""
+    """The name of the machine: `HOSTNAME`, `COMPUTERNAME`, or what the system calls it.
+
+    Example:
+        type_of(hostname())  // "string"
+    """
     return _first_set(vm, "HOSTNAME", "COMPUTERNAME") or vm.world.machine.host_name()
 
 
 @builtin("home_dir() -> string")
 def home_dir(vm: Vm) -> str:
-    """The user's directory: `HOME`, `USERPROFILE`, or `""`."""
+    """The user's directory: `HOME`, `USERPROFILE`, or `""`.
+
+    Example:
+        type_of(home_dir())  // "string"
+    """
     return _first_set(vm, "HOME", "USERPROFILE")
 
 
 @builtin("platform() -> string")
 def platform(vm: Vm) -> str:
-    """The system: `linux`, `darwin` or `windows`."""
+    """The system: `linux`, `darwin` or `windows`.
+
+    Example:
+        ["linux", "darwin", "windows"].contains(platform())  // true
+    """
     return vm.world.machine.platform()
 
 
 @builtin("arch() -> string")
 def arch(vm: Vm) -> str:
-    """The processor: `x86_64`, `aarch64` …"""
+    """The processor: `x86_64`, `aarch64` …
+
+    Example:
+        len(arch()) > 0  // true
+    """
     return vm.world.machine.arch()
 
 
 @builtin("pid() -> int")
 def pid(vm: Vm) -> int:
-    """The number of the process."""
+    """The number of the process.
+
+    Example:
+        pid() > 0  // true
+    """
     return vm.world.machine.process_id()
 
 
 @builtin("cwd() -> string")
 @builtin("execution_root() -> string")
 def execution_root(vm: Vm) -> str:
-    """The directory that relative paths are relative to, and that programs are run in."""
+    """The directory that relative paths are relative to, and that programs are run in.
+
+    Example:
+        execution_root() == cwd()  // true
+    """
     return workplace_of(vm).directory()
 
 
 @builtin("source_dir() -> string")
 @builtin("asset_root() -> string")
 def source_dir(vm: Vm) -> str:
-    """The directory of the executing source file; without one, the working directory."""
+    """The directory of the executing source file; without one, the working directory.
+
+    Example:
+        asset_root() == source_dir()  // true
+    """
     return module_directory(vm)
 
 
 @builtin("project_root() -> string | nil")
 def project_root(vm: Vm) -> str | None:
-    """The nearest directory that has a `harn.toml`, from the task's own or the program's upwards."""
+    """The nearest directory that has a `harn.toml`, from the task's own or the program's upwards.
+
+    Example:
+        project_root()  // nil
+    """
     start = workplace_of(vm).own_directory() or vm.source_dir or vm.unguarded.files.cwd()
     return root_of_project(start, vm.unguarded.files)
 
@@ -98,6 +142,9 @@ def runtime_paths(vm: Vm) -> dict[str, Value]:
     """Where the runtime keeps its files.
 
     `{execution_root, asset_root, state_root, run_root, worktree_root}`
+
+    Example:
+        runtime_paths().execution_root == execution_root()  // true
     """
     variables = vm.unguarded.environment
     state = state_root(vm)

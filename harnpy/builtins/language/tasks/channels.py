@@ -20,13 +20,23 @@ def channel(vm: Vm, name: str, capacity: int) -> Channel:
     """A new queue of at most `capacity` messages, for any number of senders and receivers.
 
     `for x in ch { }` takes messages until the channel is closed and drained. Spec: 05 §4.
+
+    Example:
+        let ch = channel("jobs", 10)
+        send(ch, "a")
+        receive(ch)  // "a"
     """
     return Channel(vm.tasks, name, capacity)
 
 
 @builtin("send(ch: channel, value: any) -> bool", family="concurrency", counted=True)
 def send(vm: Vm, ch: Value = ABSENT, value: Value = ABSENT) -> bool:
-    """Put a message into a channel, waiting while it is full; false when it is closed."""
+    """Put a message into a channel, waiting while it is full; false when it is closed.
+
+    Example:
+        let ch = channel("jobs")
+        [send(ch, 1), close_channel(ch), send(ch, 2)]  // [true, nil, false]
+    """
     if value is ABSENT:
         raise Thrown("send: requires channel and value")
     return _channel("send", ch).send(value)
@@ -34,20 +44,37 @@ def send(vm: Vm, ch: Value = ABSENT, value: Value = ABSENT) -> bool:
 
 @builtin("receive(ch: channel) -> any", family="concurrency", counted=True)
 def receive(vm: Vm, ch: Value = ABSENT) -> Value:
-    """The next message of a channel, waited for; nil when it is closed and drained."""
+    """The next message of a channel, waited for; nil when it is closed and drained.
+
+    Example:
+        let ch = channel("jobs")
+        spawn { send(ch, "from a task") }
+        receive(ch)  // "from a task"
+    """
     return next(_channel("receive", ch), None)
 
 
 @builtin("try_receive(ch: channel) -> any", family="concurrency", counted=True)
 def try_receive(vm: Vm, ch: Value = ABSENT) -> Value:
-    """The next message of a channel, or nil when none is ready; never waits."""
+    """The next message of a channel, or nil when none is ready; never waits.
+
+    Example:
+        try_receive(channel("jobs"))  // nil
+    """
     source = _channel("try_receive", ch)
     return source.take() if source.items and not source.receivers else None
 
 
 @builtin("close_channel(ch: channel) -> nil", family="concurrency", counted=True)
 def close_channel(vm: Vm, ch: Value = ABSENT) -> None:
-    """Close a channel for new messages; those already in it can still be received."""
+    """Close a channel for new messages; those already in it can still be received.
+
+    Example:
+        let ch = channel("jobs")
+        send(ch, 1)
+        close_channel(ch)
+        [receive(ch), receive(ch)]  // [1, nil]
+    """
     _channel("close_channel", ch).close()
 
 
@@ -57,6 +84,12 @@ def channel_select(vm: Vm, channels: Value, timeout: Value) -> Value:
 
     Waits at most `timeout`: ms, a duration, or a dict with `timeout_ms`; nil when the time is up or all
     channels are closed and drained. Spec: 05 §5.
+
+    Example:
+        let a = channel("a")
+        let b = channel("b")
+        send(b, "hello")
+        channel_select([a, b]).value  // "hello"
     """
     if type(channels) is not list:
         raise Thrown("channel_select: first argument must be a list of channels")

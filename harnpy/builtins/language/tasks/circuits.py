@@ -49,6 +49,10 @@ def circuit_breaker(vm: Vm, name: str, threshold: int, reset_ms: int) -> str:
     """Make a closed breaker, replacing one of that name; returns the name.
 
     It opens at `threshold` failures, and is half open `reset_ms` later.
+
+    Example:
+        circuit_breaker("mail", 2)
+        circuit_check("mail")  // "closed"
     """
     vm.state(Breakers)[name] = Breaker(threshold, reset_ms / 1000)
     return name
@@ -56,27 +60,50 @@ def circuit_breaker(vm: Vm, name: str, threshold: int, reset_ms: int) -> str:
 
 @builtin('circuit_check(name: string = "default") -> string')
 def circuit_check(vm: Vm, name: str) -> str:
-    """`closed`, `open`, or `half_open` when the reset time is over; an unknown name is `closed`."""
+    """`closed`, `open`, or `half_open` when the reset time is over; an unknown name is `closed`.
+
+    Example:
+        circuit_check("never heard of")  // "closed"
+    """
     breaker = vm.state(Breakers).get(name)
     return breaker.state(vm.world.clock.monotonic()) if breaker else "closed"
 
 
 @builtin('circuit_record_failure(name: string = "default") -> bool')
 def circuit_record_failure(vm: Vm, name: str) -> bool:
-    """Count a failure; true for the one that opens the circuit."""
+    """Count a failure; true for the one that opens the circuit.
+
+    Example:
+        circuit_breaker("mail", 2)
+        [circuit_record_failure("mail"), circuit_record_failure("mail")]  // [false, true]
+    """
     breaker = vm.state(Breakers).get(name)
     return breaker is not None and breaker.fail(vm.world.clock.monotonic())
 
 
 @builtin('circuit_record_success(name: string = "default") -> nil')
 def circuit_record_success(vm: Vm, name: str) -> None:
-    """Close the circuit and forget its failures."""
+    """Close the circuit and forget its failures.
+
+    Example:
+        circuit_breaker("mail", 1)
+        circuit_record_failure("mail")
+        circuit_record_success("mail")
+        circuit_check("mail")  // "closed"
+    """
     _close(vm, name)
 
 
 @builtin('circuit_reset(name: string = "default") -> nil')
 def circuit_reset(vm: Vm, name: str) -> None:
-    """Close the circuit and forget its failures."""
+    """Close the circuit and forget its failures.
+
+    Example:
+        circuit_breaker("mail", 1)
+        circuit_record_failure("mail")
+        circuit_reset("mail")
+        circuit_check("mail")  // "closed"
+    """
     _close(vm, name)
 
 

@@ -24,31 +24,53 @@ _UNSET = dict.fromkeys(
 
 @builtin("runtime_context() -> dict", family="concurrency")
 def runtime_context(vm: Vm) -> dict[str, Value]:
-    """The running task: its ids, its agent sessions, its context values, whether it was cancelled."""
+    """The running task: its ids, its agent sessions, its context values, whether it was cancelled.
+
+    Example:
+        type_of(runtime_context())  // "dict"
+    """
     return _context(vm)
 
 
 @builtin("task_current() -> dict", family="concurrency")
 def task_current(vm: Vm) -> dict[str, Value]:
-    """The same as `runtime_context()`."""
+    """The same as `runtime_context()`.
+
+    Example:
+        task_current().task_id == runtime_context().task_id  // true
+    """
     return _context(vm)
 
 
 @builtin("runtime_context_values() -> dict", family="concurrency")
 def runtime_context_values(vm: Vm) -> dict[str, Value]:
-    """The context values of the running task; its children begin with a copy of them."""
+    """The context values of the running task; its children begin with a copy of them.
+
+    Example:
+        runtime_context_set("user", "ada")
+        runtime_context_values().user  // "ada"
+    """
     return vm.tasks.current.runtime_context
 
 
 @builtin("runtime_context_get(key: string, default?: any) -> any", family="concurrency", counted=True)
 def runtime_context_get(vm: Vm, key: Value = None, default: Value = None) -> Value:
-    """The value under `key`, else `default`."""
+    """The value under `key`, else `default`.
+
+    Example:
+        runtime_context_get("language", "en")  // "en"
+    """
     return vm.tasks.current.runtime_context.get(_key("runtime_context_get", key), default)
 
 
 @builtin("runtime_context_set(key: string, value: any) -> any", family="concurrency", counted=True)
 def runtime_context_set(vm: Vm, key: Value = None, value: Value = None) -> Value:
-    """Set the running task's value under `key`; returns the former value, else nil."""
+    """Set the running task's value under `key`; returns the former value, else nil.
+
+    Example:
+        runtime_context_set("user", "ada")
+        await(spawn { runtime_context_get("user") })  // "ada"
+    """
     task, name = vm.tasks.current, _key("runtime_context_set", key)
     # A new dict: child tasks share the old one, and programs may keep it.
     before, task.runtime_context = task.runtime_context, {**task.runtime_context, name: value}
@@ -57,7 +79,12 @@ def runtime_context_set(vm: Vm, key: Value = None, value: Value = None) -> Value
 
 @builtin("runtime_context_clear(key: string) -> any", family="concurrency", counted=True)
 def runtime_context_clear(vm: Vm, key: Value = None) -> Value:
-    """Remove the running task's value under `key`; returns the former value, else nil."""
+    """Remove the running task's value under `key`; returns the former value, else nil.
+
+    Example:
+        runtime_context_set("user", "ada")
+        runtime_context_clear("user")  // "ada"
+    """
     task, name = vm.tasks.current, _key("runtime_context_clear", key)
     before = task.runtime_context
     task.runtime_context = {other: value for other, value in before.items() if other != name}

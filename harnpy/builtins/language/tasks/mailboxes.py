@@ -32,6 +32,11 @@ def mailbox_open(vm: Vm, name: Value = ABSENT, capacity: Value = DEFAULT_CAPACIT
     """Open a mailbox, made on first use with room for `capacity` messages; returns its handle.
 
     `name`: a name, or `{name, scope?, capacity?, tenant_id?}`. The default scope is `task_group`.
+
+    Example:
+        let inbox = mailbox_open("desk")
+        mailbox_send(inbox, "hi")
+        mailbox_receive(inbox)  // "hi"
     """
     place = place_to_open(vm, "mailbox_open", _KIND, name, ("capacity",))
     if type(name) is dict:
@@ -45,14 +50,23 @@ def mailbox_open(vm: Vm, name: Value = ABSENT, capacity: Value = DEFAULT_CAPACIT
 
 @builtin("mailbox_lookup(target: any) -> dict | nil")
 def mailbox_lookup(vm: Vm, target: Value = ABSENT) -> Value:
-    """The handle of a mailbox that is open somewhere; nil when there is none of that name."""
+    """The handle of a mailbox that is open somewhere; nil when there is none of that name.
+
+    Example:
+        mailbox_lookup("no such mailbox")  // nil
+    """
     found = _found(vm, "mailbox_lookup", target, "name or handle is required")
     return handle(_KIND, place_of(vm, "mailbox_lookup", _KIND, target)) if found else None
 
 
 @builtin("mailbox_send(target: any, value: any) -> bool")
 def mailbox_send(vm: Vm, target: Value = ABSENT, value: Value = ABSENT) -> bool:
-    """Put a message into a mailbox, waiting while it is full; false when it is closed or does not exist."""
+    """Put a message into a mailbox, waiting while it is full; false when it is closed or does not exist.
+
+    Example:
+        mailbox_open("tray")
+        mailbox_send("tray", {job: 1})  // true
+    """
     require("mailbox_send: requires target and value", value)
     mailbox = _found(vm, "mailbox_send", target, "requires target and value")
     return mailbox is not None and mailbox.send(value)
@@ -60,21 +74,37 @@ def mailbox_send(vm: Vm, target: Value = ABSENT, value: Value = ABSENT) -> bool:
 
 @builtin("mailbox_receive(target: any) -> any")
 def mailbox_receive(vm: Vm, target: Value = ABSENT) -> Value:
-    """The next message of a mailbox, waited for; nil when it is closed and drained or does not exist."""
+    """The next message of a mailbox, waited for; nil when it is closed and drained or does not exist.
+
+    Example:
+        mailbox_open("post")
+        mailbox_send("post", "hi")
+        mailbox_receive("post")  // "hi"
+    """
     mailbox = _found(vm, "mailbox_receive", target)
     return None if mailbox is None else next(mailbox, None)
 
 
 @builtin("mailbox_try_receive(target: any) -> any")
 def mailbox_try_receive(vm: Vm, target: Value = ABSENT) -> Value:
-    """The next message of a mailbox, or nil when none is ready; never waits."""
+    """The next message of a mailbox, or nil when none is ready; never waits.
+
+    Example:
+        mailbox_open("empty")
+        mailbox_try_receive("empty")  // nil
+    """
     mailbox = _found(vm, "mailbox_try_receive", target)
     return mailbox.take() if mailbox and mailbox.readable else None
 
 
 @builtin("mailbox_close(target: any) -> bool")
 def mailbox_close(vm: Vm, target: Value = ABSENT) -> bool:
-    """Close a mailbox for new messages; those in it can still be received. True if it was open."""
+    """Close a mailbox for new messages; those in it can still be received. True if it was open.
+
+    Example:
+        mailbox_open("inbox")
+        [mailbox_close("inbox"), mailbox_send("inbox", "late")]  // [true, false]
+    """
     mailbox = _found(vm, "mailbox_close", target)
     if mailbox is None or mailbox.closed:
         return False
@@ -84,7 +114,13 @@ def mailbox_close(vm: Vm, target: Value = ABSENT) -> bool:
 
 @builtin("mailbox_metrics(target: any) -> dict")
 def mailbox_metrics(vm: Vm, target: Value = ABSENT) -> Value:
-    """`{capacity, depth, sent_count, received_count, failed_send_count, closed}`."""
+    """`{capacity, depth, sent_count, received_count, failed_send_count, closed}`.
+
+    Example:
+        mailbox_open("letters")
+        mailbox_send("letters", "hi")
+        mailbox_metrics("letters").depth  // 1
+    """
     mailbox = _found(vm, "mailbox_metrics", target)
     return mailbox.metrics() if mailbox else dict(_NO_METRICS)
 

@@ -24,6 +24,12 @@ def sync_mutex_acquire(vm: Vm, key: str, timeout: Value) -> Permit | None:
     """Wait for the mutex `key` and take it: one task at a time; nil when `timeout` is over.
 
     `mutex { }` takes `__default__`. `timeout`: ms, a duration or `{timeout_ms}`; 0 tries once.
+
+    Example:
+        let permit = sync_mutex_acquire("ledger")
+        let second = sync_mutex_acquire("ledger", 0)
+        sync_release(permit)
+        second  // nil
     """
     return _acquired(vm, "mutex", key, 1, 1, timeout)
 
@@ -36,6 +42,12 @@ def sync_semaphore_acquire(vm: Vm, key: str, capacity: int, permits: int, timeou
     """Wait for `permits` of the `capacity` that the semaphore has, and take them; nil after `timeout`.
 
     Every call must name the same capacity.
+
+    Example:
+        let permit = sync_semaphore_acquire("slots", 3, 2)
+        let more = sync_semaphore_acquire("slots", 3, 2, 0)
+        sync_release(permit)
+        more  // nil
     """
     if capacity <= 0 or permits <= 0:
         raise RuntimeFault("sync_semaphore_acquire: value must be positive")
@@ -44,7 +56,12 @@ def sync_semaphore_acquire(vm: Vm, key: str, capacity: int, permits: int, timeou
 
 @builtin('sync_gate_acquire(key: string = "default", limit: int = 1, timeout?: any) -> sync_permit | nil')
 def sync_gate_acquire(vm: Vm, key: str, limit: int, timeout: Value) -> Permit | None:
-    """Wait to be one of the `limit` tasks that the gate admits, first come first; nil after `timeout`."""
+    """Wait to be one of the `limit` tasks that the gate admits, first come first; nil after `timeout`.
+
+    Example:
+        let permit = sync_gate_acquire("api", 2)
+        sync_release(permit)  // true
+    """
     if limit <= 0:
         raise RuntimeFault("sync_gate_acquire: value must be positive")
     return _acquired(vm, "gate", key, limit, 1, timeout)
@@ -57,6 +74,12 @@ def sync_rwlock_acquire(vm: Vm, key: str, mode: str, timeout: Value) -> Permit |
     """Wait to `read` with other readers, or to `write` alone; nil after `timeout`.
 
     A reader that comes after a waiting writer waits for it.
+
+    Example:
+        let readers = [sync_rwlock_acquire("page", "read"), sync_rwlock_acquire("page", "read")]
+        let writer = sync_rwlock_acquire("page", "write", 0)
+        readers.map({ permit -> sync_release(permit) })
+        writer  // nil
     """
     if mode not in ("read", "write"):
         raise RuntimeFault("sync_rwlock_acquire: mode must be read or write")
@@ -65,7 +88,12 @@ def sync_rwlock_acquire(vm: Vm, key: str, mode: str, timeout: Value) -> Permit |
 
 @builtin("sync_release(permit: sync_permit) -> bool")
 def sync_release(vm: Vm, permit: Value) -> bool:
-    """Release a permit; false if it was released before."""
+    """Release a permit; false if it was released before.
+
+    Example:
+        let permit = sync_mutex_acquire("door")
+        [sync_release(permit), sync_release(permit)]  // [true, false]
+    """
     if type(permit) is not Permit:
         raise RuntimeFault("sync_release: first argument must be a sync permit")
     return permit.grant.release()
@@ -76,6 +104,9 @@ def sync_metrics(vm: Vm, kind: str | None, key: Value) -> Value:
     """What happened at one lock, nil if it was never used; a list of all that match without `key` or `kind`.
 
     `kind`: `mutex`, `semaphore`, `gate` or `rwlock`.
+
+    Example:
+        sync_metrics("mutex", "never used")  // nil
     """
     if kind is not None and kind not in KINDS:
         near = vm.suggest(kind, KINDS)

@@ -40,6 +40,9 @@ def shared_scope_id(vm: Vm, scope: str | None, options: Value) -> str:
     """The id of a scope for the running task, `"<scope>:<id>"`; the default scope is `task_group`.
 
     `options`: `tenant_id`, for the scope `tenant`.
+
+    Example:
+        shared_scope_id("task_group").starts_with("task_group:")  // true
     """
     given = options if type(options) is dict else {}
     refuse_unknown(vm, "shared_scope_id", given, ("tenant_id",))

@@ -41,6 +41,10 @@ def shared_cell(vm: Vm, key: Value = ABSENT, initial: Value = None) -> Value:
     """Open a cell for one value, made on first use with `initial`; returns its handle.
 
     `key`: a name, or `{key, scope?, initial?, tenant_id?}`. The default scope is `task_group`.
+
+    Example:
+        let cell = shared_cell("total", 5)
+        shared_get(cell)  // 5
     """
     place = place_to_open(vm, "shared_cell", _CELL, key, ("initial",))
     cells = vm.state(Cells)
@@ -51,19 +55,34 @@ def shared_cell(vm: Vm, key: Value = ABSENT, initial: Value = None) -> Value:
 
 @builtin("shared_get(handle: any) -> any")
 def shared_get(vm: Vm, handle: Value = ABSENT) -> Value:
-    """The value of a cell; nil when there is none."""
+    """The value of a cell; nil when there is none.
+
+    Example:
+        shared_get(shared_cell("limit", 10))  // 10
+    """
     return _cell(vm, "shared_get", handle, "handle is required").get()
 
 
 @builtin("shared_set(handle: any, value: any) -> any")
 def shared_set(vm: Vm, handle: Value = ABSENT, value: Value = None) -> Value:
-    """Store `value` in a cell; returns the former one."""
+    """Store `value` in a cell; returns the former one.
+
+    Example:
+        let cell = shared_cell("state", "idle")
+        [shared_set(cell, "busy"), shared_get(cell)]  // ["idle", "busy"]
+    """
     return _cell(vm, "shared_set", handle, "handle is required", writes=True).set(value)
 
 
 @builtin("shared_snapshot(handle: any) -> dict")
 def shared_snapshot(vm: Vm, handle: Value = ABSENT) -> Value:
-    """The value of a cell and its version, for `shared_cas`: `{_type, value, version}`."""
+    """The value of a cell and its version, for `shared_cas`: `{_type, value, version}`.
+
+    Example:
+        let cell = shared_cell("balance", 10)
+        let seen = shared_snapshot(cell)
+        shared_cas(cell, seen, seen.value - 3)  // true
+    """
     return _cell(vm, "shared_snapshot", handle, "handle is required").snapshot()
 
 
@@ -72,6 +91,10 @@ def shared_cas(vm: Vm, handle: Value = ABSENT, expected: Value = ABSENT, new: Va
     """Store `new` in a cell if its value equals `expected`; false if not.
 
     `expected` may be a snapshot: then nothing may have been written since it was taken.
+
+    Example:
+        let cell = shared_cell("owner")
+        [shared_cas(cell, nil, "ada"), shared_cas(cell, nil, "bob")]  // [true, false]
     """
     require("shared_cas: requires handle, expected, and new value", expected, new)
     cell = _cell(vm, "shared_cas", handle, "requires handle, expected, and new value", writes=True)
@@ -83,6 +106,10 @@ def shared_map(vm: Vm, key: Value = ABSENT, initial: Value = None) -> Value:
     """Open a map, made on first use with the entries of `initial`; returns its handle.
 
     `key`: a name, or `{key, scope?, initial?, tenant_id?}`. The default scope is `task_group`.
+
+    Example:
+        let stock = shared_map("stock", {bolts: 3})
+        shared_map_get(stock, "bolts")  // 3
     """
     place = place_to_open(vm, "shared_map", _MAP, key, ("initial",))
     maps = vm.state(Maps)
@@ -96,14 +123,23 @@ def shared_map(vm: Vm, key: Value = ABSENT, initial: Value = None) -> Value:
 
 @builtin("shared_map_get(handle: any, key: any, default?: any) -> any")
 def shared_map_get(vm: Vm, handle: Value = ABSENT, key: Value = ABSENT, default: Value = None) -> Value:
-    """The entry under `key`, else `default`."""
+    """The entry under `key`, else `default`.
+
+    Example:
+        shared_map_get(shared_map("nothing"), "tea", 0)  // 0
+    """
     require("shared_map_get: requires handle and key", key)
     return _map(vm, "shared_map_get", handle, "requires handle and key").get(display(key), default)
 
 
 @builtin("shared_map_set(handle: any, key: any, value: any) -> any")
 def shared_map_set(vm: Vm, handle: Value = ABSENT, key: Value = ABSENT, value: Value = ABSENT) -> Value:
-    """Store `value` under `key`; returns the former one, else nil."""
+    """Store `value` under `key`; returns the former one, else nil.
+
+    Example:
+        let m = shared_map("ages")
+        [shared_map_set(m, "ada", 36), shared_map_get(m, "ada")]  // [nil, 36]
+    """
     require("shared_map_set: requires handle, key, and value", key, value)
     shared = _map(vm, "shared_map_set", handle, "requires handle, key, and value", writes=True)
     return shared.set(display(key), value)
@@ -111,20 +147,35 @@ def shared_map_set(vm: Vm, handle: Value = ABSENT, key: Value = ABSENT, value: V
 
 @builtin("shared_map_delete(handle: any, key: any) -> any")
 def shared_map_delete(vm: Vm, handle: Value = ABSENT, key: Value = ABSENT) -> Value:
-    """Remove the entry under `key`; returns its value, else nil."""
+    """Remove the entry under `key`; returns its value, else nil.
+
+    Example:
+        let m = shared_map("drawer", {a: 1})
+        [shared_map_delete(m, "a"), shared_map_entries(m)]  // [1, {}]
+    """
     require("shared_map_delete: requires handle and key", key)
     return _map(vm, "shared_map_delete", handle, "requires handle and key").delete(display(key))
 
 
 @builtin("shared_map_entries(handle: any) -> dict")
 def shared_map_entries(vm: Vm, handle: Value = ABSENT) -> Value:
-    """All entries, as a dict."""
+    """All entries, as a dict.
+
+    Example:
+        shared_map_entries(shared_map("prices", {tea: 2}))  // {tea: 2}
+    """
     return _map(vm, "shared_map_entries", handle, "handle is required").entries()
 
 
 @builtin("shared_map_snapshot(handle: any, key: any) -> dict")
 def shared_map_snapshot(vm: Vm, handle: Value = ABSENT, key: Value = ABSENT) -> Value:
-    """The entry under `key` with the map's version, for `shared_map_cas`."""
+    """The entry under `key` with the map's version, for `shared_map_cas`.
+
+    Example:
+        let m = shared_map("queue", {next: 1})
+        let seen = shared_map_snapshot(m, "next")
+        shared_map_cas(m, "next", seen, seen.value + 1)  // true
+    """
     require("shared_map_snapshot: requires handle and key", key)
     return _map(vm, "shared_map_snapshot", handle, "requires handle and key").snapshot(display(key))
 
@@ -141,6 +192,10 @@ def shared_map_cas(
 
     A `new` of nil removes the entry. `expected` may be a snapshot: then nothing may have been written to the
     map since it was taken.
+
+    Example:
+        let seats = shared_map("seats")
+        [shared_map_cas(seats, "1A", nil, "ada"), shared_map_cas(seats, "1A", nil, "bob")]  // [true, false]
     """
     missing = "requires handle, key, expected, and new value"
     require(f"shared_map_cas: {missing}", key, expected, new)
@@ -149,7 +204,11 @@ def shared_map_cas(
 
 @builtin("shared_metrics(handle?: any) -> dict | list")
 def shared_metrics(vm: Vm, handle: Value = None) -> Value:
-    """How often a cell, map or mailbox was used; without a handle a list of all of them."""
+    """How often a cell, map or mailbox was used; without a handle a list of all of them.
+
+    Example:
+        shared_metrics(shared_cell("gauge", 1)).version >= 0  // true
+    """
     if type(handle) is not dict:
         return _all_metrics(vm)
     kind = handle.get("_type")

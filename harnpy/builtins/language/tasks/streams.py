@@ -37,19 +37,31 @@ _LONGEST_WAIT_MS = 2**63
 
 @builtin("stream.map(s: any, f: callable) -> iter")
 def stream_map(vm: Vm, s: Value = ABSENT, f: Value = ABSENT) -> Iter:
-    """`f(item)` of every item."""
+    """`f(item)` of every item.
+
+    Example:
+        stream.map([1, 2], { n -> n * 10 }).to_list()  // [10, 20]
+    """
     return iterators.mapped(_pull(vm, "map", s), _callable(vm, "map", f))
 
 
 @builtin("stream.filter(s: any, f: callable) -> iter")
 def stream_filter(vm: Vm, s: Value = ABSENT, f: Value = ABSENT) -> Iter:
-    """The items for which `f(item)` is truthy."""
+    """The items for which `f(item)` is truthy.
+
+    Example:
+        stream.filter([1, 2, 3], { n -> n > 1 }).to_list()  // [2, 3]
+    """
     return iterators.filtered(_pull(vm, "filter", s), _callable(vm, "filter", f))
 
 
 @builtin("stream.tap(s: any, f: callable) -> iter")
 def stream_tap(vm: Vm, s: Value = ABSENT, f: Value = ABSENT) -> Iter:
-    """The items as they are, calling `f(item)` on each as it is pulled."""
+    """The items as they are, calling `f(item)` on each as it is pulled.
+
+    Example:
+        stream.tap([1, 2], { n -> print(n) }).count()  // prints 12
+    """
     pull, g = _pull(vm, "tap", s), _callable(vm, "tap", f)
 
     def step() -> Value:
@@ -62,7 +74,11 @@ def stream_tap(vm: Vm, s: Value = ABSENT, f: Value = ABSENT) -> Iter:
 
 @builtin("stream.scan(s: any, init: any, f: callable) -> iter")
 def stream_scan(vm: Vm, s: Value = ABSENT, init: Value = ABSENT, f: Value = ABSENT) -> Iter:
-    """Every `acc = f(acc, item)`, beginning with `init`, which is not among them."""
+    """Every `acc = f(acc, item)`, beginning with `init`, which is not among them.
+
+    Example:
+        stream.scan([1, 2, 3], 0, { sum, n -> sum + n }).to_list()  // [1, 3, 6]
+    """
     pull, acc, g = _pull(vm, "scan", s), _given("scan", init, 2), _callable(vm, "scan", f, 3)
 
     def step() -> Value:
@@ -75,20 +91,32 @@ def stream_scan(vm: Vm, s: Value = ABSENT, init: Value = ABSENT, f: Value = ABSE
 
 @builtin("stream.take(s: any, n: int) -> iter")
 def stream_take(vm: Vm, s: Value = ABSENT, n: Value = ABSENT) -> Iter:
-    """The first `n` items."""
+    """The first `n` items.
+
+    Example:
+        stream.take(range(1000000), 2).to_list()  // [0, 1]
+    """
     return iterators.taken(_pull(vm, "take", s), _int("take", n, "non-negative", 0))
 
 
 @builtin("stream.take_until(s: any, f: callable) -> iter")
 def stream_take_until(vm: Vm, s: Value = ABSENT, f: Value = ABSENT) -> Iter:
-    """The items before the first for which `f(item)` is truthy; that one is consumed."""
+    """The items before the first for which `f(item)` is truthy; that one is consumed.
+
+    Example:
+        stream.take_until([1, 2, 3], { n -> n == 3 }).to_list()  // [1, 2]
+    """
     pull, ends = _pull(vm, "take_until", s), _callable(vm, "take_until", f)
     return iterators.taken_while(pull, lambda depth, item: not ends(depth, item))
 
 
 @builtin("stream.zip(a: any, b: any) -> iter")
 def stream_zip(vm: Vm, a: Value = ABSENT, b: Value = ABSENT, *surplus: Value) -> Iter:
-    """Pairs of items of both, until either ends."""
+    """Pairs of items of both, until either ends.
+
+    Example:
+        stream.zip([1, 2], "ab").map({ p -> [p.first, p.second] }).to_list()  // [[1, "a"], [2, "b"]]
+    """
     if b is ABSENT or surplus:
         given = 2 + len(surplus) - (a is ABSENT) - (b is ABSENT)
         raise TypeFault(f"stream.zip: expected 2 streams, got {given}")
@@ -97,7 +125,11 @@ def stream_zip(vm: Vm, a: Value = ABSENT, b: Value = ABSENT, *surplus: Value) ->
 
 @builtin("stream.merge(...sources: any) -> iter")
 def stream_merge(vm: Vm, *sources: Value) -> Iter:
-    """The items of all sources as they are ready, taking turns among ready ones."""
+    """The items of all sources as they are ready, taking turns among ready ones.
+
+    Example:
+        stream.merge([1, 2], ["a", "b"]).to_list()  // [1, "a", 2, "b"]
+    """
     if not sources:
         raise TypeFault("stream.merge: expected at least one stream")
     return _in_turns(vm, [vm.iterate(source) for source in sources], _is_ready)
@@ -105,7 +137,11 @@ def stream_merge(vm: Vm, *sources: Value) -> Iter:
 
 @builtin("stream.interleave(...sources: any) -> iter")
 def stream_interleave(vm: Vm, *sources: Value) -> Iter:
-    """An item of each source in turn; exhausted ones drop out."""
+    """An item of each source in turn; exhausted ones drop out.
+
+    Example:
+        stream.interleave([1, 2, 3], ["a"]).to_list()  // [1, "a", 2, 3]
+    """
     if len(sources) < 2:
         raise TypeFault("stream.interleave: expected at least two streams")
     return _in_turns(vm, [vm.iterate(source) for source in sources], lambda _: True)
@@ -113,7 +149,11 @@ def stream_interleave(vm: Vm, *sources: Value) -> Iter:
 
 @builtin("stream.race(...sources: any) -> iter")
 def stream_race(vm: Vm, *sources: Value) -> Iter:
-    """The items of the first source that has one, the leftmost of several; the others are dropped."""
+    """The items of the first source that has one, the leftmost of several; the others are dropped.
+
+    Example:
+        stream.race([1, 2], ["a", "b"]).to_list()  // [1, 2]
+    """
     if not sources:
         raise TypeFault("stream.race: expected at least one stream")
     racing = [vm.iterate(source) for source in sources]
@@ -128,7 +168,12 @@ def stream_race(vm: Vm, *sources: Value) -> Iter:
 
 @builtin("stream.broadcast(s: any, n: int) -> list")
 def stream_broadcast(vm: Vm, s: Value = ABSENT, n: Value = ABSENT) -> list[Iter]:
-    """`n` iterators that each deliver every item; what a slower one has not read is kept."""
+    """`n` iterators that each deliver every item; what a slower one has not read is kept.
+
+    Example:
+        let copies = stream.broadcast([1, 2], 2)
+        copies.map({ copy -> copy.to_list() })  // [[1, 2], [1, 2]]
+    """
     pull = _pull(vm, "broadcast", s)
     waiting: list[deque[Value]] = [deque() for _ in range(_int("broadcast", n, "positive", 1))]
 
@@ -147,7 +192,11 @@ def stream_broadcast(vm: Vm, s: Value = ABSENT, n: Value = ABSENT) -> list[Iter]
 
 @builtin("stream.throttle(s: any, per_sec: any) -> iter")
 def stream_throttle(vm: Vm, s: Value = ABSENT, per_sec: Value = ABSENT) -> Iter:
-    """The items with a pause between them, so that at most `per_sec` come in a second."""
+    """The items with a pause between them, so that at most `per_sec` come in a second.
+
+    Example:
+        stream.throttle([1, 2], 100).to_list()  // [1, 2]
+    """
     pull, pause = _pull(vm, "throttle", s), _pause_ms(_given("throttle", per_sec, 2)) / 1000
     is_first = True
 
@@ -164,7 +213,11 @@ def stream_throttle(vm: Vm, s: Value = ABSENT, per_sec: Value = ABSENT) -> Iter:
 
 @builtin("stream.debounce(s: any, window_ms: int) -> iter")
 def stream_debounce(vm: Vm, s: Value = ABSENT, window_ms: Value = ABSENT) -> Iter:
-    """Only the last of the items that arrive within `window_ms` of the first."""
+    """Only the last of the items that arrive within `window_ms` of the first.
+
+    Example:
+        stream.debounce([1, 2, 3], 10).to_list()  // [3]
+    """
     source = vm.iterate(_given("debounce", s, 1))
     window = _int("debounce", window_ms, "non-negative", 0) / 1000
 
@@ -183,7 +236,13 @@ def stream_debounce(vm: Vm, s: Value = ABSENT, window_ms: Value = ABSENT) -> Ite
 
 @builtin("stream.collect(s: any, max: any = 10000) -> list")
 def stream_collect(vm: Vm, s: Value = ABSENT, max: Value = None) -> list[Value]:
-    """All items, which must not be more than `max`: an int, or a dict `{max: n}`."""
+    """All items, which must not be more than `max`: an int, or a dict `{max: n}`.
+
+    Example:
+        gen fn count() { emit 1
+        emit 2 }
+        stream.collect(count())  // [1, 2]
+    """
     pull, cap = _pull(vm, "collect", s), _cap(max)
     items: list[Value] = []
 
@@ -198,7 +257,11 @@ def stream_collect(vm: Vm, s: Value = ABSENT, max: Value = None) -> list[Value]:
 
 @builtin("stream.fold(s: any, init: any, f: callable) -> any")
 def stream_fold(vm: Vm, s: Value = ABSENT, init: Value = ABSENT, f: Value = ABSENT) -> Value:
-    """The last `acc = f(acc, item)`, beginning with `init`."""
+    """The last `acc = f(acc, item)`, beginning with `init`.
+
+    Example:
+        stream.fold([1, 2, 3], 0, { sum, n -> sum + n })  // 6
+    """
     pull, acc, g = _pull(vm, "fold", s), _given("fold", init, 2), _callable(vm, "fold", f, 3)
     try:
         while True:
@@ -209,7 +272,11 @@ def stream_fold(vm: Vm, s: Value = ABSENT, init: Value = ABSENT, f: Value = ABSE
 
 @builtin("stream.first(s: any) -> any")
 def stream_first(vm: Vm, s: Value = ABSENT) -> Value:
-    """The next item, or nil; the rest stays available."""
+    """The next item, or nil; the rest stays available.
+
+    Example:
+        stream.first([7, 8])  // 7
+    """
     pull = _pull(vm, "first", s)
     try:
         return pull()

@@ -31,6 +31,14 @@ def supervisor_start(vm: Vm, spec: Value = ABSENT) -> Value:
     (`one_for_one`, `one_for_all`, `rest_for_one`, `escalate_to_parent`), `restart`, `shutdown_ms`.
     A restart policy is `never`, `on_failure`, `always` or `{mode, max_restarts, window_ms, backoff_ms,
     max_backoff_ms, factor, jitter_ms, circuit_open_ms}`.
+
+    Example:
+        let tries = atomic(0)
+        let flaky = { info -> if atomic_add(tries, 1) == 0 { throw "not yet" } }
+        let s = supervisor_start({restart: "on_failure", children: [{name: "flaky", task: flaky}]})
+        while atomic_get(tries) < 2 { sleep(10ms) }
+        supervisor_stop(s)
+        supervisor_metrics(s).restarted  // 1
     """
     if spec is ABSENT or spec is None:
         raise RuntimeFault("supervisor_start: spec is required")
@@ -51,19 +59,39 @@ def supervisor_start(vm: Vm, spec: Value = ABSENT) -> Value:
 
 @builtin("supervisor_state(supervisor: any) -> dict")
 def supervisor_state(vm: Vm, supervisor: Value = ABSENT) -> Value:
-    """What a supervisor and its children are doing."""
+    """What a supervisor and its children are doing.
+
+    Example:
+        let s = supervisor_start({children: [{name: "once", task: { info -> nil }}]})
+        let names = supervisor_state(s).children.map({ child -> child.name })
+        supervisor_stop(s)
+        names  // ["once"]
+    """
     return _found(vm, "supervisor_state", supervisor).state()
 
 
 @builtin("supervisor_metrics(supervisor: any) -> dict")
 def supervisor_metrics(vm: Vm, supervisor: Value = ABSENT) -> Value:
-    """How often children were `{started, stopped, failed, restarted, suppressed, escalated}`."""
+    """How often children were `{started, stopped, failed, restarted, suppressed, escalated}`.
+
+    Example:
+        let s = supervisor_start({children: [{name: "poll", task: { info -> sleep(1h) }}]})
+        sleep(10ms)
+        supervisor_stop(s, 0)
+        supervisor_metrics(s).started  // 1
+    """
     return dict(_found(vm, "supervisor_metrics", supervisor).metrics)
 
 
 @builtin("supervisor_events(supervisor: any) -> list")
 def supervisor_events(vm: Vm, supervisor: Value = ABSENT) -> Value:
-    """What has happened, in order: `{seq, at_ms, supervisor_id, child, kind, message}` each."""
+    """What has happened, in order: `{seq, at_ms, supervisor_id, child, kind, message}` each.
+
+    Example:
+        let s = supervisor_start({children: [{name: "once", task: { info -> nil }}]})
+        supervisor_stop(s)
+        supervisor_events(s)[0].kind  // "supervisor_started"
+    """
     return list(_found(vm, "supervisor_events", supervisor).events)
 
 
@@ -72,6 +100,10 @@ def supervisor_stop(vm: Vm, supervisor: Value = ABSENT, timeout: Value = None) -
     """Ask all children to end, wait for them, abort those that have not ended in time; the final state.
 
     `timeout`: ms or a duration; the default is the spec's `shutdown_ms`.
+
+    Example:
+        let s = supervisor_start({children: [{name: "on", task: { info -> sleep(1h) }}]})
+        supervisor_stop(s, 10).status  // "stopped"
     """
     found = _found(vm, "supervisor_stop", supervisor)
     ms = found.drain_ms if timeout is None else milliseconds("timeout", timeout, "supervisor_stop")

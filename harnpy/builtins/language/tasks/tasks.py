@@ -26,38 +26,69 @@ if TYPE_CHECKING:
 
 @builtin("await(handle: any) -> any", family="concurrency")
 def await_(vm: Vm, handle: Value) -> Value:
-    """Wait for a task: its value or its error. Anything else is returned as it is. Spec: 05 §2."""
+    """Wait for a task: its value or its error. Anything else is returned as it is. Spec: 05 §2.
+
+    Example:
+        let task = spawn { 6 * 7 }
+        await(task)  // 42
+    """
     return await_task(vm.tasks, handle)
 
 
 @builtin("cancel(handle: task_handle) -> nil", family="concurrency")
 def cancel(vm: Vm, handle: Value) -> None:
-    """Abort a task at once; none of its code runs again. Spec: 05 §2."""
+    """Abort a task at once; none of its code runs again. Spec: 05 §2.
+
+    Example:
+        let task = spawn { sleep(1h) }
+        cancel(task)  // nil
+    """
     cancel_task(vm.tasks, handle)
 
 
 @builtin("cancel_graceful(handle: task_handle, timeout: any = 5000) -> Result", family="concurrency")
 def cancel_graceful(vm: Vm, handle: Value, timeout: Value) -> Value:
-    """Ask a task to end, and abort it if it has not ended within `timeout` (ms or duration). Spec: 05 §2."""
+    """Ask a task to end, and abort it if it has not ended within `timeout` (ms or duration). Spec: 05 §2.
+
+    Example:
+        let task = spawn {
+          while !is_cancelled() { sleep(1ms) }
+          "tidied up"
+        }
+        unwrap(cancel_graceful(task, 1s))  // "tidied up"
+    """
     return cancel_gracefully(vm.tasks, handle, timeout)
 
 
 @builtin("is_cancelled() -> bool", family="concurrency")
 def is_cancelled(vm: Vm) -> bool:
-    """Whether the running task was asked to end. Spec: 05 §2."""
+    """Whether the running task was asked to end. Spec: 05 §2.
+
+    Example:
+        is_cancelled()  // false
+    """
     return is_asked_to_end(vm.tasks)
 
 
 @builtin("sleep(d: any) -> nil", family="concurrency")
 def sleep(vm: Vm, d: Value) -> None:
-    """Wait for a duration, or an int of milliseconds; other tasks run meanwhile. Spec: 05 §13."""
+    """Wait for a duration, or an int of milliseconds; other tasks run meanwhile. Spec: 05 §13.
+
+    Example:
+        sleep(10ms)  // nil
+    """
     ms = d.ms if type(d) is Duration else d if type(d) is int else 0
     vm.tasks.sleep(ms / 1000)
 
 
 @builtin("exit(code: int = 0) -> never", family="process")
 def exit_(vm: Vm, code: int) -> Never:
-    """End the program at once with this exit status, clamped to 0..255. Spec: 02 §10.5."""
+    """End the program at once with this exit status, clamped to 0..255. Spec: 02 §10.5.
+
+    Example:
+        fn stop() { exit(3) }
+        type_of(stop)  // "closure"
+    """
     raise ExitRequest(max(0, min(code, 255)))
 
 
@@ -66,6 +97,9 @@ def parallel_race(vm: Vm, items: Value, f: Value, options: Value) -> Value:
     """The result of the first `f(item)` that succeeds; the other calls are aborted. Spec: 05 §3.7.
 
     An `Err` counts as a failure, an `Ok` is unwrapped. When all fail, one error lists all of them.
+
+    Example:
+        parallel_race([2, 1], { n -> sleep_ms(n * 100); "task ${n}" })  // "task 1"
     """
     if type(items) is not list:
         raise TypeFault(f"parallel_race: first argument must be a list, got {type_name(items)}")

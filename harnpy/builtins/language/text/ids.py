@@ -32,19 +32,31 @@ def _parsed(text: str) -> uuid.UUID | None:
 
 @builtin("uuid() -> string", family="io")
 def new_uuid(vm: Vm) -> str:
-    """A new UUID, version 7: later ones sort after earlier ones."""
+    """A new UUID, version 7: later ones sort after earlier ones.
+
+    Example:
+        len(uuid())  // 36
+    """
     return str(vm.world.ids.new())
 
 
 @builtin("uuid_v7() -> string", family="io")
 def uuid_v7(vm: Vm) -> str:
-    """A new UUID, version 7: later ones sort after earlier ones."""
+    """A new UUID, version 7: later ones sort after earlier ones.
+
+    Example:
+        uuid_v7() < uuid_v7()  // true
+    """
     return str(vm.world.ids.new())
 
 
 @builtin("uuid_v5(namespace: string, name: string) -> string", family="io", counted=True)
 def uuid_v5(vm: Vm, namespace: Value = ABSENT, name: Value = ABSENT) -> str:
-    """The UUID of `name` within `namespace`: a UUID, or `dns`, `url`, `oid`, `x500`."""
+    """The UUID of `name` within `namespace`: a UUID, or `dns`, `url`, `oid`, `x500`.
+
+    Example:
+        uuid_v5("dns", "example.org")  // "aad03681-8b63-5304-89e0-8ca8f49461b5"
+    """
     if name is ABSENT:
         raise RuntimeFault("uuid_v5(namespace, name): requires namespace and name")
     text = display(namespace)
@@ -56,12 +68,20 @@ def uuid_v5(vm: Vm, namespace: Value = ABSENT, name: Value = ABSENT) -> str:
 
 @builtin("uuid_parse(s: string) -> string | nil", family="io")
 def uuid_parse(vm: Vm, s: str) -> str | None:
-    """The canonical spelling of a UUID (braced, `urn:uuid:`, without hyphens …); nil for anything else."""
+    """The canonical spelling of a UUID (braced, `urn:uuid:`, without hyphens …); nil for anything else.
+
+    Example:
+        uuid_parse("{C56A4180-65AA-42EC-A945-5FD21DEC0538}")  // "c56a4180-65aa-42ec-a945-5fd21dec0538"
+    """
     parsed = _parsed(s)
     return str(parsed) if parsed else None
 
 
 @builtin("uuid_nil() -> string", family="io")
 def uuid_nil(vm: Vm) -> str:
-    """The UUID of zeros."""
+    """The UUID of zeros.
+
+    Example:
+        uuid_nil()  // "00000000-0000-0000-0000-000000000000"
+    """
     return str(uuid.UUID(int=0))

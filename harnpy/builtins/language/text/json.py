@@ -17,10 +17,13 @@ if TYPE_CHECKING:
 
 @builtin("json_parse(text: string) -> any", family="json_schema")
 def json_parse(vm: Vm, text: str) -> Value:
-    """The value of a JSON text.
+    r"""The value of a JSON text.
 
     Integers that fit 64 bits are ints, other numbers floats; of equal keys the last wins; nesting ends
     before level 128. Throws `JSON parse error: <detail> at line L column C`.
+
+    Example:
+        json_parse("{\"a\": [1, 2.5, null]}")  // {a: [1, 2.5, nil]}
     """
     try:
         return parse_json(text)
@@ -30,9 +33,12 @@ def json_parse(vm: Vm, text: str) -> Value:
 
 @builtin("json_extract(text: string, key?: string) -> any", family="json_schema", counted=True)
 def json_extract(vm: Vm, text: Value = ABSENT, key: Value = ABSENT) -> Value:
-    """The JSON value inside `text`, which a model may have wrapped in prose or a code fence; or its `key`.
+    r"""The JSON value inside `text`, which a model may have wrapped in prose or a code fence; or its `key`.
 
     A fenced text counts first, then the first object, then the first array, then the whole text.
+
+    Example:
+        json_extract("Sure: {\"ok\": true}. Bye!", "ok")  // true
     """
     if text is ABSENT:
         raise Thrown("json_extract requires at least 1 argument: text")
@@ -52,5 +58,9 @@ def json_extract(vm: Vm, text: Value = ABSENT, key: Value = ABSENT) -> Value:
 
 @builtin("json_stringify(value: any) -> string", family="json_schema")
 def json_stringify(vm: Vm, value: Value) -> str:
-    """Compact JSON with keys in ascending order; closures, enums, durations, pairs and handles are null."""
+    r"""Compact JSON with keys in ascending order; closures, enums, durations, pairs and handles are null.
+
+    Example:
+        json_stringify({b: 1, a: ["x", nil]})  // "{\"a\":[\"x\",null],\"b\":1}"
+    """
     return to_json(value, paced=vm.paced)

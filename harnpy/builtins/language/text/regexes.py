@@ -81,9 +81,12 @@ def _seconds(vm: Vm) -> float:
 
 @builtin("regex_match(pattern?: string, text?: string, flags?: string) -> list | nil", family="strings")
 def regex_match(vm: Vm, pattern: str | None, text: str | None, flags: str | None) -> list[str] | None:
-    """All matches, from left to right without overlap; nil if there is none.
+    r"""All matches, from left to right without overlap; nil if there is none.
 
     `flags` are letters of `imsx`.
+
+    Example:
+        [regex_match(r"\d+", "10 and 20"), regex_match("x", "none")]  // [["10", "20"], nil]
     """
     if pattern is None or text is None:
         return None
@@ -92,9 +95,12 @@ def regex_match(vm: Vm, pattern: str | None, text: str | None, flags: str | None
 
 @builtin("regex_captures(pattern?: string, text?: string) -> list", family="strings")
 def regex_captures(vm: Vm, pattern: str | None, text: str | None) -> list[Value]:
-    """For each match `{match, groups}`, and under its own name every named group that took part.
+    r"""For each match `{match, groups}`, and under its own name every named group that took part.
 
     `groups` has all groups in order, nil for one that took no part.
+
+    Example:
+        regex_captures(r"(?P<key>\w+)=(\d+)", "a=1 b=2").map({ m -> m.key + m.groups[1] })  // ["a1", "b2"]
     """
     if pattern is None or text is None:
         return []
@@ -110,9 +116,12 @@ def regex_captures(vm: Vm, pattern: str | None, text: str | None) -> list[Value]
     "regex_replace_all(pattern?: string, replacement?: string, text?: string) -> string", family="strings"
 )
 def regex_replace(vm: Vm, pattern: str | None, replacement: str | None, text: str | None) -> str | None:
-    """`text` with every match replaced.
+    r"""`text` with every match replaced.
 
     In `replacement`, `$1`, `$name` and `${name}` stand for a group (`$0`: the match), `$$` for a dollar.
+
+    Example:
+        regex_replace_all(r"(\w+)@(\w+)", "$2 of $1", "ada@home bob@work")  // "home of ada work of bob"
     """
     if pattern is None or replacement is None or text is None:
         return None
@@ -122,7 +131,11 @@ def regex_replace(vm: Vm, pattern: str | None, replacement: str | None, text: st
 
 @builtin("regex_split(text?: string, pattern?: string, flags?: string) -> list", family="strings")
 def regex_split(vm: Vm, text: str | None, pattern: str | None, flags: str | None) -> list[str] | None:
-    """The pieces of `text` between the matches, empty ones too. The text is the first argument."""
+    r"""The pieces of `text` between the matches, empty ones too. The text is the first argument.
+
+    Example:
+        regex_split("a, b;c", r"[,;]\s*")  // ["a", "b", "c"]
+    """
     if text is None or pattern is None:
         return None
     return split(found_in(vm, pattern_of(vm, pattern, flags or ""), text), text)

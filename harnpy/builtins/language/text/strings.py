@@ -22,19 +22,31 @@ builtin = partial(declare, family="strings")
 
 @builtin("trim(s: string) -> string")
 def trim(vm: Vm, s: str) -> str:
-    """`s` without white space at either end."""
+    r"""`s` without white space at either end.
+
+    Example:
+        trim("  a b\n")  // "a b"
+    """
     return s.strip(WHITESPACE)
 
 
 @builtin("lowercase(s: string) -> string")
 def lowercase(vm: Vm, s: str) -> str:
-    """`s` in lower case, by the full Unicode mapping."""
+    """`s` in lower case, by the full Unicode mapping.
+
+    Example:
+        lowercase("ÉCLAIR")  // "éclair"
+    """
     return s.lower()
 
 
 @builtin("uppercase(s: string) -> string")
 def uppercase(vm: Vm, s: str) -> str:
-    """`s` in upper case, by the full Unicode mapping."""
+    """`s` in upper case, by the full Unicode mapping.
+
+    Example:
+        uppercase("straße")  // "STRASSE"
+    """
     return s.upper()
 
 
@@ -43,25 +55,40 @@ def split(vm: Vm, s: str, sep: str) -> list[str]:
     """The pieces of `s` between occurrences of `sep`, empty ones too.
 
     The method `.split()` differs in its default: a comma.
+
+    Example:
+        split("10 20  30")  // ["10", "20", "", "30"]
     """
     return s.split(sep) if sep else ["", *s, ""]
 
 
 @builtin('join(items: list, sep: string = "") -> string')
 def join(vm: Vm, items: Value, sep: str) -> str:
-    """The texts of the items with `sep` between them; `""` unless given a list."""
+    """The texts of the items with `sep` between them; `""` unless given a list.
+
+    Example:
+        join([1, 2, 3], "-")  // "1-2-3"
+    """
     return joined(vm, items, sep) if type(items) is list else ""
 
 
 @builtin("replace(s: string, old: string, new: string) -> string")
 def replace(vm: Vm, s: str, old: str, new: str) -> str:
-    """`s` with every `old` replaced by `new`; an empty `old` is found at every position."""
+    """`s` with every `old` replaced by `new`; an empty `old` is found at every position.
+
+    Example:
+        replace("a-b-c", "-", "+")  // "a+b+c"
+    """
     return replaced(vm, s, old, new)
 
 
 @builtin("contains(hay: any, needle: any) -> bool")
 def contains(vm: Vm, hay: Value, needle: Value) -> bool:
-    """Whether a string contains a text, or a list an equal item; false for other types."""
+    """Whether a string contains a text, or a list an equal item; false for other types.
+
+    Example:
+        [contains("pipeline", "pipe"), contains([1, 2], 3)]  // [true, false]
+    """
     if type(hay) is str:
         return display(needle) in hay
     return type(hay) is list and contains_value(vm.paced(hay), needle)
@@ -69,13 +96,21 @@ def contains(vm: Vm, hay: Value, needle: Value) -> bool:
 
 @builtin("starts_with(s: string, prefix: string) -> bool")
 def starts_with(vm: Vm, s: str, prefix: str) -> bool:
-    """Whether `s` begins with `prefix`."""
+    """Whether `s` begins with `prefix`.
+
+    Example:
+        starts_with("today.md", "to")  // true
+    """
     return s.startswith(prefix)
 
 
 @builtin("ends_with(s: string, suffix: string) -> bool")
 def ends_with(vm: Vm, s: str, suffix: str) -> bool:
-    """Whether `s` ends with `suffix`."""
+    """Whether `s` ends with `suffix`.
+
+    Example:
+        ends_with("today.md", ".md")  // true
+    """
     return s.endswith(suffix)
 
 
@@ -84,6 +119,9 @@ def substring(vm: Vm, s: str, start: int, length: int | None) -> str:
     """`length` characters of `s` from `start` on, all the rest without `length`.
 
     The method `.substring()` differs: its second argument is an end index. Negative numbers read as 0.
+
+    Example:
+        [substring("pipeline", 4), substring("pipeline", 4, 2)]  // ["line", "li"]
     """
     begin = max(start, 0)
     return s[begin:] if length is None else s[begin : begin + max(length, 0)]
@@ -94,6 +132,9 @@ def format_text(vm: Vm, template: str, *args: Value) -> str:
     """`template` with each `{}` replaced by the next argument, or each `{key}` by that entry of a dict.
 
     A `{key}` missing in the dict and a surplus `{}` stay unchanged.
+
+    Example:
+        [format("{} of {}", 2, 5), format("Hi {name}", {name: "Ada"})]  // ["2 of 5", "Hi Ada"]
     """
     if args and type(args[0]) is dict:
         return _fill_named(template, args[0])

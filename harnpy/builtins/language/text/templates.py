@@ -76,19 +76,32 @@ def render(vm: Vm, path: str, bindings: Value) -> str:
     """The text of a template file, filled in with `bindings`.
 
     The path is absolute, relative to the executing module, or `@/…` from the project root.
+
+    Example:
+        write_file("hello.prompt", "Hello {{ name }}!")
+        render("hello.prompt", {name: "Ada"})  // "Hello Ada!"
     """
     return _rendered_file(vm, path, bindings)[1].text
 
 
 @builtin("render_string(template: string, bindings?: dict) -> string", family="strings")
 def render_string(vm: Vm, template: str, bindings: Value) -> str:
-    """The text of a template given as a string; its includes are relative to the executing module."""
+    """The text of a template given as a string; its includes are relative to the executing module.
+
+    Example:
+        render_string("{{ for x in xs }}<{{ x }}>{{ end }}", {xs: [1, 2]})  // "<1><2>"
+    """
     return rendered(vm, template, module_directory(vm), None, bindings).text
 
 
 @builtin("render_with_provenance(path: string, bindings?: dict) -> dict", family="strings")
 def render_with_provenance(vm: Vm, path: str, bindings: Value) -> dict[str, Value]:
-    """`{text, template_uri, prompt_id, spans}`: a rendered file, and which directive produced which bytes."""
+    """`{text, template_uri, prompt_id, spans}`: a rendered file, and which directive produced which bytes.
+
+    Example:
+        write_file("hi.prompt", "Hi {{ name }}")
+        render_with_provenance("hi.prompt", {name: "Ada"}).text  // "Hi Ada"
+    """
     target, run = _rendered_file(vm, path, bindings, records=True)
     prompts = vm.state(Prompts)
     prompts.count += 1
@@ -102,7 +115,12 @@ def render_with_provenance(vm: Vm, path: str, bindings: Value) -> dict[str, Valu
 
 @builtin("prompt_mark_rendered(prompt_id: any) -> int", family="strings")
 def prompt_mark_rendered(vm: Vm, prompt_id: Value) -> int:
-    """Count a use of the prompt; returns how many there were so far."""
+    """Count a use of the prompt; returns how many there were so far.
+
+    Example:
+        prompt_mark_rendered("greeting")
+        prompt_mark_rendered("greeting")  // 2
+    """
     if type(prompt_id) is not str:
         raise TypeFault("prompt_mark_rendered: prompt_id must be a string")
     marked = vm.state(Prompts).marked

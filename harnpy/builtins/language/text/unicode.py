@@ -24,7 +24,11 @@ def _graphemes(s: str) -> list[str]:
 
 @builtin('unicode_normalize(s: string, form: string = "NFC") -> string', family="strings")
 def unicode_normalize(vm: Vm, s: str, form: str) -> str:
-    """`s` in the normal form `NFC`, `NFD`, `NFKC` or `NFKD` (any case)."""
+    """`s` in the normal form `NFC`, `NFD`, `NFKC` or `NFKD` (any case).
+
+    Example:
+        len(unicode_normalize("é", "NFD"))  // 2
+    """
     if form.upper() not in _FORMS:
         raise RuntimeFault("unicode_normalize: form must be NFC, NFD, NFKC, or NFKD")
     return unicodedata.normalize(form.upper(), s)  # type: ignore[arg-type]
@@ -32,7 +36,11 @@ def unicode_normalize(vm: Vm, s: str, form: str) -> str:
 
 @builtin("unicode_graphemes(s: string) -> list", family="strings")
 def unicode_graphemes(vm: Vm, s: str) -> list[str]:
-    """The characters as a reader sees them: extended grapheme clusters."""
+    """The characters as a reader sees them: extended grapheme clusters.
+
+    Example:
+        unicode_graphemes("né👍🏽")  // ["n", "é", "👍🏽"]
+    """
     return _graphemes(s)
 
 
@@ -44,6 +52,9 @@ def str_pad(vm: Vm, s: str, width: int, fill: str, side: str) -> str:
     """`s` padded with the first grapheme of `fill` to `width` graphemes, on `side`.
 
     `side` is `left`, `right` or `both`; of an odd number of fills one more goes right.
+
+    Example:
+        [str_pad("7", 3, "0", "left"), str_pad("ab", 4) + "|"]  // ["007", "ab  |"]
     """
     missing = width - len(_graphemes(s))
     if missing <= 0:

@@ -20,31 +20,59 @@ builtin = partial(declare, family="time")
 
 @builtin("timestamp() -> float")
 def timestamp(vm: Vm) -> float:
-    """Seconds since 1970, to the millisecond. `mock_time` sets it."""
+    """Seconds since 1970, to the millisecond. `mock_time` sets it.
+
+    Example:
+        mock_time(1500)
+        timestamp()  // 1.5
+    """
     return vm.clock.now_ms() / 1000
 
 
 @builtin("now_ms() -> int")
 def now_ms(vm: Vm) -> int:
-    """Milliseconds since 1970. `mock_time` sets it."""
+    """Milliseconds since 1970. `mock_time` sets it.
+
+    Example:
+        mock_time(5000)
+        now_ms()  // 5000
+    """
     return vm.clock.now_ms()
 
 
 @builtin("monotonic_ms() -> int")
 def monotonic_ms(vm: Vm) -> int:
-    """Milliseconds since this or `elapsed` was first called, or `mock_time`."""
+    """Milliseconds since this or `elapsed` was first called, or `mock_time`.
+
+    Example:
+        mock_time(1000)
+        advance_time(20)
+        monotonic_ms()  // 20
+    """
     return vm.clock.passed()
 
 
 @builtin("elapsed() -> int")
 def elapsed(vm: Vm) -> int:
-    """Milliseconds since this or `monotonic_ms` was first called, or `mock_time`."""
+    """Milliseconds since this or `monotonic_ms` was first called, or `mock_time`.
+
+    Example:
+        mock_time(0)
+        advance_time(20)
+        elapsed()  // 20
+    """
     return vm.clock.passed()
 
 
 @builtin("sleep_ms(ms: int = 0) -> nil")
 def sleep_ms(vm: Vm, ms: int) -> None:
-    """Wait; other tasks run meanwhile. A clock that is mocked goes forward instead, and nothing waits."""
+    """Wait; other tasks run meanwhile. A clock that is mocked goes forward instead, and nothing waits.
+
+    Example:
+        mock_time(0)
+        sleep_ms(250)
+        now_ms()  // 250
+    """
     if not vm.clock.is_stopped:
         vm.tasks.sleep(ms / 1000)
     elif ms > 0:
@@ -53,7 +81,12 @@ def sleep_ms(vm: Vm, ms: int) -> None:
 
 @builtin("mock_time(ms: int) -> nil", counted=True)
 def mock_time(vm: Vm, ms: Value = ABSENT) -> None:
-    """Stop the clock at `ms` milliseconds since 1970; `monotonic_ms` begins at 0. `sleep` takes real time."""
+    """Stop the clock at `ms` milliseconds since 1970; `monotonic_ms` begins at 0. `sleep` takes real time.
+
+    Example:
+        mock_time(1700000000000)
+        now_ms()  // 1700000000000
+    """
     if type(ms) is not int:
         raise Thrown("mock_time(ms): expected an integer millisecond timestamp")
     vm.clock.stop(_in_range(ms))
@@ -61,7 +94,12 @@ def mock_time(vm: Vm, ms: Value = ABSENT) -> None:
 
 @builtin("advance_time(ms: int = 0) -> int")
 def advance_time(vm: Vm, ms: int) -> int:
-    """Put the mocked clock forward; returns the milliseconds since 1970 that it shows then."""
+    """Put the mocked clock forward; returns the milliseconds since 1970 that it shows then.
+
+    Example:
+        mock_time(0)
+        advance_time(1500)  // 1500
+    """
     if not vm.clock.is_stopped:
         raise Thrown("advance_time: no mock active. Call mock_time(ms) first.")
     return _advance(vm, ms)
@@ -69,7 +107,13 @@ def advance_time(vm: Vm, ms: int) -> int:
 
 @builtin("unmock_time() -> nil")
 def unmock_time(vm: Vm) -> None:
-    """Show real time again."""
+    """Show real time again.
+
+    Example:
+        mock_time(0)
+        unmock_time()
+        now_ms() > 0  // true
+    """
     vm.clock.go()
 
 

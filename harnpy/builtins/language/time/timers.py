@@ -20,13 +20,22 @@ builtin = partial(declare, family="concurrency")
 
 @builtin('timer_start(name: string = "default") -> dict')
 def timer_start(vm: Vm, name: str) -> dict[str, Value]:
-    """A timer that runs from now on: `{name, start_ms}`."""
+    """A timer that runs from now on: `{name, start_ms}`.
+
+    Example:
+        timer_start("load").name  // "load"
+    """
     return {"name": name, "start_ms": milliseconds(vm.unguarded.clock.now())}
 
 
 @builtin("timer_end(timer: dict) -> int")
 def timer_end(vm: Vm, timer: Value) -> int:
-    """The milliseconds since `timer_start`; also prints them as `[timer] NAME: Nms`."""
+    """The milliseconds since `timer_start`; also prints them as `[timer] NAME: Nms`.
+
+    Example:
+        let timer = timer_start("load")
+        timer_end(timer) >= 0  // true
+    """
     start = timer.get("start_ms") if type(timer) is dict else None
     if type(start) is not int:
         raise Thrown("timer_end: argument must be a timer dict from timer_start")

@@ -27,68 +27,112 @@ if TYPE_CHECKING:
 
 @method("iter", "map(f: callable) -> iter")
 def map_(vm: Vm, self: Iter, f: Value) -> Iter:
-    """`f(item)` of every item."""
+    """`f(item)` of every item.
+
+    Example:
+        iter([1, 2]).map({ n -> n * 10 }).to_list()  // [10, 20]
+    """
     return iterators.mapped(self.__next__, _callback(vm, f, "map"))
 
 
 @method("iter", "filter(f: callable) -> iter")
 def filter_(vm: Vm, self: Iter, f: Value) -> Iter:
-    """The items for which `f(item)` is truthy."""
+    """The items for which `f(item)` is truthy.
+
+    Example:
+        iter([1, 2, 3]).filter({ n -> n > 1 }).to_list()  // [2, 3]
+    """
     return iterators.filtered(self.__next__, _callback(vm, f, "filter"))
 
 
 @method("iter", "flat_map(f: callable) -> iter")
 def flat_map(vm: Vm, self: Iter, f: Value) -> Iter:
-    """The items of `iter(f(item))` for every item."""
+    """The items of `iter(f(item))` for every item.
+
+    Example:
+        iter([1, 2]).flat_map({ n -> [n, n] }).to_list()  // [1, 1, 2, 2]
+    """
     g = _callback(vm, f, "flat_map")
     return iterators.flattened(self.__next__, lambda item: vm.iterate(g(0, item)))
 
 
 @method("iter", "take(n: int) -> iter")
 def take(vm: Vm, self: Iter, n: int | None) -> Iter:
-    """The first `n` items."""
+    """The first `n` items.
+
+    Example:
+        range(1000000).iter().take(3).to_list()  // [0, 1, 2]
+    """
     return iterators.taken(self.__next__, _length(n, "take"))
 
 
 @method("iter", "skip(n: int) -> iter")
 def skip(vm: Vm, self: Iter, n: int | None) -> Iter:
-    """All but the first `n` items."""
+    """All but the first `n` items.
+
+    Example:
+        iter([1, 2, 3]).skip(2).to_list()  // [3]
+    """
     return iterators.skipped(self.__next__, _length(n, "skip"))
 
 
 @method("iter", "take_while(f: callable) -> iter")
 def take_while(vm: Vm, self: Iter, f: Value) -> Iter:
-    """The items before the first for which `f(item)` is falsy; that one is consumed."""
+    """The items before the first for which `f(item)` is falsy; that one is consumed.
+
+    Example:
+        iter([1, 2, 9, 1]).take_while({ n -> n < 5 }).to_list()  // [1, 2]
+    """
     return iterators.taken_while(self.__next__, _callback(vm, f, "take_while"))
 
 
 @method("iter", "skip_while(f: callable) -> iter")
 def skip_while(vm: Vm, self: Iter, f: Value) -> Iter:
-    """The items from the first one on for which `f(item)` is falsy."""
+    """The items from the first one on for which `f(item)` is falsy.
+
+    Example:
+        iter([1, 2, 9, 1]).skip_while({ n -> n < 5 }).to_list()  // [9, 1]
+    """
     return iterators.skipped_while(self.__next__, _callback(vm, f, "skip_while"))
 
 
 @method("iter", "zip(other: any) -> iter")
 def zip_(vm: Vm, self: Iter, other: Value) -> Iter:
-    """Pairs of items of both, until either ends."""
+    """Pairs of items of both, until either ends.
+
+    Example:
+        iter([1, 2]).zip("ab").map({ p -> "${p.first}${p.second}" }).to_list()  // ["1a", "2b"]
+    """
     return iterators.zipped(self.__next__, _pull(vm, other, "zip"))
 
 
 @method("iter", "enumerate() -> iter")
 def enumerate_(vm: Vm, self: Iter) -> Iter:
-    """Pairs (position, item), from 0."""
+    """Pairs (position, item), from 0.
+
+    Example:
+        iter("ab").enumerate().map({ p -> "${p.first}${p.second}" }).to_list()  // ["0a", "1b"]
+    """
     return iterators.enumerated(self.__next__)
 
 
 @method("iter", "chain(other: any) -> iter")
 def chain(vm: Vm, self: Iter, other: Value) -> Iter:
-    """The items of this, then those of `other`."""
+    """The items of this, then those of `other`.
+
+    Example:
+        iter([1]).chain([2, 3]).to_list()  // [1, 2, 3]
+    """
     return iterators.chained(self.__next__, _pull(vm, other, "chain"))
 
 
 @method("iter", "chunks(n: int) -> iter")
 def chunks(vm: Vm, self: Iter, n: int | None) -> Iter:
-    """Lists of `n` items; the last may be shorter."""
+    """Lists of `n` items; the last may be shorter.
+
+    Example:
+        iter([1, 2, 3]).chunks(2).to_list()  // [[1, 2], [3]]
+    """
     if n is None or n < 1:
         raise TypeFault("iter.chunks: chunk size must be positive")
     return iterators.chunked(self.__next__, n)
@@ -96,7 +140,11 @@ def chunks(vm: Vm, self: Iter, n: int | None) -> Iter:
 
 @method("iter", "windows(n: int) -> iter")
 def windows(vm: Vm, self: Iter, n: int | None) -> Iter:
-    """Lists of `n` neighbours, each one item further on."""
+    """Lists of `n` neighbours, each one item further on.
+
+    Example:
+        iter([1, 2, 3]).windows(2).to_list()  // [[1, 2], [2, 3]]
+    """
     if n is None or n < 1:
         raise TypeFault("iter.windows: window size must be positive")
     return iterators.windowed(self.__next__, n)
@@ -104,13 +152,21 @@ def windows(vm: Vm, self: Iter, n: int | None) -> Iter:
 
 @method("iter", "iter() -> iter")
 def iter_(vm: Vm, self: Iter) -> Iter:
-    """The iterator itself."""
+    """The iterator itself.
+
+    Example:
+        iter([1, 2]).iter().to_list()  // [1, 2]
+    """
     return self
 
 
 @method("iter", "to_list() -> list")
 def to_list(vm: Vm, self: Iter) -> list[Value]:
-    """All items."""
+    """All items.
+
+    Example:
+        iter("abc").to_list()  // ["a", "b", "c"]
+    """
     items: list[Value] = []
     gather(vm, self, items.append, items)
     return items
@@ -118,7 +174,11 @@ def to_list(vm: Vm, self: Iter) -> list[Value]:
 
 @method("iter", "to_set() -> set")
 def to_set(vm: Vm, self: Iter) -> Set:
-    """The distinct items in order of their first occurrence."""
+    """The distinct items in order of their first occurrence.
+
+    Example:
+        iter([1, 2, 1]).to_set()  // set(1, 2)
+    """
     members = Members(paced=vm.paced)
     gather(vm, self, members.add, members.items)
     return Set(members.items)
@@ -126,7 +186,11 @@ def to_set(vm: Vm, self: Iter) -> Set:
 
 @method("iter", "to_dict() -> dict")
 def to_dict(vm: Vm, self: Iter) -> dict[str, Value]:
-    """The dict of pairs (key, value); later pairs win."""
+    """The dict of pairs (key, value); later pairs win.
+
+    Example:
+        iter([pair("a", 1)]).to_dict()  // {a: 1}
+    """
     entries: dict[str, Value] = {}
 
     def enter(pair: Value) -> None:
@@ -142,13 +206,21 @@ def to_dict(vm: Vm, self: Iter) -> dict[str, Value]:
 
 @method("iter", "count() -> int")
 def count(vm: Vm, self: Iter) -> int:
-    """How many items there were."""
+    """How many items there were.
+
+    Example:
+        iter("abc").count()  // 3
+    """
     return _fold(self, 0, lambda n, _: n + 1)  # type: ignore[no-any-return]
 
 
 @method("iter", "sum() -> int | float")
 def sum_(vm: Vm, self: Iter) -> int | float:
-    """The sum of the items, which must be numbers; 0 for none."""
+    """The sum of the items, which must be numbers; 0 for none.
+
+    Example:
+        iter([1, 2, 3]).sum()  // 6
+    """
 
     def plus(total: Value, item: Value) -> Value:
         if type(item) is not int and type(item) is not float:
@@ -160,19 +232,31 @@ def sum_(vm: Vm, self: Iter) -> int | float:
 
 @method("iter", "min() -> any")
 def min_(vm: Vm, self: Iter) -> Value:
-    """The least item, the first of several; nil for none."""
+    """The least item, the first of several; nil for none.
+
+    Example:
+        iter([3, 1]).min()  // 1
+    """
     return _extreme(self, -1)
 
 
 @method("iter", "max() -> any")
 def max_(vm: Vm, self: Iter) -> Value:
-    """The greatest item, the first of several; nil for none."""
+    """The greatest item, the first of several; nil for none.
+
+    Example:
+        iter([3, 1]).max()  // 3
+    """
     return _extreme(self, 1)
 
 
 @method("iter", "reduce(...args: any) -> any")
 def reduce(vm: Vm, self: Iter, *args: Value) -> Value:
-    """`reduce(init, f)`: the last `acc = f(acc, item)`, beginning with `init`."""
+    """`reduce(init, f)`: the last `acc = f(acc, item)`, beginning with `init`.
+
+    Example:
+        iter([1, 2, 3]).reduce(0, { sum, n -> sum + n })  // 6
+    """
     if len(args) < 2:
         raise TypeFault("iter.reduce: expected (init, fn)")
     g = vm.callback(args[1], 2)
@@ -183,7 +267,11 @@ def reduce(vm: Vm, self: Iter, *args: Value) -> Value:
 
 @method("iter", "first() -> any")
 def first(vm: Vm, self: Iter) -> Value:
-    """The next item, or nil; the rest stays available."""
+    """The next item, or nil; the rest stays available.
+
+    Example:
+        iter([7, 8]).first()  // 7
+    """
     try:
         return self.__next__()
     except StopIteration:
@@ -192,33 +280,53 @@ def first(vm: Vm, self: Iter) -> Value:
 
 @method("iter", "last() -> any")
 def last(vm: Vm, self: Iter) -> Value:
-    """The last item, or nil."""
+    """The last item, or nil.
+
+    Example:
+        iter([7, 8]).last()  // 8
+    """
     return _fold(self, None, lambda _, item: item)
 
 
 @method("iter", "any(f: callable) -> bool")
 def any_(vm: Vm, self: Iter, f: Value) -> bool:
-    """Whether `f(item)` is truthy for some item; stops there."""
+    """Whether `f(item)` is truthy for some item; stops there.
+
+    Example:
+        iter([1, 2]).any({ n -> n > 1 })  // true
+    """
     g = _callback(vm, f, "any")
     return visit(self.__next__, lambda item: g(0, item))
 
 
 @method("iter", "all(f: callable) -> bool")
 def all_(vm: Vm, self: Iter, f: Value) -> bool:
-    """Whether `f(item)` is truthy for every item; stops at the first where it isn't."""
+    """Whether `f(item)` is truthy for every item; stops at the first where it isn't.
+
+    Example:
+        iter([1, 2]).all({ n -> n > 1 })  // false
+    """
     g = _callback(vm, f, "all")
     return not visit(self.__next__, lambda item: not g(0, item))
 
 
 @method("iter", "find(f: callable) -> any")
 def find(vm: Vm, self: Iter, f: Value) -> Value:
-    """The first item for which `f(item)` is truthy, or nil; the rest stays available."""
+    """The first item for which `f(item)` is truthy, or nil; the rest stays available.
+
+    Example:
+        iter([1, 2, 3]).find({ n -> n > 1 })  // 2
+    """
     return first(vm, iterators.filtered(self.__next__, _callback(vm, f, "find")))
 
 
 @method("iter", "for_each(f: callable) -> nil")
 def for_each(vm: Vm, self: Iter, f: Value) -> None:
-    """Calls `f(item)` for every item."""
+    """Calls `f(item)` for every item.
+
+    Example:
+        iter("ab").for_each({ c -> print(c) })  // prints ab
+    """
     g = _callback(vm, f, "for_each")
     _fold(self, None, lambda _, item: g(0, item))
 
@@ -226,7 +334,13 @@ def for_each(vm: Vm, self: Iter, f: Value) -> None:
 @method("generator", "next() -> dict")
 @method("stream", "next() -> dict")
 def next_(vm: Vm, self: Generator) -> dict[str, Value]:
-    """`{done: false, value: item}`, and `{done: true, value: nil}` ever after the last."""
+    """`{done: false, value: item}`, and `{done: true, value: nil}` ever after the last.
+
+    Example:
+        gen fn count() { emit 1
+        emit 2 }
+        count().next()  // {done: false, value: 1}
+    """
     try:
         return {"done": False, "value": self.__next__()}
     except StopIteration:
@@ -237,7 +351,13 @@ def next_(vm: Vm, self: Generator) -> dict[str, Value]:
 @method("stream", "iter() -> iter")
 @method("channel", "iter() -> iter")
 def handle(vm: Vm, self: Iterable[Value]) -> Iter:
-    """An iterator over the items; it shares them with every other consumer."""
+    """An iterator over the items; it shares them with every other consumer.
+
+    Example:
+        gen fn count() { emit 1
+        emit 2 }
+        count().iter().to_list()  // [1, 2]
+    """
     return Iter(self)
 
 

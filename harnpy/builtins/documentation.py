@@ -1,0 +1,29 @@
+"""The docstring of a builtin, taken apart: what it says, and the example at its end. Spec: 09 §4.5.
+
+    Example:
+        trim("  a ")  // "a"
+
+An example is Harn code. Behind two slashes its last line states its value, or what it prints
+(`// prints hello`). `tests/builtins/test_documented_examples.py` runs them all.
+"""
+
+from __future__ import annotations
+
+from inspect import cleandoc
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from harnpy.vm.declare.builtin import Declaration
+
+
+class Documentation(NamedTuple):
+    """The prose of a docstring, citations included, and its example, ``""`` if it has none."""
+
+    prose: str
+    example: str
+
+
+def documentation(declaration: Declaration) -> Documentation:
+    """Return what the docstring of a builtin says."""
+    prose, _, example = cleandoc(declaration.doc).partition("\n\nExample:\n")
+    return Documentation(prose, cleandoc(example))
