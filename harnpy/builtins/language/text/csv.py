@@ -20,10 +20,13 @@ _OPTIONS = ("delimiter", "headers")
 
 @builtin("csv_parse(text: string, opts?: dict) -> list", family="json_csv")
 def csv_parse(vm: Vm, text: str, opts: Value) -> list[Value]:
-    """The rows of a CSV text as lists of strings; blank lines are left out.
+    r"""The rows of a CSV text as lists of strings; blank lines are left out.
 
     `opts`: `headers` (false): rows as dicts by the names in the first one, missing cells `""`; `delimiter`
     (`","`): its first character.
+
+    Example:
+        csv_parse("name,age\nAda,36\n", {headers: true})  // [{name: "Ada", age: "36"}]
     """
     headers, delimiter = _options("csv_parse", opts)
 
@@ -49,9 +52,12 @@ def _counted(vm: Vm, rows: Iterable[Value]) -> Iterator[Value]:
 
 @builtin("csv_stringify(rows: list, opts?: dict) -> string", family="json_csv")
 def csv_stringify(vm: Vm, rows: Value, opts: Value) -> str:
-    """The rows as CSV text: lists of cells, or dicts, whose columns are all their keys in ascending order.
+    r"""The rows as CSV text: lists of cells, or dicts, whose columns are all their keys in ascending order.
 
     `opts`: `headers` (false): a first line with the keys of dicts; `delimiter` (`","`): its first character.
+
+    Example:
+        csv_stringify([{name: "Ada", age: 36}], {headers: true})  // "age,name\n36,Ada\n"
     """
     headers, delimiter = _options("csv_stringify", opts)
     try:
