@@ -121,6 +121,14 @@ class Cut(Payload):
             return owner.own(self._cutoff).id
         return None if self.cutoff_seq is None else owner.id_of(self.cutoff_seq)
 
+    def summary_after(self, former: str | None, event: Event) -> str | None:
+        """Return the transcript's summary behind a cut that changed it, ``former``."""
+        if event.type == HISTORY_REPLACED:
+            summary: str | None = self.stored(event).get("summary")
+            return summary
+        made = self.summaries(event)
+        return merged_summary(former, made[0]["content"]) if made else former
+
     def summaries(self, event: Event) -> list[Json]:
         """Return the messages that it made: those that are in the log nowhere else."""
         data = self.stored(event)

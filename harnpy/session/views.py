@@ -5,7 +5,7 @@ The same events make the same `View`, whether applied one by one or all at once.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.session import events as kinds
 from harnpy.session.derived import ShownOrder, is_shown
@@ -34,19 +34,32 @@ if TYPE_CHECKING:
     Past = Callable[[int], Iterable[Event]]
 
 
+class SummaryCut(NamedTuple):
+    """A cut that the transcript's summary was made by, and the one whose summary it went on with."""
+
+    seq: int
+    before: SummaryCut | None
+
+    def backwards(self) -> Iterator[SummaryCut]:
+        cut: SummaryCut | None = self
+        while cut is not None:
+            yield cut
+            cut = cut.before
+
+
 class View:
     """A session as its log describes it.
 
     ``registers`` are by key, ``clients`` the records of the attached clients by id,
     ``open_turns`` the turns without an end by number.
     ``parent_id`` is the session it was last forked from, ``linked_at`` the last event that came from there,
-    ``cleared_at`` the last reset, ``cut_at`` the last cut.
+    ``cleared_at`` the last reset, ``cut_at`` the last cut, ``summary_cut`` the last that changed the summary.
     """
 
     __slots__ = (
         "branched_at", "cleared_at", "clients", "created", "cut_at", "execution", "linked_at", "log",
-        "open_turns", "parent_id", "pins", "registers", "rewound", "sent", "shown", "status", "turns",
-        "window"
+        "open_turns", "parent_id", "pins", "registers", "rewound", "sent", "shown", "status",
+        "summary_cut", "turns", "window"
     )  # fmt: skip
 
     def __init__(self, window: Window | None = None) -> None:
@@ -62,6 +75,7 @@ class View:
         self.linked_at = 0
         self.cleared_at = 0
         self.cut_at = 0
+        self.summary_cut: SummaryCut | None = None
         self.branched_at: int | None = None
         #: Where each turn of the active branch began.
         self.turns: Spine[int] = Spine()
@@ -90,7 +104,7 @@ class View:
         branch.clients = self.clients
         branch.created, branch.parent_id = self.created, self.parent_id
         branch.linked_at, branch.cleared_at, branch.cut_at = self.linked_at, self.cleared_at, self.cut_at
-        branch.branched_at = self.branched_at
+        branch.summary_cut, branch.branched_at = self.summary_cut, self.branched_at
         branch.status, branch.execution = self.status, self.execution
         branch.shown = self.shown.branch()
         branch.open_turns = dict(self.open_turns)
@@ -202,8 +216,11 @@ def _created(view: View, event: Event) -> None:
 
 def _cut(view: View, event: Event) -> None:
     cut: Cut = event.payload
+    former = view.window.summary
     view.window = cut.window_after(view.window, event).branch()
     view.cut_at = event.seq
+    if view.window.summary != former:
+        view.summary_cut = _summary_cut(view, event)
     if event.type == kinds.HISTORY_REPLACED:
         view.pins = ()
     else:
@@ -222,6 +239,13 @@ def _cut(view: View, event: Event) -> None:
         view.branched_at = None
     if cut.branched_at is not None:
         view.branched_at = cut.branched_at
+
+
+def _summary_cut(view: View, event: Event) -> SummaryCut | None:
+    if view.window.summary is None:
+        return None
+    goes_on = event.type == kinds.COMPACTION_TRIGGERED
+    return SummaryCut(event.seq, view.summary_cut if goes_on else None)
 
 
 def _show(view: View, event: Event) -> None:
@@ -295,6 +319,7 @@ def _leaf_moved(view: View, event: Event) -> None:
     view.rewound = view.rewound.moved(event, is_last)
     there = view.at(event.payload.target)
     view.window, view.cleared_at, view.cut_at = there.window, there.cleared_at, event.seq
+    view.summary_cut = there.summary_cut
     view.turns, view.open_turns, view.shown = there.turns, there.open_turns, there.shown
     view.execution = there.execution
     for key in OF_THE_BRANCH:

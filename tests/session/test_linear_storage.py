@@ -1,10 +1,11 @@
 """Rule c of C12.1: what a store needs grows with what was said, and by nothing else. Spec: 10 §C4, §C12.1.
 
-`bench/stored_bytes.py` measures the same up to 20,000 turns.
+`bench/stored_bytes.py` measures the same up to 20,000 turns, where there are hundreds of compactions.
 """
 
 from __future__ import annotations
 
+import json
 import runpy
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,11 @@ from typing import Any
 
 import pytest
 
+from harnpy.session.kept.stored import StoredSession
+from harnpy.session.resize.resize_policy import Compaction
+from harnpy.storage.memory import MemoryStore
+from harnpy.world import World
+from tests.session.test_snapshots import turn_of
 from tests.storage.conftest import STORES
 from tests.support import ROOT
 
@@ -44,3 +50,17 @@ def test_c_storage_is_linear(
     short, long = bench["converse"](url, size, [SHORT, LONG], tool_format, notes)
     assert long.stored <= MOST[tool_format] * long.payload
     assert long.stored / long.turns <= GROWTH * short.stored / short.turns
+
+
+def test_c_a_compaction_costs_the_same_however_many_there_were() -> None:
+    """Bytes of the events, snapshots included, between one compaction and the next."""
+    session = StoredSession.begin("s", MemoryStore(), World())
+    rounds: list[int] = []
+    for number in range(90):
+        before = session.version
+        for _ in range(15):
+            turn_of(session, "x" * 100, "x" * 100)
+        summary = f"{number:03} " + "y" * 2_000
+        session.resize(Compaction(0, session.length - 4, summary, "truncate", 0, 0), None)
+        rounds.append(sum(len(json.dumps(event.stored())) for event in session.events(before)))
+    assert sum(rounds[-30:]) <= 1.02 * sum(rounds[:30])

@@ -20,7 +20,7 @@ from harnpy.session.kept.spans import event_at, extended, read_spans, spans_of
 from harnpy.session.payloads import Created
 from harnpy.session.registers import Register
 from harnpy.session.shown.rewinding import Rewound
-from harnpy.session.views import View
+from harnpy.session.views import SummaryCut, View
 from harnpy.session.window import Window
 from harnpy.storage.spine import LateSpine, Spine
 
@@ -42,7 +42,7 @@ class Projection(Struct, omit_defaults=True):
 
     ``shown`` counts the messages and contexts that ``entries`` name; ``live``: the transcript has events
     about live clients.
-    ``summary`` is ``[seq, text, weight]``: that of an earlier snapshot (0: none), and how it goes on.
+    ``summary`` is ``[seq, cuts]``: that of an earlier snapshot (0: none), and the cuts that went on with it.
     """
 
     strategy: str
@@ -54,7 +54,7 @@ class Projection(Struct, omit_defaults=True):
     registers: dict[str, int] = {}
     clients: dict[str, dict[str, Any]] = {}
     pins: list[int] = []
-    summary: tuple[int, str, int] | None = None
+    summary: tuple[int, list[int]] | None = None
     metadata: Any = None
     assets: list[dict[str, Any]] = []
     state: str | None = None
@@ -68,22 +68,14 @@ class Projection(Struct, omit_defaults=True):
     undone: list[int] = []
 
 
-class Piece(NamedTuple):
-    """A snapshot that spells a piece of the summary: up to ``length``, and ``weight`` changes of it."""
-
-    seq: int
-    length: int
-    weight: int
-
-
 class Basis(NamedTuple):
-    """What a snapshot builds on: what number ``seq`` says, the one before it, and where its summary is
-    spelled."""
+    """What a snapshot builds on: what number ``seq`` says, the one before it; ``summary`` is its own, and
+    number ``said_by`` the one that says so."""
 
     seq: int = 0
     spans: Sequence[Span] = ()
-    summary: str | None = None
-    pieces: tuple[Piece, ...] = ()
+    summary: SummaryCut | None = None
+    said_by: int = 0
 
 
 class Taken(NamedTuple):
@@ -112,7 +104,8 @@ def take(strategy: str, view: View, until: int, basis: Basis, log: Log) -> Taken
         spans = spans_of(now.visible(), log, until)
     if spans is None:
         return None
-    summary, pieces = _summary(now.summary, basis, until + 1)
+    summary = _summary(view.summary_cut, basis)
+    said_by = until + 1 if summary is None or summary[1] else basis.said_by
     read_files, modified_files = now.files
     payload = Projection(
         strategy=strategy,
@@ -137,30 +130,19 @@ def take(strategy: str, view: View, until: int, basis: Basis, log: Log) -> Taken
         moved_seq=view.rewound.at,
         undone=list(view.rewound.leaves),
     )
-    return Taken(from_json(to_json(payload)), Basis(until + 1, spans, now.summary, pieces))
+    return Taken(from_json(to_json(payload)), Basis(until + 1, spans, view.summary_cut, said_by))
 
 
-def _summary(
-    text: str | None, basis: Basis, seq: int
-) -> tuple[tuple[int, str, int] | None, tuple[Piece, ...]]:
-    """Return how snapshot number ``seq`` says the summary, and which ones spell it from now on.
-
-    A summary that grows is spelled in pieces. Two of one weight become one of twice that, as digits are
-    carried: so there are few of them, and each word is spelled few times, however often it grows.
-    """
-    if text is None:
-        return None, ()
-    before, pieces = basis.summary, list(basis.pieces)
-    if text == before and pieces:
-        return (pieces[-1].seq, "", 0), basis.pieces
-    if before is None or not text.startswith(before):
-        pieces = []
-    weight = 1
-    while pieces and pieces[-1].weight == weight:
-        pieces.pop()
-        weight *= 2
-    base, length, _ = pieces[-1] if pieces else (0, 0, 0)
-    return (base, text[length:], weight), (*pieces, Piece(seq, len(text), weight))
+def _summary(last: SummaryCut | None, basis: Basis) -> tuple[int, list[int]] | None:
+    """Return how a snapshot says the summary that cut ``last`` made. The cuts spell it: they are named."""
+    if last is None:
+        return None
+    cuts: list[int] = []
+    for cut in last.backwards():
+        if basis.summary is not None and cut.seq == basis.summary.seq:
+            return basis.said_by, cuts[::-1]
+        cuts.append(cut.seq)
+    return 0, cuts[::-1]
 
 
 def load(stream: Stream, seq: int, whole: Callable[[], View]) -> Loaded | None:
@@ -178,12 +160,13 @@ def load(stream: Stream, seq: int, whole: Callable[[], View]) -> Loaded | None:
         if not isinstance(created.payload, Created):
             return None
         registers = {key: _register(stream, key, at) for key, at in found.registers.items()}
-        summary, pieces = _read_summary(stream, event)
+        summary = _read_summary(stream, event)
     except (LookupError, ValidationError):
         return None
     window = _window(found, shown, whole)
-    window.summary = summary
+    window.summary = summary.text
     view = View(window)
+    view.summary_cut = summary.last
     view.registers = registers
     view.clients = found.clients
     view.pins = tuple(found.pins)
@@ -192,7 +175,7 @@ def load(stream: Stream, seq: int, whole: Callable[[], View]) -> Loaded | None:
     view.cleared_at, view.branched_at = found.cleared_seq, found.branched_at
     view.rewound = Rewound(tuple(found.undone), found.moved_seq)
     view.turns = LateSpine(lambda: whole().turns.items())
-    return Loaded(view, Basis(seq, found.entries, summary, pieces), created, event.moment)
+    return Loaded(view, Basis(seq, found.entries, summary.last, summary.said_by), created, event.moment)
 
 
 def _projection(event: Event) -> Projection:
@@ -246,26 +229,36 @@ def _register(stream: Stream, key: str, seq: int) -> Register:
     return Register(payload["version"], payload["value"], seq)
 
 
-def _read_summary(stream: Stream, event: Event) -> tuple[str | None, tuple[Piece, ...]]:
-    """Return the summary that a snapshot says, and which ones spell it."""
-    said = _projection(event).summary
-    if said is None:
-        return None, ()
-    found: list[tuple[int, str, int]] = []
+class _Said(NamedTuple):
+    """The summary that a snapshot says, the last cut that made it, and which snapshot says so."""
+
+    text: str | None
+    last: SummaryCut | None
+    said_by: int
+
+
+def _read_summary(stream: Stream, event: Event) -> _Said:
+    found = _projection(event).summary
+    if found is None:
+        return _Said(None, None, event.seq)
+    said_by = event.seq if found[1] else found[0]
+    seqs: list[int] = []
     at = event.seq
     while True:
-        base, text, weight = said
-        if weight:
-            found.append((at, text, weight))
+        base, cuts = found
+        seqs += reversed(cuts)
         if not base:
             break
         if base >= at:
             raise LookupError(f"snapshot {base} is no earlier one")
-        said, at = _projection(event_at(stream, base)).summary, base
-        if said is None:
+        at, found = base, _projection(event_at(stream, base)).summary
+        if found is None:
             raise LookupError(f"snapshot {base} has no summary")
-    summary, pieces = "", []
-    for seq, text, weight in reversed(found):
-        summary += text
-        pieces.append(Piece(seq, len(summary), weight))
-    return summary, tuple(pieces)
+    text: str | None = None
+    last: SummaryCut | None = None
+    for seq in reversed(seqs):
+        cut = event_at(stream, seq)
+        if not isinstance(cut.payload, Cut):
+            raise LookupError(f"event {seq} is no cut")
+        text, last = cut.payload.summary_after(text, cut), SummaryCut(seq, last)
+    return _Said(text, last, said_by)
