@@ -121,13 +121,18 @@ class Cut(Payload):
             return owner.own(self._cutoff).id
         return None if self.cutoff_seq is None else owner.id_of(self.cutoff_seq)
 
-    def summary_after(self, former: str | None, event: Event) -> str | None:
-        """Return the transcript's summary behind a cut that changed it, ``former``."""
+    def added_summary(self, event: Event) -> str:
+        """Return the text by which the cut made the transcript's summary grow, or begin.
+
+        Raises LookupError when it did neither.
+        """
         if event.type == HISTORY_REPLACED:
-            summary: str | None = self.stored(event).get("summary")
-            return summary
-        made = self.summaries(event)
-        return merged_summary(former, made[0]["content"]) if made else former
+            text = self.stored(event).get("summary")
+        else:
+            text = next((message["content"] for message in self.summaries(event)), None)
+        if not isinstance(text, str):
+            raise LookupError(f"event {event.seq} adds nothing to the summary")
+        return text
 
     def summaries(self, event: Event) -> list[Json]:
         """Return the messages that it made: those that are in the log nowhere else."""

@@ -19,6 +19,7 @@ from harnpy.session.events import Summary
 from harnpy.session.kept.spans import event_at, extended, read_spans, spans_of
 from harnpy.session.payloads import Created
 from harnpy.session.registers import Register
+from harnpy.session.resize.engine import joined_summaries
 from harnpy.session.shown.rewinding import Rewound
 from harnpy.session.views import SummaryCut, View
 from harnpy.session.window import Window
@@ -68,14 +69,19 @@ class Projection(Struct, omit_defaults=True):
     undone: list[int] = []
 
 
+class Piece(NamedTuple):
+    """The cuts of the summary that snapshot number ``seq`` names."""
+
+    seq: int
+    cuts: list[int]
+
+
 class Basis(NamedTuple):
-    """What a snapshot builds on: what number ``seq`` says, the one before it; ``summary`` is its own, and
-    number ``said_by`` the one that says so."""
+    """What a snapshot builds on: what the one before it, number ``seq``, says of window and summary."""
 
     seq: int = 0
     spans: Sequence[Span] = ()
-    summary: SummaryCut | None = None
-    said_by: int = 0
+    summary: tuple[Piece, ...] = ()
 
 
 class Taken(NamedTuple):
@@ -104,8 +110,7 @@ def take(strategy: str, view: View, until: int, basis: Basis, log: Log) -> Taken
         spans = spans_of(now.visible(), log, until)
     if spans is None:
         return None
-    summary = _summary(view.summary_cut, basis)
-    said_by = until + 1 if summary is None or summary[1] else basis.said_by
+    summary = _summary(view.summary_cut, basis.summary, until + 1)
     read_files, modified_files = now.files
     payload = Projection(
         strategy=strategy,
@@ -117,7 +122,7 @@ def take(strategy: str, view: View, until: int, basis: Basis, log: Log) -> Taken
         registers={key: register.seq for key, register in view.registers.items()},
         clients=view.clients,
         pins=list(view.pins),
-        summary=summary,
+        summary=_named(summary, until + 1),
         metadata=now.metadata,
         assets=now.assets,
         state=now.state,
@@ -130,19 +135,39 @@ def take(strategy: str, view: View, until: int, basis: Basis, log: Log) -> Taken
         moved_seq=view.rewound.at,
         undone=list(view.rewound.leaves),
     )
-    return Taken(from_json(to_json(payload)), Basis(until + 1, spans, view.summary_cut, said_by))
+    return Taken(from_json(to_json(payload)), Basis(until + 1, spans, summary))
 
 
-def _summary(last: SummaryCut | None, basis: Basis) -> tuple[int, list[int]] | None:
-    """Return how a snapshot says the summary that cut ``last`` made. The cuts spell it: they are named."""
-    if last is None:
-        return None
+def _summary(last: SummaryCut | None, before: tuple[Piece, ...], seq: int) -> tuple[Piece, ...]:
+    """Return the pieces of the summary that cut ``last`` made, for snapshot number ``seq``.
+
+    It names the cuts that came after those pieces, and takes over a piece that is no longer than its own: so
+    there are few of them, and each cut is named few times, however many there are.
+    """
+    pieces = list(before)
+    known = pieces[-1].cuts[-1] if pieces else 0
     cuts: list[int] = []
-    for cut in last.backwards():
-        if basis.summary is not None and cut.seq == basis.summary.seq:
-            return basis.said_by, cuts[::-1]
-        cuts.append(cut.seq)
-    return 0, cuts[::-1]
+    while last is not None and last.seq != known:
+        cuts.append(last.seq)
+        last = last.before
+    cuts.reverse()
+    if last is None:
+        pieces = []
+    if not cuts:
+        return tuple(pieces)
+    while pieces and len(pieces[-1].cuts) <= len(cuts):
+        cuts = pieces.pop().cuts + cuts
+    return (*pieces, Piece(seq, cuts))
+
+
+def _named(summary: tuple[Piece, ...], seq: int) -> tuple[int, list[int]] | None:
+    """Return how snapshot number ``seq`` says the summary: the one that it goes on with, and its own cuts."""
+    if not summary:
+        return None
+    *before, last = summary
+    if last.seq != seq:
+        return last.seq, []
+    return before[-1].seq if before else 0, last.cuts
 
 
 def load(stream: Stream, seq: int, whole: Callable[[], View]) -> Loaded | None:
@@ -160,13 +185,14 @@ def load(stream: Stream, seq: int, whole: Callable[[], View]) -> Loaded | None:
         if not isinstance(created.payload, Created):
             return None
         registers = {key: _register(stream, key, at) for key, at in found.registers.items()}
-        summary = _read_summary(stream, event)
+        summary = _read_summary(event, stream)
+        text, last = _spelled(summary, stream)
     except (LookupError, ValidationError):
         return None
     window = _window(found, shown, whole)
-    window.summary = summary.text
+    window.summary = text
     view = View(window)
-    view.summary_cut = summary.last
+    view.summary_cut = last
     view.registers = registers
     view.clients = found.clients
     view.pins = tuple(found.pins)
@@ -175,7 +201,7 @@ def load(stream: Stream, seq: int, whole: Callable[[], View]) -> Loaded | None:
     view.cleared_at, view.branched_at = found.cleared_seq, found.branched_at
     view.rewound = Rewound(tuple(found.undone), found.moved_seq)
     view.turns = LateSpine(lambda: whole().turns.items())
-    return Loaded(view, Basis(seq, found.entries, summary.last, summary.said_by), created, event.moment)
+    return Loaded(view, Basis(seq, found.entries, summary), created, event.moment)
 
 
 def _projection(event: Event) -> Projection:
@@ -229,36 +255,35 @@ def _register(stream: Stream, key: str, seq: int) -> Register:
     return Register(payload["version"], payload["value"], seq)
 
 
-class _Said(NamedTuple):
-    """The summary that a snapshot says, the last cut that made it, and which snapshot says so."""
-
-    text: str | None
-    last: SummaryCut | None
-    said_by: int
-
-
-def _read_summary(stream: Stream, event: Event) -> _Said:
-    found = _projection(event).summary
-    if found is None:
-        return _Said(None, None, event.seq)
-    said_by = event.seq if found[1] else found[0]
-    seqs: list[int] = []
+def _read_summary(event: Event, stream: Stream) -> tuple[Piece, ...]:
+    """Return the pieces of the summary that a snapshot says."""
+    said = _projection(event).summary
+    if said is None:
+        return ()
+    pieces: list[Piece] = []
     at = event.seq
     while True:
-        base, cuts = found
-        seqs += reversed(cuts)
+        base, cuts = said
+        if cuts:
+            pieces.append(Piece(at, cuts))
         if not base:
-            break
+            return tuple(reversed(pieces))
         if base >= at:
             raise LookupError(f"snapshot {base} is no earlier one")
-        at, found = base, _projection(event_at(stream, base)).summary
-        if found is None:
+        said, at = _projection(event_at(stream, base)).summary, base
+        if said is None:
             raise LookupError(f"snapshot {base} has no summary")
-    text: str | None = None
+
+
+def _spelled(summary: tuple[Piece, ...], stream: Stream) -> tuple[str | None, SummaryCut | None]:
+    """Return the summary that the cuts spell, and the last of them."""
+    texts: list[str] = []
     last: SummaryCut | None = None
-    for seq in reversed(seqs):
-        cut = event_at(stream, seq)
-        if not isinstance(cut.payload, Cut):
-            raise LookupError(f"event {seq} is no cut")
-        text, last = cut.payload.summary_after(text, cut), SummaryCut(seq, last)
-    return _Said(text, last, said_by)
+    for piece in summary:
+        for seq in piece.cuts:
+            cut = event_at(stream, seq)
+            if not isinstance(cut.payload, Cut):
+                raise LookupError(f"event {seq} is no cut")
+            texts.append(cut.payload.added_summary(cut))
+            last = SummaryCut(seq, last)
+    return joined_summaries(texts), last

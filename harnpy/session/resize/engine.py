@@ -101,3 +101,10 @@ def merged_summary(old: str | None, new: str) -> str | None:
     if old is None or not old.strip():
         return new
     return old if old.strip() == new.strip() else f"{old}\n\n{new}"
+
+
+def joined_summaries(texts: list[str]) -> str | None:
+    """Return what merging them one after the other gives, if each changes the summary; None of none."""
+    if len(texts) > 1 and not texts[0].strip():
+        texts = texts[1:]
+    return "\n\n".join(texts) if texts else None
