@@ -1,4 +1,4 @@
-"""CSV: results that would be too large are refused, long work can be stopped."""
+"""CSV, jq: results that would be too large are refused, long work can be stopped."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ MANY = 1 << 16
     [
         (("csv_parse", "a,b,c\n" + "1\n" * 4, {"headers": True}), "12 items"),
         (("csv_stringify", [["x" * 5], ["y" * 6]]), "13 characters"),
+        (("jq", [[1, 2, 3]] * 4, ".[][]"), "12 items"),
     ],
 )
 def test_what_would_be_too_large_is_refused(vm: FakeVm, call: tuple[Any, ...], size: str) -> None:
@@ -37,6 +38,7 @@ class _Stopped(VmError):
         ("csv_parse", "a," * MANY),
         ("csv_stringify", [["a"]] * MANY),
         ("csv_stringify", [["a"] * MANY]),
+        ("jq", list(range(MANY)), ".[] | select(nil)"),
     ],
 )
 def test_long_work_can_be_stopped(vm: FakeVm, call: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch) -> None:

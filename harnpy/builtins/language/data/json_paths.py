@@ -1,0 +1,92 @@
+"""Looking into data by JSON Pointer and by jq's expressions. Spec: 04 §11.3, §11.4."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from harnpy.text.jq.parser import JqError, parse
+from harnpy.text.json import pointer
+from harnpy.vm.declare.builtin import ABSENT
+from harnpy.vm.declare.builtin import builtin as declare
+from harnpy.vm.errors import Thrown
+from harnpy.vm.values.equality import equal
+from harnpy.vm.values.objects import Set, display
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
+
+builtin = partial(declare, family="json_schema", counted=True)
+
+
+@builtin("json_pointer(v: any, ptr: string) -> any")
+def json_pointer(vm: Vm, v: Value = ABSENT, ptr: Value = ABSENT) -> Value:
+    """What is at a JSON Pointer (`/users/0/name`), nil where nothing is; `""` is the whole value."""
+    return _applied("json_pointer", pointer.found_at, v, ptr)
+
+
+@builtin("json_pointer_set(v: any, ptr: string, new: any) -> any")
+def json_pointer_set(vm: Vm, v: Value = ABSENT, ptr: Value = ABSENT, new: Value = ABSENT) -> Value:
+    """`v` with `new` at a JSON Pointer: a key, an index, or `-` behind a list's last item.
+
+    What holds the place must be there, else `v` is returned as it is.
+    """
+    return _applied("json_pointer_set", pointer.with_value, v, ptr, new)
+
+
+@builtin("json_pointer_delete(v: any, ptr: string) -> any")
+def json_pointer_delete(vm: Vm, v: Value = ABSENT, ptr: Value = ABSENT) -> Value:
+    """`v` without what is at a JSON Pointer; nil for `""`."""
+    return _applied("json_pointer_delete", pointer.without_value, v, ptr)
+
+
+def _applied(name: str, apply: Callable[..., Value], v: Value, ptr: Value, *new: Value) -> Value:
+    if ABSENT in (ptr, *new):
+        raise Thrown(f"{name} requires {2 + len(new)} arguments")
+    try:
+        return apply(v, display(ptr), *new)
+    except pointer.PointerError as error:
+        raise Thrown(f"{name}: {error}") from None
+
+
+@builtin("jq(v: any, expr: string) -> list")
+def jq(vm: Vm, v: Value = ABSENT, expr: Value = ABSENT) -> list[Value]:
+    """Every value that an expression of jq makes out of `v`: `.users[] | select(.age > 30) | .name`."""
+    return _results("jq", vm, v, expr)
+
+
+@builtin("jq_first(v: any, expr: string) -> any")
+def jq_first(vm: Vm, v: Value = ABSENT, expr: Value = ABSENT) -> Value:
+    """The first value that an expression of jq makes out of `v`, nil if there is none."""
+    return next(iter(_results("jq_first", vm, v, expr)), None)
+
+
+def _results(name: str, vm: Vm, v: Value, expr: Value) -> list[Value]:
+    if expr is ABSENT:
+        raise Thrown(f"{name} requires 2 arguments")
+    try:
+        filter = parse(display(expr))
+    except JqError as error:
+        raise Thrown(f"jq: {error}") from None
+    return filter(v, _Run(vm))
+
+
+class _Run:
+    """The language's values for jq."""
+
+    def __init__(self, vm: Vm) -> None:
+        self._vm = vm
+
+    def equal(self, a: Value, b: Value) -> bool:
+        return equal(a, b)
+
+    def items(self, value: Value) -> list[Value] | None:
+        return value.items if type(value) is Set else value if type(value) is list else None
+
+    def look(self, results: int) -> None:
+        if self._vm.signal.pending:
+            self._vm.poll()
+        self._vm.sizes.check_items(results)
