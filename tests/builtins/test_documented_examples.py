@@ -76,6 +76,15 @@ def test_examples_are_true(family: str, tmp_path: Path, monkeypatch: pytest.Monk
     assert not wrong, "\n".join(wrong)
 
 
+def test_every_builtin_has_an_example() -> None:
+    lacking = [
+        entry.declarations[0].signature_text
+        for entry in ENTRIES
+        if not any(re.search(rf"\b{re.escape(found.name)}\(", entry.example) for found in entry.declarations)
+    ]
+    assert not lacking
+
+
 def test_the_page_is_current() -> None:
     assert PAGE.read_text(encoding="utf-8") == builtin_page.page(), (
         "write it anew: harnpy builtins --markdown > docs/builtins.md"

@@ -26,6 +26,11 @@ def daemon_spawn(vm: Vm, config: Value = ABSENT) -> Dict:
 
     It runs in the background, keeps its state in the directory `persist_path` and wakes when triggered.
     Returns its handle.
+
+    Example:
+        let d = daemon_spawn({task: "Watch", persist_path: "desk", provider: "mock"})
+        daemon_stop(d)
+        file_exists("desk")  // true
     """
     require("daemon_spawn: missing config", config)
     given = config if type(config) is not dict else with_bound_tools(vm, config)
@@ -34,7 +39,13 @@ def daemon_spawn(vm: Vm, config: Value = ABSENT) -> Dict:
 
 @builtin("daemon_trigger(handle: any, event: any) -> dict", family="agents", counted=True)
 def daemon_trigger(vm: Vm, handle: Value = ABSENT, event: Value = ABSENT) -> Dict:
-    """Queue an event for a daemon, which it reads when it rests: a string as it is, else as JSON."""
+    """Queue an event for a daemon, which it reads when it rests: a string as it is, else as JSON.
+
+    Example:
+        let d = daemon_spawn({task: "Watch", persist_path: "bell", provider: "mock"})
+        daemon_trigger(d, {ring: 1})
+        type_of(daemon_stop(d))  // "dict"
+    """
     require("daemon_trigger: requires daemon handle and event", handle, event)
     daemon = daemons_of(vm).find(handle)
     daemons_of(vm).trigger(daemon, event)
@@ -43,14 +54,26 @@ def daemon_trigger(vm: Vm, handle: Value = ABSENT, event: Value = ABSENT) -> Dic
 
 @builtin("daemon_snapshot(handle: any) -> dict", family="agents", counted=True)
 def daemon_snapshot(vm: Vm, handle: Value = ABSENT) -> Dict:
-    """The daemon's state as it last rested, with its `pending_events` and the `inflight_event`."""
+    """The daemon's state as it last rested, with its `pending_events` and the `inflight_event`.
+
+    Example:
+        let d = daemon_spawn({task: "Watch", persist_path: "guard", provider: "mock"})
+        let pending = daemon_snapshot(d).pending_events
+        daemon_stop(d)
+        pending  // []
+    """
     require("daemon_snapshot: missing daemon handle", handle)
     return daemons_of(vm).snapshot(daemons_of(vm).find(handle))
 
 
 @builtin("daemon_stop(handle: any) -> dict", family="agents", counted=True)
 def daemon_stop(vm: Vm, handle: Value = ABSENT) -> Dict:
-    """Stop a daemon at once; its directory keeps what `daemon_resume` continues from."""
+    """Stop a daemon at once; its directory keeps what `daemon_resume` continues from.
+
+    Example:
+        let d = daemon_spawn({task: "Watch", persist_path: "porter", provider: "mock"})
+        daemon_stop(d).status  // "stopped"
+    """
     require("daemon_stop: missing daemon handle", handle)
     daemon = daemons_of(vm).find(handle)
     daemons_of(vm).stop(daemon)
@@ -59,6 +82,13 @@ def daemon_stop(vm: Vm, handle: Value = ABSENT) -> Dict:
 
 @builtin("daemon_resume(path: string) -> dict", family="agents", counted=True, guarded=True)
 def daemon_resume(vm: Vm, path: Value = ABSENT) -> Dict:
-    """Restart the daemon of a directory, with its conversation, its iterations and its events."""
+    """Restart the daemon of a directory, with its conversation, its iterations and its events.
+
+    Example:
+        let d = daemon_spawn({task: "Watch", persist_path: "watcher", provider: "mock"})
+        daemon_stop(d)
+        let again = daemon_resume("watcher")
+        daemon_stop(again).status  // "stopped"
+    """
     require("daemon_resume: missing path", path)
     return daemons_of(vm).resume(display(path)).handle()

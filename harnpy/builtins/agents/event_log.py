@@ -58,6 +58,10 @@ def subscribe(vm: Vm, topic: Value = ABSENT, from_cursor: Value = None) -> Strea
     """A stream of the topic's events after `from_cursor`: first the existing ones, then those to come.
 
     Also with one argument: `{topic, from_cursor}`.
+
+    Example:
+        event_log.emit("log", "created", {id: 1})
+        event_log.subscribe("log").next().value.payload  // {id: 1}
     """
     if type(topic) is dict:
         from_cursor = next((topic[key] for key in _CURSORS if topic.get(key) is not None), None)

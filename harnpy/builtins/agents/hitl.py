@@ -42,6 +42,10 @@ def ask_user(vm: Vm, prompt: Value = None, options: Value = None) -> Value:
 
     Options: `schema` that the answer must fit; `default`, to whose type it is converted and which is
     the answer once `timeout` (24 h) is over. Without a default a timeout throws.
+
+    Example:
+        host_mock("hitl", "question", {answer: "blue"})
+        ask_user("Which colour?")  // "blue"
     """
     text, given = _string("ask_user", prompt, 1), _options("ask_user", options)
     default, schema = given.get("default"), given.get("schema")
@@ -63,6 +67,10 @@ def request_approval(vm: Vm, action: Value = None, options: Value = None) -> Val
     """Ask for approval of an action: `{approved, reviewers, approved_at, reason, signatures}`.
 
     `quorum` distinct reviewers must approve, of `reviewers` if there is such a list; a denial throws.
+
+    Example:
+        host_mock("hitl", "approval", {approved: true, reviewer: "ann"})
+        request_approval("delete 3 files").reviewers  // ["ann"]
     """
     caller = "request_approval"
     text, given = _string(caller, action, 1), _options(caller, options)
@@ -86,7 +94,15 @@ def request_approval(vm: Vm, action: Value = None, options: Value = None) -> Val
 def dual_control(
     vm: Vm, n: Value = None, m: Value = None, action: Value = None, approvers: Value = None
 ) -> Value:
-    """Run `action()` once `n` of `m` people approved; a denial throws."""
+    """Run `action()` once `n` of `m` people approved; a denial throws.
+
+    Example:
+        host_mock("hitl", "dual_control", [
+          {approved: true, reviewer: "ann"},
+          {approved: true, reviewer: "bob"},
+        ])
+        dual_control(2, 3, { -> "shipped" }, ["ann", "bob", "cyd"])  // "shipped"
+    """
     needed, of = _positive(n, 1), _positive(m, 2)
     if needed > of:
         raise RuntimeFault("dual_control: n must be less than or equal to m")
@@ -104,14 +120,23 @@ def dual_control(
 
 @builtin("escalate_to(role: string, reason: string) -> dict", family="hitl", counted=True)
 def escalate_to(vm: Vm, role: Value = None, reason: Value = None) -> Value:
-    """Escalate to a role and wait until somebody accepts; there is no timeout."""
+    """Escalate to a role and wait until somebody accepts; there is no timeout.
+
+    Example:
+        host_mock("hitl", "escalation", {accepted: true, reviewer: "ann"})
+        escalate_to("ops", "The disk is full.").reviewer  // "ann"
+    """
     payload = {"role": _string("escalate_to", role, 1), "reason": _string("escalate_to", reason, 2)}
     return ask(vm, runtime_of(vm), ESCALATION, payload, None)
 
 
 @builtin("hitl_pending(filters?: dict) -> list", family="hitl")
 def hitl_pending(vm: Vm, filters: Value) -> list[Dict]:
-    """The requests that nobody has answered, newest first. Filters: `since, until, kinds, agent, limit`."""
+    """The requests that nobody has answered, newest first. Filters: `since, until, kinds, agent, limit`.
+
+    Example:
+        hitl_pending({kinds: ["question"]})  // []
+    """
     if filters is not None and type(filters) is not dict:
         raise RuntimeFault("hitl_pending: filters must be a dict or nil")
     given = filters or {}

@@ -23,6 +23,9 @@ def register_tool_hook(vm: Vm, config: Value) -> None:
     """Deny tools, or shorten their results: `{pattern = "*", deny?: string, max_output?: int}`.
 
     `deny` is the reason why agents may not call the tools that match. Spec: 07 §8.4.
+
+    Example:
+        register_tool_hook({pattern: "delete_*", deny: "nothing is deleted here"})  // nil
     """
     options = Options(config)
     hooks_of(vm).add_tool_rule(
@@ -32,5 +35,9 @@ def register_tool_hook(vm: Vm, config: Value) -> None:
 
 @builtin("clear_tool_hooks() -> nil", family="workflows")
 def clear_tool_hooks(vm: Vm) -> None:
-    """Remove the hooks of the program and its manifest that run before or after tools."""
+    """Remove the hooks of the program and its manifest that run before or after tools.
+
+    Example:
+        clear_tool_hooks()  // nil
+    """
     hooks_of(vm).clear_tool_hooks()

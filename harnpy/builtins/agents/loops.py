@@ -24,6 +24,10 @@ def agent_loop(vm: Vm, message: str, system: str | None, options: Value) -> dict
 
     With `session_id` the loop continues that session and writes its transcript back; without one it
     leaves nothing behind. Returns `{status, text, visible_text, transcript, llm, tools, trace, …}`.
+
+    Example:
+        llm_mock({text: "There are 40."})
+        agent_loop("How many bolts have we got?", nil, {provider: "mock"}).text  // "There are 40."
     """
     with tools_bound(vm, options):
         return run_loop(runtime_of(vm), message, system, with_python_functions(vm, options))
@@ -35,6 +39,10 @@ def sub_agent_run(vm: Vm, task: Value = ABSENT, options: Value = None) -> dict[s
 
     `{ok, summary, data, error, tokens_used, session_id, transcript, …}`, also when the child fails.
     Options: those of `agent_loop`, `name`, `system`, `allowed_tools`, `returns: {schema}`, `background`.
+
+    Example:
+        llm_mock({text: "There are 40."})
+        sub_agent_run("Count the bolts", {provider: "mock"}).summary  // "There are 40."
     """
     if task is ABSENT:
         raise RuntimeFault("sub_agent_run: task is required")
@@ -58,7 +66,11 @@ _LOOP_OPTIONS = (
 
 @builtin("agent(name: string, config?: dict) -> dict", family="agents", counted=True)
 def agent(vm: Vm, name: Value = "", config: Value = ABSENT) -> dict[str, Any]:
-    """A named set of loop options: the config with `_type: "agent"` and the name."""
+    """A named set of loop options: the config with `_type: "agent"` and the name.
+
+    Example:
+        agent("clerk", {system: "Be brief."}).system  // "Be brief."
+    """
     given = {} if config is ABSENT else config
     if type(given) is not dict:
         raise Thrown("agent: second argument must be a config dict")
@@ -67,7 +79,11 @@ def agent(vm: Vm, name: Value = "", config: Value = ABSENT) -> dict[str, Any]:
 
 @builtin("agent_name(agent: dict) -> string", family="agents")
 def agent_name(vm: Vm, agent: Value) -> Value:
-    """The agent's name."""
+    """The agent's name.
+
+    Example:
+        agent_name(agent("clerk"))  // "clerk"
+    """
     if not _is_agent(agent):
         raise Thrown("agent_name: argument must be an agent")
     return agent["name"]
@@ -75,7 +91,11 @@ def agent_name(vm: Vm, agent: Value) -> Value:
 
 @builtin("agent_config(agent: dict, prompt: string) -> dict", family="agents", counted=True)
 def agent_config(vm: Vm, agent: Value = ABSENT, prompt: Value = ABSENT) -> dict[str, Any]:
-    """The arguments of `agent_loop` that run the agent: `{prompt, system, options}`."""
+    """The arguments of `agent_loop` that run the agent: `{prompt, system, options}`.
+
+    Example:
+        agent_config(agent("clerk", {system: "Be brief."}), "Hi").prompt  // "Hi"
+    """
     if prompt is ABSENT:
         raise Thrown("agent_config: requires agent and prompt")
     if not _is_agent(agent):

@@ -17,25 +17,43 @@ if TYPE_CHECKING:
 
 @builtin("plan_artifact(plan: any) -> dict", family="tools")
 def plan_artifact(vm: Vm, plan: Value) -> dict[str, Any]:
-    """Anything plan-like as `{_type: "plan_artifact", id, title, summary, steps, approval, …}`."""
+    """Anything plan-like as `{_type: "plan_artifact", id, title, summary, steps, approval, …}`.
+
+    Example:
+        plan_artifact({title: "Move", steps: ["pack", "drive"]}).title  // "Move"
+    """
     return plans.plan_artifact(plan)
 
 
 @builtin("plan_entries(plan: any) -> list", family="tools")
 def plan_entries(vm: Vm, plan: Value) -> list[dict[str, Any]]:
-    """The steps of a plan as `{content, status, priority?}`; its summary when it has none."""
+    """The steps of a plan as `{content, status, priority?}`; its summary when it has none.
+
+    Example:
+        plan_entries({steps: ["pack", "drive"]}).map({ step -> step.content })  // ["pack", "drive"]
+    """
     return plans.plan_entries(plan)
 
 
 @builtin("handoff(payload: dict) -> dict", family="records")
 def handoff(vm: Vm, payload: Value) -> dict[str, Any]:
-    """The normal form of a handoff: from whom, to whom, which task, why, with what."""
+    """The normal form of a handoff: from whom, to whom, which task, why, with what.
+
+    Example:
+        let to = {source_persona: "clerk", target_persona_or_human: "manager"}
+        handoff(to + {task: "Refund", reason: "over 100"}).target_persona_or_human.id  // "manager"
+    """
     return _normal(vm, payload, "handoff")
 
 
 @builtin("handoff_context(payload: dict) -> string", family="records")
 def handoff_context(vm: Vm, payload: Value) -> str:
-    """A handoff as tagged text for the model that takes over."""
+    """A handoff as tagged text for the model that takes over.
+
+    Example:
+        let to = {source_persona: "clerk", target_persona_or_human: "manager"}
+        handoff_context(to + {task: "Refund", reason: "over 100"}).contains("over 100")  // true
+    """
     return handoffs.handoff_context(_normal(vm, payload, "handoff_context"))
 
 

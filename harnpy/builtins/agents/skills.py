@@ -29,7 +29,11 @@ def library_of(vm: Vm) -> Library | None:
 
 @builtin("skill_registry() -> dict", family="skills")
 def skill_registry(vm: Vm) -> Dict:
-    """A registry without skills."""
+    """A registry without skills.
+
+    Example:
+        skill_list(skill_registry())  // []
+    """
     return SKILLS.registry_of([])
 
 
@@ -39,6 +43,10 @@ def skill_define(vm: Vm, registry: Value = ABSENT, name: Value = ABSENT, config:
 
     `config`: `{short?, description?, when_to_use?, prompt?, paths?, allowed_tools?, on_activate?, …}`; other
     keys are kept. Spec: 07 §13.1.
+
+    Example:
+        let bolts = {description: "All about bolts", prompt: "Count twice."}
+        skill_find(skill_define(skill_registry(), "bolts", bolts), "bolts").prompt  // "Count twice."
     """
     need("skill_define", "registry, name, and config dict", config)
     return define(registry, name, config)
@@ -46,7 +54,12 @@ def skill_define(vm: Vm, registry: Value = ABSENT, name: Value = ABSENT, config:
 
 @builtin("skill_list(registry: dict) -> list", family="skills")
 def skill_list(vm: Vm, registry: Value) -> list[Dict]:
-    """The skills of a registry, without their functions."""
+    """The skills of a registry, without their functions.
+
+    Example:
+        let skills = skill_define(skill_registry(), "bolts", {description: "All about bolts"})
+        skill_list(skills).map({ found -> found.name })  // ["bolts"]
+    """
     entries = SKILLS.entries_of(registry, "skill_list")
     return [
         {key: value for key, value in entry.items() if type(value) not in (Fn, Builtin)} for entry in entries
@@ -55,21 +68,35 @@ def skill_list(vm: Vm, registry: Value) -> list[Dict]:
 
 @builtin("skill_find(registry: dict, name: string) -> dict | nil", family="skills", counted=True)
 def skill_find(vm: Vm, registry: Value = ABSENT, name: Value = ABSENT) -> Dict | None:
-    """The skill called `name`; nil if there is none."""
+    """The skill called `name`; nil if there is none.
+
+    Example:
+        skill_find(skill_registry(), "bolts")  // nil
+    """
     need("skill_find", "registry and name", name)
     return find(SKILLS.first_entries(registry, "skill_find"), name)
 
 
 @builtin("skill_select(registry: dict, names: list) -> dict", family="skills", counted=True)
 def skill_select(vm: Vm, registry: Value = ABSENT, names: Value = ABSENT) -> Dict:
-    """A registry with only the named skills, in the order they had."""
+    """A registry with only the named skills, in the order they had.
+
+    Example:
+        let skills = skill_define(skill_registry(), "bolts", {description: "All about bolts"})
+        skill_count(skill_select(skills, ["nuts"]))  // 0
+    """
     need("skill_select", "registry and names list", names)
     return SKILLS.select(registry, names, lambda name: name)
 
 
 @builtin("skill_remove(registry: dict, name: string) -> dict", family="skills", counted=True)
 def skill_remove(vm: Vm, registry: Value = ABSENT, name: Value = ABSENT) -> Dict:
-    """The registry without the skill called `name`."""
+    """The registry without the skill called `name`.
+
+    Example:
+        let skills = skill_define(skill_registry(), "bolts", {description: "All about bolts"})
+        skill_count(skill_remove(skills, "bolts"))  // 0
+    """
     need("skill_remove", "registry and name", name)
     entries = SKILLS.first_entries(registry, "skill_remove")
     return SKILLS.registry_of(entry for entry in entries if entry["name"] != name)
@@ -77,19 +104,33 @@ def skill_remove(vm: Vm, registry: Value = ABSENT, name: Value = ABSENT) -> Dict
 
 @builtin("skill_count(registry: dict) -> int", family="skills")
 def skill_count(vm: Vm, registry: Value) -> int:
-    """How many skills a registry has."""
+    """How many skills a registry has.
+
+    Example:
+        skill_count(skill_registry())  // 0
+    """
     return len(SKILLS.entries_of(registry, "skill_count"))
 
 
 @builtin("skill_describe(registry: dict) -> string", family="skills")
 def skill_describe(vm: Vm, registry: Value) -> str:
-    """The skills of a registry as a text for people: name, description, when to use it."""
+    """The skills of a registry as a text for people: name, description, when to use it.
+
+    Example:
+        let skills = skill_define(skill_registry(), "bolts", {description: "All about bolts"})
+        skill_describe(skills).contains("bolts")  // true
+    """
     return describe(SKILLS.entries_of(registry, "skill_describe"))
 
 
 @builtin("skills_catalog_entries(registry: dict) -> list", family="skills")
 def skills_catalog_entries(vm: Vm, registry: Value) -> list[Dict]:
-    """The catalogue's entry for each skill: `{name, description, when_to_use}`, by id."""
+    """The catalogue's entry for each skill: `{name, description, when_to_use}`, by id.
+
+    Example:
+        let skills = skill_define(skill_registry(), "bolts", {description: "All about bolts"})
+        skills_catalog_entries(skills)[0].description  // "All about bolts"
+    """
     return catalog_entries(SKILLS.entries_of(registry, "skills_catalog_entries"))
 
 
@@ -100,6 +141,10 @@ def render_always_on_catalog(vm: Vm, entries: Value = None, budget: Value = BUDG
     """The catalogue as a section of a prompt, in at most `budget` bytes. Spec: 07 §13.1.
 
     `entries` is a registry, or a list as `skills_catalog_entries` returns it, in that order.
+
+    Example:
+        let skills = skill_define(skill_registry(), "bolts", {description: "All about bolts"})
+        render_always_on_catalog(skills).contains("All about bolts")  // true
     """
     caller = "render_always_on_catalog"
     if SKILLS.is_registry(entries):
@@ -114,7 +159,11 @@ def render_always_on_catalog(vm: Vm, entries: Value = None, budget: Value = BUDG
 
 @builtin("skill_render(skill: any, args?: list) -> string", family="skills", counted=True)
 def skill_render(vm: Vm, skill: Value = ABSENT, args: Value = None) -> str:
-    """The body of a skill, or a text, with `$ARGUMENTS`, `$1` … and `${HARN_…}` filled in. Spec: 07 §13.1."""
+    """The body of a skill, or a text, with `$ARGUMENTS`, `$1` … and `${HARN_…}` filled in. Spec: 07 §13.1.
+
+    Example:
+        skill_render("Count the $1.", ["bolts"])  // "Count the bolts."
+    """
     arguments = [] if args is None else args
     need("skill_render", "a skill entry or body string", skill)
     is_entry = type(skill) is dict
@@ -130,7 +179,11 @@ def skill_render(vm: Vm, skill: Value = ABSENT, args: Value = None) -> str:
 
 @builtin("load_skill(name: string) -> string", family="skills", counted=True)
 def load_skill(vm: Vm, name: Value = None) -> str:
-    """The body of the skill with that id or name, one of those found for the program. Spec: 07 §13.1."""
+    """The body of the skill with that id or name, one of those found for the program. Spec: 07 §13.1.
+
+    Example:
+        try { load_skill("no such skill") } catch (e) { "not found" }  // "not found"
+    """
     library = library_of(vm)
     if type(name) is not str or not name.strip():
         raise OptionError(NO_NAME)

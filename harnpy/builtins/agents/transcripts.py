@@ -29,20 +29,32 @@ _SUMMARY_PROMPT = (
 
 @builtin("transcript(metadata?: any) -> dict", family="transcripts", counted=True)
 def transcript(vm: Vm, metadata: Value = ABSENT) -> Dict:
-    """An empty transcript."""
+    """An empty transcript.
+
+    Example:
+        transcript({topic: "bolts"}).metadata.topic  // "bolts"
+    """
     made = _maker(vm).new()
     return made if metadata is ABSENT else {**made, "metadata": metadata}
 
 
 @builtin("conversation() -> list", family="transcripts")
 def conversation(vm: Vm) -> list[Value]:
-    """An empty message list."""
+    """An empty message list.
+
+    Example:
+        conversation()  // []
+    """
     return []
 
 
 @builtin("transcript_from_messages(messages: any) -> dict", family="transcripts")
 def transcript_from_messages(vm: Vm, messages: Value) -> Dict:
-    """A new transcript with the messages of a list or of another transcript."""
+    """A new transcript with the messages of a list or of another transcript.
+
+    Example:
+        transcript_messages(transcript_from_messages([{role: "user", content: "Hi"}])).count()  // 1
+    """
     if is_transcript(messages):
         messages = transcripts.messages_of(messages)
     elif type(messages) is not list:
@@ -52,39 +64,63 @@ def transcript_from_messages(vm: Vm, messages: Value) -> Dict:
 
 @builtin("transcript_messages(t: dict) -> list", family="transcripts")
 def transcript_messages(vm: Vm, t: Value) -> list[Value]:
-    """The messages of a transcript."""
+    """The messages of a transcript.
+
+    Example:
+        transcript_messages(add_user(transcript(), "Hi"))[0].content  // "Hi"
+    """
     return transcripts.messages_of(_transcript("transcript_messages", t))
 
 
 @builtin("transcript_events(t: dict) -> list", family="transcripts")
 def transcript_events(vm: Vm, t: Value) -> list[Value]:
-    """The events of a transcript: messages and everything else that happened."""
+    """The events of a transcript: messages and everything else that happened.
+
+    Example:
+        transcript_events(add_user(transcript(), "Hi")).map({ event -> event.kind })  // ["message"]
+    """
     events = _transcript("transcript_events", t).get("events")
     return events if type(events) is list else []
 
 
 @builtin("transcript_assets(t: dict) -> list", family="transcripts")
 def transcript_assets(vm: Vm, t: Value) -> list[Value]:
-    """The assets of a transcript."""
+    """The assets of a transcript.
+
+    Example:
+        transcript_assets(transcript())  // []
+    """
     return transcripts.assets_of(_transcript("transcript_assets", t))
 
 
 @builtin("transcript_summary(t: dict) -> string | nil", family="transcripts")
 def transcript_summary(vm: Vm, t: Value) -> Value:
-    """The summary of a transcript; nil when it has none."""
+    """The summary of a transcript; nil when it has none.
+
+    Example:
+        transcript_summary(transcript())  // nil
+    """
     return _transcript("transcript_summary", t).get("summary")
 
 
 @builtin("transcript_id(t: dict) -> string", family="transcripts")
 def transcript_id(vm: Vm, t: Value) -> str:
-    """The id of a transcript; `""` when it has none."""
+    """The id of a transcript; `""` when it has none.
+
+    Example:
+        len(transcript_id(transcript())) > 0  // true
+    """
     id = _transcript("transcript_id", t).get("id")
     return "" if id is None else display(id)
 
 
 @builtin("transcript_add_asset(t: dict, asset: any) -> dict", family="transcripts")
 def transcript_add_asset(vm: Vm, t: Value, asset: Value) -> Dict:
-    """A transcript with an asset added; one of the same id is replaced. Spec: 08 §2.4."""
+    """A transcript with an asset added; one of the same id is replaced. Spec: 08 §2.4.
+
+    Example:
+        transcript_assets(transcript_add_asset(transcript(), {id: "plan", kind: "text"})).count()  // 1
+    """
     former = _transcript("transcript_add_asset", t)
     if asset is None:
         raise Thrown("transcript_add_asset: missing asset")
@@ -93,25 +129,41 @@ def transcript_add_asset(vm: Vm, t: Value, asset: Value) -> Dict:
 
 @builtin("transcript_render_visible(t: dict) -> string", family="transcripts")
 def transcript_render_visible(vm: Vm, t: Value) -> str:
-    """`ROLE: TEXT`, a line for each public event that has text."""
+    """`ROLE: TEXT`, a line for each public event that has text.
+
+    Example:
+        transcript_render_visible(add_user(transcript(), "Hi"))  // "user: Hi"
+    """
     return transcripts.rendered(_transcript("transcript_render_visible", t))
 
 
 @builtin("transcript_render_full(t: dict) -> string", family="transcripts")
 def transcript_render_full(vm: Vm, t: Value) -> str:
-    """`[VISIBILITY] ROLE: TEXT`, a line for each event."""
+    """`[VISIBILITY] ROLE: TEXT`, a line for each event.
+
+    Example:
+        transcript_render_full(add_user(transcript(), "Hi"))  // "[public] user: Hi"
+    """
     return transcripts.rendered_in_full(_transcript("transcript_render_full", t))
 
 
 @builtin("transcript_export(t: dict) -> string", family="transcripts")
 def transcript_export(vm: Vm, t: Value) -> str:
-    """A transcript as JSON, two spaces to a level."""
+    """A transcript as JSON, two spaces to a level.
+
+    Example:
+        transcript_import(transcript_export(transcript({topic: "bolts"}))).metadata.topic  // "bolts"
+    """
     return pretty_json(_transcript("transcript_export", t))
 
 
 @builtin("transcript_import(text: string) -> any", family="transcripts")
 def transcript_import(vm: Vm, text: str) -> Value:
-    """The value of a JSON text, without checking that it is a transcript."""
+    r"""The value of a JSON text, without checking that it is a transcript.
+
+    Example:
+        transcript_import("{\"_type\": \"transcript\", \"messages\": []}").messages  // []
+    """
     try:
         return parse_json(text)
     except JsonError as error:
@@ -120,7 +172,12 @@ def transcript_import(vm: Vm, text: str) -> Value:
 
 @builtin("transcript_fork(t: dict, opts?: dict) -> dict", family="transcripts")
 def transcript_fork(vm: Vm, t: Value, opts: Value) -> Dict:
-    """A transcript in state `forked`, under its id. `opts`: `retain_messages`, `retain_summary` (true)."""
+    """A transcript in state `forked`, under its id. `opts`: `retain_messages`, `retain_summary` (true).
+
+    Example:
+        let t = add_user(transcript(), "Hi")
+        len(transcript_messages(transcript_fork(t, {retain_messages: false})))  // 0
+    """
     former = _transcript("transcript_fork", t)
     options = opts if type(opts) is dict else {}
     retain = [bool(options.get(key, True)) for key in ("retain_messages", "retain_summary")]
@@ -129,25 +186,41 @@ def transcript_fork(vm: Vm, t: Value, opts: Value) -> Dict:
 
 @builtin("transcript_reset(opts?: dict) -> dict", family="transcripts")
 def transcript_reset(vm: Vm, opts: Value) -> Dict:
-    """A new, empty, active transcript with an event that records the reset. `opts`: `metadata`."""
+    """A new, empty, active transcript with an event that records the reset. `opts`: `metadata`.
+
+    Example:
+        transcript_messages(transcript_reset())  // []
+    """
     return _maker(vm).reset(opts if type(opts) is dict else {})
 
 
 @builtin("transcript_archive(t: dict) -> dict", family="transcripts")
 def transcript_archive(vm: Vm, t: Value) -> Dict:
-    """A transcript in state `archived`."""
+    """A transcript in state `archived`.
+
+    Example:
+        transcript_archive(transcript()).state  // "archived"
+    """
     return _moved(vm, "archive", t, "archived")
 
 
 @builtin("transcript_abandon(t: dict) -> dict", family="transcripts")
 def transcript_abandon(vm: Vm, t: Value) -> Dict:
-    """A transcript in state `abandoned`."""
+    """A transcript in state `abandoned`.
+
+    Example:
+        transcript_abandon(transcript()).state  // "abandoned"
+    """
     return _moved(vm, "abandon", t, "abandoned")
 
 
 @builtin("transcript_resume(t: dict) -> dict", family="transcripts")
 def transcript_resume(vm: Vm, t: Value) -> Dict:
-    """A transcript in state `active` again."""
+    """A transcript in state `active` again.
+
+    Example:
+        transcript_resume(transcript_archive(transcript())).state  // "active"
+    """
     return _moved(vm, "resume", t, "active")
 
 
@@ -156,6 +229,11 @@ def transcript_summarize(vm: Vm, t: Value, opts: Value) -> Dict:
     """A transcript with its last messages and a summary that a model wrote of all.
 
     `opts`: `keep_last` (6), `prompt`, and what `llm_call` takes. Spec: 08 §2.4.
+
+    Example:
+        llm_mock({text: "They greeted each other."})
+        let t = add_user(transcript(), "Hi")
+        transcript_summarize(t, {provider: "mock"}).summary  // "They greeted each other."
     """
     former = _transcript("transcript_summarize", t)
     options = opts if type(opts) is dict else {}
@@ -169,43 +247,72 @@ def transcript_summarize(vm: Vm, t: Value, opts: Value) -> Dict:
 
 @builtin("transcript_stats(t: any) -> dict", family="transcripts")
 def transcript_stats(vm: Vm, t: Value) -> Dict:
-    """Counts the messages and events of each sort; all zero unless given a dict."""
+    """Counts the messages and events of each sort; all zero unless given a dict.
+
+    Example:
+        transcript_stats(add_user(transcript(), "Hi")).message_count  // 1
+    """
     return transcripts.statistics(t)
 
 
 @builtin("transcript_events_by_kind(t: any, kind: string) -> list", family="transcripts")
 def transcript_events_by_kind(vm: Vm, t: Value, kind: str) -> list[Dict]:
-    """The events of one kind; none unless given a transcript."""
+    """The events of one kind; none unless given a transcript.
+
+    Example:
+        transcript_events_by_kind(add_user(transcript(), "Hi"), "message").count()  // 1
+    """
     return [event for event in transcripts.events_of(t) if event.get("kind") == kind]
 
 
 @builtin("add_message(c: any, role: string, content: any) -> any", family="transcripts", counted=True)
 def add_message(vm: Vm, c: Value = None, role: Value = "", content: Value = ABSENT) -> Value:
-    """A message list, or a transcript, with a message added."""
+    """A message list, or a transcript, with a message added.
+
+    Example:
+        add_message(conversation(), "user", "Hi")  // [{role: "user", content: "Hi"}]
+    """
     return _with_message(vm, "add_message", c, {"role": display(role), "content": _content(content)})
 
 
 @builtin("add_user(c: any, content: any) -> any", family="transcripts", counted=True)
 def add_user(vm: Vm, c: Value = None, content: Value = ABSENT) -> Value:
-    """A message list, or a transcript, with a user message added. A transcript loses its other events."""
+    """A message list, or a transcript, with a user message added. A transcript loses its other events.
+
+    Example:
+        add_user(transcript(), "Hi").messages[0].content  // "Hi"
+    """
     return _said(vm, "user", c, content)
 
 
 @builtin("add_assistant(c: any, content: any) -> any", family="transcripts", counted=True)
 def add_assistant(vm: Vm, c: Value = None, content: Value = ABSENT) -> Value:
-    """A message list, or a transcript, with an assistant message added, as `add_user`."""
+    """A message list, or a transcript, with an assistant message added, as `add_user`.
+
+    Example:
+        let messages = add_assistant(add_user(conversation(), "Hi"), "Hello!")
+        messages.map({ message -> message.role })  // ["user", "assistant"]
+    """
     return _said(vm, "assistant", c, content)
 
 
 @builtin("add_system(c: any, content: any) -> any", family="transcripts", counted=True)
 def add_system(vm: Vm, c: Value = None, content: Value = ABSENT) -> Value:
-    """A message list, or a transcript, with a system message added, as `add_user`."""
+    """A message list, or a transcript, with a system message added, as `add_user`.
+
+    Example:
+        add_system(conversation(), "Be brief.")[0].role  // "system"
+    """
     return _said(vm, "system", c, content)
 
 
 @builtin("add_tool_result(c: any, tool_use_id: string, content: string) -> any", family="transcripts")
 def add_tool_result(vm: Vm, c: Value, tool_use_id: str, content: str) -> Value:
-    """A message list, or a transcript, with the result of a tool call added."""
+    """A message list, or a transcript, with the result of a tool call added.
+
+    Example:
+        add_tool_result(conversation(), "call_1", "40 bolts").count()  // 1
+    """
     message = {"role": "tool_result", "tool_use_id": tool_use_id, "content": content}
     return _with_message(vm, "add_tool_result", c, message)
 

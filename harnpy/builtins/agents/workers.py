@@ -22,6 +22,10 @@ def spawn_agent(vm: Vm, config: Value = ABSENT) -> Dict:
     """Start a worker on `{task, node or graph, name?, tools?, policy?, carry?, …}` and return its handle.
 
     Returns at once; with `wait: true`, when the work is done. Spec: 07 §11.2.
+
+    Example:
+        let worker = spawn_agent({task: "Count", node: {kind: "stage", model_policy: {provider: "mock"}}})
+        wait_agent(worker).status  // "completed"
     """
     require("spawn_agent: missing config", config)
     workers = runtime_of(vm).workers()
@@ -33,7 +37,13 @@ def spawn_agent(vm: Vm, config: Value = ABSENT) -> Dict:
 
 @builtin("wait_agent(handle: any) -> dict | list", family="agents", counted=True)
 def wait_agent(vm: Vm, handle: Value = ABSENT) -> Value:
-    """Wait until a worker, or each of a list, is done, and return how it ended. Throws what its run threw."""
+    """Wait until a worker, or each of a list, is done, and return how it ended. Throws what its run threw.
+
+    Example:
+        let work = {kind: "stage", model_policy: {provider: "mock"}}
+        let workers = ["Count", "Sort"].map({ text -> spawn_agent({task: text, node: work}) })
+        wait_agent(workers).map({ ended -> ended.status })  // ["completed", "completed"]
+    """
     require("wait_agent: missing worker handle", handle)
     if type(handle) is list:
         return [_waited(vm, each) for each in handle]
@@ -42,7 +52,12 @@ def wait_agent(vm: Vm, handle: Value = ABSENT) -> Value:
 
 @builtin("send_input(handle: any, text: string) -> dict", family="agents", counted=True)
 def send_input(vm: Vm, handle: Value = ABSENT, text: Value = ABSENT) -> Dict:
-    """Give an idle worker another task; its conversation continues as its `carry` says."""
+    """Give an idle worker another task; its conversation continues as its `carry` says.
+
+    Example:
+        let worker = spawn_agent({task: "Count", wait: true, node: {model_policy: {provider: "mock"}}})
+        send_input(worker, "Count again").status  // "running"
+    """
     require("send_input: requires worker handle and task text", handle, text)
     worker = runtime_of(vm).workers().find(handle)
     runtime_of(vm).workers().send(worker, display(text))
@@ -51,7 +66,13 @@ def send_input(vm: Vm, handle: Value = ABSENT, text: Value = ABSENT) -> Dict:
 
 @builtin("worker_trigger(handle: any, payload: any) -> dict", family="agents", counted=True)
 def worker_trigger(vm: Vm, handle: Value = ABSENT, payload: Value = ABSENT) -> Dict:
-    """Start the next cycle of a retriggerable worker with `payload` as its task; a value as JSON."""
+    """Start the next cycle of a retriggerable worker with `payload` as its task; a value as JSON.
+
+    Example:
+        let worker = spawn_agent({task: "Count", node: {kind: "stage", model_policy: {provider: "mock"}}})
+        wait_agent(worker)
+        try { worker_trigger(worker, {n: 2}) } catch (e) { "not retriggerable" }  // "not retriggerable"
+    """
     require("worker_trigger: requires worker handle and payload", handle, payload)
     worker = runtime_of(vm).workers().find(handle)
     runtime_of(vm).workers().trigger(worker, payload if type(payload) is str else to_json(payload))
@@ -60,7 +81,11 @@ def worker_trigger(vm: Vm, handle: Value = ABSENT, payload: Value = ABSENT) -> D
 
 @builtin("resume_agent(id_or_path: string) -> dict", family="agents", counted=True)
 def resume_agent(vm: Vm, id_or_path: Value = ABSENT) -> Dict:
-    """Restore the worker of a snapshot: an id, or the path of the file. It rests until `send_input`."""
+    """Restore the worker of a snapshot: an id, or the path of the file. It rests until `send_input`.
+
+    Example:
+        try { resume_agent("no such worker") } catch (e) { "unknown" }  // "unknown"
+    """
     require("resume_agent: missing worker id or snapshot path", id_or_path)
     name = id_or_path.get("id") if type(id_or_path) is dict else id_or_path
     return runtime_of(vm).workers().resume(display(name)).handle()
@@ -68,7 +93,12 @@ def resume_agent(vm: Vm, id_or_path: Value = ABSENT) -> Dict:
 
 @builtin("close_agent(handle: any) -> dict", family="agents", counted=True)
 def close_agent(vm: Vm, handle: Value = ABSENT) -> Dict:
-    """End a worker, whatever it is doing; its status becomes `cancelled`."""
+    """End a worker, whatever it is doing; its status becomes `cancelled`.
+
+    Example:
+        let worker = spawn_agent({task: "Count", node: {kind: "stage", model_policy: {provider: "mock"}}})
+        close_agent(worker).status  // "cancelled"
+    """
     require("close_agent: missing worker handle", handle)
     worker = runtime_of(vm).workers().find(handle)
     runtime_of(vm).workers().close(worker)
@@ -77,7 +107,11 @@ def close_agent(vm: Vm, handle: Value = ABSENT) -> Dict:
 
 @builtin("list_agents() -> list", family="agents")
 def list_agents(vm: Vm) -> list[Dict]:
-    """All workers of this run, the oldest first."""
+    """All workers of this run, the oldest first.
+
+    Example:
+        list_agents().every({ worker -> worker.status != "" })  // true
+    """
     return [worker.handle() for worker in runtime_of(vm).workers().all()]
 
 

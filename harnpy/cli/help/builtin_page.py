@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from harnpy.builtins import catalog
@@ -65,10 +64,10 @@ def entries() -> list[Entry]:
     The methods that a range shares with iterators are entries of those.
     """
     public = [*filter(_is_public, catalog.all_declarations()), *filter(_is_own, all_methods())]
-    # Methods stand in the order of their source, and a function may have several names.
-    grouped = groupby(public, key=lambda declaration: (declaration.family, declaration.function))
-    found = [(family, list(declarations)) for (family, _), declarations in grouped]
-    return [Entry(family, members, *documentation(members[0])) for family, members in found]
+    same: dict[tuple[str, object], list[Declaration]] = {}
+    for declaration in public:
+        same.setdefault((declaration.family, declaration.function), []).append(declaration)
+    return [Entry(family, found, *documentation(found[0])) for (family, _), found in same.items()]
 
 
 def page() -> str:

@@ -19,6 +19,9 @@ def provider_capabilities(vm: Vm, provider: str | None, model: str) -> dict[str,
     """What a model can do at a provider, as far as is known: `{native_tools, thinking_modes, …}`.
 
     For an unknown pair everything is false, empty or nil.
+
+    Example:
+        type_of(provider_capabilities("openai", "gpt-4o").native_tools)  // "bool"
     """
     if provider is None or not provider.strip():
         raise RuntimeFault("provider_capabilities: provider name is required")
@@ -27,10 +30,14 @@ def provider_capabilities(vm: Vm, provider: str | None, model: str) -> dict[str,
 
 @builtin("provider_capabilities_install(toml: any) -> bool", family="llm_config")
 def provider_capabilities_install(vm: Vm, toml: Value) -> bool:
-    """Install overrides of the built-in capabilities from a TOML text, replacing earlier overrides.
+    r"""Install overrides of the built-in capabilities from a TOML text, replacing earlier overrides.
 
     `[[provider.<name>]]` tables have a `model_match` and what the model can do; what one leaves out, it
     denies. `[provider_family]` says whose rows apply after a provider's own.
+
+    Example:
+        provider_capabilities_install("[[provider.local]]\nmodel_match = \"tiny*\"\nnative_tools = true\n")
+        provider_capabilities("local", "tiny-1").native_tools  // true
     """
     if type(toml) is not str or not toml.strip():
         raise RuntimeFault("provider_capabilities_install: TOML source string required")
@@ -40,6 +47,10 @@ def provider_capabilities_install(vm: Vm, toml: Value) -> bool:
 
 @builtin("provider_capabilities_clear() -> bool", family="llm_config")
 def provider_capabilities_clear(vm: Vm) -> bool:
-    """Forget what `provider_capabilities_install` installed."""
+    """Forget what `provider_capabilities_install` installed.
+
+    Example:
+        type_of(provider_capabilities_clear())  // "bool"
+    """
     models_of(vm).config.capabilities.clear()
     return True

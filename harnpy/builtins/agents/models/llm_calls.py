@@ -69,6 +69,10 @@ def llm_call(vm: Vm, prompt: str, system: str | None, options: Value) -> Dict:
 
     Throws `{category, kind, reason, message, provider, model}` when the call fails, and a string when
     the options are wrong. Spec: 07 §1.
+
+    Example:
+        llm_mock({text: "Paris."})
+        llm_call("The capital of France?", "Be brief.", {provider: "mock"}).text  // "Paris."
     """
     return call_result(vm, answer_to(vm, prompt, system, options))
 
@@ -137,29 +141,59 @@ def llm_mock(vm: Vm, config: Value) -> None:
 
     Replies without `match` are used once, oldest first; a `match` is a pattern over the messages, with
     `*` for any text. Spec: 07 §2.2.
+
+    Example:
+        llm_mock_clear()
+        llm_mock({text: "Sunny.", match: "*weather*"})
+        llm_call("How is the weather?", nil, {provider: "mock"}).text  // "Sunny."
     """
     models_of(vm).mock.add(config)
 
 
 @builtin("llm_mock_calls() -> list", family="llm")
 def llm_mock_calls(vm: Vm) -> list[Dict]:
-    """The calls that the mock model received, as `{messages, system, tools, thinking}`."""
+    """The calls that the mock model received, as `{messages, system, tools, thinking}`.
+
+    Example:
+        llm_mock_clear()
+        llm_call("Hi", nil, {provider: "mock"})
+        llm_mock_calls()[0].messages[0].content  // "Hi"
+    """
     return models_of(vm).mock.calls()
 
 
 @builtin("llm_mock_clear() -> nil", family="llm")
 def llm_mock_clear(vm: Vm) -> None:
-    """Forget queued replies, the log of calls, saved scopes, and fixtures of the command line."""
+    """Forget queued replies, the log of calls, saved scopes, and fixtures of the command line.
+
+    Example:
+        llm_call("Hi", nil, {provider: "mock"})
+        llm_mock_clear()
+        llm_mock_calls()  // []
+    """
     models_of(vm).clear_mocks()
 
 
 @builtin("llm_mock_push_scope() -> nil", family="llm")
 def llm_mock_push_scope(vm: Vm) -> None:
-    """Save the mock model's queue and log, and start with empty ones."""
+    """Save the mock model's queue and log, and start with empty ones.
+
+    Example:
+        llm_mock_push_scope()
+        let calls = llm_mock_calls()
+        llm_mock_pop_scope()
+        calls  // []
+    """
     models_of(vm).mock.push_scope()
 
 
 @builtin("llm_mock_pop_scope() -> nil", family="llm")
 def llm_mock_pop_scope(vm: Vm) -> None:
-    """Restore what `llm_mock_push_scope` saved."""
+    """Restore what `llm_mock_push_scope` saved.
+
+    Example:
+        llm_mock_push_scope()
+        llm_mock({text: "inside"})
+        llm_mock_pop_scope()  // nil
+    """
     models_of(vm).mock.pop_scope()

@@ -19,26 +19,42 @@ builtin = partial(declare, family="llm_config")
 
 @builtin("llm_infer_provider(model: string) -> string")
 def llm_infer_provider(vm: Vm, model: str) -> str:
-    """The provider of a model, by the model's id alone: `"llama3.2:latest"` is ollama's."""
+    """The provider of a model, by the model's id alone: `"llama3.2:latest"` is ollama's.
+
+    Example:
+        llm_infer_provider("llama3.2:latest")  // "ollama"
+    """
     return models_of(vm).config.known_models.infer_provider(model)
 
 
 @builtin("llm_model_tier(model: string) -> string")
 def llm_model_tier(vm: Vm, model: str) -> str:
-    """How strong a model is, by its id: `"small"`, `"mid"` or `"frontier"`."""
+    """How strong a model is, by its id: `"small"`, `"mid"` or `"frontier"`.
+
+    Example:
+        llm_model_tier("gpt-4o-mini")  // "mid"
+    """
     return models_of(vm).config.known_models.tier(model)
 
 
 @builtin("llm_resolve_model(alias: string) -> dict")
 def llm_resolve_model(vm: Vm, alias: str) -> Dict:
-    """The model that an alias or id means: `{id, provider, alias, tool_format, tier}`."""
+    """The model that an alias or id means: `{id, provider, alias, tool_format, tier}`.
+
+    Example:
+        llm_resolve_model("llama3.2:latest").id  // "llama3.2:latest"
+    """
     known_models = models_of(vm).config.known_models
     return known_models.describe(known_models.resolve(alias))
 
 
 @builtin("llm_model_info(selector: string) -> dict")
 def llm_model_info(vm: Vm, selector: str) -> Dict:
-    """All that is known of a model: as `llm_resolve_model`, with its capabilities and its configuration."""
+    """All that is known of a model: as `llm_resolve_model`, with its capabilities and its configuration.
+
+    Example:
+        llm_model_info("llama3.2:latest").provider  // "ollama"
+    """
     config = models_of(vm).config
     target = config.known_models.resolve(selector)
     can = config.capabilities.of(target.provider, target.id)
@@ -56,6 +72,9 @@ def llm_pick_model(vm: Vm, target: str, options: Value) -> Dict:
     """The model that a tier, an alias or an id means, as `{id, provider, tier}`.
 
     `options.provider` is where it should run: aliases of that provider's own are tried as well.
+
+    Example:
+        llm_pick_model("llama3.2:latest").provider  // "ollama"
     """
     models = models_of(vm)
     known_models = models.config.known_models
@@ -65,11 +84,19 @@ def llm_pick_model(vm: Vm, target: str, options: Value) -> Dict:
 
 @builtin("llm_known_models() -> list")
 def llm_known_models(vm: Vm) -> list[str]:
-    """The aliases that stand for models, sorted."""
+    """The aliases that stand for models, sorted.
+
+    Example:
+        type_of(llm_known_models())  // "list"
+    """
     return models_of(vm).config.known_models.alias_names()
 
 
 @builtin("llm_qc_default_model(provider: string) -> any")
 def llm_qc_default_model(vm: Vm, provider: str) -> str | None:
-    """A provider's cheap model for checking other models' work, nil when none is configured."""
+    """A provider's cheap model for checking other models' work, nil when none is configured.
+
+    Example:
+        llm_qc_default_model("no such provider")  // nil
+    """
     return models_of(vm).config.known_models.qc_default(provider)

@@ -15,13 +15,21 @@ if TYPE_CHECKING:
 
 @builtin("llm_providers() -> list", family="llm_config")
 def llm_providers(vm: Vm) -> list[str]:
-    """The names of the providers that are configured or registered, sorted."""
+    """The names of the providers that are configured or registered, sorted.
+
+    Example:
+        llm_providers().contains("anthropic")  // true
+    """
     return models_of(vm).config.known_providers.names()
 
 
 @builtin("llm_available_providers() -> list", family="llm_config")
 def llm_available_providers(vm: Vm) -> list[str]:
-    """The names of the providers whose credentials are there, or that need none."""
+    """The names of the providers whose credentials are there, or that need none.
+
+    Example:
+        llm_available_providers().contains("mock")  // true
+    """
     return models_of(vm).config.known_providers.available_names()
 
 
@@ -30,6 +38,9 @@ def llm_config(vm: Vm, provider: str | None) -> Dict | None:
     """How a provider is configured, nil for an unknown one; without a name, all by their names.
 
     `{base_url, auth_style, auth_envs, auth_available, chat_endpoint, …}`. Keys never show.
+
+    Example:
+        llm_config("no such provider")  // nil
     """
     providers = models_of(vm).config.known_providers
     return providers.describe_all() if provider is None else providers.describe(provider)
@@ -40,6 +51,9 @@ def llm_provider_catalog(vm: Vm) -> Dict:
     """All that is configured.
 
     `{providers, known_model_names, available_providers, aliases, models, qc_defaults}`.
+
+    Example:
+        llm_provider_catalog().providers.count() > 0  // true
     """
     config = models_of(vm).config
     return {
@@ -54,7 +68,12 @@ def llm_provider_catalog(vm: Vm) -> Dict:
 
 @builtin("provider_register(name: string) -> bool", family="llm_config")
 def provider_register(vm: Vm, name: str) -> bool:
-    """Register a provider's name; what its calls need comes from the configuration."""
+    """Register a provider's name; what its calls need comes from the configuration.
+
+    Example:
+        provider_register("in_house")
+        llm_providers().contains("in_house")  // true
+    """
     if not name.strip():
         raise RuntimeFault("provider_register: provider name is required")
     models_of(vm).config.known_providers.register(name)
@@ -67,6 +86,9 @@ async def llm_healthcheck(vm: Vm, provider: Value, options: Value) -> Dict:
 
     Asks a known provider that has its key for its models. `provider` may be
     `{provider, api_key, model}`; `options`: `{api_key, model, warm, timeout}`. Never shows a key.
+
+    Example:
+        llm_healthcheck("mock").valid  // true
     """
     from harnpy.llm.configuration.health import healthcheck
 

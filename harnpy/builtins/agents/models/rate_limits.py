@@ -22,6 +22,10 @@ def llm_rate_limit(vm: Vm, provider: str | None, options: Value) -> int | bool |
     """A provider's requests per minute, nil for any number; with `{rpm: n}` set them (0: no limit).
 
     A model call that finds the minute full waits. Spec: 07 §1.13.
+
+    Example:
+        llm_rate_limit("mock", {rpm: 60})
+        llm_rate_limit("mock")  // 60
     """
     name = _provider("llm_rate_limit", provider)
     limits = models_of(vm).rates
@@ -39,6 +43,9 @@ def with_rate_limit(vm: Vm, provider: str | None, fn: Value, options: Value) -> 
     """Call `fn()` within a provider's requests per minute, and again after an error that may pass.
 
     `options`: `max_retries` (5) and `backoff_ms` (1000), which doubles up to 30 s. Spec: 07 §1.13.
+
+    Example:
+        with_rate_limit("mock", { -> "done" })  // "done"
     """
     name = _provider("with_rate_limit", provider)
     if type(fn) is not Fn and type(fn) is not Builtin:

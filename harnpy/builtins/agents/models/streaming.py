@@ -23,6 +23,11 @@ def llm_stream(vm: Vm, prompt: str, system: str | None, options: Value) -> Chann
     """A channel with the pieces of a model's reply, closed after the last: `for piece in llm_stream(…)`.
 
     A call that fails sends `error: <message>` as its last piece. Spec: 07 §1.11.
+
+    Example:
+        var story = ""
+        for piece in llm_stream("A story", nil, {provider: "mock"}) { story = story + piece }
+        story.contains("story")  // true
     """
     models = models_of(vm)
     request = models.request(prompt, system, options_of(vm, options))
@@ -50,9 +55,12 @@ def llm_stream(vm: Vm, prompt: str, system: str | None, options: Value) -> Chann
 def llm_completion(
     vm: Vm, prefix: str, suffix: str | None, system: str | None, options: Value
 ) -> dict[str, Any]:
-    """Ask a model for the text between `prefix` and `suffix`.
+    r"""Ask a model for the text between `prefix` and `suffix`.
 
     Returns what `llm_call` does, without `transcript`. Spec: 07 §1.11.
+
+    Example:
+        llm_completion("def add(a, b):\n", nil, nil, {provider: "mock"}).provider  // "mock"
     """
     models = models_of(vm)
     request = models.request(infill_prompt(prefix, suffix or ""), system, options_of(vm, options))

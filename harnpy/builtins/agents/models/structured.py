@@ -34,7 +34,12 @@ _NO_SCHEMA = "llm_call_structured: missing required `schema` argument (expected 
 
 @builtin("llm_call_safe(prompt: string, system?: string, options?: dict) -> dict", family="llm", guarded=True)
 def llm_call_safe(vm: Vm, prompt: str, system: str | None, options: Value) -> Dict:
-    """Call a model once and return `{ok, response, error}` instead of throwing."""
+    """Call a model once and return `{ok, response, error}` instead of throwing.
+
+    Example:
+        llm_mock({error: {category: "rate_limit"}})
+        llm_call_safe("Hi", nil, {provider: "mock", llm_retries: 0}).ok  // false
+    """
     tried = _try(vm, prompt, system, options)
     response = None if tried.answer is None else call_result(vm, tried.answer)
     return {"ok": tried.error is None, "response": response, "error": tried.error_dict(vm)}
@@ -44,9 +49,14 @@ def llm_call_safe(vm: Vm, prompt: str, system: str | None, options: Value) -> Di
     "llm_call_structured(prompt: string, schema?: dict, options?: dict) -> any", family="llm", guarded=True
 )
 def llm_call_structured(vm: Vm, prompt: str, schema: Value, options: Value) -> Value:
-    """Ask a model for data that satisfies `schema`, and return that data.
+    r"""Ask a model for data that satisfies `schema`, and return that data.
 
     Asks up to three more times for valid data; then throws `{category: "schema_validation", …}`.
+
+    Example:
+        llm_mock({text: "{\"city\": \"Paris\"}"})
+        let schema = {type: "object", properties: {city: {type: "string"}}}
+        llm_call_structured("The capital of France?", schema, {provider: "mock"})  // {city: "Paris"}
     """
     given = _options(schema, options)
     return answer_to(vm, prompt, _system(given), given).reading.data
@@ -58,7 +68,12 @@ def llm_call_structured(vm: Vm, prompt: str, schema: Value, options: Value) -> V
     guarded=True,
 )
 def llm_call_structured_safe(vm: Vm, prompt: str, schema: Value, options: Value) -> Dict:
-    """`llm_call_structured` that returns `{ok, data, error}` instead of throwing."""
+    """`llm_call_structured` that returns `{ok, data, error}` instead of throwing.
+
+    Example:
+        llm_mock({text: "[1, 2]"})
+        llm_call_structured_safe("Two numbers", {type: "array"}, {provider: "mock"}).data  // [1, 2]
+    """
     tried = _try_structured(vm, prompt, schema, options)
     data = None if tried.answer is None else tried.answer.reading.data
     return {"ok": tried.error is None, "data": data, "error": tried.error_dict(vm)}
@@ -74,6 +89,11 @@ def llm_call_structured_result(vm: Vm, prompt: str, schema: Value, options: Valu
 
     `{ok, data, raw_text, error, error_category, attempts, repaired, extracted_json, usage, model,
     provider}`. With the option `repair`, one more call is made to correct invalid output.
+
+    Example:
+        llm_mock({text: "[1, 2]"})
+        let schema = {type: "array", items: {type: "int"}}
+        llm_call_structured_result("Two numbers", schema, {provider: "mock"}).attempts  // 1
     """
     main = _envelope(vm, options, _try_structured(vm, prompt, schema, options, settled=False))
     if main["error_category"] not in ("missing_json", "schema_validation"):

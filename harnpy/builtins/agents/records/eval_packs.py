@@ -19,13 +19,22 @@ if TYPE_CHECKING:
 
 @builtin("eval_pack_manifest(manifest: dict) -> dict", family="records")
 def eval_pack_manifest(vm: Vm, manifest: Value = None) -> EvalPack:
-    """The normal form of an eval pack's manifest: what an `eval_pack` declaration binds."""
+    """The normal form of an eval pack's manifest: what an `eval_pack` declaration binds.
+
+    Example:
+        eval_pack_manifest({id: "basics"}).id  // "basics"
+    """
     return normalised(_given("eval_pack_manifest", manifest), sessions_of(vm).world)
 
 
 @builtin("eval_pack_run(manifest: dict) -> dict", family="records")
 def eval_pack_run(vm: Vm, manifest: Value = None) -> Dict:
-    """Judge the cases of an eval pack: a report with a verdict, failures and warnings for each."""
+    """Judge the cases of an eval pack: a report with a verdict, failures and warnings for each.
+
+    Example:
+        let pack = {fixtures: [{id: "first", inline: {id: "run_1"}}], cases: [{run: "first"}]}
+        eval_pack_run(pack).pass  // true
+    """
     world, given = sessions_of(vm).world, _given("eval_pack_run", manifest)
     return run_pack(normalised(callables_within(vm, given), world), world)
 

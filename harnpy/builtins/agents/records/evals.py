@@ -28,13 +28,21 @@ class _Metrics:
 
 @builtin("run_record_fixture(run: dict) -> dict", family="records", counted=True)
 def run_record_fixture(vm: Vm, run: Value = ABSENT) -> ReplayFixture:
-    """The replay fixture that a run passes: its status, and how the last stage of each node ended."""
+    """The replay fixture that a run passes: its status, and how the last stage of each node ended.
+
+    Example:
+        run_record_fixture(run_record({status: "completed"})).expected_status  // "completed"
+    """
     return fixture_of(record_of(vm, run, "run_record_fixture: missing payload"), sessions_of(vm).world)
 
 
 @builtin("run_record_eval(run: dict, fixture?: dict) -> dict", family="records", counted=True)
 def run_record_eval(vm: Vm, run: Value = ABSENT, fixture: Value = None) -> Dict:
-    """Whether a run is as a fixture expects: `{pass, failures, stage_count}`; its own fixture always fits."""
+    """Whether a run is as a fixture expects: `{pass, failures, stage_count}`; its own fixture always fits.
+
+    Example:
+        run_record_eval(run_record({status: "completed"})).pass  // true
+    """
     record = record_of(vm, run, "run_record_eval: missing payload")
     if fixture is None:
         return evaluate(record, fixture_of(record, sessions_of(vm).world))
@@ -43,7 +51,11 @@ def run_record_eval(vm: Vm, run: Value = ABSENT, fixture: Value = None) -> Dict:
 
 @builtin("run_record_eval_suite(cases: list) -> dict", family="records", counted=True)
 def run_record_eval_suite(vm: Vm, cases: Value = ABSENT) -> Dict:
-    """The report of many runs: records, or `{run, fixture?, path?}`."""
+    """The report of many runs: records, or `{run, fixture?, path?}`.
+
+    Example:
+        run_record_eval_suite([{run: run_record({status: "completed"})}]).pass  // true
+    """
     if type(cases) is not list:
         raise RuntimeFault("run_record_eval_suite: missing list")
     return eval_suite.evaluate_suite(callables_within(vm, cases), sessions_of(vm).world)
@@ -51,20 +63,32 @@ def run_record_eval_suite(vm: Vm, cases: Value = ABSENT) -> Dict:
 
 @builtin("eval_suite_manifest(manifest: dict) -> dict", family="records", counted=True)
 def eval_suite_manifest(vm: Vm, manifest: Value = ABSENT) -> SuiteManifest:
-    """The manifest of a suite with every key: `{id, name, base_dir, cases}`."""
+    """The manifest of a suite with every key: `{id, name, base_dir, cases}`.
+
+    Example:
+        eval_suite_manifest({cases: []}).cases  // []
+    """
     return _manifest(vm, "eval_suite_manifest", manifest)
 
 
 @builtin("eval_suite_run(manifest: dict) -> dict", family="records", counted=True)
 def eval_suite_run(vm: Vm, manifest: Value = ABSENT) -> Dict:
-    """The report of a manifest's cases, whose records, fixtures and baselines are files below `base_dir`."""
+    """The report of a manifest's cases, whose records, fixtures and baselines are files below `base_dir`.
+
+    Example:
+        eval_suite_run({cases: []}).total  // 0
+    """
     read = _manifest(vm, "eval_suite_run", manifest)
     return eval_suite.run_manifest(read, sessions_of(vm).world)
 
 
 @builtin("eval_metric(name: string, value: any, metadata?: any) -> nil", family="records", counted=True)
 def eval_metric(vm: Vm, name: Value = ABSENT, value: Value = ABSENT, metadata: Value = None) -> None:
-    """Record a measured value, for `eval_metrics` and for the program's host."""
+    """Record a measured value, for `eval_metrics` and for the program's host.
+
+    Example:
+        eval_metric("accuracy", 0.9)  // nil
+    """
     if name is ABSENT or name is None:
         raise RuntimeFault("eval_metric: missing name")
     if value is ABSENT or value is None:
@@ -75,7 +99,12 @@ def eval_metric(vm: Vm, name: Value = ABSENT, value: Value = ABSENT, metadata: V
 
 @builtin("eval_metrics() -> list", family="records")
 def eval_metrics(vm: Vm) -> list[Dict]:
-    """What the program has measured so far, in order: `{name, value, metadata?}`."""
+    """What the program has measured so far, in order: `{name, value, metadata?}`.
+
+    Example:
+        eval_metric("recall", 0.8)
+        eval_metrics().any({ metric -> metric.name == "recall" })  // true
+    """
     return list(vm.state(_Metrics).all)
 
 

@@ -32,7 +32,11 @@ builtin = partial(declare, family="records", counted=True)
 
 @builtin("run_record(run: dict) -> dict")
 def run_record(vm: Vm, run: Value = ABSENT) -> RunRecord:
-    """The record of a run with every key: missing ids and times are generated, derived parts filled in."""
+    """The record of a run with every key: missing ids and times are generated, derived parts filled in.
+
+    Example:
+        run_record({status: "completed"}).status  // "completed"
+    """
     return record_of(vm, run, "run_record: missing payload")
 
 
@@ -41,6 +45,9 @@ def run_record_save(vm: Vm, run: Value = ABSENT, path: Value = None) -> Dict:
     """Write a record to `path`, or to `<id>.json` in the directory of records; `{path, run}`.
 
     The file is written as a whole or not at all.
+
+    Example:
+        run_record_save(run_record({id: "run_2"}), "run_2.json").run.id  // "run_2"
     """
     given = _given(vm, run, "run_record_save: missing payload")
     target = None if path is None else display(path)
@@ -51,21 +58,36 @@ def run_record_save(vm: Vm, run: Value = ABSENT, path: Value = None) -> Dict:
 
 @builtin("run_record_load(path: string) -> dict")
 def run_record_load(vm: Vm, path: Value = ABSENT) -> RunRecord:
-    """The record in a file."""
+    """The record in a file.
+
+    Example:
+        run_record_save(run_record({id: "run_1"}), "run.json")
+        run_record_load("run.json").id  // "run_1"
+    """
     require("run_record_load: missing path", path)
     return record_files.load(display(path), sessions_of(vm).world)
 
 
 @builtin("load_run_tree(path: string) -> dict")
 def load_run_tree(vm: Vm, path: Value = ABSENT) -> Dict:
-    """The record in a file with those of its workers' runs, recursively: `{run, children}`."""
+    """The record in a file with those of its workers' runs, recursively: `{run, children}`.
+
+    Example:
+        let saved = run_record_save(run_record({status: "completed"}), "tree.json")
+        load_run_tree(saved.path).children  // []
+    """
     require("load_run_tree: missing path", path)
     return load_tree(display(path), sessions_of(vm).world)
 
 
 @builtin("run_record_diff(left: dict, right: dict) -> dict")
 def run_record_diff(vm: Vm, left: Value = ABSENT, right: Value = ABSENT) -> Dict:
-    """What changes from one run to another; `identical` when that is nothing."""
+    """What changes from one run to another; `identical` when that is nothing.
+
+    Example:
+        let run = run_record({status: "completed"})
+        run_record_diff(run, run).identical  // true
+    """
     before = record_of(vm, left, "run_record_diff: missing left run")
     after = record_of(vm, right, "run_record_diff: missing right run")
     return diff(before, after, sessions_of(vm).world)

@@ -31,6 +31,11 @@ def agent_session_compact(vm: Vm, id: str, opts: Value) -> int:
     `opts`: `keep_last` (12), `compact_strategy` (`observation_mask`, `truncate`, `llm`, `custom`),
     `custom_compactor`, `mask_callback`, `compress_callback`, `hard_limit_tokens`, `hard_limit_strategy`,
     `token_threshold`, `tool_output_max_chars`. `agent_session_history` still has everything. Spec: 08 §4.6.
+
+    Example:
+        let s = agent_session_open()
+        for n in 1 to 20 { agent_session_inject(s, {role: "user", content: "message ${n}"}) }
+        agent_session_compact(s, {keep_last: 4, compact_strategy: "truncate"})  // 5
     """
     given = with_callables(vm, opts, "custom_compactor", "mask_callback", "compress_callback")
     return sessions_of(vm).compact(id, given, session_summarizer(vm))
@@ -42,6 +47,10 @@ def transcript_compact(vm: Vm, t: Value, opts: Value) -> Dict:
 
     `opts`: `strategy`, `keep_last` (12), `target_tokens`, `summarize_prompt`, `summary`, and what
     `llm_call` takes. The result keeps the whole old transcript as an asset. Spec: 08 §4.7.
+
+    Example:
+        let t = transcript_from_messages((1 to 20).map({ n -> {role: "user", content: "${n}"} }).to_list())
+        len(transcript_messages(transcript_compact(t, {strategy: "truncate", keep_last: 3})))  // 4
     """
     former: Dict = t
     if not is_transcript(t):
@@ -68,6 +77,10 @@ def transcript_auto_compact(vm: Vm, messages: Value, opts: Value) -> list[Value]
 
     `opts`: `keep_last` (12), `compact_strategy`, `compact_callback`, and what `llm_call` takes.
     Spec: 08 §4.8.
+
+    Example:
+        let messages = (1 to 20).map({ n -> {role: "user", content: "message ${n}"} }).to_list()
+        transcript_auto_compact(messages, {keep_last: 4, compact_strategy: "truncate"}).count()  // 5
     """
     if type(messages) is not list:
         raise RuntimeFault("transcript_auto_compact: first argument must be a message list")
@@ -90,13 +103,21 @@ def transcript_auto_compact(vm: Vm, messages: Value, opts: Value) -> list[Value]
 
 @builtin("estimate_tokens(messages: any) -> int", family="workflows")
 def estimate_tokens(vm: Vm, messages: Value) -> int:
-    """About how many tokens a message list has: a quarter of the bytes of its text contents."""
+    """About how many tokens a message list has: a quarter of the bytes of its text contents.
+
+    Example:
+        estimate_tokens([{role: "user", content: "a".repeat(400)}])  // 100
+    """
     return engine.estimate_tokens(messages) if type(messages) is list else 0
 
 
 @builtin("microcompact(text: string, max_chars: int = 20000) -> string", family="workflows")
 def microcompact(vm: Vm, text: str, max_chars: int) -> str:
-    """A long text's beginning, its end, and the lines that look like errors. Spec: 08 §4.10."""
+    r"""A long text's beginning, its end, and the lines that look like errors. Spec: 08 §4.10.
+
+    Example:
+        len(microcompact("x\n".repeat(5000), 200)) < 1000  // true
+    """
     return shortened(text, max_chars)
 
 

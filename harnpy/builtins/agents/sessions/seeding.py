@@ -17,5 +17,8 @@ def agent_session_seed_from_jsonl(vm: Vm, jsonl_path: str, opts: Dict | None) ->
 
     `opts`: `truncate_to_last`, `drop_tool_calls`, `rename_session`, `validate`, `provider`, `model`.
     A problem with the file is returned as `error`, not thrown. Spec: 08 §3.4.
+
+    Example:
+        agent_session_seed_from_jsonl("no such file.jsonl").ok  // false
     """
     return sessions_of(vm).seed_from_jsonl(jsonl_path, opts)

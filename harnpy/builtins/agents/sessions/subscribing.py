@@ -20,6 +20,13 @@ def agent_subscribe(vm: Vm, session_id: Value, callback: Value) -> None:
 
     What the callback throws becomes a warning. The rules that are in force now bind it later, too.
     Spec: 08 §1.7.
+
+    Example:
+        let s = agent_session_open()
+        let turns = atomic(0)
+        agent_subscribe(s, { event -> if event.type == "turn_start" { atomic_add(turns, 1) } })
+        agent_loop("Hi", nil, {provider: "mock", session_id: s})
+        atomic_get(turns) > 0  // true
     """
     call = "agent_subscribe(session_id, callback)"
     _require_string(call, "session_id", session_id)
@@ -32,7 +39,12 @@ def agent_subscribe(vm: Vm, session_id: Value, callback: Value) -> None:
 
 @builtin("agent_inject_feedback(session_id: any, kind: any, content: any) -> nil", family="llm")
 def agent_inject_feedback(vm: Vm, session_id: Value, kind: Value, content: Value) -> None:
-    """Queue a note for the loop that runs on a session now or next. Spec: 07 §7.2."""
+    """Queue a note for the loop that runs on a session now or next. Spec: 07 §7.2.
+
+    Example:
+        let s = agent_session_open()
+        agent_inject_feedback(s, "hint", "The shop closes at six.")  // nil
+    """
     call = "agent_inject_feedback(session_id, kind, content)"
     for name, value in (("session_id", session_id), ("kind", kind), ("content", content)):
         _require_string(call, name, value)

@@ -41,7 +41,12 @@ def bind(vm: Vm, registry: Dict | None) -> None:
 
 @builtin("tool_bind(registry?: dict) -> dict | nil", family="tools")
 def tool_bind(vm: Vm, registry: Value) -> Value:
-    """Bind a registry for `tool_ref` and `tool_def`; nil unbinds it. Returns its argument."""
+    """Bind a registry for `tool_ref` and `tool_def`; nil unbinds it. Returns its argument.
+
+    Example:
+        tool_bind(tool_define(tool_registry(), "look", "Look around", {handler: { args -> "a door" }}))
+        tool_ref("look")  // "look"
+    """
     if registry is not None:
         TOOLS.entries_of(registry, "tool_bind", "argument must be a tool registry or nil")
     bind(vm, registry)
@@ -50,12 +55,22 @@ def tool_bind(vm: Vm, registry: Value) -> Value:
 
 @builtin("tool_ref(name: any) -> string", family="tools")
 def tool_ref(vm: Vm, name: Value) -> str:
-    """The name, if the bound registry has such a tool; throws if not."""
+    """The name, if the bound registry has such a tool; throws if not.
+
+    Example:
+        tool_bind(tool_registry())
+        try { tool_ref("look") } catch (e) { "no such tool" }  // "no such tool"
+    """
     found: str = bound_entry(bound_registry(vm), "tool_ref", name)["name"]
     return found
 
 
 @builtin("tool_def(name: any) -> dict", family="tools")
 def tool_def(vm: Vm, name: Value) -> Dict:
-    """The tool of that name in the bound registry, without its handler; throws if there is none."""
+    """The tool of that name in the bound registry, without its handler; throws if there is none.
+
+    Example:
+        tool_bind(tool_define(tool_registry(), "look", "Look around", {handler: { args -> "a door" }}))
+        tool_def("look").description  // "Look around"
+    """
     return without_handler(bound_entry(bound_registry(vm), "tool_def", name))

@@ -22,6 +22,9 @@ def tool_surface_validate(vm: Vm, surface: Value, options: Value) -> dict[str, A
     `surface`: `{tools, native_tools?, policy?, approval_policy?, tool_search?, system?, prompt?, prompts?}`
     or a registry, by default the bound one. `options` supplies missing keys.
     Spec: 07 §4.7.
+
+    Example:
+        tool_surface_validate(tool_registry()).valid  // true
     """
     given = options if type(options) is dict else {}
     own = surface if type(surface) is dict and not is_registry(surface) else {"tools": surface}

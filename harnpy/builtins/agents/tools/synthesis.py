@@ -20,6 +20,9 @@ def tool_synthesize(vm: Vm, spec: Value) -> Fn:
     """A closure for a tool without code: it checks its arguments and returns what it would do.
 
     `spec`: `{description, name?, parameters?, return_type?, capabilities?, executor?, …}`. Spec: 07 §4.8.
+
+    Example:
+        type_of(tool_synthesize({name: "greet", description: "Greet someone"}))  // "closure"
     """
     made = vm.state(Synthesis).add(spec)
     id = made["id"]
@@ -30,7 +33,13 @@ def tool_synthesize(vm: Vm, spec: Value) -> Fn:
 
 @builtin("tool_synth_invoke(id: string, args?: dict) -> any", family="tools")
 def tool_synth_invoke(vm: Vm, id: str, args: Value) -> Value:
-    """Call a synthesized tool by its id; throws if it is no longer known."""
+    """Call a synthesized tool by its id; throws if it is no longer known.
+
+    Example:
+        tool_synthesize({name: "greet", description: "Greet someone"})
+        tool_synthesis_clear()
+        try { tool_synth_invoke("greet") } catch (e) { "forgotten" }  // "forgotten"
+    """
     spec = vm.state(Synthesis).find(id)
     check_arguments(spec, args)
     if spec["executor"] == "host_bridge":
@@ -42,11 +51,22 @@ def tool_synth_invoke(vm: Vm, id: str, args: Value) -> Value:
 
 @builtin("tool_synthesis_cache() -> list", family="tools")
 def tool_synthesis_cache(vm: Vm) -> list[Dict]:
-    """The synthesized tools, as `{id, name, description, parameters, executor, …}`, in that order."""
+    """The synthesized tools, as `{id, name, description, parameters, executor, …}`, in that order.
+
+    Example:
+        tool_synthesis_clear()
+        tool_synthesize({name: "greet", description: "Greet someone"})
+        tool_synthesis_cache().map({ made -> made.name })  // ["greet"]
+    """
     return vm.state(Synthesis).specs()
 
 
 @builtin("tool_synthesis_clear() -> nil", family="tools")
 def tool_synthesis_clear(vm: Vm) -> None:
-    """Forget the synthesized tools; their closures throw from now on."""
+    """Forget the synthesized tools; their closures throw from now on.
+
+    Example:
+        tool_synthesis_clear()
+        tool_synthesis_cache()  // []
+    """
     vm.state(Synthesis).clear()

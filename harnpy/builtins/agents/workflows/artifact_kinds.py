@@ -34,7 +34,11 @@ _MAY_BE_EMPTY = ("content", "text", "output", "before", "after")
 def artifact_workspace_file(
     vm: Vm, path: Value = None, content: Value = None, opts: Value = None
 ) -> Artifact:
-    """A file of the workspace with its content."""
+    """A file of the workspace with its content.
+
+    Example:
+        artifact_workspace_file("a.txt", "one").text  // "one"
+    """
     data = _required("workspace_file", path=path, content=content)
     return _made(vm, "workspace_file", opts, _text(path), content, data, {"path": path})
 
@@ -43,14 +47,22 @@ def artifact_workspace_file(
 def artifact_workspace_snapshot(
     vm: Vm, paths: Value = None, summary: Value = None, opts: Value = None
 ) -> Artifact:
-    """A list of files, with a summary."""
+    """A list of files, with a summary.
+
+    Example:
+        artifact_workspace_snapshot(["a.txt", "b.txt"], "two files").kind  // "workspace_snapshot"
+    """
     data = _required("workspace_snapshot", paths=paths)
     return _made(vm, "workspace_snapshot", opts, "workspace snapshot", summary, data, data)
 
 
 @builtin("artifact_editor_selection(path: string, text: string, opts?: dict) -> dict")
 def artifact_editor_selection(vm: Vm, path: Value = None, text: Value = None, opts: Value = None) -> Artifact:
-    """The selected text of a file."""
+    """The selected text of a file.
+
+    Example:
+        artifact_editor_selection("a.txt", "one").text  // "one"
+    """
     data = _required("editor_selection", path=path, text=text)
     return _made(vm, "editor_selection", opts, f"selection {_text(path)}", text, data, {"path": path})
 
@@ -59,14 +71,22 @@ def artifact_editor_selection(vm: Vm, path: Value = None, text: Value = None, op
 def artifact_verification_result(
     vm: Vm, title: Value = None, text: Value = None, opts: Value = None
 ) -> Artifact:
-    """The result of a verification."""
+    """The result of a verification.
+
+    Example:
+        artifact_verification_result("tests", "4 passed").title  // "tests"
+    """
     data = _required("verification_result", title=title, text=text)
     return _made(vm, "verification_result", opts, _text(title), text, data)
 
 
 @builtin("artifact_test_result(title: string, text: string, opts?: dict) -> dict")
 def artifact_test_result(vm: Vm, title: Value = None, text: Value = None, opts: Value = None) -> Artifact:
-    """The result of tests."""
+    """The result of tests.
+
+    Example:
+        artifact_test_result("unit tests", "4 passed").kind  // "test_result"
+    """
     data = _required("test_result", title=title, text=text)
     return _made(vm, "test_result", opts, _text(title), text, data)
 
@@ -75,7 +95,11 @@ def artifact_test_result(vm: Vm, title: Value = None, text: Value = None, opts: 
 def artifact_command_result(
     vm: Vm, command: Value = None, output: Value = None, opts: Value = None
 ) -> Artifact:
-    """The output of a command, or a value that describes it."""
+    """The output of a command, or a value that describes it.
+
+    Example:
+        artifact_command_result("make test", "4 passed").text  // "4 passed"
+    """
     data = _required("command_result", command=command, output=output)
     return _made(vm, "command_result", opts, _text(command), output, data, {"command": command})
 
@@ -84,7 +108,11 @@ def artifact_command_result(
 def artifact_diff(
     vm: Vm, path: Value = None, before: Value = None, after: Value = None, opts: Value = None
 ) -> Artifact:
-    """The changes of a text, as a unified diff of all its lines. Spec: 08 §8.6."""
+    r"""The changes of a text, as a unified diff of all its lines. Spec: 08 §8.6.
+
+    Example:
+        artifact_diff("a.txt", "one\n", "two\n").text.contains("+two")  // true
+    """
     data = _required("diff", path=path, before=before, after=after)
     text = unified(_text(path), _text(before), _text(after))
     return _made(vm, "diff", opts, f"diff {_text(path)}", text, data, {"path": path})
@@ -92,14 +120,22 @@ def artifact_diff(
 
 @builtin("artifact_git_diff(diff_text: string, opts?: dict) -> dict")
 def artifact_git_diff(vm: Vm, diff_text: Value = None, opts: Value = None) -> Artifact:
-    """A diff made by git."""
+    """A diff made by git.
+
+    Example:
+        artifact_git_diff("+ a").kind  // "git_diff"
+    """
     _required("git_diff", diff_text=diff_text)
     return _made(vm, "git_diff", opts, "git diff", diff_text, {"diff": diff_text})
 
 
 @builtin("artifact_diff_review(target: dict, summary?: string, opts?: dict) -> dict")
 def artifact_diff_review(vm: Vm, target: Value = None, summary: Value = None, opts: Value = None) -> Artifact:
-    """A reviewer's comment on a diff."""
+    """A reviewer's comment on a diff.
+
+    Example:
+        artifact_diff_review(artifact({kind: "diff", text: "+ a"}), "Fine.").text  // "Fine."
+    """
     reviewed = _target(vm, "diff_review", target)
     facts = about(reviewed)
     return _made(vm, "diff_review", opts, f"review {name_of(reviewed)}", summary, facts, facts, reviewed)
@@ -109,7 +145,11 @@ def artifact_diff_review(vm: Vm, target: Value = None, summary: Value = None, op
 def artifact_review_decision(
     vm: Vm, target: Value = None, decision: Value = None, opts: Value = None
 ) -> Artifact:
-    """A decision about an artifact, e.g. `approved`."""
+    """A decision about an artifact, e.g. `approved`.
+
+    Example:
+        artifact_review_decision(artifact({kind: "diff", text: "+ a"}), "approved").kind  // "review_decision"
+    """
     decided = _target(vm, "review_decision", target)
     facts = about(decided, **_required("review_decision", decision=decision))
     title = f"{_text(decision)} {name_of(decided)}"
@@ -120,7 +160,11 @@ def artifact_review_decision(
 def artifact_patch_proposal(
     vm: Vm, target: Value = None, patch: Value = None, opts: Value = None
 ) -> Artifact:
-    """A patch that somebody proposes for an artifact."""
+    """A patch that somebody proposes for an artifact.
+
+    Example:
+        artifact_patch_proposal(artifact({kind: "note", text: "a"}), "+ b").text  // "+ b"
+    """
     patched = _target(vm, "patch_proposal", target)
     data = about(patched, **_required("patch_proposal", patch=patch))
     title = f"patch for {name_of(patched)}"
@@ -131,14 +175,22 @@ def artifact_patch_proposal(
 def artifact_verification_bundle(
     vm: Vm, title: Value = None, checks: Value = None, opts: Value = None
 ) -> Artifact:
-    """Checks that belong together."""
+    """Checks that belong together.
+
+    Example:
+        artifact_verification_bundle("all", [{name: "tests", ok: true}]).kind  // "verification_bundle"
+    """
     data = _required("verification_bundle", title=title, checks=checks)
     return _made(vm, "verification_bundle", opts, _text(title), checks, data)
 
 
 @builtin("artifact_apply_intent(target: dict, intent: string, opts?: dict) -> dict", guarded=True)
 def artifact_apply_intent(vm: Vm, target: Value = None, intent: Value = None, opts: Value = None) -> Artifact:
-    """The intent to do something with an artifact, e.g. `apply`."""
+    """The intent to do something with an artifact, e.g. `apply`.
+
+    Example:
+        artifact_apply_intent(artifact({kind: "diff", text: "+ a"}), "apply").kind  // "apply_intent"
+    """
     applied = _target(vm, "apply_intent", target)
     data = about(applied, **_required("apply_intent", intent=intent))
     title = f"{_text(intent)} {name_of(applied)}"

@@ -25,7 +25,11 @@ if TYPE_CHECKING:
 
 @builtin("artifact(payload: dict) -> dict", family="records", counted=True)
 def artifact(vm: Vm, payload: Value = None) -> Artifact:
-    """An artifact with every key: `{_type, id, kind, title, text, data, source, priority, lineage, …}`."""
+    """An artifact with every key: `{_type, id, kind, title, text, data, source, priority, lineage, …}`.
+
+    Example:
+        artifact({kind: "note", text: "The disk is full."}).kind  // "note"
+    """
     if payload is None:
         raise MisuseError("artifact: missing artifact payload")
     return _announced(vm, normalised(payload, sessions_of(vm).world, run_id=current_run(vm)))
@@ -33,7 +37,12 @@ def artifact(vm: Vm, payload: Value = None) -> Artifact:
 
 @builtin("artifact_derive(parent: dict, kind?: string, extra?: dict) -> dict", family="records", counted=True)
 def artifact_derive(vm: Vm, parent: Value = None, kind: Value = None, extra: Value = None) -> Artifact:
-    """A copy of an artifact of another kind, descended from it; `extra.text` is its text."""
+    """A copy of an artifact of another kind, descended from it; `extra.text` is its text.
+
+    Example:
+        let note = artifact({id: "n1", kind: "note", text: "long"})
+        artifact_derive(note, "summary", {text: "short"}).lineage  // ["n1"]
+    """
     if parent is None:
         raise MisuseError("artifact_derive: missing parent")
     return _announced(vm, make_artifact.derived(parent, kind, extra, sessions_of(vm).world))
@@ -41,7 +50,12 @@ def artifact_derive(vm: Vm, parent: Value = None, kind: Value = None, extra: Val
 
 @builtin("artifact_select(artifacts: list, policy?: dict) -> list", family="records", counted=True)
 def artifact_select(vm: Vm, artifacts: Value = None, policy: Value = None) -> list[Artifact]:
-    """The artifacts that a context policy lets through, the most important first. Spec: 08 §5.3."""
+    """The artifacts that a context policy lets through, the most important first. Spec: 08 §5.3.
+
+    Example:
+        let notes = (1 to 9).map({ n -> artifact({kind: "note", text: "no. ${n}"}) }).to_list()
+        artifact_select(notes, {max_artifacts: 3}).count()  // 3
+    """
     return selection.select(*_read(vm, artifacts, policy))
 
 
@@ -49,13 +63,23 @@ def artifact_select(vm: Vm, artifacts: Value = None, policy: Value = None) -> li
     "select_artifacts_adaptive(artifacts: list, policy?: dict) -> list", family="workflows", counted=True
 )
 def select_artifacts_adaptive(vm: Vm, artifacts: Value = None, policy: Value = None) -> list[Artifact]:
-    """`artifact_select` without outdated or repeated artifacts, and with long ones shortened."""
+    """`artifact_select` without outdated or repeated artifacts, and with long ones shortened.
+
+    Example:
+        let note = artifact({kind: "note", text: "The disk is full."})
+        select_artifacts_adaptive([note, note]).count()  // 1
+    """
     return selection.select_adaptive(*_read(vm, artifacts, policy))
 
 
 @builtin("artifact_context(artifacts: list, policy?: dict) -> string", family="records", counted=True)
 def artifact_context(vm: Vm, artifacts: Value = None, policy: Value = None) -> str:
-    """The selected artifacts as tagged text for a model, or with `render: "json"` as JSON. Spec: 08 §5.4."""
+    """The selected artifacts as tagged text for a model, or with `render: "json"` as JSON. Spec: 08 §5.4.
+
+    Example:
+        let note = artifact({kind: "note", text: "The disk is full."})
+        artifact_context([note]).contains("The disk is full.")  // true
+    """
     given, read = _read(vm, artifacts, policy)
     return selection.render(selection.select(given, read), read["render"], to_json)
 
@@ -65,6 +89,10 @@ def assemble_context(vm: Vm, options: Value = None) -> AssembledContext:
     """The best chunks of `{artifacts, budget_tokens?, query?, strategy?, dedup?, …}` that fit a budget.
 
     `{chunks, included, dropped, reasons, total_tokens, budget_tokens, strategy, dedup}`. Spec: 08 §5.5.
+
+    Example:
+        let notes = [artifact({kind: "note", text: "The disk is full."})]
+        assemble_context({artifacts: notes, budget_tokens: 100}).chunks.count()  // 1
     """
     return assemble(with_callables(vm, options, "ranker_callback"), sessions_of(vm).world)
 

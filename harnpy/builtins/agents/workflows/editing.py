@@ -25,20 +25,36 @@ builtin = partial(declare, family="workflows", counted=True)
 
 @builtin("workflow_clone(graph: dict) -> dict", counted=False)
 def workflow_clone(vm: Vm, graph: Value) -> Graph:
-    """The same graph with `_clone` after its id, and the next version."""
+    """The same graph with `_clone` after its id, and the next version.
+
+    Example:
+        let flow = workflow_graph({id: "review", entry: "a", nodes: {a: {}}})
+        workflow_clone(flow).id  // "review_clone"
+    """
     return editing.clone(graph, sessions_of(vm).world)
 
 
 @builtin("workflow_insert_node(graph: dict, node: dict, edge?: dict) -> dict")
 def workflow_insert_node(vm: Vm, graph: Value = None, node: Value = None, edge: Value = None) -> Graph:
-    """The graph with one more node, and one more edge if given; a node of the same id is replaced."""
+    """The graph with one more node, and one more edge if given; a node of the same id is replaced.
+
+    Example:
+        let flow = workflow_graph({entry: "a", nodes: {a: {}}})
+        let longer = workflow_insert_node(flow, {id: "b"}, {from: "a", to: "b"})
+        longer.nodes.keys()  // ["a", "b"]
+    """
     _require("workflow_insert_node", workflow=graph, node=node)
     return editing.insert_node(graph, node, edge, sessions_of(vm).world)
 
 
 @builtin("workflow_replace_node(graph: dict, id: string, node: dict) -> dict")
 def workflow_replace_node(vm: Vm, graph: Value = None, id: Value = None, node: Value = None) -> Graph:
-    """The graph with another node under an id; an unknown id is added."""
+    """The graph with another node under an id; an unknown id is added.
+
+    Example:
+        let flow = workflow_graph({entry: "a", nodes: {a: {}}})
+        workflow_replace_node(flow, "a", {system: "Be brief."}).nodes.a.system  // "Be brief."
+    """
     _require("workflow_replace_node", workflow=graph, node_id=id, node=node)
     return editing.replace_node(graph, display(id), node, sessions_of(vm).world)
 
@@ -47,26 +63,46 @@ def workflow_replace_node(vm: Vm, graph: Value = None, id: Value = None, node: V
 def workflow_rewire(
     vm: Vm, graph: Value = None, from_id: Value = None, to_id: Value = None, branch: Value = None
 ) -> Graph:
-    """The graph with one edge in place of all that leave `from_id` on that branch; nil is no branch."""
+    """The graph with one edge in place of all that leave `from_id` on that branch; nil is no branch.
+
+    Example:
+        let flow = workflow_graph({entry: "a", nodes: {a: {}, b: {}}})
+        workflow_rewire(flow, "a", "b").edges[0].to  // "b"
+    """
     _require("workflow_rewire", workflow=graph, **{"from": from_id, "to": to_id})
     return editing.rewire(graph, display(from_id), display(to_id), _text(branch), sessions_of(vm).world)
 
 
 @builtin("workflow_set_model_policy(graph: dict, id: string, policy: dict) -> dict")
 def workflow_set_model_policy(vm: Vm, graph: Value = None, id: Value = None, policy: Value = None) -> Graph:
-    """The graph with another `model_policy` of a node, which replaces the former one."""
+    """The graph with another `model_policy` of a node, which replaces the former one.
+
+    Example:
+        let flow = workflow_graph({entry: "a", nodes: {a: {}}})
+        workflow_set_model_policy(flow, "a", {provider: "mock"}).nodes.a.model_policy.provider  // "mock"
+    """
     return _set_policy(vm, "model_policy", graph, id, policy)
 
 
 @builtin("workflow_set_context_policy(graph: dict, id: string, policy: dict) -> dict")
 def workflow_set_context_policy(vm: Vm, graph: Value = None, id: Value = None, policy: Value = None) -> Graph:
-    """The graph with another `context_policy` of a node, which replaces the former one."""
+    """The graph with another `context_policy` of a node, which replaces the former one.
+
+    Example:
+        let flow = workflow_graph({entry: "a", nodes: {a: {}}})
+        workflow_set_context_policy(flow, "a", {max_artifacts: 3}).nodes.a.context_policy.max_artifacts  // 3
+    """
     return _set_policy(vm, "context_policy", graph, id, policy)
 
 
 @builtin("workflow_set_auto_compact(graph: dict, id: string, policy: dict) -> dict")
 def workflow_set_auto_compact(vm: Vm, graph: Value = None, id: Value = None, policy: Value = None) -> Graph:
-    """The graph with another `auto_compact` of a node, which replaces the former one."""
+    """The graph with another `auto_compact` of a node, which replaces the former one.
+
+    Example:
+        let flow = workflow_graph({entry: "a", nodes: {a: {}}})
+        workflow_set_auto_compact(flow, "a", {enabled: true}).nodes.a.auto_compact.enabled  // true
+    """
     return _set_policy(vm, "auto_compact", graph, id, policy)
 
 
@@ -74,7 +110,12 @@ def workflow_set_auto_compact(vm: Vm, graph: Value = None, id: Value = None, pol
 def workflow_set_output_visibility(
     vm: Vm, graph: Value = None, id: Value = None, value: Value = None
 ) -> Graph:
-    """The graph with a node whose transcript shows only messages of a visibility; nil shows all."""
+    """The graph with a node whose transcript shows only messages of a visibility; nil shows all.
+
+    Example:
+        let flow = workflow_graph({entry: "a", nodes: {a: {}}})
+        workflow_set_output_visibility(flow, "a", "public").nodes.a.output_visibility  // "public"
+    """
     _require(_POLICY_UPDATE, workflow=graph, node_id=id)
     if value is not None and type(value) is not str:
         raise RuntimeFault("workflow_set_output_visibility: value must be a string or nil")
@@ -83,7 +124,12 @@ def workflow_set_output_visibility(
 
 @builtin("workflow_commit(graph: dict, reason?: string) -> dict", counted=False)
 def workflow_commit(vm: Vm, graph: Value, reason: str | None) -> Graph:
-    """The graph with a note that it was committed, if it is valid."""
+    """The graph with a note that it was committed, if it is valid.
+
+    Example:
+        let flow = workflow_graph({id: "review", entry: "a", nodes: {a: {}}})
+        workflow_commit(flow, "first version").id  // "review"
+    """
     return editing.commit(graph, reason, sessions_of(vm).world)
 
 

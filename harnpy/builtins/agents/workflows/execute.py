@@ -28,6 +28,11 @@ def workflow_execute(
 
     The status is `completed`, or `paused` if `max_steps` were not enough; `resume_path` continues such a run.
     A stage that fails follows the edges of its branch; it doesn't end the run.
+
+    Example:
+        llm_mock({text: "Forks are cheap now."})
+        let flow = workflow_graph({entry: "draft", nodes: {draft: {system: "Be brief."}}})
+        workflow_execute("Announce it", flow, nil, {provider: "mock"}).status  // "completed"
     """
     runtime = runtime_of(vm)
     given = runtime.models.options(callables_within(vm, options))

@@ -24,6 +24,9 @@ def workflow_graph(vm: Vm, graph: Value) -> Graph:
     """The normal form of a graph: every key of it, its nodes and edges, with the defaults.
 
     `act`, `verify` and `repair` stand for nodes where there are no `nodes`. Spec: 08 §6.2.
+
+    Example:
+        workflow_graph({entry: "draft", nodes: {draft: {}}}).nodes.draft.kind  // "stage"
     """
     return _normal(vm, graph)
 
@@ -33,6 +36,9 @@ def workflow_validate(vm: Vm, graph: Value, ceiling: Value) -> Dict:
     """What is wrong with a graph: `{valid, errors, warnings, reachable_nodes}`.
 
     `ceiling` is the capability policy that the graph must stay below. Spec: 08 §6.3.
+
+    Example:
+        workflow_validate(workflow_graph({entry: "gone", nodes: {a: {}}})).valid  // false
     """
     from harnpy.workflow.graph.policies import read_ceiling
     from harnpy.workflow.graph.validate import validate
@@ -42,7 +48,11 @@ def workflow_validate(vm: Vm, graph: Value, ceiling: Value) -> Dict:
 
 @builtin("workflow_inspect(graph: dict, ceiling?: dict) -> dict")
 def workflow_inspect(vm: Vm, graph: Value, ceiling: Value) -> Dict:
-    """A graph with its validation and counts: `{graph, validation, node_count, edge_count}`."""
+    """A graph with its validation and counts: `{graph, validation, node_count, edge_count}`.
+
+    Example:
+        workflow_inspect(workflow_graph({entry: "a", nodes: {a: {}}})).node_count  // 1
+    """
     from harnpy.workflow.graph.inspection import inspect
 
     return inspect(_normal(vm, graph), ceiling)
@@ -53,6 +63,9 @@ def workflow_policy_report(vm: Vm, graph: Value, ceiling: Value) -> Dict:
     """What a graph and its nodes may do: `{workflow_policy, ceiling, validation, nodes}`.
 
     Of each node: `{node_id, policy, tools}`.
+
+    Example:
+        workflow_policy_report(workflow_graph({entry: "a", nodes: {a: {}}})).nodes[0].node_id  // "a"
     """
     from harnpy.workflow.graph.inspection import policy_report
 
@@ -61,7 +74,12 @@ def workflow_policy_report(vm: Vm, graph: Value, ceiling: Value) -> Dict:
 
 @builtin("workflow_diff(left: dict, right: dict) -> dict")
 def workflow_diff(vm: Vm, left: Value, right: Value) -> Dict:
-    """Whether two graphs differ as data, with their normal forms: `{changed, left, right}`."""
+    """Whether two graphs differ as data, with their normal forms: `{changed, left, right}`.
+
+    Example:
+        let flow = workflow_graph({id: "review", entry: "a", nodes: {a: {}}})
+        workflow_diff(flow, workflow_clone(flow)).changed  // true
+    """
     from harnpy.workflow.graph.inspection import diff
 
     for side, graph in (("left", left), ("right", right)):

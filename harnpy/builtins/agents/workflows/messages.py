@@ -33,19 +33,32 @@ builtin = partial(declare, family="workflows", counted=True)
 
 @builtin("workflow.signal(target: any, name: string, payload?: any) -> dict")
 def signal(vm: Vm, target: Value = None, name: Value = None, payload: Value = None) -> Dict:
-    """Put a message into a workflow's mailbox: `{workflow_id, message, status}`."""
+    """Put a message into a workflow's mailbox: `{workflow_id, message, status}`.
+
+    Example:
+        workflow.signal("letters", "arrived", {id: 1}).status.pending_count  // 1
+    """
     return _mailbox(vm, "signal", target).signal(_name("signal", name), _data(payload))
 
 
 @builtin("workflow.query(target: any, name: string) -> any")
 def query(vm: Vm, target: Value = None, name: Value = None) -> Value:
-    """The value that a workflow last published under a name; nil without one."""
+    """The value that a workflow last published under a name; nil without one.
+
+    Example:
+        workflow.query("orders", "never published")  // nil
+    """
     return _mailbox(vm, "query", target).query(_name("query", name))
 
 
 @builtin("workflow.publish_query(target: any, name: string, value?: any) -> dict")
 def publish_query(vm: Vm, target: Value = None, name: Value = None, value: Value = None) -> Dict:
-    """Publish a value for `workflow.query` under a name; the mailbox's status."""
+    """Publish a value for `workflow.query` under a name; the mailbox's status.
+
+    Example:
+        workflow.publish_query("orders", "open", 3)
+        workflow.query("orders", "open")  // 3
+    """
     return _mailbox(vm, "publish_query", target).publish_query(_name("publish_query", name), _data(value))
 
 
@@ -53,14 +66,28 @@ def publish_query(vm: Vm, target: Value = None, name: Value = None, value: Value
 def update(
     vm: Vm, target: Value = None, name: Value = None, payload: Value = None, options: Value = None
 ) -> Value:
-    """Put a request into a workflow's mailbox and wait for the response, at most `{timeout_ms = 30000}`."""
+    """Put a request into a workflow's mailbox and wait for the response, at most `{timeout_ms = 30000}`.
+
+    Example:
+        let clerk = spawn {
+          while workflow.status("desk").pending_count == 0 { sleep(1ms) }
+          let asked = workflow.receive("desk")
+          workflow.respond_update("desk", asked.request_id, asked.payload * 2)
+        }
+        workflow.update("desk", "double", 21)  // 42
+    """
     timeout = Options(options).count("timeout_ms", _UPDATE_MS)
     return _mailbox(vm, "update", target).update(_name("update", name), _data(payload), timeout / 1000)
 
 
 @builtin("workflow.receive(target: any) -> dict | nil")
 def receive(vm: Vm, target: Value = None) -> Dict | None:
-    """Remove the oldest message from a mailbox: `{workflow_id, seq, kind, name, request_id, payload, …}`."""
+    """Remove the oldest message from a mailbox: `{workflow_id, seq, kind, name, request_id, payload, …}`.
+
+    Example:
+        workflow.signal("parcels", "arrived", {id: 1})
+        workflow.receive("parcels").payload  // {id: 1}
+    """
     return _mailbox(vm, "receive", target).receive()
 
 
@@ -68,7 +95,11 @@ def receive(vm: Vm, target: Value = None) -> Dict | None:
 def respond_update(
     vm: Vm, target: Value = None, request_id: Value = None, value: Value = None, name: Value = None
 ) -> Dict:
-    """Respond to the request of a `workflow.update`; the mailbox's status."""
+    """Respond to the request of a `workflow.update`; the mailbox's status.
+
+    Example:
+        workflow.respond_update("orders", "request_1", "done").response_count  // 1
+    """
     mailbox = _mailbox(vm, "respond_update", target)
     if request_id is None or request_id == "":
         raise RuntimeFault("workflow.respond_update: missing request id")
@@ -77,26 +108,43 @@ def respond_update(
 
 @builtin("workflow.pause(target: any) -> dict")
 def pause(vm: Vm, target: Value = None) -> Dict:
-    """Ask a workflow to pause; the mailbox's status."""
+    """Ask a workflow to pause; the mailbox's status.
+
+    Example:
+        workflow.pause("orders").paused  // true
+    """
     return _mailbox(vm, "pause", target).pause(True)
 
 
 @builtin("workflow.resume(target: any) -> dict")
 def resume(vm: Vm, target: Value = None) -> Dict:
-    """Ask a workflow to resume; the mailbox's status."""
+    """Ask a workflow to resume; the mailbox's status.
+
+    Example:
+        workflow.pause("shop")
+        workflow.resume("shop").paused  // false
+    """
     return _mailbox(vm, "resume", target).pause(False)
 
 
 @builtin("workflow.status(target: any) -> dict")
 def status(vm: Vm, target: Value = None) -> Dict:
-    """The status of a mailbox: `{generation, paused, pending_count, query_count, response_count, …}`."""
+    """The status of a mailbox: `{generation, paused, pending_count, query_count, response_count, …}`.
+
+    Example:
+        workflow.status("nobody home").pending_count  // 0
+    """
     return _mailbox(vm, "status", target).status()
 
 
 @builtin("workflow.continue_as_new(target: any) -> dict")
 @builtin("continue_as_new(target: any) -> dict", family="workflows", counted=True)
 def continue_as_new(vm: Vm, target: Value = None) -> Dict:
-    """Start a workflow's next generation: responses are dropped, messages and queries stay; the status."""
+    """Start a workflow's next generation: responses are dropped, messages and queries stay; the status.
+
+    Example:
+        type_of(continue_as_new)  // "builtin"
+    """
     return _mailbox(vm, "continue_as_new", target).continue_as_new()
 
 
