@@ -40,8 +40,8 @@ def handoff(vm: Vm, payload: Value) -> dict[str, Any]:
     """The normal form of a handoff: from whom, to whom, which task, why, with what.
 
     Example:
-        let to = {source_persona: "clerk", target_persona_or_human: "manager"}
-        handoff(to + {task: "Refund", reason: "over 100"}).target_persona_or_human.id  // "manager"
+        let who = {source_persona: "clerk", target_persona_or_human: "manager"}
+        handoff(who + {task: "Refund", reason: "over 100"}).target_persona_or_human.id  // "manager"
     """
     return _normal(vm, payload, "handoff")
 
@@ -51,8 +51,8 @@ def handoff_context(vm: Vm, payload: Value) -> str:
     """A handoff as tagged text for the model that takes over.
 
     Example:
-        let to = {source_persona: "clerk", target_persona_or_human: "manager"}
-        handoff_context(to + {task: "Refund", reason: "over 100"}).contains("over 100")  // true
+        let who = {source_persona: "clerk", target_persona_or_human: "manager"}
+        handoff_context(who + {task: "Refund", reason: "over 100"}).contains("over 100")  // true
     """
     return handoffs.handoff_context(_normal(vm, payload, "handoff_context"))
 

@@ -24,7 +24,11 @@ builtin = partial(declare, family="json_schema", counted=True)
 
 @builtin("json_pointer(v: any, ptr: string) -> any")
 def json_pointer(vm: Vm, v: Value = ABSENT, ptr: Value = ABSENT) -> Value:
-    """What is at a JSON Pointer (`/users/0/name`), nil where nothing is; `""` is the whole value."""
+    """What is at a JSON Pointer (`/users/0/name`), nil where nothing is; `""` is the whole value.
+
+    Example:
+        json_pointer({items: [{n: 1}, {n: 2}]}, "/items/1/n")  // 2
+    """
     return _applied("json_pointer", pointer.found_at, v, ptr)
 
 
@@ -33,13 +37,20 @@ def json_pointer_set(vm: Vm, v: Value = ABSENT, ptr: Value = ABSENT, new: Value 
     """`v` with `new` at a JSON Pointer: a key, an index, or `-` behind a list's last item.
 
     What holds the place must be there, else `v` is returned as it is.
+
+    Example:
+        json_pointer_set({items: [1]}, "/items/0", 9)  // {items: [9]}
     """
     return _applied("json_pointer_set", pointer.with_value, v, ptr, new)
 
 
 @builtin("json_pointer_delete(v: any, ptr: string) -> any")
 def json_pointer_delete(vm: Vm, v: Value = ABSENT, ptr: Value = ABSENT) -> Value:
-    """`v` without what is at a JSON Pointer; nil for `""`."""
+    """`v` without what is at a JSON Pointer; nil for `""`.
+
+    Example:
+        json_pointer_delete({a: 1, b: 2}, "/a")  // {b: 2}
+    """
     return _applied("json_pointer_delete", pointer.without_value, v, ptr)
 
 
@@ -54,13 +65,21 @@ def _applied(name: str, apply: Callable[..., Value], v: Value, ptr: Value, *new:
 
 @builtin("jq(v: any, expr: string) -> list")
 def jq(vm: Vm, v: Value = ABSENT, expr: Value = ABSENT) -> list[Value]:
-    """Every value that an expression of jq makes out of `v`: `.users[] | select(.age > 30) | .name`."""
+    """Every value that an expression of jq makes out of `v`: `.users[] | select(.age > 30) | .name`.
+
+    Example:
+        jq({items: [{n: 1}, {n: 2}]}, ".items[].n")  // [1, 2]
+    """
     return _results("jq", vm, v, expr)
 
 
 @builtin("jq_first(v: any, expr: string) -> any")
 def jq_first(vm: Vm, v: Value = ABSENT, expr: Value = ABSENT) -> Value:
-    """The first value that an expression of jq makes out of `v`, nil if there is none."""
+    """The first value that an expression of jq makes out of `v`, nil if there is none.
+
+    Example:
+        jq_first({items: [{n: 1}, {n: 2}]}, ".items[] | select(.n > 1)")  // {n: 2}
+    """
     return next(iter(_results("jq_first", vm, v, expr)), None)
 
 
