@@ -1,6 +1,6 @@
 """How many bytes does a store need for a byte that was said, and does that stay so?
 
-    python bench/stored_bytes.py [--turns N] [--stores jsonl,sqlite,postgresql] [--check]
+    python bench/stored_bytes.py [--turns N] [--first N] [--stores jsonl,sqlite,postgresql] [--check]
 
 A loop holds a conversation: 500 B in, 1,500 B out, in every fourth turn a tool's result of 2 kB; compaction
 and snapshots are on. Payload is the JSON of the session's history. What an empty store takes doesn't count,
@@ -26,8 +26,8 @@ from storage import postgres_server
 from harnpy import Vm
 
 ROOT = Path(__file__).parent.parent
-#: When bytes are first counted, and by how much a turn may cost more at the end.
-FIRST, GROWTH = 200, 1.05
+#: By how much a turn may cost more at the end.
+GROWTH = 1.05
 SAID, ANSWERED, FOUND = 500, 1_500, 2_000
 #: What each format may need for a byte of payload.
 MOST = {"native": 2.0, "text": 3.0}
@@ -157,16 +157,18 @@ def places(names: list[str]) -> Iterator[dict[str, Callable[[], tuple[str, Calla
 def main() -> int:
     options = parser(__doc__, rounds=1)
     options.add_argument("--turns", type=int, default=2_000, help="turns of the long conversation")
+    options.add_argument("--first", type=int, default=200, help="turns after which bytes are first counted")
     options.add_argument("--stores", default="jsonl,sqlite,postgresql")
     chosen = options.parse_args()
-    last = max(chosen.turns, FIRST + 1)
+    begun = chosen.first
+    last = max(chosen.turns, begun + 1)
     missed = 0
     with places(chosen.stores.split(",")) as stores:
-        print(f"{'':34}{f'stored / said at {FIRST}':>22}{f'a turn at {last:,} / at {FIRST}':>28}")
+        print(f"{'':34}{f'stored / said at {begun}':>22}{f'a turn at {last:,} / at {begun}':>28}")
         for name, new in stores.items():
             for format, notes in (("native", False), ("native", True), ("text", False)):
                 url, size = new()
-                first, end = converse(url, size, [FIRST, last], format, notes)
+                first, end = converse(url, size, [begun, last], format, notes)
                 ratio = first.stored / first.payload
                 growth = (end.stored / end.turns) / (first.stored / first.turns)
                 over = ratio > MOST[format], growth > GROWTH

@@ -17,7 +17,7 @@ from tests.rules.trial import trial
 from tests.rules.ways import FREE_WAYS, WAYS
 
 #: How many policies and sets of capabilities each way is under, besides that of no effects at all.
-_SAMPLE = 3
+_SAMPLE = 2
 
 
 def _cells() -> Iterator[tuple[str, Rules]]:

@@ -16,7 +16,7 @@ from tests.vm.differential.outcomes import EVALUATORS, Program, outcome, outcome
 from tests.vm.differential.programs import program_of
 from tests.vm.differential.reduce import reduced
 
-PROGRAMS = int(os.environ.get("HARNPY_PROGRAMS", "800"))
+PROGRAMS = int(os.environ.get("HARNPY_PROGRAMS", "480"))
 PARTS = 8
 FOUND = sorted((Path(__file__).parent / "found").glob("*.harn"))
 
