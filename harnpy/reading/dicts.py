@@ -18,7 +18,7 @@ def detached(value: Any) -> Any:
 
 def read_toml(text: str) -> Dict:
     """Return a TOML text as JSON would hold it: dates and times become texts. Raises ValueError."""
-    from harnpy.text.toml import parse_toml
+    from harnpy.text.toml.reader import parse_toml
 
     return {key: _as_json(value) for key, value in parse_toml(text).items()}
 

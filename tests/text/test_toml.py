@@ -7,10 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harnpy.text.toml import parse_toml
+from harnpy.text.depth import list_items
+from harnpy.text.toml.reader import parse_toml
+from harnpy.text.toml.writer import to_toml
 from tests.support import ends
 
 HOSTILE = {
@@ -61,6 +63,28 @@ def test_nesting_is_limited_as_in_json() -> None:
 @given(st.text("ab.\"'\\=[]{}, \n#1", max_size=60))
 def test_everything_else_is_read_as_tomllib_does(text: str) -> None:
     assert outcome(parse_toml, text) == outcome(tomllib.loads, text)
+
+
+KEYS = st.text(max_size=4) | st.sampled_from(["a", "a.b", '"', "a b"])
+VALUES = st.recursive(
+    st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
+    max_leaves=15,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.dictionaries(KEYS, VALUES, max_size=5))
+def test_what_is_written_reads_back(table: dict[str, Any]) -> None:
+    text = to_toml(table, list_items)
+    assert tomllib.loads(text) == table
+    assert repr(_sorted(tomllib.loads(text))) == repr(_sorted(table))
+
+
+def _sorted(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    return [_sorted(item) for item in value] if isinstance(value, list) else value
 
 
 def outcome(read: Callable[[str], Any], text: str) -> Any:

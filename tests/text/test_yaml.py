@@ -1,42 +1,118 @@
-"""YAML: what a person writes is read, and what takes a machine's time is refused."""
+"""YAML: what a person writes is read, what takes a machine's time is refused, what is written reads back."""
 
 from __future__ import annotations
 
-import pytest
+import math
+import os
+from typing import Any
 
-from harnpy.text.yaml import parse_yaml
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harnpy.text.depth import list_items
+from harnpy.text.yaml import reader
+from harnpy.text.yaml.reader import parse_yaml
+from harnpy.text.yaml.writer import to_yaml
 from tests.support import assert_linear, ends, processor_time
 
 LAUGHS = "a0: &a0 [x]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}, *a{i - 1}]\n" for i in range(1, 60))
-MERGES = "a0: &a0 {x: 1}\n" + "".join(f"a{i}: &a{i} {{<<: [*a{i - 1}, *a{i - 1}]}}\n" for i in range(1, 60))
+
+#: `HARNPY_TEXTS=10000` tries more.
+EXAMPLES = int(os.environ.get("HARNPY_TEXTS", "50"))
+
+#: What YAML 1.1 and 1.2 take for other things, and what makes a text hard to write.
+WORDS = "yes No on y ~ null 1 -1 1.5 .5 1e3 0x1F 0o7 017 1_0 12:30 2026-01-02 = << - ? : # ... --- .inf .NaN"
+TEXTS = (
+    st.sampled_from(["", *WORDS.split()])
+    | st.text(st.sampled_from("ab é日:#-?,[]{}&*!|>'\"%@`\\\n\t \r\x85\u2028\ufeff"), max_size=12)
+    | st.text(max_size=8)
+)
+FLOATS = st.floats(allow_nan=False)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | FLOATS | TEXTS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4),
+    max_leaves=15,
+)
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(VALUES)
+def test_what_is_written_reads_back(value: Any) -> None:
+    text = to_yaml(value, list_items)
+    assert text.endswith("\n")
+    back = parse_yaml(text)
+    assert back == value
+    assert repr(back) == repr(_sorted(value))
+    assert yaml.safe_load(text) == value  # YAML 1.1
+
+
+def _sorted(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    return [_sorted(item) for item in value] if isinstance(value, list) else value
+
+
+WORDS_ONLY = st.text("ab é:#-{' \n", max_size=9)
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(st.dictionaries(WORDS_ONLY, st.lists(FLOATS | WORDS_ONLY), max_size=4))
+def test_what_pyyaml_writes_is_read(value: Any) -> None:
+    for flow in (True, False):
+        assert parse_yaml(yaml.safe_dump(value, default_flow_style=flow)) == value
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(value=VALUES)
+def test_without_libyaml_the_same_is_read(value: Any) -> None:
+    text = to_yaml(value, list_items)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reader, "_LOADER", yaml.SafeLoader)
+        assert parse_yaml(text) == value
 
 
 def test_values() -> None:
     text = "short: a\nlist: [1, two]\nnested:\n  key: ~\n"
     assert parse_yaml(text) == {"short": "a", "list": [1, "two"], "nested": {"key": None}}
     assert parse_yaml("") is None
-    assert parse_yaml("<<: {a: 1}\nb: 2") == {"a": 1, "b": 2}
+    assert math.isnan(parse_yaml(".nan"))
+
+
+def test_an_alias_shares_the_value() -> None:
+    found = parse_yaml(LAUGHS)["a59"]
+    assert found[0] is found[1]
 
 
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
         (LAUGHS, "aliases are not supported"),
-        (MERGES, "aliases are not supported"),
         ("a: &a [*a]", "aliases are not supported"),
         ("[" * 60_000, "recursion limit exceeded"),
         ("{a: " * 15_000, "recursion limit exceeded"),
         ("- " * 30_000, "recursion limit exceeded"),
-        ("a: " + "9" * 60_000, "4300 digits"),
-        ("a: 2026-99-99", "month must be in"),
-        ("a: !!python/object:os.system x", "could not determine a constructor"),
+        ("a: !!python/object:os.system x", "unsupported tag '!!python/object:os.system'"),
         ("a: [", "while parsing"),
-        ("x" * 70_000, "longer than 65536 characters"),
+        ("a: \ud800", "surrogates not allowed"),
     ],
 )
 def test_what_is_refused(text: str, problem: str) -> None:
     with ends(5), pytest.raises(ValueError, match=problem):
+        parse_yaml(text, aliases=False)
+
+
+@pytest.mark.parametrize("text", ["&a " * 300_000, "{" * 300_000, "? " * 300_000, "'" * 300_001])
+def test_long_texts_are_refused_in_time(text: str) -> None:
+    with ends(5), pytest.raises(ValueError, match="at line 1 column"):
         parse_yaml(text)
+
+
+def test_long_scalars_are_read_in_time() -> None:
+    with ends(5):
+        assert parse_yaml("9" * 1_000_000) == math.inf
+        assert parse_yaml("a" * 1_000_000) == "a" * 1_000_000
 
 
 @pytest.mark.parametrize("line", ["k{}: v\n", "- {}\n", '- "{}"\n', "- [a, {}]\n", "- {{a: {}}}\n", "# {}\n"])

@@ -18,6 +18,8 @@ _LISTS = ("allowed_tools", "paths", "trusted_signers")
 _FLAGS = ("disable_model_invocation", "user_invocable", "require_signature")
 _KNOWN = frozenset((*_STRINGS, *_LISTS, *_FLAGS, "hooks"))
 
+#: Characters of a header.
+_LONGEST = 64 * 1024
 _OPENER = re.compile(r"\ufeff?(?:[ \t]*\r?\n)*---[ \t]*\r?\n")
 _CLOSER = re.compile(r"^---[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
 
@@ -65,17 +67,19 @@ def split(text: str) -> tuple[str, str]:
 
 
 def _mapping(header: str) -> Dict:
-    from harnpy.text.yaml import parse_yaml
+    from harnpy.text.yaml.reader import parse_yaml
 
+    if len(header) > _LONGEST:
+        raise UnusableSkill(f"invalid YAML frontmatter: longer than {_LONGEST} characters")
     try:
-        given = parse_yaml(header)
+        given = parse_yaml(header, aliases=False)
     except ValueError as error:
         raise UnusableSkill(f"invalid YAML frontmatter: {error}") from error
     if given is None:
         return {}
     if not isinstance(given, dict):
         raise UnusableSkill("SKILL.md frontmatter must be a mapping")
-    return {str(key): value for key, value in given.items()}
+    return given
 
 
 def _string(key: str, given: Any) -> str | None:

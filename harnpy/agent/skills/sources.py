@@ -12,7 +12,7 @@ from harnpy.agent.skills.frontmatter import UnusableSkill, read_skill_file
 from harnpy.agent.skills.library import FoundSkill
 from harnpy.agent.skills.skill_registry import id_of
 from harnpy.project import MANIFEST
-from harnpy.text.toml import parse_toml
+from harnpy.text.toml.reader import parse_toml
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

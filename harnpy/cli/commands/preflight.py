@@ -11,7 +11,7 @@ from harnpy.syntax import ast
 from harnpy.syntax.diagnostic import Diagnostic
 from harnpy.syntax.span import Lines
 from harnpy.text.templates import assets
-from harnpy.text.toml import parse_toml
+from harnpy.text.toml.reader import parse_toml
 from harnpy.vm.modules.paths import BUNDLED
 from harnpy.vm.modules.program_modules import Module, Modules
 from harnpy.vm.resolve.tree import walk

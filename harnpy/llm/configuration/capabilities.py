@@ -10,7 +10,7 @@ from harnpy.faults import MisuseError, OptionError
 from harnpy.llm.configuration.known_providers import MOCK
 from harnpy.llm.configuration.settings import convert, read_entry
 from harnpy.text.globs import glob_matches
-from harnpy.text.toml import parse_toml
+from harnpy.text.toml.reader import parse_toml
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

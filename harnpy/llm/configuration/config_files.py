@@ -12,7 +12,7 @@ from harnpy.faults import OptionError
 from harnpy.llm.configuration.defaults import DEFAULTS
 from harnpy.llm.configuration.settings import Settings, convert
 from harnpy.project import MANIFEST, upwards
-from harnpy.text.toml import parse_toml
+from harnpy.text.toml.reader import parse_toml
 
 if TYPE_CHECKING:
     from collections.abc import Callable

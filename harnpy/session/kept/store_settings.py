@@ -54,7 +54,7 @@ def placed(url: str, directory: str) -> str:
 
 def _of_manifest(world: World, path: str) -> tuple[str | None, bool]:
     """Return the store and whether sessions are durable, as the manifest at ``path`` says."""
-    from harnpy.text.toml import parse_toml
+    from harnpy.text.toml.reader import parse_toml
 
     try:
         text = world.files.read_text(path)

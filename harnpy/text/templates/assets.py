@@ -5,7 +5,7 @@ from __future__ import annotations
 import os.path
 
 from harnpy.project import MANIFEST, project_root
-from harnpy.text.toml import parse_toml
+from harnpy.text.toml.reader import parse_toml
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

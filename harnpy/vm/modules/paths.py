@@ -108,7 +108,7 @@ def _exports(files: Files, package: str) -> dict[str, str]:
     manifest = os.path.join(package, MANIFEST)
     if not files.is_file(manifest):
         return {}
-    from harnpy.text.toml import parse_toml
+    from harnpy.text.toml.reader import parse_toml
 
     try:
         exports = parse_toml(files.read_text(manifest)).get("exports")

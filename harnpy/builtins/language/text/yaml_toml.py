@@ -1,0 +1,83 @@
+"""YAML and TOML texts to values and back. Spec: 04 §11.5."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from harnpy.vm.declare.builtin import builtin as declare
+from harnpy.vm.errors import Thrown
+from harnpy.vm.values.objects import Set
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
+
+    Items = Callable[[Value], list[Value] | None]
+    Write = Callable[[Value, Items, Callable[[], object]], str]
+
+builtin = partial(declare, family="json_schema")
+
+
+@builtin("yaml_parse(text: string) -> any")
+def yaml_parse(vm: Vm, text: str) -> Value:
+    """The value of a YAML text, by the core schema of YAML 1.2: `yes` and dates are strings.
+
+    Throws `YAML parse error: <detail> at line L column C`, for a key that is no string `yaml_parse: …`.
+    """
+    from harnpy.text.yaml.reader import KeyTypeError, YamlError, parse_yaml
+
+    try:
+        return parse_yaml(text, look=_look(vm))
+    except KeyTypeError as error:
+        raise Thrown(f"yaml_parse: {error}") from None
+    except YamlError as error:
+        raise Thrown(f"YAML parse error: {error}") from None
+
+
+@builtin("yaml_stringify(v: any) -> string")
+def yaml_stringify(vm: Vm, v: Value) -> str:
+    """The value as YAML in block style, keys in ascending order; what is no data as its text."""
+    from harnpy.text.yaml.writer import to_yaml
+
+    return _written(vm, "yaml_stringify", to_yaml, v)
+
+
+@builtin("toml_parse(text: string) -> dict")
+def toml_parse(vm: Vm, text: str) -> dict[str, Value]:
+    """The table of a TOML text; dates and times are strings. Throws `TOML parse error: <detail>`."""
+    from harnpy.reading.dicts import read_toml
+
+    try:
+        return read_toml(text)
+    except ValueError as error:
+        raise Thrown(f"TOML parse error: {error}") from None
+
+
+@builtin("toml_stringify(v: dict) -> string")
+def toml_stringify(vm: Vm, v: Value) -> str:
+    """The dict as TOML, keys in ascending order. Throws for what TOML has no word for, such as nil."""
+    from harnpy.text.toml.writer import to_toml
+
+    return _written(vm, "toml_stringify", to_toml, v)
+
+
+def _written(vm: Vm, name: str, write: Write, v: Value) -> str:
+    try:
+        return write(v, _items, _look(vm))
+    except ValueError as error:
+        raise Thrown(f"{name}: {error}") from None
+
+
+def _items(value: Value) -> list[Value] | None:
+    return value.items if type(value) is Set else value if type(value) is list else None
+
+
+def _look(vm: Vm) -> Callable[[], None]:
+    def look() -> None:
+        if vm.signal.pending:
+            vm.poll()
+
+    return look
