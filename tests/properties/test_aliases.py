@@ -29,6 +29,18 @@ STEPS = st.one_of(
     st.tuples(st.just("nested"), NAMES, st.integers(0, 2), NUMBERS),
     st.tuples(st.just("key"), NAMES, st.sampled_from(["k", "m"]), NUMBERS),
     st.tuples(st.just("wrap"), NAMES, NAMES),
+    st.tuples(st.just("spread"), NAMES, NUMBERS),
+    st.tuples(st.just("behead"), NAMES, st.integers(-1, 1)),
+    st.tuples(st.just("curtail"), NAMES, st.integers(2, 4)),
+    st.tuples(st.just("spread_key"), NAMES, st.sampled_from(["k", "m"]), NUMBERS),
+    st.tuples(st.just("part_concat"), NAMES, st.integers(0, 2), NUMBERS),
+    st.tuples(st.just("part_push"), NAMES, st.integers(0, 2), NAMES),
+    st.tuples(st.just("deep"), NAMES, st.integers(0, 2), NUMBERS),
+    st.tuples(st.just("part_add"), NAMES, st.integers(0, 2), NUMBERS),
+    st.tuples(st.just("key_concat"), NAMES, st.sampled_from(["k", "m"]), NUMBERS),
+    st.tuples(st.just("key_text"), NAMES, st.sampled_from(["s", "t"]), NUMBERS),
+    st.tuples(st.just("key_pop"), NAMES, st.sampled_from(["k", "m"])),
+    st.tuples(st.just("key_alias"), NAMES, NAMES),
     st.tuples(st.just("closure"), NAMES, NUMBERS),
     st.tuples(st.just("call"), NAMES, NUMBERS),
     st.tuples(st.just("loop"), NAMES, NUMBERS),
@@ -57,6 +69,27 @@ STATEMENTS = {
     "nested": "if is_list({0}) && is_list({0}[{1}]) {{ {0}[{1}][0] = {2} }}",
     "key": "if !is_list({0}) {{ {0}.{1} = [{2}] }}",
     "wrap": "if len(to_string({1})) < 500 {{ {0} = [{1}, {1}, {1}] }}",
+    "spread": "if is_list({0}) {{ {0} = [...{0}, [{1}]] }}",
+    "behead": "if is_list({0}) && len({0}) > 4 {{ {0} = {0}[{1}:]\n {0} += [[0], [1], [2]] }}",
+    "curtail": """if is_list({0}) && len({0}) > 3 {{
+  {0} = {0}[1:]
+  {0} = {0}[:{1}]
+  {0} = {0}.pop()
+  {0} += [[0], [1]]
+}}""",
+    "spread_key": "if !is_list({0}) {{ {0} = {{...{0}, {1}: [{2}]}} }}",
+    "part_concat": "if is_list({0}) && is_list({0}[{1}]) {{ {0}[{1}] = {0}[{1}] + [{2}] }}",
+    "part_push": """if is_list({0}) && is_list({0}[{1}]) && len(to_string({2})) < 300 {{
+  {0}[{1}] = {0}[{1}].push({2})
+}}""",
+    "deep": """if is_list({0}) && is_list({0}[{1}]) && is_list({0}[{1}][0]) {{
+  {0}[{1}][0] = {0}[{1}][0] + [{2}]
+}}""",
+    "part_add": "if is_list({0}) && is_list({0}[{1}]) {{ {0}[{1}] += [{2}] }}",
+    "key_concat": "if !is_list({0}) {{ {0}.{1} = {0}.{1} + [{2}, len({0}.{1})] }}",
+    "key_text": 'if !is_list({0}) {{ {0}.{1} = ({0}.{1} ?? "") + "."\n {0}.{1} = {0}.{1} + "{2}" }}',
+    "key_pop": "if !is_list({0}) {{ {0}.{1} = {0}.{1}.pop() }}",
+    "key_alias": "if !is_list({0}) && len(to_string({1})) < 300 {{ {0}.k = [{1}]\n {0}.m = {0}.k }}",
     "closure": "if is_list({0}) {{ let f = {{ -> {0}[0] = {1} }}\n f() }}",
     "call": "if is_list({0}) {{ change({0}, {1}) }}",
     "loop": "if is_list({0}) {{ for item in {0} {{ {0}[0] = {1} }} }}",
@@ -86,6 +119,31 @@ def model(variables: dict[str, Any], step: Step) -> None:
         value[rest[0]][0] = rest[1]
     elif kind == "key" and not is_list:
         value[rest[0]] = [rest[1]]
+    elif kind == "spread" and is_list:
+        value = [*value, [rest[0]]]
+    elif kind == "behead" and is_list and len(value) > 4:
+        value = [*value[rest[0] :], [0], [1], [2]]
+    elif kind == "curtail" and is_list and len(value) > 3:
+        value = [*value[1:][: rest[0]][:-1], [0], [1]]
+    elif kind == "spread_key" and not is_list:
+        value = {**value, rest[0]: [rest[1]]}
+    elif kind in ("part_concat", "part_add") and is_list and isinstance(value[rest[0]], list):
+        value[rest[0]].append(rest[1])
+    elif kind == "deep" and is_list and isinstance(value[rest[0]], list):
+        if value[rest[0]] and isinstance(value[rest[0]][0], list):
+            value[rest[0]][0].append(rest[1])
+    elif kind == "part_push" and is_list and isinstance(value[rest[0]], list):
+        if len(display(variables[rest[1]])) < 300:
+            value[rest[0]].append(copy.deepcopy(variables[rest[1]]))
+    elif kind == "key_concat" and not is_list:
+        value[rest[0]] += [rest[1], len(value[rest[0]])]
+    elif kind == "key_text" and not is_list:
+        value[rest[0]] = f"{value.get(rest[0]) or ''}.{rest[1]}"
+    elif kind == "key_pop" and not is_list:
+        value[rest[0]] = value[rest[0]][:-1]
+    elif kind == "key_alias" and not is_list and len(display(variables[rest[0]])) < 300:
+        value["k"] = [copy.deepcopy(variables[rest[0]])]
+        value["m"] = copy.deepcopy(value["k"])
     elif kind == "wrap" and len(display(variables[rest[0]])) < 500:
         value = [copy.deepcopy(variables[rest[0]]) for _ in range(3)]
     elif kind == "loop" and is_list:

@@ -5,6 +5,8 @@ Classes, because `contextlib` is not worth its import when a program starts.
 
 from __future__ import annotations
 
+from harnpy.vm.emit.leftovers import Leftovers
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -129,15 +131,16 @@ class NestedFunction:
 
     def __enter__(self) -> NestedFunction:
         e = self._e
-        self._outside = e.lines, e.own, e.outer, e.loops, e.generator
+        self._outside = e.lines, e.own, e.outer, e.loops, e.generator, e.leftovers
         e.lines, e.own, e.outer, e.loops, e.generator = self.lines, set(), self.assigned, [], False
+        e.leftovers = Leftovers()
         e.indent += 1
         return self
 
     def __exit__(self, *failure: object) -> None:
         e = self._e
         e.indent -= 1
-        e.lines, e.own, e.outer, e.loops, e.generator = self._outside
+        e.lines, e.own, e.outer, e.loops, e.generator, e.leftovers = self._outside
 
 
 class Deferring:

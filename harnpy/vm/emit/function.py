@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from harnpy.syntax import ast
 from harnpy.vm.emit.contexts import Apart, Deferring, Indented, NestedFunction, Protected, Suite, Within
-from harnpy.vm.emit.operand import NIL, SLOT, TEMP, Operand, at_hand, is_fixed, reading
+from harnpy.vm.emit.leftovers import Leftovers, part_of
+from harnpy.vm.emit.operand import ENTRY, NIL, SLOT, TEMP, Operand, at_hand, is_fixed, reading
 from harnpy.vm.emit.writer import Line, mark
 from harnpy.vm.resolve.tree import signature
 
@@ -69,6 +70,7 @@ class Emitter:
         """In a `defer` body, a nested Python function: the slots that are its own …"""
         self.outer: set[Operand] = set()
         """… and those of the function around it that it assigns."""
+        self.leftovers = Leftovers()
 
     # --- lines ------------------------------------------------------------------------------------
 
@@ -133,7 +135,18 @@ class Emitter:
             form(self, node, slot)
             self.at = before
             return slot
-        return self.short(writers.expressions[kind](self, node, into))
+        text = writers.expressions[kind](self, node, into)
+        if isinstance(text, Operand):
+            return text if text == into else self.read(node, text)
+        return self.short(text)
+
+    def read(self, node: ast.Node, slot: Operand) -> Operand:
+        """``slot``, which has got the value of ``node``, noted if it holds a part of a variable's."""
+        if slot.kind == TEMP and isinstance(node, ast.Member | ast.Index):
+            variable = part_of(self.refs, node)
+            if variable:
+                self.leftovers.hold(slot, variable)
+        return slot
 
     def short(self, text: Text) -> Text:
         """``text``, or a slot that holds it once it is long: Python nests parentheses 200 deep."""
@@ -141,7 +154,7 @@ class Emitter:
 
     def atom(self, node: ast.Node) -> Operand:
         """The value of ``node`` in a slot, or as a constant."""
-        return self.settle(self.expr(node))
+        return self.read(node, self.settle(self.expr(node)))
 
     def settle(self, text: Text) -> Operand:
         """``text`` itself when its value is at hand, else a new slot that holds it."""
@@ -149,7 +162,7 @@ class Emitter:
 
     def slot(self, node: ast.Node) -> Operand:
         """The value of ``node`` in a slot, for uses that a constant does not allow."""
-        return self.held(self.expr(node))
+        return self.read(node, self.held(self.expr(node)))
 
     def held(self, text: Text) -> Operand:
         """``text`` itself when it is a slot, else a new slot that holds it."""
@@ -158,6 +171,8 @@ class Emitter:
     def fresh(self, text: Text) -> Operand:
         slot = self.temp()
         self.line(f"{slot} = {text}")
+        if isinstance(text, Operand) and text.kind == ENTRY:
+            self.leftovers.hold(slot, text.text)
         return slot
 
     def operands(self, nodes: Sequence[ast.Node]) -> list[Text]:
@@ -174,14 +189,15 @@ class Emitter:
                 disturbs = self.unit.assigns_locals(node)
                 for i, earlier in enumerate(texts):
                     if not at_hand(earlier) or (disturbs and not is_fixed(earlier)):
-                        texts[i] = slot = self.temp()
+                        texts[i] = slot = self.read(parts[i][0], self.temp())
                         self.lines.insert(before, Line(self.indent, f"{slot} = {earlier}", self.at))
                         before += 1
             texts.append(text)
         return texts
 
     def atoms(self, nodes: Sequence[ast.Node]) -> list[Operand]:
-        return [self.settle(text) for text in self.operands(nodes)]
+        texts = self.operands(nodes)
+        return [self.read(node, self.settle(text)) for node, text in zip(nodes, texts, strict=True)]
 
     def mark(self, node: ast.Node, text: str) -> str:
         return mark(text, node)
@@ -251,9 +267,11 @@ class Emitter:
 
     def statements(self, statements: Sequence[ast.Node], dest: Destination) -> None:
         for statement in statements[:-1]:
-            self.into(statement, DISCARD)
+            with self.leftovers.within():
+                self.into(statement, DISCARD)
         if statements:
-            self.into(statements[-1], dest)
+            with self.leftovers.within():
+                self.into(statements[-1], dest)
         elif dest is not DISCARD:
             self.store(dest, NIL)
 

@@ -40,7 +40,7 @@ _PLACES = {
     "declare.arguments": "reject",
     "run.backtrace": "caught",
     "run.parameter_types": "check_parameter",
-    "values.in_place": "SOLE read_path store_path",
+    "values.in_place": "SOLE read_path sole_holder store_path",
     "values.operators": (
         "add sub mul div mod power neg wrap eq ne lt gt le ge in_ index slice_ get_prop get_prop_optional "
         "get_path set_prop set_index range_to spread_list spread_dict destructure_dict destructure_list "

@@ -21,7 +21,10 @@ _OPEN, _BETWEEN, _CLOSE = "\x01", "\x03", "\x02"
 
 
 class Line:
-    """One statement: its indentation level, its text with markers, the node that it stands for."""
+    """One statement: its indentation level, its text with markers, the node that it stands for.
+
+    Without text it is a line left free, and not rendered.
+    """
 
     __slots__ = ("indent", "node", "text")
 
@@ -52,6 +55,8 @@ def render(lines: Iterable[Line]) -> tuple[str, list[Stretch]]:
     text: list[str] = []
     stretches: list[Stretch] = []
     for line in lines:
+        if not line.text:
+            continue
         head, *marked = line.text.split(_OPEN)
         text.append(" " * line.indent + head)
         stretches.append((line.node.start, line.node.end))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from sys import getrefcount
 
-from harnpy.vm.values.objects import Struct
+from harnpy.vm.values.objects import Struct, display
 from harnpy.vm.values.operators import get_prop, index, set_index, set_prop
 
 TYPE_CHECKING = False
@@ -41,18 +41,58 @@ def _element() -> int:
     return getrefcount(fresh)
 
 
+def _received_element(outer: list[list[int]], value: list[int]) -> int:
+    part = outer[0]
+    return getrefcount(value if part is value else None)
+
+
+def _passed_element() -> int:
+    outer: list[list[int]] = [[]]
+    fresh = outer[0]
+    return _received_element(outer, fresh)
+
+
 #: What `getrefcount(x)` returns when the local variable ``x`` is the only holder …
 SOLE = _held()
 #: … when that variable was also passed on to the function that calls it …
 _SOLE_PASSED = _passed()
-#: … and when a container holds the object and a variable was set to it.
+#: … when a container holds the object and a variable was set to it …
 _SOLE_ELEMENT = _element()
+#: … and when that variable was passed on to the function that asks, which has looked at the element, too.
+_SOLE_PASSED_ELEMENT = _passed_element()
 
 
 def store_path(root: Any, path: Path, value: Any) -> Any:
     """``root`` with the place that ``path`` leads to set to ``value``; ``x = store_path(x, …)``."""
     sole = getrefcount(root) == _SOLE_PASSED
     return _store(root, path, 0, value, sole)
+
+
+def sole_holder(root: Any, path: Path, value: Any) -> Any:
+    """What holds ``value`` at the place that ``path`` leads to, if nothing else holds it; otherwise None.
+
+    Nothing else: the variable passed as ``root`` and each container on the way are the only holders of what
+    is below them, and besides the place only the variable passed as ``value`` holds it. So nobody can tell
+    whether the value is changed or a changed copy takes its place.
+    """
+    if getrefcount(root) != _SOLE_PASSED:
+        return None
+    holder = root
+    for kind, key in path[:-1]:
+        holder = _stored(holder, kind, key)
+        if getrefcount(holder) != _SOLE_ELEMENT:
+            return None
+    part = _stored(holder, *path[-1])
+    return holder if part is value and getrefcount(value) == _SOLE_PASSED_ELEMENT else None
+
+
+def _stored(holder: Any, kind: str, key: Any) -> Any:
+    """What is stored in ``holder`` under ``key``; None for what is not, or computed."""
+    if kind == "index" and type(holder) is dict and type(key) is not str:
+        key = display(key)
+    if not _plain(holder, kind, key):
+        return None
+    return holder[key] if type(holder) is list else holder.get(key)
 
 
 def _store(holder: Any, path: Path, at: int, value: Any, sole: bool) -> Any:

@@ -98,6 +98,9 @@ class Assignments(Expressions):
             return self.growth(target, shape)
         if shape.kind == "dict" and self.choices.chance(20):
             return f"{target}.{self.tag()} = {self.guarded(self.any_shape(1), 2)}"
+        if shape.kind == "dict" and self.choices.chance(20):
+            entry = f"{self.tag()}: {self.guarded(self.any_shape(1), 2)}"
+            return f"{target} = {self.choices.pick((f'{{...{target}, {entry}}}', f'{target} + {{{entry}}}'))}"
         if self.choices.chance(25) and shape in (INT, FLOAT, STRING):
             operation = self.choices.pick("+-*") if shape is not STRING else "+"
             return f"{target} = {target} {operation} {self._operand_of(shape)}"
@@ -142,5 +145,7 @@ class Assignments(Expressions):
                 f"{target} += [{item}]",
                 f"{target} = [{item}] + {target}",
                 f"{target} = [...{target}, {item}]",
+                f"{target} = {target}[{self.choices.pick(('1:', ':-1', '-2:', ':1'))}]",
+                f"{target} = {target}.pop()",
             )
         )

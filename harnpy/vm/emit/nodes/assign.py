@@ -9,13 +9,21 @@ from __future__ import annotations
 from harnpy.syntax import ast
 from harnpy.vm.emit.function import DISCARD
 from harnpy.vm.emit.nodes.ring import SLOW
-from harnpy.vm.emit.nodes.updates import in_place, may_update, store_one
+from harnpy.vm.emit.nodes.updates import (
+    add_to_part,
+    let_go,
+    may_update,
+    path_text,
+    store_one,
+    update_name,
+    update_part,
+)
 from harnpy.vm.emit.operand import reading
 from harnpy.vm.resolve.tree import walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from harnpy.vm.emit.function import Emitter
     from harnpy.vm.emit.nodes.updates import Step
@@ -135,13 +143,13 @@ def assign(e: Emitter, node: ast.Assign) -> None:
         set_name(e, node, variable)
     else:
         compound = ast.Binary(node.start, node.end, node.op[:-1], node.target, node.value)
-        if not in_place(e, variable, compound):
+        if not update_name(e, variable, compound):
             e.assign(reading(variable), e.expr(compound, reading(variable)))
         e.show_in_box(variable)
 
 
 def set_name(e: Emitter, node: ast.Assign, variable: Variable) -> None:
-    if not in_place(e, variable, node.value):
+    if not update_name(e, variable, node.value):
         # Not straight into the slot: a `finally` in the value still sees the old one, and may throw.
         if variable.in_table or any(isinstance(part, ast.Try) and part.finally_ for part in walk(node.value)):
             e.assign(reading(variable), e.expr(node.value))
@@ -156,21 +164,37 @@ def store(e: Emitter, node: ast.Assign, variable: Variable) -> None:
     x_1 = store_path(x_1, (('prop', 'a'), ('index', i_2), ('prop', 'b'), ), v_3)
     """
     indexes = indexes_of(node.target)
-    value, *keys = e.atoms([node.value, *indexes])
-    steps = path_to(node.target, iter(keys))
     x = reading(variable)
-    path = f"({''.join(f'({kind!r}, {key}), ' for kind, key in steps)})"
+    e.assigned(x)
+    updates = may_update(variable)
+
+    def steps(keys: Sequence[Operand]) -> list[Step]:
+        return path_to(node.target, iter(keys))
+
+    def put(path: list[Step], value: Operand) -> None:
+        if len(path) == 1 and updates and value != x:
+            store_one(e, node, x, path[0], value)
+        else:
+            e.line(f"{x} = " + e.mark(node, f"store_path({x}, {path_text(path)}, {value})"))
+
+    if node.op == "=" and updates and update_part(e, node, variable, indexes, steps, put):
+        e.show_in_box(variable)
+        return
+    before = e.leftovers.count()
+    value, *keys = e.atoms([node.value, *indexes])
+    path = steps(keys)
+    if len(path) > 1 or node.op == "+=":
+        let_go(e, variable, before, [value, *keys])
     if node.op != "=":
         old = e.temp()
-        e.line(f"{old} = " + e.mark(node, f"read_path({x}, {path})"))
+        e.line(f"{old} = " + e.mark(node, f"read_path({x}, {path_text(path)})"))
+        if node.op == "+=" and updates and add_to_part(e, node, variable, path, old, value, put):
+            e.show_in_box(variable)
+            return
         text = e.mark(node, f"{SLOW[node.op[:-1]]}({old}, {value})")
         value = e.temp()
         e.line(f"{value} = {text}")
-    if len(steps) == 1 and may_update(variable) and value != x:
-        store_one(e, node, x, steps[0], value)
-    else:
-        e.line(f"{x} = " + e.mark(node, f"store_path({x}, {path}, {value})"))
-    e.assigned(x)
+    put(path, value)
     e.show_in_box(variable)
 
 

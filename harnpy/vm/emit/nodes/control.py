@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harnpy.syntax import ast
 from harnpy.vm.emit.function import DISCARD
-from harnpy.vm.emit.nodes.logic import condition
+from harnpy.vm.emit.nodes.logic import deciding
 from harnpy.vm.emit.nodes.loops import relay
 from harnpy.vm.emit.operand import NIL, Operand
 from harnpy.vm.emit.protocol import POLL
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def if_(e: Emitter, node: ast.If, dest: Destination) -> None:
     """An `if` chain; an `else if` whose condition needs no lines before it stays flat."""
-    if_chain(e, node, condition(e, node.cond), dest)
+    if_chain(e, node, deciding(e, node.cond), dest)
 
 
 def if_chain(e: Emitter, node: ast.If, test: Text, dest: Destination) -> None:
@@ -29,7 +29,7 @@ def if_chain(e: Emitter, node: ast.If, test: Text, dest: Destination) -> None:
         if not isinstance(following, ast.If):
             break
         with e.apart() as lines:
-            test = condition(e, following.cond)
+            test = deciding(e, following.cond)
         if lines:
             e.line("else:")
             e.lines.extend(lines)

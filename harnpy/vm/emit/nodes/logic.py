@@ -23,6 +23,12 @@ def condition(e: Emitter, node: ast.Node) -> Text:
     return e.expr(node)
 
 
+def deciding(e: Emitter, node: ast.Node) -> Text:
+    """The condition of a statement, which is done with it before its blocks begin."""
+    with e.leftovers.within():
+        return condition(e, node)
+
+
 def logic_value(e: Emitter, node: ast.Binary) -> Text:
     """`&&` and `||` give a bool (02 §4.2)."""
     text = logic(e, node)

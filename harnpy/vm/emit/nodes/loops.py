@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from harnpy.syntax import ast
 from harnpy.vm.emit.function import DISCARD
 from harnpy.vm.emit.nodes.assign import bind
-from harnpy.vm.emit.nodes.logic import condition
+from harnpy.vm.emit.nodes.logic import deciding
 from harnpy.vm.emit.operand import reading
 from harnpy.vm.emit.protocol import POLL
 from harnpy.vm.resolve.tree import walk
@@ -23,9 +23,14 @@ if TYPE_CHECKING:
 
 
 def while_(e: Emitter, node: ast.While) -> None:
+    with e.leftovers.loop():
+        while_loop(e, node)
+
+
+def while_loop(e: Emitter, node: ast.While) -> None:
     signal = e.temp() if e.loops and _may_leave(node.cond) else None
     with e.apart() as lines, e.loop(signal) if signal else nullcontext():
-        cond = condition(e, node.cond)
+        cond = deciding(e, node.cond)
     if signal:
         e.line(f"{signal} = 0")
     with e.suite("while True" if lines else f"while {cond}"):
@@ -45,6 +50,11 @@ def _may_leave(cond: ast.Node) -> bool:
 
 
 def for_(e: Emitter, node: ast.For) -> None:
+    with e.leftovers.loop():
+        for_loop(e, node)
+
+
+def for_loop(e: Emitter, node: ast.For) -> None:
     items = iterable(e, node.iterable)
     pattern = node.pattern
     simple = None

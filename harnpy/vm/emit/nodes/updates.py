@@ -1,37 +1,32 @@
-"""``x = x + y``, ``x = x.push(y)``, ``x[i] = v``: updates of a variable that may change its value in place.
+"""``x = x + y``, ``x.k = x.k.push(y)``, ``x[i] = v``: updates that may change a value in place.
 
-Values never change for the program; a list or dict that the variable is the only holder of is updated instead
-of copied (`SOLE`: what `getrefcount` returns then, see `harnpy.vm.values.in_place`). Spec: 02 §8.
+Values never change for the program; a list or dict that nothing but the updated place holds is changed, not
+copied (`SOLE`: what `getrefcount` returns then, see `harnpy.vm.values.in_place`). The place is a variable or,
+below one, a property or an element. Spec: 02 §8.
 """
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 from harnpy.syntax import ast
-from harnpy.vm.emit.nodes.ring import all_simple, wrap_line
-from harnpy.vm.emit.operand import reading
-from harnpy.vm.resolve.kinds import RING
+from harnpy.vm.emit.leftovers import release
+from harnpy.vm.emit.nodes.growth import Sum, form_of
+from harnpy.vm.emit.nodes.ring import wrap_line
+from harnpy.vm.emit.operand import Operand, reading
+from harnpy.vm.emit.writer import Line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from harnpy.vm.emit.function import Emitter
-    from harnpy.vm.emit.operand import Operand, Text
+    from harnpy.vm.emit.nodes.growth import Form
+    from harnpy.vm.emit.operand import Text
     from harnpy.vm.resolve.scopes import Variable
 
     #: One step from a variable to the place that is assigned: ("prop", "'name'") or ("index", the key).
     Step = tuple[str, Text]
-
-
-def in_place(e: Emitter, variable: Variable, value: ast.Node) -> bool:
-    """Write ``x = x + y …`` and ``x = x.push(y)`` as updates, where `x` may hold a list or string."""
-    if not may_update(variable):
-        return False
-    if isinstance(value, ast.Binary) and value.op == "+":
-        return extend(e, variable, value)
-    if isinstance(value, ast.MethodCall) and value.name == "push" and reads(e, value.object, variable):
-        return push(e, variable, value)
-    return False
 
 
 def may_update(variable: Variable) -> bool:
@@ -46,16 +41,97 @@ def reads(e: Emitter, node: ast.Node, variable: Variable) -> bool:
     return ref.kind == "local" and ref.variable is variable
 
 
-def update(
-    e: Emitter,
-    variable: Variable,
-    operands: Sequence[ast.Node],
-    change: Callable[[Sequence[Operand]], None],
-    compute: Callable[[Operand, Sequence[Operand]], str],
-) -> None:
-    """Evaluate ``operands``, then ``change`` the variable's value by them.
+class Target:
+    """What a form changes: the ``value`` before, in a slot, and the branches written so far."""
 
-    The variable is read first. If ``operands`` may assign to it, its value is changed only when they did not:
+    def __init__(self, e: Emitter, value: Operand, sole: str) -> None:
+        self.e = e
+        self.value = value
+        self.sole = sole
+        """The test that nobody else holds the value."""
+        self.word = "if"
+
+    def change(self, test: str, text: str) -> None:
+        """A branch that changes the value in place."""
+        self.e.line(f"{self.word} {test} and {self.sole}: {text}")
+        self.word = "elif"
+
+    def grow(self, test: str, added: str) -> None:
+        """A branch for a string that grows by ``added``; Python does it in place in a variable of its own."""
+        raise NotImplementedError
+
+    def otherwise(self, text: str, ints: tuple[ast.Binary, Operand] | None = None) -> None:
+        """The last branch, with the new value; before it, one for a sum of ``ints``."""
+        raise NotImplementedError
+
+    def compute(self, text: str, ints: tuple[ast.Binary, Operand] | None) -> None:
+        if ints:
+            node, added = ints
+            self.e.line(f"{self.word} type({self.value}) is int and type({added}) is int:")
+            self.e.line(f" {self.value} = {self.value} + {added}")
+            wrap_line(self.e, node, self.value, " ")
+            self.word = "elif"
+        self.e.line(f"{'' if self.word == 'if' else 'else: '}{self.value} = {text}")
+
+
+class NamedTarget(Target):
+    """A variable."""
+
+    def __init__(self, e: Emitter, x: Operand) -> None:
+        super().__init__(e, x, f"getrefcount({x}) == SOLE")
+
+    def grow(self, test: str, added: str) -> None:
+        e, x = self.e, self.value
+        if x.is_slot and not e.function.defers:
+            e.line(f"{self.word} {test}: {x} = {x} + {added}")
+        else:
+            # Neither a table nor a cell, which a `defer` makes of a variable, is a variable of its own.
+            own = e.temp()
+            with e.suite(f"{self.word} {test}"):
+                e.line(f"{own} = {x}")
+                e.line(f"{x} = None")
+                e.line(f"{own} = {own} + {added}")
+                e.line(f"{x} = {own}")
+                e.line(f"{own} = None")
+        self.word = "elif"
+
+    def otherwise(self, text: str, ints: tuple[ast.Binary, Operand] | None = None) -> None:
+        self.compute(text, ints)
+
+
+class PartTarget(Target):
+    """A place below the variable ``x``, whose value was read into a temporary."""
+
+    def __init__(self, e: Emitter, x: Operand, steps: Sequence[Step], value: Operand) -> None:
+        self.holder = f"sole_holder({x}, {path_text(steps)}, {value})"
+        super().__init__(e, value, self.holder)
+        self.key = key_text(steps[-1])
+        self.put: Callable[[Operand], None] = lambda value: None
+        """Assigns the place."""
+
+    def grow(self, test: str, added: str) -> None:
+        e, own, holder = self.e, self.value, self.e.temp()
+        if not self.key:
+            return
+        with e.suite(f"{self.word} {test} and ({holder} := {self.holder})"):
+            e.line(f"{holder}[{self.key}] = None")
+            e.line(f"{own} = {own} + {added}")
+            e.line(f"{holder}[{self.key}] = {own}")
+            e.line(f"{holder} = None")
+        self.word = "elif"
+
+    def otherwise(self, text: str, ints: tuple[ast.Binary, Operand] | None = None) -> None:
+        with self.e.suite("else") if self.word == "elif" else nullcontext():
+            self.word = "if"
+            self.compute(text, ints)
+            self.put(self.value)
+
+
+def update_name(e: Emitter, variable: Variable, value: ast.Node) -> bool:
+    """Write ``x = x + y …`` and the like as an update, where `x` may hold a list, dict or string.
+
+    The variable is read first. If what is added may assign to it, its value is changed only when that
+    didn't happen:
 
         t1 = x_1
         t2 = …
@@ -64,104 +140,146 @@ def update(
          <change x_1 by t2>
         else: x_1 = <t1 and t2 put together>
     """
+    if not may_update(variable):
+        return False
+    form = form_of(e, value, lambda node: reads(e, node, variable))
+    if form is None:
+        return False
     x = reading(variable)
     e.assigned(x)
-    if not any(e.unit.may_change(variable, node) for node in operands):
-        change(e.atoms(operands))
-        return
+    before = e.leftovers.count()
+    if not any(e.unit.may_change(variable, node) for node in form.added):
+        form.check(e, x)
+        atoms = form.operands(e)
+        if variable.in_table:
+            let_go(e, variable, before, atoms)
+        form.change(e, NamedTarget(e, x), atoms)
+        return True
     read = e.fresh(x)
-    atoms = e.atoms(operands)
-
+    form.check(e, read)
+    atoms = form.operands(e)
+    if variable.in_table:
+        let_go(e, variable, before, [read, *atoms])
     with e.suite(f"if {x} is {read}"):
         e.line(f"{read} = None")
-        change(atoms)
-    e.line(f"else: {x} = {compute(read, atoms)}")
-
-
-def extend(e: Emitter, variable: Variable, value: ast.Binary) -> bool:
-    """``x = x + y + z``: the strings of a chain are put together first, so that `x` grows once.
-
-    ``x = x + y`` of values that may be anything:
-
-        if type(x_1) is dict and type(y_2) is dict and getrefcount(x_1) == SOLE: x_1.update(y_2)
-        elif type(x_1) is list and type(y_2) is list and getrefcount(x_1) == SOLE: x_1 += y_2
-        elif type(x_1) is str and type(y_2) is str: x_1 = x_1 + y_2
-        elif type(x_1) is int and type(y_2) is int: …
-        else: x_1 = add(x_1, y_2)
-    """
-    first, added = chain(value)
-    if not reads(e, first, variable) or any(reads(e, node, variable) for node in added):
-        return False
-    if any(isinstance(node, ast.Binary) and node.op in RING for node in added):
-        return False
-    kinds = {e.kind(node) for node in (first, *added)}
-    grows = [kind for kind in ("dict", "list", "str") if kinds <= {"any", kind}]
-    if len(added) > 1 and ("str" not in grows or not all(all_simple(e, node) for node in added[1:])):
-        return False
-    if not grows:
-        return False
-    x = reading(variable)
-
-    def change(atoms: Sequence[Operand]) -> None:
-        word = "if"
-        for kind in grows if len(atoms) == 1 else ["str"]:
-            unsure = [a for a, node in zip(atoms, added, strict=True) if e.kind(node) != kind]
-            e.line(f"{word} {growth(kind, x, atoms, unsure)}")
-            word = "elif"
-        if kinds == {"any"} and len(atoms) == 1:
-            e.line(f"elif type({x}) is int and type({atoms[0]}) is int:")
-            e.line(f" {x} = {x} + {atoms[0]}")
-            wrap_line(e, value, x, " ")
-        e.line(f"else: {x} = {slow_chain(e, value, x, atoms)}")
-
-    update(e, variable, added, change, lambda read, atoms: slow_chain(e, value, read, atoms))
+        form.change(e, NamedTarget(e, x), atoms)
+    e.line(f"else: {x} = {form.computed(e, read, atoms)}")
     return True
 
 
-def chain(value: ast.Binary) -> tuple[ast.Node, list[ast.Node]]:
-    """``x + y + z`` as `x` and what is added to it."""
-    added: list[ast.Node] = []
-    first: ast.Node = value
-    while isinstance(first, ast.Binary) and first.op == "+":
-        added.insert(0, first.right)
-        first = first.left
-    return first, added
+def update_part(
+    e: Emitter,
+    node: ast.Assign,
+    variable: Variable,
+    indexes: Sequence[ast.Node],
+    steps: Callable[[Sequence[Operand]], list[Step]],
+    put: Callable[[list[Step], Operand], None],
+) -> bool:
+    """Write ``x.k = x.k + y`` and the like: the same below a variable.
 
+        t1 = x_1['k']
+        t2 = …
+        if type(t1) is list and type(t2) is list and sole_holder(x_1, (('prop', 'k'),), t1): t1 += t2
+        else:
+         t1 = <t1 and t2 put together>
+         x_1['k'] = t1
+        t1 = None
 
-def growth(kind: str, x: Operand, atoms: Sequence[Operand], unsure: Sequence[Operand]) -> str:
-    """How a value of ``kind`` grows, after the test that it is one; ``unsure`` may be of other kinds."""
-    tests = " and ".join(f"type({a}) is {kind}" for a in (x, *unsure))
-    if kind == "str":
-        added = atoms[0] if len(atoms) == 1 else f"({' + '.join(map(str, atoms))})"
-        return f"{tests}: {x} = {x} + {added}"
-    grow = f"{x}.update({atoms[0]})" if kind == "dict" else f"{x} += {atoms[0]}"
-    return f"{tests} and getrefcount({x}) == SOLE: {grow}"
-
-
-def slow_chain(e: Emitter, value: ast.Binary, x: Operand, atoms: Sequence[Operand]) -> str:
-    left: Text = slow_chain(e, value.left, x, atoms[:-1]) if isinstance(value.left, ast.Binary) else x
-    return e.mark(value, f"add({left}, {atoms[-1]})")
-
-
-def push(e: Emitter, variable: Variable, value: ast.MethodCall) -> bool:
-    """``x = x.push(y)``:
-
-    if type(x_1) is list and getrefcount(x_1) == SOLE: x_1.append(y_2)
-    else: x_1 = m_push_1_[type(x_1)](vm, x_1, y_2)
+    Whatever was evaluated in between, `sole_holder` looks whether `t1` is still there. ``indexes`` are those
+    of the place, ``steps`` make its path of their values, and ``put`` assigns it.
     """
-    if len(value.args) != 1 or isinstance(value.args[0], ast.Spread) or reads(e, value.args[0], variable):
+    form = form_of(e, node.value, lambda part: same_place(e, part, node.target))
+    # `x.k.push(x)` would put a dict into itself.
+    if form is None or any(reads(e, part, variable) for part in form.added):
         return False
-    x, table = reading(variable), e.unit.method_table("push", 1)
-
-    def pushed(x: Operand, atoms: Sequence[Operand]) -> str:
-        return e.mark(value, f"{table}[type({x})](vm, {x}, {atoms[0]})")
-
-    def change(atoms: Sequence[Operand]) -> None:
-        e.line(f"if type({x}) is list and getrefcount({x}) == SOLE: {x}.append({atoms[0]})")
-        e.line(f"else: {x} = {pushed(x, atoms)}")
-
-    update(e, variable, value.args, change, pushed)
+    before = e.leftovers.count()
+    value = e.slot(form.before)
+    form.check(e, value)
+    atoms = form.operands(e)
+    keys = e.atoms(indexes)
+    let_go(e, variable, before, [value, *atoms, *keys])
+    write_part(e, variable, form, steps(keys), value, atoms, put)
     return True
+
+
+def add_to_part(
+    e: Emitter,
+    node: ast.Assign,
+    variable: Variable,
+    path: list[Step],
+    value: Operand,
+    added: Operand,
+    put: Callable[[list[Step], Operand], None],
+) -> bool:
+    """The same of ``x.k += y``; ``value`` is what was at the place, ``added`` what is added."""
+    form = Sum(e, ast.Binary(node.start, node.end, "+", node.target, node.value))
+    if not form.fits(e) or reads(e, node.value, variable):
+        return False
+    write_part(e, variable, form, path, value, [added], put)
+    return True
+
+
+def write_part(
+    e: Emitter,
+    variable: Variable,
+    form: Form,
+    path: list[Step],
+    value: Operand,
+    atoms: Sequence[Operand],
+    put: Callable[[list[Step], Operand], None],
+) -> None:
+    target = PartTarget(e, reading(variable), path, value)
+    target.put = lambda new: put(path, new)
+    form.change(e, target, atoms)
+    e.line(f"{value} = None")
+
+
+def let_go(e: Emitter, variable: Variable, before: int, used: Sequence[Operand]) -> None:
+    """Let go of what was read of ``variable``'s value, by this statement or others, except what is ``used``.
+
+    ``before``: how many temporaries there were before this statement.
+    """
+    passed = [slot for slot in e.leftovers.take(before) if slot not in used]
+    if passed:
+        e.line(release(passed))
+    line = Line(e.indent, "", e.at)
+    e.lines.append(line)
+    e.leftovers.release_at(line, variable.python)
+
+
+def same_place(e: Emitter, a: ast.Node, b: ast.Node) -> bool:
+    """Whether both read one place: the same properties and elements of one variable.
+
+    A heuristic, which need not look into the indexes: `sole_holder` sees when they led elsewhere.
+    """
+    while True:
+        match a, b:
+            case ast.Member(optional=False), ast.Member() if a.name == b.name:
+                a, b = a.object, b.object
+            case ast.Index(optional=False), ast.Index() if same_index(a.index, b.index):
+                a, b = a.object, b.object
+            case ast.Name(), ast.Name():
+                return a.name == b.name
+            case _:
+                return False
+
+
+def same_index(a: ast.Node, b: ast.Node) -> bool:
+    if isinstance(a, ast.Name):
+        return isinstance(b, ast.Name) and a.name == b.name
+    if isinstance(a, ast.Int | ast.Str):
+        return isinstance(b, ast.Int | ast.Str) and a.value == b.value
+    return False
+
+
+def key_text(step: Step) -> str:
+    """The key of a dict or struct; nothing where an index may be a list's."""
+    kind, key = step
+    return str(key) if kind == "prop" or str(key)[:1] in "'\"" else ""
+
+
+def path_text(steps: Sequence[Step]) -> str:
+    return f"({''.join(f'({kind!r}, {key}), ' for kind, key in steps)})"
 
 
 def store_one(e: Emitter, node: ast.Assign, x: Operand, step: Step, value: Operand) -> None:
