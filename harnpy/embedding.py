@@ -30,8 +30,9 @@ class Vm(BaseVm):
     may have on it (default: all): some of read, list, write, delete, process, network, environment, model,
     person and state. ``deny`` names builtins that must fail, and whose effect no other may have; ``allow``
     the only ones that may work. With ``trace_llm`` programs can read the usage of their model calls
-    (`llm_usage`). ``evaluator="walk"`` walks programs instead of compiling them: slower, and the same.
-    ``limits``: what each run may use; one that goes beyond ends with `LimitExceeded`.
+    (`llm_usage`). With ``tracing`` what programs do is recorded, as `spans`. ``evaluator="walk"`` walks
+    programs instead of compiling them: slower, and the same. ``limits``: what each run may use; one that
+    goes beyond ends with `LimitExceeded`.
 
     Raises ValueError for an unknown capability or evaluator. Spec: 07 §8.5.
     """
@@ -43,6 +44,7 @@ class Vm(BaseVm):
         deny: Iterable[str] = (),
         allow: Iterable[str] | None = None,
         trace_llm: bool = False,
+        tracing: bool = False,
         evaluator: str = "compile",
         limits: Limits | None = None,
         capabilities: Iterable[str] | None = None,
@@ -50,6 +52,7 @@ class Vm(BaseVm):
         deny = frozenset(deny)
         refused = _refused(capabilities, deny)
         super().__init__(catalog, world, deny, allow, evaluator, limits, refused)
+        self.traced = tracing
         if trace_llm:
             self.settings.trace_llm = True
 

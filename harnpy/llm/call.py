@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from harnpy.llm.structured.asking import Answer
     from harnpy.llm.transport import Caps
     from harnpy.llm.waiting import Waiting
+    from harnpy.spans import Spans
 
     Complete = Callable[[Request], Reply | Awaitable[Reply]]
 
@@ -48,7 +49,7 @@ class Models:
     returns where the program is; ``tracing`` as `Account` has it. ``provided`` are an embedder's own
     providers: they need no configuration and pass no gate. ``admission`` is called before every attempt.
     ``permit(provider)`` raises where the running task may not call a provider; mocks may always be called.
-    ``caps`` bound the replies.
+    ``caps`` bound the replies. ``spans`` returns where spans are recorded now, if they are.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class Models:
         admission: Callable[[], object] | None = None,
         permit: Callable[[str], object] = lambda provider: None,
         caps: Caps | None = None,
+        spans: Callable[[], Spans | None] = lambda: None,
     ) -> None:
         self.world = world = world or World()
         self.waiting = waiting = waiting or Blocking(world.clock)
@@ -73,6 +75,7 @@ class Models:
         self.provided = provided or {}
         self._admission = admission
         self._permit = permit
+        self.spans = spans
         self.mock = MockProvider()
         #: Where replies are recorded, if they are.
         self.recording: Recording | None = None
@@ -188,7 +191,10 @@ class Models:
             self.admit(request)
             mocked = self.mock.intercepts(request.provider)
             try:
-                return self._attempt(request, iteration, answer)
+                spans = self.spans()
+                if spans is None:
+                    return self._attempt(request, iteration, answer)
+                return in_span(spans, request, lambda: self._attempt(request, iteration, answer))
             except CallError as error:
                 attempt += 1
                 if attempt > request.retries or not retryable(error.category, error.message):
@@ -251,3 +257,15 @@ class Models:
         if wait is None:
             wait = request.backoff_ms * 2 ** min(attempt, 4)
         self.waiting.sleep(wait / 1000)
+
+
+def in_span(spans: Spans, request: Request, attempt: Callable[[], Reply]) -> Reply:
+    """The reply of an attempt, which is recorded as a span of the kind `llm_call` (04 §25)."""
+    span = spans.begin("llm_call", request.model)
+    used: dict[str, Any] = {"provider": request.provider}
+    try:
+        reply = attempt()
+        used |= {"input_tokens": reply.input_tokens, "output_tokens": reply.output_tokens}
+    finally:
+        spans.end(span, **used)
+    return reply

@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from harnpy.llm.call import in_span
 from harnpy.llm.projection import json_tokens, project
 from harnpy.llm.providers.mock import NAME as MOCK
 from harnpy.llm.reply import Reply
@@ -44,7 +45,9 @@ def _stream_remote(
     clock = models.world.clock
     begin = clock.monotonic()
     receive = partial(_receive, send, models, request, pieces)
-    reply = receive() if models.recording is None else models.recording.record(request, receive)
+    recording, spans = models.recording, models.spans()
+    call = receive if recording is None else partial(recording.record, request, receive)
+    reply = call() if spans is None else in_span(spans, request, call)
     models.account.charge(reply, models.trace.new_call_id(), int((clock.monotonic() - begin) * 1000))
 
 

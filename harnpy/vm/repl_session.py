@@ -20,6 +20,8 @@ class ReplSession:
     def __init__(self, vm: Vm) -> None:
         self.vm = vm
         vm.file = "<repl>"
+        # Functions of earlier inputs are to be seen when a later one asks for spans (04 §25).
+        vm.traceable = True
         self.known = Declared()
         self.values: dict[str, Value] = {}
         self.impls: dict[str, dict[str, Fn]] = {}

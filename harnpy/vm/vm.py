@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
     from typing import Any, TypeVar
 
+    from harnpy.spans import Spans
     from harnpy.vm.declare.table import Catalog
     from harnpy.vm.guard import VmGuard
     from harnpy.vm.limits import Limits, Meter
@@ -135,6 +136,12 @@ class Vm:
         self.source_dir: str | None = None
         #: What messages call the file of the program.
         self.file: str | None = None
+        #: Records spans when it is set before a program starts.
+        self.traced = False
+        #: Whether functions that are made now are to be recorded while spans are.
+        self.traceable = False
+        #: The spans of the program since it began to record them.
+        self.spans: Spans | None = None
         self._running = False
         self._tasks: Scheduler | None = None
         self._calls: Calls | None = None
@@ -182,12 +189,19 @@ class Vm:
         self._states.clear()
         if self._clock is not None:
             self._clock.reset()
+        self.spans, self.traceable = None, self.traced
+        self.notice(source)
         allow_deep_recursion()
         imports = self.imports_of(source, self.source_dir)
         unit = self.units.program_unit(source, file, entry, self.builtins, checked, imports)
         unit.directory = self.source_dir
         linker = self.linker(unit, set()) if imports else None
         main = unit.main(self, {}, linker, {})
+        if self.traced:
+            from harnpy.vm.run.spans import recorded_pipeline
+
+            self.record_spans()
+            main = recorded_pipeline(self, entry or os.path.basename(file), main)
         return self.start(lambda: main(1))
 
     def run_file(
@@ -196,6 +210,16 @@ class Vm:
         """Run the program in the file ``path``. Raises OSError when it can't be read."""
         source = self.unguarded.files.read_text(path, "replace")
         return self.run_source(source, file=path, args=args, entry=entry, checked=checked)
+
+    def notice(self, source: str) -> None:
+        """Note whether a file of the program may have spans recorded (04 §25)."""
+        self.traceable = self.traceable or "enable_tracing" in source
+
+    def record_spans(self) -> None:
+        """Record what the program does from now on (04 §25)."""
+        from harnpy.spans import Spans
+
+        self.spans = Spans(self.unguarded.clock, lambda: self.tasks.current)
 
     def _directory_of(self, file: str) -> str | None:
         """The directory of a file, None for a name like ``<stdin>``."""
@@ -390,6 +414,11 @@ class Vm:
 
             self._clock = ProgramClock(self.unguarded.clock)
         return self._clock
+
+    @property
+    def open_spans(self) -> tuple[dict[str, Value], ...]:
+        """The spans that the program has opened itself in the running task, outermost first."""
+        return () if self._tasks is None else self._tasks.current.open_spans
 
     def _ruling_context(self) -> TaskContext | None:
         return None if self._tasks is None else self._tasks.responsible().context

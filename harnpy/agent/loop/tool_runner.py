@@ -54,7 +54,19 @@ class ToolRunner:
         self._world = conversation.world
 
     def run(self, checked: CheckedCall) -> Outcome:
-        """Run the tool. Whatever goes wrong becomes a text."""
+        """Run the tool, in a span while spans are recorded. Whatever goes wrong becomes a text."""
+        spans = self._runtime.models.spans()
+        if spans is None:
+            return self._outcome(checked)
+        span, rejected = spans.begin("tool_call", checked.name), True
+        try:
+            outcome = self._outcome(checked)
+            rejected = outcome.denial is not None
+        finally:
+            spans.end(span, is_rejected=rejected)
+        return outcome
+
+    def _outcome(self, checked: CheckedCall) -> Outcome:
         clock = self._world.clock.monotonic
         begin = clock()
         context = self._runtime.context()

@@ -94,10 +94,15 @@ def log_set_level(vm: Vm, level: str) -> None:
 
 
 def _log(vm: Vm, level: str, msg: str, fields: Value) -> None:
-    if _LEVELS.index(level) < vm.state(LogLevel).lowest:
-        return
-    extra = fields if type(fields) is dict else {}
-    _write(vm, {"level": level, "msg": msg}, extra)
+    spans = vm.open_spans
+    ids = {key: spans[-1][key] for key in ("trace_id", "span_id")} if spans else {}
+    log_line(vm, level, {"msg": msg, **ids}, fields if type(fields) is dict else {})
+
+
+def log_line(vm: Vm, level: str, head: dict[str, Value], fields: dict[str, Value]) -> None:
+    """Write a line with ``head`` and then ``fields``, unless the program drops lines of this level."""
+    if _LEVELS.index(level) >= vm.state(LogLevel).lowest:
+        _write(vm, {"level": level, **head}, fields)
 
 
 def _write(vm: Vm, head: dict[str, Value], fields: dict[str, Value] | None = None) -> None:

@@ -60,7 +60,15 @@ class Linker:
     def _taken(self, path: str, names: Names) -> tuple[Module, dict[str, Fn]]:
         modules = self.vm.state(Modules)
         module = modules.open(self.vm, path, self.unit.directory or self.vm.unguarded.files.cwd())
-        return module, self._given(module, names) if load(self.vm, module) else {}
+        spans = self.vm.spans
+        if spans is None or not spans.on or module.stage != NEW:
+            return module, self._given(module, names) if load(self.vm, module) else {}
+        span = spans.begin("import", path)
+        try:
+            load(self.vm, module)
+        finally:
+            spans.end(span)
+        return module, self._given(module, names)
 
     def _in_order(self, given: dict[str, Fn], wanted: Wanted) -> list[Fn]:
         """The functions ``wanted``; one that an import circle left out fails when it is called."""

@@ -101,6 +101,7 @@ class Modules:
         module = self._known.get(place.name)
         if module is None:
             module = self._known[place.name] = Module(place, _text(vm, place))
+            vm.notice(module.source)
         return module
 
     def open(self, vm: Vm, path: str, directory: str) -> Module:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _TRANSPARENT = frozenset(
     f"harnpy.vm.{name}"
     for name in (
-        *("run.calls", "modules.linker"),
+        *("run.calls", "run.spans", "modules.linker"),
         *("run.tasks.scheduler", "run.tasks.spawn", "run.tasks.cancel", "run.tasks.parallel"),
     )
 )

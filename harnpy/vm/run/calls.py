@@ -102,7 +102,19 @@ class Calls:
         self, name: str | None, params: tuple[str, ...], body: Callable[..., Value], rest: bool
     ) -> Fn:
         """A function that may return a tail call: calling it makes that one too, and so on."""
+        if self.vm.traceable and name is not None:
+            body = self._recorded(name, body)
         return Fn(name, params, body, rest, self.trampoline(body))
+
+    def named(self, name: str, params: tuple[str, ...], body: Callable[..., Value], rest: bool = False) -> Fn:
+        """A function that a program declares, and that returns no tail call."""
+        return Fn(name, params, self._recorded(name, body) if self.vm.traceable else body, rest)
+
+    def _recorded(self, name: str, body: Callable[..., Value]) -> Callable[..., Value]:
+        """``body`` with its calls in spans while spans are recorded (04 §25)."""
+        from harnpy.vm.run.spans import recorded_function
+
+        return recorded_function(self, name, body)
 
     def trampoline(self, body: Callable[..., Value]) -> Callable[..., Value]:
         following, signal, poll = self.TAIL, self.vm.signal, self.vm.poll
@@ -129,6 +141,8 @@ class Calls:
 
     def fill(self, shell: Fn, body: Callable[..., Value], bouncing: bool) -> None:
         """Complete a function that was named before its declaration."""
+        if self.vm.traceable and shell.name is not None:
+            body = self._recorded(shell.name, body)
         shell.body = body
         shell.call = self.trampoline(body) if bouncing else body
 

@@ -27,5 +27,5 @@ b_println_(vm, (x_3 if type(x_3) is str else display(x_3))))
   return x_3
  return f1
 def main(d):
- f_1 = Fn('f', ('g',), make1())
+ f_1 = named('f', ('g',), make1())
  return None

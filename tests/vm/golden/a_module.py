@@ -29,8 +29,8 @@ def main(d):
  make_3 = shell('make', ('x',), False)
  m['seen'] = []
  limit_1 = 3
- note_2 = Fn('note', ('x',), make1(make_3))
+ note_2 = named('note', ('x',), make1(make_3))
  fill(make_3, make2(), False)
- all_4 = Fn('all', (), make3(limit_1))
+ all_4 = named('all', (), make3(limit_1))
  publish({'note': note_2, 'make': make_3, 'all': all_4})
  return None

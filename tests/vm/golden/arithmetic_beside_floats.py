@@ -12,5 +12,5 @@ def make1():
   return t3
  return f1
 def main(d):
- f_1 = Fn('f', ('x', 'n'), make1())
+ f_1 = named('f', ('x', 'n'), make1())
  return None

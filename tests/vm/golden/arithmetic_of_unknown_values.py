@@ -11,5 +11,5 @@ mul(b_3, 2)))), 1))
   return t1
  return f1
 def main(d):
- f_1 = Fn('f', ('a', 'b'), make1())
+ f_1 = named('f', ('a', 'b'), make1())
  return None

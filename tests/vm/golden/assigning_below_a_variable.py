@@ -14,5 +14,5 @@ set_prop(x_4, 'count', t2))
   return x_4
  return f1
 def main(d):
- f_1 = Fn('f', ('a', 'i'), make1())
+ f_1 = named('f', ('a', 'i'), make1())
  return None

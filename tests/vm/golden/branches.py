@@ -33,6 +33,6 @@ mod(x_7, 2)))
  return f2
 def main(d):
  g_2 = shell('g', ('x',), False)
- f_1 = Fn('f', ('a',), make1(g_2))
+ f_1 = named('f', ('a',), make1(g_2))
  fill(g_2, make2(), False)
  return None

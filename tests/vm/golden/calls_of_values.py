@@ -21,5 +21,5 @@ pipe(xs_3, g_2, e))
 b_max_(vm, 3, 4))]
  return f1
 def main(d):
- f_1 = Fn('f', ('g', 'xs'), make1())
+ f_1 = named('f', ('g', 'xs'), make1())
  return None

@@ -29,5 +29,5 @@ def make1():
   return [g_4, h_5]
  return f1
 def main(d):
- f_1 = Fn('f', ('n',), make1())
+ f_1 = named('f', ('n',), make1())
  return None

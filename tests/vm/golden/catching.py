@@ -34,5 +34,5 @@ b_println_(vm, 'done'))
    return [e_6, t8]
  return f1
 def main(d):
- f_1 = Fn('f', ('g',), make1())
+ f_1 = named('f', ('g',), make1())
  return None

@@ -26,6 +26,6 @@ def make3():
  return f3
 def main(d):
  g_2 = shell('g', ('x',), False)
- f_1 = Fn('f', ('a', 'b'), make1(g_2))
+ f_1 = named('f', ('a', 'b'), make1(g_2))
  fill(g_2, make3(), False)
  return None

@@ -6,5 +6,5 @@ def make1():
 in_('k', b_3))]
  return f1
 def main(d):
- f_1 = Fn('f', ('a', 'b'), make1())
+ f_1 = named('f', ('a', 'b'), make1())
  return None

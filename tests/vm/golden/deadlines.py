@@ -13,5 +13,5 @@ def make1():
    deadline_end(t1)
  return f1
 def main(d):
- f_1 = Fn('f', ('g',), make1())
+ f_1 = named('f', ('g',), make1())
  return None

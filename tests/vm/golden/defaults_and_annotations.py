@@ -13,5 +13,5 @@ def make1():
   return [a_2, b_3, c_4, rest_5]
  return f1
 def main(d):
- f_1 = Fn('f', ('a', 'b', 'c', 'rest'), make1(), True)
+ f_1 = named('f', ('a', 'b', 'c', 'rest'), make1(), True)
  return None

@@ -20,5 +20,5 @@ b_println_(vm, (n_3 if type(n_3) is str else display(n_3))))
    if alive(): run_defers(defers)
  return f1
 def main(d):
- f_1 = Fn('f', ('g',), make1())
+ f_1 = named('f', ('g',), make1())
  return None

@@ -40,5 +40,5 @@ b_println_(vm, (t7 if type(t7) is str else display(t7))))
   return [name_3, n_4, rest_5, first_6, third_7]
  return f1
 def main(d):
- f_1 = Fn('f', ('a',), make1())
+ f_1 = named('f', ('a',), make1())
  return None

@@ -16,5 +16,5 @@ def make1():
   return [x_4, y_5]
  return f1
 def main(d):
- f_1 = Fn('f', ('a',), make1())
+ f_1 = named('f', ('a',), make1())
  return None

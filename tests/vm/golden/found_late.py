@@ -60,6 +60,6 @@ def make5():
 def main(d):
  b_3 = shell('b', (), False)
  f_1 = bouncing('f', (), make1(), False)
- a_2 = Fn('a', (), make4(b_3))
+ a_2 = named('a', (), make4(b_3))
  fill(b_3, make5(), False)
  return None

@@ -29,6 +29,6 @@ def make2():
   return generator(Stream, f2_items(e, n_5))
  return f2
 def main(d):
- items_1 = Fn('items', ('xs',), make1())
- stream_2 = Fn('stream', ('n',), make2())
+ items_1 = named('items', ('xs',), make1())
+ stream_2 = named('stream', ('n',), make2())
  return None

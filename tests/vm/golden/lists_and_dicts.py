@@ -14,5 +14,5 @@ spread_dict(a_2))
   return {'list': t2, t3: t4, **t5, 'last': t1}
  return f1
 def main(d):
- f_1 = Fn('f', ('a', 'b'), make1())
+ f_1 = named('f', ('a', 'b'), make1())
  return None

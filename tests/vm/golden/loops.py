@@ -19,5 +19,5 @@ iterate_for(xs_2)):
 b_println_(vm, (i_3 if type(i_3) is str else display(i_3))))
  return f1
 def main(d):
- f_1 = Fn('f', ('xs',), make1())
+ f_1 = named('f', ('xs',), make1())
  return None

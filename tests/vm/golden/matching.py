@@ -52,5 +52,5 @@ def make1():
   t1 = None
  return f1
 def main(d):
- f_1 = Fn('f', ('v',), make1())
+ f_1 = named('f', ('v',), make1())
  return None

@@ -41,6 +41,6 @@ construct('P', ('x',), {'x': 1})), Struct('P', {'x': 2})]
  return f2
 def main(d):
  P_2 = constructor('P', ('x',))
- implement('P', 'twice', Fn('twice', ('self',), make1()))
- f_1 = Fn('f', ('p', 'xs'), make2(P_2))
+ implement('P', 'twice', named('twice', ('self',), make1()))
+ f_1 = named('f', ('p', 'xs'), make2(P_2))
  return None

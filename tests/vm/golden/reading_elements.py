@@ -18,5 +18,5 @@ slice_(xs_2, 1, None)), (
 slice_(xs_2, None, i_3))]
  return f1
 def main(d):
- f_1 = Fn('f', ('xs', 'i'), make1())
+ f_1 = named('f', ('xs', 'i'), make1())
  return None

@@ -22,5 +22,5 @@ get_prop(cfg_2, 'items'))
 get_prop(t4, 'count')))]
  return f1
 def main(d):
- f_1 = Fn('f', ('cfg',), make1())
+ f_1 = named('f', ('cfg',), make1())
  return None

@@ -26,5 +26,5 @@ def make1():
    if t3 == 2: continue
  return f1
 def main(d):
- f_1 = Fn('f', ('g',), make1())
+ f_1 = named('f', ('g',), make1())
  return None

@@ -27,5 +27,5 @@ b_println_(vm, (y_5 if type(y_5) is str else display(y_5))))
   return Fn(None, (), make2(a_2))
  return f1
 def main(d):
- f_1 = Fn('f', ('a', 'b'), make1())
+ f_1 = named('f', ('a', 'b'), make1())
  return None

@@ -16,5 +16,5 @@ add(s_4, t2))
   return s_4
  return f1
 def main(d):
- f_1 = Fn('f', ('name', 'n'), make1())
+ f_1 = named('f', ('name', 'n'), make1())
  return None

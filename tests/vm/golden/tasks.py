@@ -25,5 +25,5 @@ parallel('each', xs_2, make3(), True, 2))
 await_task(t_3)), all_4]
  return f1
 def main(d):
- f_1 = Fn('f', ('xs',), make1())
+ f_1 = named('f', ('xs',), make1())
  return None

@@ -120,5 +120,5 @@ set_prop(x_5, 'seen', t13))
   return x_5
  return f1
 def main(d):
- f_1 = Fn('f', ('a', 'i', 'y'), make1())
+ f_1 = named('f', ('a', 'i', 'y'), make1())
  return None

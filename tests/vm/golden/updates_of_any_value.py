@@ -23,5 +23,5 @@ set_index(x_3, 0, a_2))
   return x_3
  return f1
 def main(d):
- f_1 = Fn('f', ('a',), make1())
+ f_1 = named('f', ('a',), make1())
  return None

@@ -41,5 +41,5 @@ m_push_1_[type(t3)](vm, t3, t4))
   return xs_3
  return f1
 def main(d):
- f_1 = Fn('f', ('a',), make1())
+ f_1 = named('f', ('a',), make1())
  return None

@@ -17,6 +17,7 @@ from harnpy.llm.structured.asking import settle
 from harnpy.llm.transport import Caps
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import Thrown
+from harnpy.vm.run.spans import recorder
 from harnpy.world.effects import MODEL
 
 TYPE_CHECKING = False
@@ -50,6 +51,7 @@ def _new_models(vm: Vm) -> Models:
         admission=None if meter is None else partial(meter.spend, "model_calls"),
         permit=lambda provider: vm.guard.require(MODEL, provider),
         caps=None if meter is None else _caps(meter),
+        spans=partial(recorder, vm),
     )
     vm.tasks.at_end(models.connections.aclose)
     for prepare in settings.on_models:

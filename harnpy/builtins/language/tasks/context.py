@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 #: Set only by triggers and schedulers.
 _UNSET = dict.fromkeys(
     "scope_id trigger_id trigger_event_id binding_key "
-    "tenant_id provider trace_id span_id scheduler_key runner capacity_class".split()
+    "tenant_id provider scheduler_key runner capacity_class".split()
 )
 
 
@@ -108,6 +108,8 @@ def _context(vm: Vm) -> dict[str, Value]:
         "stage_id": workflow.stage_id if workflow else None,
         "worker_id": worker.id if worker else None,
         "agent_name": worker.name if worker else None,
+        "trace_id": task.open_spans[-1]["trace_id"] if task.open_spans else None,
+        "span_id": task.open_spans[-1]["span_id"] if task.open_spans else None,
         "context_values": task.runtime_context,
         "cancelled": task.cancel_requested,
         "debug": _debug(vm, task),

@@ -38,7 +38,7 @@ def fn_text(name: str | None, params: Sequence[ast.Param], body: str, trampoline
     if trampoline:
         return f"bouncing({name!r}, {names!r}, {body}, {is_rest(params)})"
     rest = ", True" if is_rest(params) else ""
-    return f"Fn({name!r}, {names!r}, {body}{rest})"
+    return f"{'Fn' if name is None else 'named'}({name!r}, {names!r}, {body}{rest})"
 
 
 def make(

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
+    from harnpy.spans import Spans
     from harnpy.vm.run.tasks.scheduler import Scheduler
     from harnpy.vm.run.tasks.task import Task
 
@@ -42,10 +43,34 @@ def parallel(
     else:
         items = source
     calls = [applied(body, x) if takes else body for x in tasks.vm.paced(items)]
-    batch = Batch(tasks, _NAMES[kind], calls, cap if cap and cap > 0 else len(calls))
+    limit = cap if cap and cap > 0 else len(calls)
+    if tasks.vm.spans is not None and tasks.vm.spans.on:
+        return _recorded(tasks, tasks.vm.spans, kind, calls, limit)
+    return _outcome(Batch(tasks, _NAMES[kind], calls, limit), kind)
+
+
+def _outcome(batch: Batch, kind: str) -> Value:
     if kind == "stream":
-        return tasks.vm.calls.generator(Stream, batch.completions())
+        return batch.scheduler.vm.calls.generator(Stream, batch.completions())
     return batch.settled() if kind == "settle" else batch.gathered()
+
+
+def _recorded(
+    tasks: Scheduler, spans: Spans, kind: str, calls: list[Callable[[int], Value]], limit: int
+) -> Value:
+    """The same in a span, which is that of a stream until nobody draws from it any more (04 §25)."""
+    from harnpy.vm.run.spans import inside, until_drawn
+
+    span = spans.begin("parallel", _NAMES[kind])
+    if kind != "stream":
+        try:
+            return _outcome(Batch(tasks, _NAMES[kind], calls, limit), kind)
+        finally:
+            spans.end(span, tasks=len(calls))
+    spans.leave(span)
+    within = [inside(spans, span, call) for call in calls]
+    items = Batch(tasks, _NAMES[kind], within, limit).completions()
+    return tasks.vm.calls.generator(Stream, until_drawn(spans, span, items, tasks=len(calls)))
 
 
 def applied(body: Callable[..., Value], item: Value) -> Callable[[int], Value]:

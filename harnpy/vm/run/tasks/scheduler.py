@@ -360,6 +360,10 @@ class Scheduler:
             task.context = starter.context.branch()
         if starter.runtime_context:
             task.runtime_context = starter.runtime_context
+        if starter.open_spans:
+            task.open_spans = starter.open_spans
+        if starter.span is not None:
+            task.span = starter.span
         if parent.children is None:
             parent.children = {}
         parent.children[task] = None

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 def spawn(tasks: Scheduler, body: Callable[[int], Value]) -> TaskHandle:
     """Start a child of the current task."""
+    if tasks.vm.spans is not None:
+        from harnpy.vm.run.spans import recorded_task
+
+        body = recorded_task(tasks.vm, body)
     tasks.current.handles += 1
     task = tasks.create(body)
     task.index = tasks.current.handles

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any, Protocol
 
+    from harnpy.spans import Span
     from harnpy.vm.run.tasks.overtime import Overtime
     from harnpy.vm.run.tasks.permits import Grant
 
@@ -80,6 +81,10 @@ class Task:
     context: TaskContext | None = None
     #: What it carries for its program; replaced, never changed, as children share it.
     runtime_context: dict[str, Value] = {}  # noqa: RUF012
+    #: The span that it is in, while spans are recorded; its children begin in it.
+    span: Span | None = None
+    #: The spans that its program has opened by itself, outermost first; replaced, never changed.
+    open_spans: tuple[dict[str, Value], ...] = ()
     #: What it waits for that must come from outside the program, and what to do when it cannot come.
     outside: tuple[str, str] | None = None
     #: What its last wait was for: how to say it, and the things it names.
