@@ -23,9 +23,12 @@ builtin = partial(declare, family="json_schema")
 
 @builtin("yaml_parse(text: string) -> any")
 def yaml_parse(vm: Vm, text: str) -> Value:
-    """The value of a YAML text, by the core schema of YAML 1.2: `yes` and dates are strings.
+    r"""The value of a YAML text, by the core schema of YAML 1.2: `yes` and dates are strings.
 
     Throws `YAML parse error: <detail> at line L column C`, for a key that is no string `yaml_parse: …`.
+
+    Example:
+        yaml_parse("shop:\n  open: true\n  wares: [tea, milk]\n")  // {shop: {open: true, wares: ["tea", "milk"]}}
     """
     from harnpy.text.yaml.reader import KeyTypeError, YamlError, parse_yaml
 
@@ -39,7 +42,11 @@ def yaml_parse(vm: Vm, text: str) -> Value:
 
 @builtin("yaml_stringify(v: any) -> string")
 def yaml_stringify(vm: Vm, v: Value) -> str:
-    """The value as YAML in block style, keys in ascending order; what is no data as its text."""
+    r"""The value as YAML in block style, keys in ascending order; what is no data as its text.
+
+    Example:
+        yaml_stringify({shop: {open: true}})  // "shop:\n  open: true\n"
+    """
     from harnpy.text.yaml.writer import to_yaml
 
     return _written(vm, "yaml_stringify", to_yaml, v)
@@ -47,7 +54,11 @@ def yaml_stringify(vm: Vm, v: Value) -> str:
 
 @builtin("toml_parse(text: string) -> dict")
 def toml_parse(vm: Vm, text: str) -> dict[str, Value]:
-    """The table of a TOML text; dates and times are strings. Throws `TOML parse error: <detail>`."""
+    r"""The table of a TOML text; dates and times are strings. Throws `TOML parse error: <detail>`.
+
+    Example:
+        toml_parse("[shop]\nopen = true\n")  // {shop: {open: true}}
+    """
     from harnpy.reading.dicts import read_toml
 
     try:
@@ -58,7 +69,11 @@ def toml_parse(vm: Vm, text: str) -> dict[str, Value]:
 
 @builtin("toml_stringify(v: dict) -> string")
 def toml_stringify(vm: Vm, v: Value) -> str:
-    """The dict as TOML, keys in ascending order. Throws for what TOML has no word for, such as nil."""
+    r"""The dict as TOML, keys in ascending order. Throws for what TOML has no word for, such as nil.
+
+    Example:
+        toml_stringify({shop: {open: true}})  // "[shop]\nopen = true\n"
+    """
     from harnpy.text.toml.writer import to_toml
 
     return _written(vm, "toml_stringify", to_toml, v)
