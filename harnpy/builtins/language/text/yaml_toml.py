@@ -28,7 +28,7 @@ def yaml_parse(vm: Vm, text: str) -> Value:
     Throws `YAML parse error: <detail> at line L column C`, for a key that is no string `yaml_parse: …`.
 
     Example:
-        yaml_parse("shop:\n  open: true\n  wares: [tea, milk]\n")  // {shop: {open: true, wares: ["tea", "milk"]}}
+        yaml_parse("open: true\nwares: [tea, milk]\n")  // {open: true, wares: ["tea", "milk"]}
     """
     from harnpy.text.yaml.reader import KeyTypeError, YamlError, parse_yaml
 
