@@ -84,8 +84,10 @@ def all_declarations() -> list[Declaration]:
 def describe(declaration: Declaration) -> dict[str, Any]:
     """Return the declaration as plain data, for `harnpy builtins --json`.
 
-    ``{name, family, signature, params: [{name, type, optional, rest, default?}], returns, doc, example}``
+    ``{name, family, signature, params: [{name, type, optional, rest, default?}], returns, options: [{name,
+    type, default, meaning}], doc, example}``
     """
+    from harnpy.builtins.bridge.option_tables import TABLES
     from harnpy.builtins.documentation import documentation
 
     signature = declaration.signature()
@@ -101,12 +103,15 @@ def describe(declaration: Declaration) -> dict[str, Any]:
             param["default"] = parameter.default
         params.append(param)
     prose, example = documentation(declaration)
+    table = TABLES.get(declaration.name)
+    options = [] if table is None else [option._asdict() for option in table.rows()]
     return {
         "name": declaration.name,
         "family": declaration.family,
         "signature": declaration.signature_text,
         "params": params,
         "returns": signature.returns,
+        "options": options,
         "doc": prose,
         "example": example,
     }

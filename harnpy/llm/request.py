@@ -10,6 +10,7 @@ from harnpy.llm.budget import Budget, read_budget
 from harnpy.llm.configuration.prices import FREE, Price
 from harnpy.llm.experiments import Experiment, apply
 from harnpy.llm.native_tools import native_style, native_tools, tool_entries
+from harnpy.llm.option_tables import TRANSCRIPT_REMOVED
 from harnpy.llm.request_messages import request_messages
 from harnpy.llm.structured.output_format import SCHEMA_RETRIES, Output, read_output
 from harnpy.llm.thinking import DISABLED, read_thinking
@@ -27,11 +28,6 @@ if TYPE_CHECKING:
 MAX_TOKENS = 16384
 
 _INTERLEAVED = "interleaved-thinking-2025-05-14"
-
-_TRANSCRIPT_REMOVED = (
-    "llm_call / agent_loop: the `transcript` option was removed. Open or open-and-resume a session with "
-    "agent_session_open(id) and pass `session_id: id` instead."
-)
 
 
 class CallLog(Protocol):
@@ -112,7 +108,7 @@ def read_request(
     ``route`` names the provider and the model.
     """
     if "transcript" in options:
-        raise OptionError(_TRANSCRIPT_REMOVED)
+        raise OptionError(TRANSCRIPT_REMOVED)
     given = options.value("messages")
     messages = given if isinstance(given, list) else [{"role": "user", "content": prompt}]
     provider, model = route.first

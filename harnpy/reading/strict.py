@@ -6,9 +6,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import MisuseError
+from harnpy.reading.option_tables import expected
 from harnpy.text.display import type_name
 from harnpy.text.json.compact import compact_json
-from harnpy.text.spell import nearest_at_run_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -86,7 +86,7 @@ def one_of(
     """Return ``given`` if it is one of ``names``. Raise `FieldError`, which calls it an unknown ``noun``."""
     if given in names:
         return given
-    raise _parse_error(what, path, f"unknown {noun} '{given}' ({_expected(given, names)})", owner)
+    raise _parse_error(what, path, f"unknown {noun} '{given}' ({expected(given, names)})", owner)
 
 
 def only_keys(names: Sequence[str], given: Any, path: str, others: Iterable[str] = ()) -> None:
@@ -97,18 +97,12 @@ def only_keys(names: Sequence[str], given: Any, path: str, others: Iterable[str]
     if not isinstance(given, dict) or given.keys() <= {*names, *others}:
         return
     key = next(key for key in given if key not in names and key not in others)
-    raise unknown_key(key, _expected(key, names, others), path, given)
+    raise unknown_key(key, expected(key, names, others), path, given)
 
 
 def unknown_key(key: str, hint: str, path: str, owner: Any, what: str = "orchestration") -> FieldError:
     """The error for a key that the dict ``owner`` at ``path`` can't have."""
     return _parse_error(what, path, f"unknown key '{key}' ({hint})", owner)
-
-
-def _expected(given: str, names: Sequence[str], others: Iterable[str] = ()) -> str:
-    near = nearest_at_run_time(given, (*names, *others))
-    hint = f"did you mean '{near}'? " if near else ""
-    return f"{hint}expected one of: {', '.join(names)}"
 
 
 def _fits(value: Any, kind: str) -> bool:

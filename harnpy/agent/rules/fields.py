@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import MisuseError
+from harnpy.reading.option_tables import expected
 from harnpy.reading.strict import errors_after, read_fields
 
 if TYPE_CHECKING:
@@ -30,4 +31,4 @@ def refuse_unknown(given: Any, known: Iterable[str], name: str) -> None:
     if isinstance(given, dict):
         unknown = next((key for key in given if key not in known), None)
         if unknown is not None:
-            raise MisuseError(f"unknown option key '{name}.{unknown}' (expected one of: {', '.join(known)})")
+            raise MisuseError(f"unknown option key '{name}.{unknown}' ({expected(unknown, tuple(known))})")

@@ -6,6 +6,7 @@ from harnpy.agent.daemon.daemons import Daemons
 from harnpy.builtins.bridge.agent_functions import with_python_functions
 from harnpy.builtins.bridge.agent_runtime import runtime_of, with_bound_tools
 from harnpy.builtins.bridge.background_tasks import BackgroundTasks
+from harnpy.builtins.bridge.option_tables import check_options
 from harnpy.vm.declare.builtin import ABSENT, builtin, require
 from harnpy.vm.values.objects import display
 
@@ -33,6 +34,7 @@ def daemon_spawn(vm: Vm, config: Value = ABSENT) -> Dict:
         file_exists("desk")  // true
     """
     require("daemon_spawn: missing config", config)
+    check_options(vm, "daemon_spawn", config)
     given = config if type(config) is not dict else with_bound_tools(vm, config)
     return daemons_of(vm).spawn(with_python_functions(vm, given)).handle()
 

@@ -15,6 +15,7 @@ from harnpy.builtins.agents.event_log import log_of
 from harnpy.builtins.agents.hitl_answers import coerced, expected
 from harnpy.builtins.agents.hitl_asking import LONGEST, ask
 from harnpy.builtins.bridge.agent_runtime import runtime_of
+from harnpy.builtins.bridge.option_tables import check_options
 from harnpy.llm.structured.schema import canonical
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import RuntimeFault
@@ -48,6 +49,7 @@ def ask_user(vm: Vm, prompt: Value = None, options: Value = None) -> Value:
         ask_user("Which colour?")  // "blue"
     """
     text, given = _string("ask_user", prompt, 1), _options("ask_user", options)
+    check_options(vm, "ask_user", given)
     default, schema = given.get("default"), given.get("schema")
     wanted = None if schema is None else canonical(schema)
     payload = {"prompt": text, **_present(given, ("schema", "default"))}
@@ -74,6 +76,7 @@ def request_approval(vm: Vm, action: Value = None, options: Value = None) -> Val
     """
     caller = "request_approval"
     text, given = _string(caller, action, 1), _options(caller, options)
+    check_options(vm, caller, given)
     quorum = given.get("quorum")
     if quorum is not None and (type(quorum) is not int or quorum < 1):
         raise RuntimeFault("request_approval: quorum must be positive")

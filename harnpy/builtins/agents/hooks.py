@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harnpy.agent.rules.hooks import Hooks
 from harnpy.builtins import settings_of
+from harnpy.builtins.bridge.option_tables import check_options
 from harnpy.reading.lenient import Options
 from harnpy.vm.declare.builtin import builtin
 
@@ -27,6 +28,7 @@ def register_tool_hook(vm: Vm, config: Value) -> None:
     Example:
         register_tool_hook({pattern: "delete_*", deny: "nothing is deleted here"})  // nil
     """
+    check_options(vm, "register_tool_hook", config)
     options = Options(config)
     hooks_of(vm).add_tool_rule(
         options.string("pattern") or "*", options.string("deny"), options.integer("max_output")

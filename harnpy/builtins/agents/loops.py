@@ -6,6 +6,7 @@ from harnpy.agent.loop.make_loop import run_loop
 from harnpy.agent.subagents import make_sub_agent
 from harnpy.builtins.bridge.agent_functions import with_python_functions
 from harnpy.builtins.bridge.agent_runtime import runtime_of, tools_bound, with_bound_tools
+from harnpy.builtins.bridge.option_tables import check_options, checked_system
 from harnpy.vm.declare.builtin import ABSENT, builtin
 from harnpy.vm.errors import RuntimeFault, Thrown
 from harnpy.vm.values.objects import display
@@ -18,8 +19,10 @@ if TYPE_CHECKING:
     from harnpy.vm.vm import Vm
 
 
-@builtin("agent_loop(message: string, system?: string, options?: dict) -> dict", family="llm", guarded=True)
-def agent_loop(vm: Vm, message: str, system: str | None, options: Value) -> dict[str, Any]:
+@builtin(
+    "agent_loop(message: string, system?: string | nil, options?: dict) -> dict", family="llm", guarded=True
+)
+def agent_loop(vm: Vm, message: str, system: Value, options: Value) -> dict[str, Any]:
     """Run an agent until it is done: ask the model, call the tools it asks for, continue as the options say.
 
     With `session_id` the loop continues that session and writes its transcript back; without one it
@@ -29,8 +32,9 @@ def agent_loop(vm: Vm, message: str, system: str | None, options: Value) -> dict
         llm_mock({text: "There are 40."})
         agent_loop("How many bolts have we got?", nil, {provider: "mock"}).text  // "There are 40."
     """
+    text = checked_system(vm, "agent_loop", system, options)
     with tools_bound(vm, options):
-        return run_loop(runtime_of(vm), message, system, with_python_functions(vm, options))
+        return run_loop(runtime_of(vm), message, text, with_python_functions(vm, options))
 
 
 @builtin("sub_agent_run(task: string, options?: dict) -> dict", family="agents", counted=True, guarded=True)
@@ -46,6 +50,7 @@ def sub_agent_run(vm: Vm, task: Value = ABSENT, options: Value = None) -> dict[s
     """
     if task is ABSENT:
         raise RuntimeFault("sub_agent_run: task is required")
+    check_options(vm, "sub_agent_run", options)
     given = with_python_functions(vm, with_bound_tools(vm, options))
     runtime, text = runtime_of(vm), display(task)
     if type(given) is dict and given.get("background"):

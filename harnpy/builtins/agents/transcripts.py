@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harnpy.builtins.agents.sessions.summarizing import summarizer
 from harnpy.builtins.bridge.live_sessions import sessions_of
+from harnpy.builtins.bridge.option_tables import check_options
 from harnpy.session import transcripts
 from harnpy.session.resize.summaries import conversation_lines
 from harnpy.session.transcripts import Transcripts, is_transcript
@@ -236,6 +237,7 @@ def transcript_summarize(vm: Vm, t: Value, opts: Value) -> Dict:
         transcript_summarize(t, {provider: "mock"}).summary  // "They greeted each other."
     """
     former = _transcript("transcript_summarize", t)
+    check_options(vm, "transcript_summarize", opts)
     options = opts if type(opts) is dict else {}
     keep_last, prompt = options.get("keep_last"), options.get("prompt")
     question = _SUMMARY_PROMPT if prompt is None else display(prompt)

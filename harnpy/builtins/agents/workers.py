@@ -5,6 +5,7 @@ from __future__ import annotations
 from harnpy.builtins.bridge.agent_functions import graph_with_python_functions, node_with_python_functions
 from harnpy.builtins.bridge.agent_runtime import runtime_of
 from harnpy.builtins.bridge.callables import callables_within
+from harnpy.builtins.bridge.option_tables import check_options
 from harnpy.text.json.writer import to_json
 from harnpy.vm.declare.builtin import ABSENT, builtin, require
 from harnpy.vm.values.objects import display
@@ -28,6 +29,7 @@ def spawn_agent(vm: Vm, config: Value = ABSENT) -> Dict:
         wait_agent(worker).status  // "completed"
     """
     require("spawn_agent: missing config", config)
+    check_options(vm, "spawn_agent", config)
     workers = runtime_of(vm).workers()
     worker = spawn(runtime_of(vm), workers, _with_python_functions(vm, config))
     if config.get("wait"):

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harnpy.builtins import catalog
-from harnpy.builtins.documentation import documentation
 from harnpy.cli.help.excerpt import excerpts
 from harnpy.cli.help.specification import citations
 from harnpy.text.spell import nearest
 from harnpy.vm.run.methods import receivers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rich.console import RenderableType
 
@@ -33,11 +32,13 @@ class BuiltinHelp:
     signature: str
     doc: str
     example: str
+    options: Sequence[str]
     excerpts: Sequence[Excerpt]
 
     @property
     def plain(self) -> str:
-        own = [_indented(part) for part in (self.doc, self.example) if part]
+        parts = [self.doc, self.example, "\n".join(self.options)]
+        own = [_indented(part) for part in parts if part]
         return "\n\n".join([self.signature, *own, *map(_plain, self.excerpts)])
 
 
@@ -83,10 +84,15 @@ def describe(declaration: Declaration) -> BuiltinHelp:
     """Return what is shown about a builtin."""
     receiver = f"{declaration.receiver}." if declaration.receiver else ""
     signature = f"{receiver}{declaration.signature_text}  [{declaration.family}]"
-    doc, example = documentation(declaration)
+    described = catalog.describe(declaration)
+    doc: str = described["doc"]
+    options = [_option_line(option) for option in described["options"]]
+    if options:
+        options.insert(0, "Options:")
     module = sys.modules[declaration.function.__module__]
     own, shared = list(citations(doc)), list(citations(module.__doc__ or ""))
-    return BuiltinHelp(signature, without_citation(doc), example, excerpts(own, shared, declaration.name))
+    found = excerpts(own, shared, declaration.name)
+    return BuiltinHelp(signature, without_citation(doc), described["example"], options, found)
 
 
 def without_citation(doc: str) -> str:
@@ -94,11 +100,17 @@ def without_citation(doc: str) -> str:
     return _SOURCE.sub("", doc)
 
 
+def _option_line(option: Mapping[str, str]) -> str:
+    """Return ``  name: type = default — meaning``."""
+    default = f" = {option['default']}" if option["default"] else ""
+    return f"  {option['name']}: {option['type']}{default} — {option['meaning']}"
+
+
 def _method_lines(methods: Sequence[Declaration]) -> Iterator[str]:
     """Yield the methods of a kind, each with the first line of its documentation."""
     for method in sorted(methods, key=lambda method: method.name):
         yield f"{method.receiver}.{method.signature_text}"
-        yield f"    {_SOURCE.sub('', method.summary)}"
+        yield f"    {without_citation(method.summary)}"
 
 
 def _plain(excerpt: Excerpt) -> str:
@@ -117,6 +129,8 @@ def _rich(entry: BuiltinHelp) -> Iterator[RenderableType]:
     yield Padding(Text(entry.doc), (1, 0, 1, 2))
     if entry.example:
         yield Padding(Text(entry.example), (0, 0, 1, 2))
+    if entry.options:
+        yield Padding(Text("\n".join(entry.options)), (0, 0, 1, 2))
     for excerpt in entry.excerpts:
         yield Padding(Text(excerpt.heading, style="bold"), (0, 0, 1, 2))
         yield Padding(Markdown(excerpt.text), (0, 0, 0, 2))

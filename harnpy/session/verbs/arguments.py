@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.reading.dicts import detached
 from harnpy.reading.kinds import string
+from harnpy.reading.option_tables import expected
 from harnpy.session.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -33,10 +34,10 @@ def read_options(given: Any, kinds: Mapping[str, Kind]) -> Dict:
 
 def known_keys(what: str, given: Dict, known: Iterable[str]) -> None:
     """Raise `InvalidArgument` for the first key, in ascending order, that isn't ``known``."""
-    expected = tuple(known)
+    names = tuple(known)
     for key in sorted(given):
-        if key not in expected:
-            raise InvalidArgument(f"unknown {what} '{key}' (expected one of: {', '.join(expected)})")
+        if key not in names:
+            raise InvalidArgument(f"unknown {what} '{key}' ({expected(key, names)})")
 
 
 def check(name: str, value: Any, kind: Kind) -> None:

@@ -84,7 +84,7 @@ class RunOptions:
 
 
 def read_options(given: Options) -> RunOptions:
-    """Return the options; unknown ones are ignored. Raise `MisuseError`."""
+    """Return the options. Raise `MisuseError`."""
     texts = {key: _text(given, key) for key in _TEXTS}
     model = {key: _text(given, key) for key in _MODEL_TEXTS}
     model["model_tier"] = model["model_tier"] or _text(given, "tier")

@@ -10,6 +10,7 @@ from harnpy.builtins.bridge.agent_tasks import AgentTasks
 from harnpy.builtins.bridge.callables import with_callables
 from harnpy.builtins.bridge.domain_values import HarnValues
 from harnpy.builtins.bridge.live_sessions import sessions_of
+from harnpy.builtins.bridge.option_tables import check_options, checked_system
 from harnpy.llm.call import Models
 from harnpy.llm.call_result import result_dict
 from harnpy.llm.errors import CallError
@@ -65,8 +66,10 @@ def _caps(meter: Meter) -> Caps:
     return Caps() if most is None else Caps(bytes=most, on_bytes=partial(meter.excess, "response_bytes"))
 
 
-@builtin("llm_call(prompt: string, system?: string, options?: dict) -> dict", family="llm", guarded=True)
-def llm_call(vm: Vm, prompt: str, system: str | None, options: Value) -> Dict:
+@builtin(
+    "llm_call(prompt: string, system?: string | nil, options?: dict) -> dict", family="llm", guarded=True
+)
+def llm_call(vm: Vm, prompt: str, system: Value, options: Value) -> Dict:
     """Call a model once and return `{text, model, provider, usage, transcript, …}`.
 
     Throws `{category, kind, reason, message, provider, model}` when the call fails, and a string when
@@ -76,7 +79,8 @@ def llm_call(vm: Vm, prompt: str, system: str | None, options: Value) -> Dict:
         llm_mock({text: "Paris."})
         llm_call("The capital of France?", "Be brief.", {provider: "mock"}).text  // "Paris."
     """
-    return call_result(vm, answer_to(vm, prompt, system, options))
+    text = checked_system(vm, "llm_call", system, options)
+    return call_result(vm, answer_to(vm, prompt, text, options))
 
 
 def answer_to(vm: Vm, prompt: str, system: str | None, options: Value) -> Answer:
@@ -149,6 +153,7 @@ def llm_mock(vm: Vm, config: Value) -> None:
         llm_mock({text: "Sunny.", match: "*weather*"})
         llm_call("How is the weather?", nil, {provider: "mock"}).text  // "Sunny."
     """
+    check_options(vm, "llm_mock", config)
     models_of(vm).mock.add(config)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from harnpy.builtins.agents.models.llm_calls import models_of
+from harnpy.builtins.bridge.option_tables import check_options
 from harnpy.builtins.language.data.errors import category_of
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import CategorizedFault, Interrupted, Thrown, VmError
@@ -31,6 +32,7 @@ def llm_rate_limit(vm: Vm, provider: str | None, options: Value) -> int | bool |
     limits = models_of(vm).rates
     if options is None:
         return limits.rpm(name)
+    check_options(vm, "llm_rate_limit", options)
     rpm = options.get("rpm") if type(options) is dict else None
     if type(rpm) is not int:
         raise Thrown("llm_rate_limit: options must include 'rpm' (integer)")
@@ -50,6 +52,7 @@ def with_rate_limit(vm: Vm, provider: str | None, fn: Value, options: Value) -> 
     name = _provider("with_rate_limit", provider)
     if type(fn) is not Fn and type(fn) is not Builtin:
         raise Thrown("with_rate_limit: second argument must be a closure")
+    check_options(vm, "with_rate_limit", options)
     given = models_of(vm).options(options)
     retries, backoff_ms = given.count("max_retries", 5), max(given.count("backoff_ms", 1000), 1)
     return models_of(vm).rates.run(name, partial(vm.call, fn), _category, retries, backoff_ms)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harnpy.builtins.agents.models.llm_calls import CallErrors, models_of, options_of
+from harnpy.builtins.bridge.option_tables import checked_system
 from harnpy.faults import Fault
 from harnpy.llm.call_result import result_dict
 from harnpy.llm.infill import complete, infill_prompt
@@ -18,8 +19,10 @@ if TYPE_CHECKING:
     from harnpy.vm.vm import Vm
 
 
-@builtin("llm_stream(prompt: string, system?: string, options?: dict) -> channel", family="llm", guarded=True)
-def llm_stream(vm: Vm, prompt: str, system: str | None, options: Value) -> Channel:
+@builtin(
+    "llm_stream(prompt: string, system?: string | nil, options?: dict) -> channel", family="llm", guarded=True
+)
+def llm_stream(vm: Vm, prompt: str, system: Value, options: Value) -> Channel:
     """A channel with the pieces of a model's reply, closed after the last: `for piece in llm_stream(…)`.
 
     A call that fails sends `error: <message>` as its last piece. Spec: 07 §1.11.
@@ -30,7 +33,8 @@ def llm_stream(vm: Vm, prompt: str, system: str | None, options: Value) -> Chann
         story.contains("story")  // true
     """
     models = models_of(vm)
-    request = models.request(prompt, system, options_of(vm, options))
+    text = checked_system(vm, "llm_stream", system, options)
+    request = models.request(prompt, text, options_of(vm, options))
     with CallErrors(vm, request):
         models.account.check(request)
     channel = Channel(vm.tasks, "llm_stream")
@@ -48,13 +52,11 @@ def llm_stream(vm: Vm, prompt: str, system: str | None, options: Value) -> Chann
 
 
 @builtin(
-    "llm_completion(prefix: string, suffix?: string, system?: string, options?: dict) -> dict",
+    "llm_completion(prefix: string, suffix?: string, system?: string | nil, options?: dict) -> dict",
     family="llm",
     guarded=True,
 )
-def llm_completion(
-    vm: Vm, prefix: str, suffix: str | None, system: str | None, options: Value
-) -> dict[str, Any]:
+def llm_completion(vm: Vm, prefix: str, suffix: str | None, system: Value, options: Value) -> dict[str, Any]:
     r"""Ask a model for the text between `prefix` and `suffix`.
 
     Returns what `llm_call` does, without `transcript`. Spec: 07 §1.11.
@@ -63,6 +65,7 @@ def llm_completion(
         llm_completion("def add(a, b):\n", nil, nil, {provider: "mock"}).provider  // "mock"
     """
     models = models_of(vm)
-    request = models.request(infill_prompt(prefix, suffix or ""), system, options_of(vm, options))
+    text = checked_system(vm, "llm_completion", system, options)
+    request = models.request(infill_prompt(prefix, suffix or ""), text, options_of(vm, options))
     with CallErrors(vm, request):
         return result_dict(complete(models, request, prefix, suffix or ""))

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from harnpy.builtins.agents.models.llm_calls import answer_to, call_result, models_of, options_of
 from harnpy.builtins.bridge.classify import classify
+from harnpy.builtins.bridge.option_tables import checked_system
 from harnpy.faults import Fault, OptionError
 from harnpy.llm.categories import cause
 from harnpy.llm.errors import CallError
@@ -32,15 +33,21 @@ _RETRIES = 3
 _NO_SCHEMA = "llm_call_structured: missing required `schema` argument (expected (prompt, schema, options?))"
 
 
-@builtin("llm_call_safe(prompt: string, system?: string, options?: dict) -> dict", family="llm", guarded=True)
-def llm_call_safe(vm: Vm, prompt: str, system: str | None, options: Value) -> Dict:
+@builtin(
+    "llm_call_safe(prompt: string, system?: string | nil, options?: dict) -> dict", family="llm", guarded=True
+)
+def llm_call_safe(vm: Vm, prompt: str, system: Value, options: Value) -> Dict:
     """Call a model once and return `{ok, response, error}` instead of throwing.
 
     Example:
         llm_mock({error: {category: "rate_limit"}})
         llm_call_safe("Hi", nil, {provider: "mock", llm_retries: 0}).ok  // false
     """
-    tried = _try(vm, prompt, system, options)
+    try:
+        text = checked_system(vm, "llm_call_safe", system, options)
+        tried = _try(vm, prompt, text, options)
+    except OptionError as error:
+        tried = _Tried(None, None, error)
     response = None if tried.answer is None else call_result(vm, tried.answer)
     return {"ok": tried.error is None, "response": response, "error": tried.error_dict(vm)}
 
@@ -58,7 +65,7 @@ def llm_call_structured(vm: Vm, prompt: str, schema: Value, options: Value) -> V
         let schema = {type: "object", properties: {city: {type: "string"}}}
         llm_call_structured("The capital of France?", schema, {provider: "mock"})  // {city: "Paris"}
     """
-    given = _options(schema, options)
+    given = _options(vm, "llm_call_structured", schema, options)
     return answer_to(vm, prompt, _system(given), given).reading.data
 
 
@@ -74,7 +81,7 @@ def llm_call_structured_safe(vm: Vm, prompt: str, schema: Value, options: Value)
         llm_mock({text: "[1, 2]"})
         llm_call_structured_safe("Two numbers", {type: "array"}, {provider: "mock"}).data  // [1, 2]
     """
-    tried = _try_structured(vm, prompt, schema, options)
+    tried = _try_structured(vm, "llm_call_structured_safe", prompt, schema, options)
     data = None if tried.answer is None else tried.answer.reading.data
     return {"ok": tried.error is None, "data": data, "error": tried.error_dict(vm)}
 
@@ -95,10 +102,11 @@ def llm_call_structured_result(vm: Vm, prompt: str, schema: Value, options: Valu
         let schema = {type: "array", items: {type: "int"}}
         llm_call_structured_result("Two numbers", schema, {provider: "mock"}).attempts  // 1
     """
-    main = _envelope(vm, options, _try_structured(vm, prompt, schema, options, settled=False))
+    caller = "llm_call_structured_result"
+    main = _envelope(vm, options, _try_structured(vm, caller, prompt, schema, options, settled=False))
     if main["error_category"] not in ("missing_json", "schema_validation"):
         return main
-    repair = repair_options(_options(schema, options))
+    repair = repair_options(_options(vm, caller, schema, options))
     if repair is None:
         return main
     again = _try(vm, repair_prompt(main), None, repair, settled=False)
@@ -135,9 +143,11 @@ def _try(vm: Vm, prompt: str, system: str | None, options: Value, settled: bool 
         return _Tried(request, None, error)
 
 
-def _try_structured(vm: Vm, prompt: str, schema: Value, options: Value, settled: bool = True) -> _Tried:
+def _try_structured(
+    vm: Vm, caller: str, prompt: str, schema: Value, options: Value, settled: bool = True
+) -> _Tried:
     try:
-        given = _options(schema, options)
+        given = _options(vm, caller, schema, options)
     except OptionError as error:
         return _Tried(None, None, error)
     return _try(vm, prompt, _system(given), given, settled)
@@ -153,8 +163,9 @@ def _envelope(vm: Vm, options: Value, tried: _Tried) -> Dict:
     return error_envelope(error, named.string("provider") or "", named.string("model") or "")
 
 
-def _options(schema: Value, options: Value) -> Dict:
-    """The caller's options with what a structured call adds to them."""
+def _options(vm: Vm, caller: str, schema: Value, options: Value) -> Dict:
+    """The options of ``caller`` with what a structured call adds to them. Raises `OptionError`."""
+    checked_system(vm, caller, None, options)
     if schema is None:
         raise OptionError(_NO_SCHEMA)
     if type(schema) is not dict:

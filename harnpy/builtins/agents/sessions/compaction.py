@@ -5,6 +5,7 @@ from __future__ import annotations
 from harnpy.builtins.agents.sessions.summarizing import prompt_from, session_summarizer, summarizer
 from harnpy.builtins.bridge.callables import with_callables
 from harnpy.builtins.bridge.live_sessions import sessions_of
+from harnpy.builtins.bridge.option_tables import check_options
 from harnpy.reading.lenient import Options
 from harnpy.session.errors import ResizeError
 from harnpy.session.resize import engine
@@ -55,6 +56,7 @@ def transcript_compact(vm: Vm, t: Value, opts: Value) -> Dict:
     former: Dict = t
     if not is_transcript(t):
         raise RuntimeFault("transcript_compact: first argument must be a transcript")
+    check_options(vm, "transcript_compact", opts)
     options = opts if type(opts) is dict else {}
     store = sessions_of(vm)
     policy = _transcript_policy(vm, options)
@@ -84,6 +86,7 @@ def transcript_auto_compact(vm: Vm, messages: Value, opts: Value) -> list[Value]
     """
     if type(messages) is not list:
         raise RuntimeFault("transcript_auto_compact: first argument must be a message list")
+    check_options(vm, "transcript_auto_compact", opts)
     options = with_callables(vm, opts, "compact_callback") if type(opts) is dict else {}
     dicts = [message for message in messages if type(message) is dict]
     callback, strategy = options.get("compact_callback"), options.get("compact_strategy")

@@ -7,6 +7,7 @@ from harnpy.builtins.agents.plans import current_run
 from harnpy.builtins.bridge.agent_runtime import runtime_of
 from harnpy.builtins.bridge.callables import with_callables
 from harnpy.builtins.bridge.live_sessions import sessions_of
+from harnpy.builtins.bridge.option_tables import check_options
 from harnpy.faults import MisuseError
 from harnpy.session import events as kinds
 from harnpy.text.json.writer import to_json
@@ -94,6 +95,7 @@ def assemble_context(vm: Vm, options: Value = None) -> AssembledContext:
         let notes = [artifact({kind: "note", text: "The disk is full."})]
         assemble_context({artifacts: notes, budget_tokens: 100}).chunks.count()  // 1
     """
+    check_options(vm, "assemble_context", options)
     return assemble(with_callables(vm, options, "ranker_callback"), sessions_of(vm).world)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from harnpy.builtins.bridge.agent_functions import graph_with_python_functions
 from harnpy.builtins.bridge.agent_runtime import runtime_of
 from harnpy.builtins.bridge.callables import callables_within
+from harnpy.builtins.bridge.option_tables import check_options
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.values.objects import display
 from harnpy.workflow.execution.execute import execute
@@ -34,6 +35,7 @@ def workflow_execute(
         let flow = workflow_graph({entry: "draft", nodes: {draft: {system: "Be brief."}}})
         workflow_execute("Announce it", flow, nil, {provider: "mock"}).status  // "completed"
     """
+    check_options(vm, "workflow_execute", options)
     runtime = runtime_of(vm)
     given = runtime.models.options(callables_within(vm, options))
     text = "" if task is None else display(task)

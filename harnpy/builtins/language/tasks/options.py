@@ -17,7 +17,6 @@ def refuse_unknown(vm: Vm, function: str, given: dict[str, Value], known: Iterab
     names = sorted(known)
     unknown = next((key for key in sorted(given) if key not in names), None)
     if unknown is not None:
-        near = vm.suggest(unknown, names)
-        hint = f"did you mean '{near}'? " if near else ""
-        listed = ", ".join(names)
-        raise Thrown(f"{function}: unknown option key '{unknown}' ({hint}expected one of: {listed})")
+        from harnpy.reading.option_tables import expected
+
+        raise Thrown(f"{function}: unknown option key '{unknown}' ({expected(unknown, names)})")

@@ -1,0 +1,69 @@
+"""Which builtin takes which options: one table for its calls and its help. Spec: 07 §1.2, 09 §4.5."""
+
+from __future__ import annotations
+
+from harnpy.agent import option_tables as agents
+from harnpy.faults import OptionError
+from harnpy.llm import option_tables as models
+from harnpy.text.display import display, type_name
+from harnpy.workflow import option_tables as workflows
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from harnpy.reading.option_tables import OptionTable
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
+
+TABLES: Mapping[str, OptionTable] = {
+    "agent_loop": agents.LOOP,
+    "sub_agent_run": agents.SUB_AGENT,
+    "spawn_agent": agents.worker_table(workflows.RUN),
+    "daemon_spawn": agents.DAEMON,
+    "register_tool_hook": agents.HOOK,
+    "ask_user": agents.QUESTION,
+    "request_approval": agents.APPROVAL,
+    "llm_call": models.CALL,
+    "llm_call_safe": models.CALL,
+    "llm_call_structured": models.STRUCTURED,
+    "llm_call_structured_safe": models.STRUCTURED,
+    "llm_call_structured_result": models.STRUCTURED_RESULT,
+    "llm_completion": models.CALL,
+    "llm_stream": models.CALL,
+    "llm_mock": models.MOCK,
+    "llm_rate_limit": models.RATE_LIMIT,
+    "with_rate_limit": models.WITH_RATE_LIMIT,
+    "workflow_execute": workflows.RUN,
+    "assemble_context": workflows.ASSEMBLE,
+    "transcript_summarize": workflows.SUMMARIZE,
+    "transcript_compact": workflows.COMPACT,
+    "transcript_auto_compact": workflows.AUTO_COMPACT,
+}
+
+
+def check_options(vm: Vm, builtin: str, given: Value) -> None:
+    """Raise `OptionError` for an option that ``builtin`` doesn't take. What is no dict passes."""
+    if type(given) is dict:
+        others = {name: table for name, table in TABLES.items() if name != builtin}
+        TABLES[builtin].check(builtin, given, lambda: _providers(vm), others)
+
+
+def checked_system(vm: Vm, builtin: str, system: Value, given: Value) -> str | None:
+    """Check the options of a model call, and that they don't stand where the system prompt belongs.
+
+    Return that prompt as a text. Spec: 07 §1.1.
+    """
+    if type(system) is dict:
+        raise OptionError(f"{builtin}: `system` must be a string or nil, got dict (options come after it)")
+    if given is not None and type(given) is not dict:
+        raise OptionError(f"{builtin}: `options` must be a dict or nil, got {type_name(given)}")
+    check_options(vm, builtin, given)
+    return None if system is None else display(system)
+
+
+def _providers(vm: Vm) -> list[str]:
+    from harnpy.builtins.agents.models.llm_calls import models_of
+
+    found = models_of(vm)
+    return [*found.config.known_providers.names(), *found.provided]

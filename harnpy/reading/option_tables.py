@@ -1,0 +1,145 @@
+"""`OptionTable`: the options that a call takes, stated once. Spec: 07 §1.2, 09 §4.5.
+
+A table is text, a line for an option or for several that are alike:
+
+    max_tokens: int = 16384 — how long the reply may be
+    vision, audio, pdf: bool — what the model must be able to read
+
+What a program passes is held against it, and `harnpy builtins NAME` prints it.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from harnpy.faults import OptionError
+from harnpy.text.spell import nearest_at_run_time
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+#: Tables with more options than that are not listed in messages.
+_LISTED = 12
+
+
+class Option(NamedTuple):
+    """One row of a table; ``name`` is a path when the option belongs to an inner dict."""
+
+    name: str
+    type: str
+    default: str
+    meaning: str
+
+
+class OptionTable:
+    """``inner`` are the tables of options that are dicts, or lists of dicts. ``removed``: options that are no
+    more, each with the message that says so. ``providers``: a provider's name is an option as well.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        inner: Mapping[str, OptionTable] | None = None,
+        *,
+        removed: Mapping[str, str] | None = None,
+        providers: bool = False,
+    ) -> None:
+        self._text = text
+        self._inner = inner or {}
+        self._removed = removed or {}
+        self._providers = providers
+
+    def __add__(self, other: OptionTable) -> OptionTable:
+        """Return a table of the options of both; where they share one, the row is that of ``other``."""
+        return OptionTable(
+            f"{self._text}\n{other._text}",
+            {**self._inner, **other._inner},
+            removed={**self._removed, **other._removed},
+            providers=self._providers or other._providers,
+        )
+
+    @cached_property
+    def own(self) -> Mapping[str, Option]:
+        """The options by name, without those of inner dicts."""
+        return {option.name: option for option in _options(self._text)}
+
+    def rows(self, path: str = "") -> Iterator[Option]:
+        """Yield every option, those of an inner dict after the option that takes it."""
+        for option in self.own.values():
+            yield option._replace(name=f"{path}{option.name}")
+            if option.name in self._inner:
+                yield from self._inner[option.name].rows(f"{path}{option.name}.")
+
+    def check(
+        self,
+        function: str,
+        given: Mapping[str, Any],
+        providers: Callable[[], Iterable[str]] = tuple,
+        others: Mapping[str, OptionTable] | None = None,
+    ) -> None:
+        """Raise `OptionError` for an option that ``function`` doesn't take, also in an inner dict.
+
+        ``providers`` returns the names of the providers, ``others`` are the tables of other functions, of
+        which the message names the one that takes the option.
+        """
+        for key, message in self._removed.items():
+            if key in given:
+                raise OptionError(message)
+        self._check("", function, given, providers, others or {})
+
+    def _check(
+        self,
+        path: str,
+        function: str,
+        given: Mapping[str, Any],
+        providers: Callable[[], Iterable[str]],
+        others: Mapping[str, OptionTable],
+    ) -> None:
+        unknown = sorted(key for key in given if key not in self.own)
+        if unknown:
+            more = set(providers()) if self._providers else set()
+            key = next((key for key in unknown if key not in more), None)
+            if key is not None:
+                hint = self._hint(key, function, sorted(more), {} if path else others)
+                raise OptionError(f"{function}: unknown option key '{path}{key}' ({hint})")
+        for key, table in self._inner.items():
+            for at, dict_ in _dicts(given.get(key)):
+                table._check(f"{path}{key}{at}.", function, dict_, providers, {})
+
+    def _hint(self, key: str, function: str, more: Sequence[str], others: Mapping[str, OptionTable]) -> str:
+        if len(self.own) <= _LISTED:
+            return expected(key, tuple(self.own))
+        lists = f"`harnpy builtins {function}` lists the options"
+        for other, table in others.items():
+            if key in table.own:
+                return f"an option of {other}; {lists}"
+        near = nearest_at_run_time(key, (*self.own, *more))
+        return f"did you mean '{near}'? {lists}" if near else lists
+
+
+def expected(key: str, known: Sequence[str], others: Iterable[str] = ()) -> str:
+    """Return what an error about the unknown ``key`` has in brackets: the nearest known one, and all.
+
+    ``others`` are known as well, but not listed.
+    """
+    near = nearest_at_run_time(key, (*known, *others))
+    hint = f"did you mean '{near}'? " if near else ""
+    return f"{hint}expected one of: {', '.join(known)}"
+
+
+def _dicts(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield a dict, or the dicts in a list, each with its place."""
+    if isinstance(value, dict):
+        yield "", value
+    elif isinstance(value, list):
+        yield from ((f"[{i}]", item) for i, item in enumerate(value) if isinstance(item, dict))
+
+
+def _options(text: str) -> Iterator[Option]:
+    for line in filter(None, map(str.strip, text.splitlines())):
+        head, _, meaning = line.partition(" — ")
+        names, _, kind = head.partition(": ")
+        type_, _, default = kind.partition(" = ")
+        for name in names.split(", "):
+            yield Option(name, type_, default, meaning)
