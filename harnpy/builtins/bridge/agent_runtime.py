@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from harnpy.agent.runtime import Runtime, failed_by_itself
 from harnpy.builtins import settings_of
 from harnpy.builtins.agents.hooks import hooks_of
-from harnpy.builtins.agents.models.llm_calls import models_of
 from harnpy.builtins.agents.tools.binding import bind, bound_registry
 from harnpy.builtins.bridge.agent_tasks import AgentTasks
 from harnpy.builtins.bridge.contexts import context_of
+from harnpy.builtins.bridge.live_models import models_of
 from harnpy.builtins.bridge.live_sessions import sessions_of
 from harnpy.llm.native_tools import is_registry
 from harnpy.vm.errors import Interrupted, VmError

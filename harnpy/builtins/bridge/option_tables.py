@@ -63,7 +63,7 @@ def checked_system(vm: Vm, builtin: str, system: Value, given: Value) -> str | N
 
 
 def _providers(vm: Vm) -> list[str]:
-    from harnpy.builtins.agents.models.llm_calls import models_of
+    from harnpy.builtins.bridge.live_models import models_of  # the catalog's help needs no models
 
     found = models_of(vm)
     return [*found.config.known_providers.names(), *found.provided]

@@ -12,7 +12,7 @@ from time import perf_counter
 import click
 
 from harnpy import Vm
-from harnpy.builtins.agents.models.llm_calls import models_of
+from harnpy.builtins.bridge.live_models import models_of
 from harnpy.cli import FAILED, OK
 from harnpy.cli.console import complain
 from harnpy.cli.show import error_text

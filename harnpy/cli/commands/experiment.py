@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from harnpy import Vm
-from harnpy.builtins.agents.models.llm_calls import models_of
 from harnpy.builtins.agents.records.evals import eval_metrics
+from harnpy.builtins.bridge.live_models import models_of
 from harnpy.cli.commands.run import exit_status
 from harnpy.cli.model_fixtures import replay
 from harnpy.cli.project_setup import bind_project

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from harnpy.builtins.agents.models.llm_calls import models_of
+from harnpy.builtins.bridge.live_models import models_of
 from harnpy.cli.console import complain, paint
 
 if TYPE_CHECKING:

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from harnpy.agent.loop.transcript_entries import call_transcript
-from harnpy.builtins import settings_of
-from harnpy.builtins.bridge.agent_tasks import AgentTasks
 from harnpy.builtins.bridge.callables import with_callables
-from harnpy.builtins.bridge.domain_values import HarnValues
+from harnpy.builtins.bridge.live_models import models_of
 from harnpy.builtins.bridge.live_sessions import sessions_of
 from harnpy.builtins.bridge.option_tables import check_options, checked_system
-from harnpy.llm.call import Models
 from harnpy.llm.call_result import result_dict
 from harnpy.llm.errors import CallError
 from harnpy.llm.structured.asking import settle
-from harnpy.llm.transport import Caps
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import Thrown
-from harnpy.vm.run.spans import recorder
-from harnpy.world.effects import MODEL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,40 +22,8 @@ if TYPE_CHECKING:
     from harnpy.llm.structured.asking import Answer
     from harnpy.reading.dicts import Dict
     from harnpy.reading.lenient import Options
-    from harnpy.vm.limits import Meter
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
-
-
-def models_of(vm: Vm) -> Models:
-    """The Vm's models, which act on its world."""
-    return vm.state(Models, lambda: _new_models(vm))
-
-
-def _new_models(vm: Vm) -> Models:
-    world, settings, meter = vm.unguarded, settings_of(vm), vm.meter
-    models = Models(
-        world,
-        AgentTasks(vm),
-        values=HarnValues(vm),
-        directory=lambda: vm.source_dir or world.files.cwd(),
-        tracing=settings.trace_llm,
-        provided=settings.providers,
-        admission=None if meter is None else partial(meter.spend, "model_calls"),
-        permit=lambda provider: vm.guard.require(MODEL, provider),
-        caps=None if meter is None else _caps(meter),
-        spans=partial(recorder, vm),
-    )
-    vm.tasks.at_end(models.connections.aclose)
-    for prepare in settings.on_models:
-        prepare(models)
-    return models
-
-
-def _caps(meter: Meter) -> Caps:
-    """What the embedder lets a response have."""
-    most = meter.most("response_bytes")
-    return Caps() if most is None else Caps(bytes=most, on_bytes=partial(meter.excess, "response_bytes"))
 
 
 @builtin(

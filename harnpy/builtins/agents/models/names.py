@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from harnpy.builtins.agents.models.llm_calls import models_of
+from harnpy.builtins.bridge.live_models import models_of
 from harnpy.vm.declare.builtin import builtin as declare
 
 TYPE_CHECKING = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harnpy.builtins.agents.models.llm_calls import models_of
+from harnpy.builtins.bridge.live_models import models_of
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import RuntimeFault
 

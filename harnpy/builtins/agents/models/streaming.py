@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from harnpy.builtins.agents.models.llm_calls import CallErrors, models_of, options_of
+from harnpy.builtins.agents.models.llm_calls import CallErrors, options_of
+from harnpy.builtins.bridge.live_models import models_of
 from harnpy.builtins.bridge.option_tables import checked_system
 from harnpy.faults import Fault
 from harnpy.llm.call_result import result_dict

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from harnpy.builtins.agents.models.llm_calls import answer_to, call_result, models_of, options_of
+from harnpy.builtins.agents.models.llm_calls import answer_to, call_result, options_of
 from harnpy.builtins.bridge.classify import classify
+from harnpy.builtins.bridge.live_models import models_of
 from harnpy.builtins.bridge.option_tables import checked_system
 from harnpy.faults import Fault, OptionError
 from harnpy.llm.categories import cause

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os.path
 
-from harnpy.builtins.agents.models.llm_calls import ask, models_of
+from harnpy.builtins.agents.models.llm_calls import ask
+from harnpy.builtins.bridge.live_models import models_of
 from harnpy.builtins.bridge.places import module_directory
 from harnpy.builtins.language.text.templates import rendered
 from harnpy.text.templates import assets
