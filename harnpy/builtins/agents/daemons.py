@@ -46,7 +46,7 @@ def daemon_trigger(vm: Vm, handle: Value = ABSENT, event: Value = ABSENT) -> Dic
     Example:
         let d = daemon_spawn({task: "Watch", persist_path: "bell", provider: "mock"})
         daemon_trigger(d, {ring: 1})
-        type_of(daemon_stop(d))  // "dict"
+        daemon_stop(d).status  // "stopped"
     """
     require("daemon_trigger: requires daemon handle and event", handle, event)
     daemon = daemons_of(vm).find(handle)

@@ -18,7 +18,7 @@ def llm_cost(vm: Vm, model: str, input_tokens: int, output_tokens: int) -> float
     """What a call would cost in USD; 0.0 for a model without a known price.
 
     Example:
-        llm_cost("no such model", 1000, 1000)  // 0.0
+        llm_cost("claude-sonnet-4-5", 1000000, 0)  // 3.0
     """
     return models_of(vm).config.known_models.price(model).cost(input_tokens, output_tokens)
 

@@ -21,7 +21,7 @@ def provider_capabilities(vm: Vm, provider: str | None, model: str) -> dict[str,
     For an unknown pair everything is false, empty or nil.
 
     Example:
-        type_of(provider_capabilities("openai", "gpt-4o").native_tools)  // "bool"
+        provider_capabilities("anthropic", "claude-sonnet-4-5").native_tools  // true
     """
     if provider is None or not provider.strip():
         raise RuntimeFault("provider_capabilities: provider name is required")
@@ -47,10 +47,12 @@ def provider_capabilities_install(vm: Vm, toml: Value) -> bool:
 
 @builtin("provider_capabilities_clear() -> bool", family="llm_config")
 def provider_capabilities_clear(vm: Vm) -> bool:
-    """Forget what `provider_capabilities_install` installed.
+    r"""Forget what `provider_capabilities_install` installed.
 
     Example:
-        type_of(provider_capabilities_clear())  // "bool"
+        provider_capabilities_install("[[provider.local]]\nmodel_match = \"tiny*\"\nnative_tools = true\n")
+        provider_capabilities_clear()
+        provider_capabilities("local", "tiny-1").native_tools  // false
     """
     models_of(vm).config.capabilities.clear()
     return True

@@ -32,7 +32,7 @@ def llm_model_tier(vm: Vm, model: str) -> str:
     """How strong a model is, by its id: `"small"`, `"mid"` or `"frontier"`.
 
     Example:
-        llm_model_tier("gpt-4o-mini")  // "mid"
+        llm_model_tier("claude-opus-4-1")  // "frontier"
     """
     return models_of(vm).config.known_models.tier(model)
 
@@ -87,7 +87,7 @@ def llm_known_models(vm: Vm) -> list[str]:
     """The aliases that stand for models, sorted.
 
     Example:
-        type_of(llm_known_models())  // "list"
+        llm_known_models().contains("frontier")  // true
     """
     return models_of(vm).config.known_models.alias_names()
 
@@ -97,6 +97,6 @@ def llm_qc_default_model(vm: Vm, provider: str) -> str | None:
     """A provider's cheap model for checking other models' work, nil when none is configured.
 
     Example:
-        llm_qc_default_model("no such provider")  // nil
+        llm_qc_default_model("anthropic")  // "claude-3-5-haiku-20241022"
     """
     return models_of(vm).config.known_models.qc_default(provider)

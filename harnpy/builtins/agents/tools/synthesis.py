@@ -22,7 +22,8 @@ def tool_synthesize(vm: Vm, spec: Value) -> Fn:
     `spec`: `{description, name?, parameters?, return_type?, capabilities?, executor?, …}`. Spec: 07 §4.8.
 
     Example:
-        type_of(tool_synthesize({name: "greet", description: "Greet someone"}))  // "closure"
+        let greet = tool_synthesize({name: "greet", description: "Greet someone"})
+        greet({name: "Ada"}).status  // "dry_run"
     """
     made = vm.state(Synthesis).add(spec)
     id = made["id"]

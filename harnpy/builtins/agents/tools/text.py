@@ -48,8 +48,11 @@ def tool_schema(vm: Vm, registry: Value, components: Value) -> dict[str, Any]:
     """The tools as JSON schemas; `{$ref: "X"}` parameters are looked up in `components`.
 
     Example:
-        let tools = tool_define(tool_registry(), "look", "Look around", {handler: { args -> "a door" }})
-        type_of(tool_schema(tools))  // "dict"
+        let tools = tool_define(tool_registry(), "look", "Look around", {
+          parameters: {at: "string"},
+          handler: { args -> "a door" },
+        })
+        tool_schema(tools).tools[0].inputSchema.required  // ["at"]
     """
     return tool_docs.schemas(TOOLS.entries_of(registry, "tool_schema"), components)
 

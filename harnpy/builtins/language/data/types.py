@@ -175,7 +175,12 @@ def unreachable(vm: Vm, value: Value = ABSENT) -> NoReturn:
     """Fail: marks code that must never be reached.
 
     Example:
-        try { unreachable("a colour") } catch (e) { type_of(e) }  // "string"
+        let colour = "red"
+        match colour {
+          "red" -> { "stop" }
+          "green" -> { "go" }
+          _ -> { unreachable(colour) }
+        }  // "stop"
     """
     detail = "" if value is ABSENT else f": {display(value)}"
     raise RuntimeFault(f"unreachable code was reached{detail}")

@@ -49,7 +49,7 @@ def username(vm: Vm) -> str:
     """The name of the user: `USER`, `USERNAME`, or that of the process's account.
 
     Example:
-        type_of(username())  // "string"
+        len(username()) > 0  // true
     """
     return _first_set(vm, "USER", "USERNAME") or vm.world.machine.user_name()
 
@@ -59,7 +59,7 @@ def hostname(vm: Vm) -> str:
     """The name of the machine: `HOSTNAME`, `COMPUTERNAME`, or what the system calls it.
 
     Example:
-        type_of(hostname())  // "string"
+        len(hostname()) > 0  // true
     """
     return _first_set(vm, "HOSTNAME", "COMPUTERNAME") or vm.world.machine.host_name()
 
@@ -69,7 +69,7 @@ def home_dir(vm: Vm) -> str:
     """The user's directory: `HOME`, `USERPROFILE`, or `""`.
 
     Example:
-        type_of(home_dir())  // "string"
+        path_is_absolute(home_dir())  // true
     """
     return _first_set(vm, "HOME", "USERPROFILE")
 

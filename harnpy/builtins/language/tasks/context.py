@@ -27,7 +27,7 @@ def runtime_context(vm: Vm) -> dict[str, Value]:
     """The running task: its ids, its agent sessions, its context values, whether it was cancelled.
 
     Example:
-        type_of(runtime_context())  // "dict"
+        runtime_context().task_id  // "task_root"
     """
     return _context(vm)
 

@@ -86,8 +86,7 @@ def exit_(vm: Vm, code: int) -> Never:
     """End the program at once with this exit status, clamped to 0..255. Spec: 02 §10.5.
 
     Example:
-        fn stop() { exit(3) }
-        type_of(stop)  // "closure"
+        if env_or("MODE", "fine") == "broken" { exit(3) }  // nil
     """
     raise ExitRequest(max(0, min(code, 255)))
 
