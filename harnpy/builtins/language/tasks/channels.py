@@ -62,7 +62,7 @@ def try_receive(vm: Vm, ch: Value = ABSENT) -> Value:
         try_receive(channel("jobs"))  // nil
     """
     source = _channel("try_receive", ch)
-    return source.take() if source.items and not source.receivers else None
+    return source.take() if source.readable else None
 
 
 @builtin("close_channel(ch: channel) -> nil", family="concurrency", counted=True)

@@ -1,13 +1,14 @@
 """Channels: bounded queues between tasks, first come first served. Spec: 05 §4.
 
-Each item goes to exactly one receiver. A channel delivers items to receivers in the order they began waiting:
-the item at position n belongs to the n-th, even if another one wakes earlier. Wake-ups are hints: a task
-that wakes checks again.
+Each item goes to exactly one receiver. A channel delivers items to receivers in the order they began waiting,
+even if another one wakes earlier: only the first in line takes an item, so what it leaves after all is not
+behind a later one. Wake-ups are hints: a task that wakes checks again.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from itertools import islice
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,8 +49,8 @@ class Channel:
 
     @property
     def readable(self) -> bool:
-        """Whether there is an item for a receiver that isn't in line."""
-        return len(self.items) > len(self.receivers)
+        """Whether there is an item for a receiver that isn't in line: nobody is, or it would overtake."""
+        return bool(self.items) and not self.receivers
 
     @property
     def over(self) -> bool:
@@ -85,14 +86,11 @@ class Channel:
 
     def __next__(self) -> Value:
         """The next item, waited for; StopIteration when the channel is closed and drained."""
-        if self.ready():
-            at = len(self.receivers)
-        else:
+        if not self.ready():
             self._wait_in(self.receivers, self.count, self._is_over, "for a message on")
-            at = 0
         if self.over:
             raise StopIteration
-        item = self._take(at)
+        item = self.take()
         self._let_next(self.receivers)
         return item
 
@@ -100,34 +98,36 @@ class Channel:
         """Whether a receiver waits in vain."""
         return self.over
 
-    def take(self) -> Value:
-        """The next item of a `readable` channel; those before it are for the receivers in line."""
-        return self._take(len(self.receivers))
-
     def has_item_for(self, task: Task) -> bool:
-        """Whether there is an item for a task in the line of receivers."""
-        return self.receivers.index(task) < len(self.items)
+        """Whether a task in the line of receivers may take an item: it is the first.
+
+        One that has an item, but others before it, is woken when they have left.
+        """
+        if self.receivers[0] is task:
+            return bool(self.items)
+        if self._is_within(self.receivers, task, len(self.items)):
+            self.early.add(task)
+        return False
 
     def take_in_line(self, task: Task) -> Value:
-        """The item for a task in the line of receivers, which leaves it."""
-        at = self.receivers.index(task)
+        """The item for the first in the line of receivers, which leaves it."""
         self._leave(self.receivers, task)
-        item = self._take(at)
+        item = self.take()
         self._let_next(self.receivers)
         return item
 
     def give_up(self, task: Task) -> None:
         """Leave the line of receivers; an item for the task is another one's."""
-        had_item = self.has_item_for(task)
+        had_item = self._is_within(self.receivers, task, len(self.items))
         self._leave(self.receivers, task)
         if had_item:
             self._wake_all()
         else:
             self._let_next(self.receivers)
 
-    def _take(self, at: int) -> Value:
-        item = self.items[at]
-        del self.items[at]
+    def take(self) -> Value:
+        """The next item, which there is."""
+        item = self.items.popleft()
         room = self.room()
         if room <= len(self.senders):
             self.tasks.resume(self.senders[room - 1])
@@ -149,7 +149,7 @@ class Channel:
         line.append(task)
         try:
             while not hopeless() and (line[0] is not task or places() <= 0):
-                if line.index(task) < places():
+                if self._is_within(line, task, places()):
                     self.early.add(task)
                 self.tasks.suspend((what, (self,)))
         except BaseException:
@@ -157,6 +157,10 @@ class Channel:
             self._wake_all()  # another task gets what this one waited for
             raise
         self._leave(line, task)
+
+    def _is_within(self, line: deque[Task], task: Task, places: int) -> bool:
+        """Whether ``task`` is among the first ``places`` in ``line``; a long line is not gone through."""
+        return places > 0 and task in islice(line, places)
 
     def _leave(self, line: deque[Task], task: Task) -> None:
         line.remove(task)

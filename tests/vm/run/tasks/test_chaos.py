@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import re
 from io import StringIO
-from pathlib import Path
 
 import pytest
 
 from harnpy import Vm
+from harnpy.cli.testing.conformance import run_case
+from harnpy.cli.testing.suite import find_cases
 from harnpy.vm.errors import VmError
-from tests.clock import SimulatedClock
-from tests.conformance_plugin import ROOT
+from tests.clock import SimulatedClock, simulated_time
+from tests.conformance_plugin import ROOT, TIMEOUT_MS, run_directory
 from tests.worlds import OwnWorld
 
 SEEDS = [str(seed) for seed in range(1, 21)]
@@ -120,23 +123,31 @@ def test_sleepers_of_the_same_time_wake_in_any_order() -> None:
     assert len({run(source, seed)[1] for seed in SEEDS}) > len(SEEDS) // 2
 
 
-#: Programs whose output names those who came first among equals, or their own file.
+#: Programs that show what is given up: tasks and children of a supervisor start in order.
 ORDER_MATTERS = {
-    "are_given_in_the_order_of_asking",
-    "are_shared_by_all_tasks",
-    "are_shared_by_name",
     "children_run_again_when_they_fail",
-    "lets_one_task_in_at_a_time",
-    "nobody_waits_who_was_asked_to_end",
-    "says_who_waits_for_what_and_where",
+    "spawned_tasks_start_in_fifo_order",
     "stopping",
     "strategies",
 }
-PROGRAMS = sorted(p for p in (ROOT / "sync").glob("*/*.harn") if p.stem not in ORDER_MATTERS)
+CONCURRENT = re.compile(r"\b(spawn|parallel|parallel_race|channel|stream|gen fn|supervisor_start)\b")
+PROGRAMS = [
+    case
+    for area in ("channels", "generators", "hitl", "iterators", "sync", "tasks")
+    for case in find_cases(ROOT / area)
+    if case.kind != "skip"
+    and case.path.stem not in ORDER_MATTERS
+    and CONCURRENT.search(case.path.read_text(encoding="utf-8"))
+]
+#: `HARNPY_CHAOS_SEEDS=200` tries more of them.
+EACH = range(1, 1 + int(os.environ.get("HARNPY_CHAOS_SEEDS", "2")))
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: f"{program.parent.name}/{program.stem}")
-def test_what_tasks_share_is_the_same_in_any_order(program: Path) -> None:
-    expected = program.with_suffix(".expected").read_text()
-    for seed in SEEDS[:5]:
-        assert run(program.read_text(), seed)[0] == expected
+@pytest.mark.parametrize("part", range(4))
+def test_concurrent_programs_do_the_same_in_any_order(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for seed in EACH:
+        monkeypatch.setenv("HARNPY_CHAOS_SCHED", str(seed))
+        for case in PROGRAMS[part::4]:
+            with run_directory(), simulated_time():
+                result = run_case(case, TIMEOUT_MS)
+            assert result.status != "fail", f"{case.path}, HARNPY_CHAOS_SCHED={seed}: {result.detail}"

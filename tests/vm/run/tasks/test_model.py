@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from io import StringIO
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from harnpy import Vm
@@ -114,6 +114,7 @@ class _Chaos(OwnWorld):
 
 
 @settings(max_examples=50, deadline=None)
+@example(seed=1233, capacity=3, kinds=[], doomed=[0, 2], senders=4, messages=3, pause=1)
 @given(
     seed=st.integers(0, 10_000),
     capacity=st.integers(1, 3),
