@@ -31,7 +31,7 @@ _PARTS = {
         "types", "strings", "string methods", "collections", "list methods", "dict methods", "set methods",
         "range methods", "iter methods", "generator methods", "math", "testing",
     ),
-    "Data": ("json_schema", "json_csv", "bytes", "crypto", "compression", "time"),
+    "Data": ("json_schema", "json_csv", "web", "bytes", "crypto", "compression", "time"),
     "Input, output and files": ("io", "files", "paths", "process", "host", "store", "metadata", "memory"),
     "Tasks": ("concurrency", "streams", "stream methods"),
     "Models and agents": (
@@ -41,7 +41,8 @@ _PARTS = {
     "More": (),
 }  # fmt: skip
 _TITLES = {
-    "json_schema": "JSON and schemas", "json_csv": "CSV", "io": "Input and output", "process": "Processes",
+    "json_schema": "JSON and schemas", "json_csv": "CSV", "web": "URLs", "io": "Input and output",
+    "process": "Processes",
     "host": "The host", "store": "The store", "concurrency": "Tasks and what they share",
     "llm": "Models", "llm_config": "Configuring models", "agent_sessions": "Sessions",
     "hitl": "People in the loop", "records": "Records and artifacts",
