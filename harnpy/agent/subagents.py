@@ -18,7 +18,8 @@ from harnpy.agent.rules.annotations import strings
 from harnpy.faults import MisuseError
 from harnpy.llm.native_tools import is_registry
 from harnpy.llm.structured.extract import extract
-from harnpy.llm.structured.schema import canonical, check
+from harnpy.schemas.canonical import canonical
+from harnpy.schemas.checking import check
 from harnpy.session import events as kinds
 from harnpy.storage.errors import StorageError
 from harnpy.text.globs import first_match

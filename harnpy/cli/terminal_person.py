@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.people.requests import ESCALATION, QUESTION, HumanCancelled
 from harnpy.builtins.language.data.types import parsed_float, parsed_int
-from harnpy.llm.structured.schema import canonical, check
-from harnpy.llm.structured.schema_values import SchemaValues
 from harnpy.reading.dicts import Dict
+from harnpy.schemas.canonical import canonical
+from harnpy.schemas.checking import check
+from harnpy.schemas.values import SchemaValues
 
 if TYPE_CHECKING:
     from harnpy.world import World

@@ -19,12 +19,12 @@ from harnpy.llm.rate_limits import RateLimits
 from harnpy.llm.request import read_request
 from harnpy.llm.routing import Router
 from harnpy.llm.structured.asking import ask_until_valid
-from harnpy.llm.structured.schema_values import SchemaValues
 from harnpy.llm.tool_search import NativeSearch, read_tool_search, resolve_search
 from harnpy.llm.transcript_log import VARIABLE, Segment, segment_writer
 from harnpy.llm.transport import read_transport
 from harnpy.llm.waiting import Blocking
 from harnpy.reading.lenient import Options
+from harnpy.schemas.values import SchemaValues
 from harnpy.world import World
 
 if TYPE_CHECKING:

@@ -37,7 +37,7 @@ class _Run:
     def items(self, value: Any) -> list[Any] | None:
         return value if isinstance(value, list) else None
 
-    def look(self, results: int) -> None:
+    def made(self, results: int) -> None:
         self.seen += 1
         if self.seen > 5000 or results > 1000:
             raise TimeoutError

@@ -16,7 +16,7 @@ from harnpy.builtins.agents.hitl_answers import coerced, expected
 from harnpy.builtins.agents.hitl_asking import LONGEST, ask
 from harnpy.builtins.bridge.agent_runtime import runtime_of
 from harnpy.builtins.bridge.option_tables import check_options
-from harnpy.llm.structured.schema import canonical
+from harnpy.schemas.canonical import canonical
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import RuntimeFault
 from harnpy.vm.values.objects import Duration, Fn, display

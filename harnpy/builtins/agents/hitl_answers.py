@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harnpy.builtins.bridge.domain_values import HarnValues
 from harnpy.builtins.language.data.types import to_float, to_int
-from harnpy.llm.structured.schema import check
+from harnpy.schemas.checking import check
 from harnpy.vm.errors import Thrown
 from harnpy.vm.values.objects import Duration, display, type_name
 
@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harnpy.llm.structured.schema import Schema
+    from harnpy.schemas.canonical import Schema
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harnpy.llm.structured.schema_values import SchemaValues
+from harnpy.schemas.values import SchemaValues
 from harnpy.text.json.reader import parse_json
 from harnpy.vm.values.equality import equal
 from harnpy.vm.values.objects import Set, Struct
@@ -29,6 +29,10 @@ class HarnValues(SchemaValues):
         if type(value) is Struct:
             return Struct(value.type, parts)
         return Set(parts) if type(value) is Set else parts
+
+    def look(self) -> None:
+        if self._vm.signal.pending:
+            self._vm.poll()
 
     def search(self, pattern: str, text: str) -> bool:
         from harnpy.builtins.language.text.regexes import compiled_pattern, is_found

@@ -10,8 +10,8 @@ from harnpy.llm.configuration.capabilities import model_version
 from harnpy.llm.providers.message_blocks import joined_text, read_arguments, tool_call, turns
 from harnpy.llm.providers.remote import Answer, Remote, count, expect_dict
 from harnpy.llm.providers.tool_dialects import anthropic_choice, anthropic_tool
-from harnpy.llm.structured.json_schema import json_schema
 from harnpy.llm.structured.output_format import JSON_OBJECT, JSON_SCHEMA
+from harnpy.schemas.spelling import SERVICE, spelled
 from harnpy.text.json.compact import compact_json
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ def _form(output: Output) -> str:
         return _JSON_ONLY
     if output.kind != JSON_SCHEMA or output.schema is None:
         return ""
-    schema = compact_json(json_schema(output.schema))
+    schema = compact_json(spelled(output.schema, SERVICE))
     return f"{_JSON_ONLY} It must fit this JSON Schema: {schema}"
 
 

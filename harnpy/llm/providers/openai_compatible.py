@@ -13,8 +13,8 @@ from harnpy.llm.providers.message_blocks import joined_text, read_arguments, too
 from harnpy.llm.providers.remote import Answer, Remote, count, expect_dict, expect_list
 from harnpy.llm.providers.service_errors import MalformedReply, ServiceError
 from harnpy.llm.providers.tool_dialects import openai_choice, openai_tool
-from harnpy.llm.structured.json_schema import json_schema
 from harnpy.llm.structured.output_format import JSON_OBJECT, JSON_SCHEMA
+from harnpy.schemas.spelling import SERVICE, spelled
 from harnpy.text.json.compact import compact_json
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def _response_format(output: Output) -> dict[str, Any]:
         return {"response_format": {"type": "json_object"}}
     if output.kind != JSON_SCHEMA or output.schema is None:
         return {}
-    schema = json_schema(output.schema)
+    schema = spelled(output.schema, SERVICE)
     form = {"name": "output", "schema": schema, "strict": output.strict and _is_strict(schema)}
     return {"response_format": {"type": "json_schema", "json_schema": form}}
 

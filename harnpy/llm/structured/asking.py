@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from harnpy.llm.errors import CallError
 from harnpy.llm.structured.extract import extract, is_json
 from harnpy.llm.structured.nudge import joined, nudge_text
-from harnpy.llm.structured.schema import check
 from harnpy.llm.text_format.blocks import interpreted, parse_reply
+from harnpy.schemas.checking import check
 from harnpy.text.json.compact import compact_json
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from harnpy.llm.reply import Reply
     from harnpy.llm.request import Request
-    from harnpy.llm.structured.schema_values import SchemaValues
     from harnpy.llm.trace import Trace
+    from harnpy.schemas.values import SchemaValues
 
 _NO_JSON = "response did not contain parseable JSON"
 _CUT_OFF = "response hit the token limit before producing complete JSON"

@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import OptionError
-from harnpy.llm.structured.schema import canonical
 from harnpy.reading.lenient import Options
+from harnpy.schemas.canonical import canonical
 
 if TYPE_CHECKING:
     Schema = dict[str, Any]

@@ -26,7 +26,7 @@ class Run(Protocol):
     def items(self, value: Value) -> list[Value] | None:
         """Return the items of a list or set, None for anything else."""
 
-    def look(self, results: int) -> None:
+    def made(self, results: int) -> None:
         """Called with the size of every list of results while it grows; may raise to stop."""
 
 
@@ -63,7 +63,7 @@ def part(start: int | None, end: int | None) -> Filter:
 def each(value: Value, run: Run) -> list[Value]:
     """The items, or an object's values in key order; nothing of a scalar."""
     found = _inner(value, run)
-    run.look(len(found))
+    run.made(len(found))
     return found
 
 
@@ -74,7 +74,7 @@ def descendants(value: Value, run: Run) -> list[Value]:
         value = left.pop()
         found.append(value)
         left += reversed(_inner(value, run))
-        run.look(len(found) + len(left))
+        run.made(len(found) + len(left))
     return found
 
 
@@ -107,7 +107,7 @@ def _collected(lists: Iterable[list[Value]], run: Run) -> list[Value]:
     found: list[Value] = []
     for results in lists:
         found += results
-        run.look(len(found))
+        run.made(len(found))
     return found
 
 
@@ -141,7 +141,7 @@ def compared(operator: str, a: Filter, b: Filter) -> Filter:
         found: list[Value] = []
         for right, left in product(b(value, run), a(value, run)):
             found.append(compare(left, right, run))
-            run.look(len(found))
+            run.made(len(found))
         return found
 
     return apply

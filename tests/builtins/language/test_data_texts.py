@@ -1,4 +1,4 @@
-"""CSV, jq, YAML, TOML: results that would be too large are refused, long work can be stopped."""
+"""CSV, jq, YAML, TOML, schemas: results that would be too large are refused, long work can be stopped."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ class _Stopped(VmError):
         ("csv_parse", "a," * MANY),
         ("csv_stringify", [["a"]] * MANY),
         ("csv_stringify", [["a"] * MANY]),
+        ("schema_is", ["a"] * MANY, {"items": {"type": "string"}}),
         ("yaml_parse", "- a\n" * 100),
         ("yaml_stringify", ["a"] * MANY),
         ("toml_stringify", {"a": ["a"] * MANY}),

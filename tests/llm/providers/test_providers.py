@@ -502,7 +502,7 @@ def test_structured_output() -> None:
         "json_schema": {"name": "output", "schema": strict, "strict": True},
     }
     asked = sent(OPENAI, request(output=output(json_schema=loose)))["response_format"]["json_schema"]
-    nullable = {"anyOf": [{"type": "integer"}, {"type": "null"}]}
+    nullable = {"type": ["integer", "null"]}
     assert asked["schema"] == {"type": "object", "properties": {"n": nullable}}
     assert asked["strict"] is False
     body = sent(OPENAI, request(output=output(response_format="json")))

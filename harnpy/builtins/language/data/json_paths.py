@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 
+from harnpy.builtins.bridge.domain_values import HarnValues
 from harnpy.text.jq.parser import JqError, parse
 from harnpy.text.json import pointer
 from harnpy.vm.declare.builtin import ABSENT
 from harnpy.vm.declare.builtin import builtin as declare
 from harnpy.vm.errors import Thrown
-from harnpy.vm.values.equality import equal
-from harnpy.vm.values.objects import Set, display
+from harnpy.vm.values.objects import display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -93,19 +93,9 @@ def _results(name: str, vm: Vm, v: Value, expr: Value) -> list[Value]:
     return filter(v, _Run(vm))
 
 
-class _Run:
+class _Run(HarnValues):
     """The language's values for jq."""
 
-    def __init__(self, vm: Vm) -> None:
-        self._vm = vm
-
-    def equal(self, a: Value, b: Value) -> bool:
-        return equal(a, b)
-
-    def items(self, value: Value) -> list[Value] | None:
-        return value.items if type(value) is Set else value if type(value) is list else None
-
-    def look(self, results: int) -> None:
-        if self._vm.signal.pending:
-            self._vm.poll()
+    def made(self, results: int) -> None:
+        self.look()
         self._vm.sizes.check_items(results)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
+from harnpy.builtins.bridge.domain_values import HarnValues
 from harnpy.vm.declare.builtin import builtin as declare
 from harnpy.vm.errors import Thrown
-from harnpy.vm.values.objects import Set
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def yaml_parse(vm: Vm, text: str) -> Value:
     from harnpy.text.yaml.reader import KeyTypeError, YamlError, parse_yaml
 
     try:
-        return parse_yaml(text, look=_look(vm))
+        return parse_yaml(text, look=HarnValues(vm).look)
     except KeyTypeError as error:
         raise Thrown(f"yaml_parse: {error}") from None
     except YamlError as error:
@@ -80,19 +80,8 @@ def toml_stringify(vm: Vm, v: Value) -> str:
 
 
 def _written(vm: Vm, name: str, write: Write, v: Value) -> str:
+    values = HarnValues(vm)
     try:
-        return write(v, _items, _look(vm))
+        return write(v, values.items, values.look)
     except ValueError as error:
         raise Thrown(f"{name}: {error}") from None
-
-
-def _items(value: Value) -> list[Value] | None:
-    return value.items if type(value) is Set else value if type(value) is list else None
-
-
-def _look(vm: Vm) -> Callable[[], None]:
-    def look() -> None:
-        if vm.signal.pending:
-            vm.poll()
-
-    return look

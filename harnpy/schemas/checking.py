@@ -1,95 +1,16 @@
-"""Schemas: their canonical spelling, and checking values against them. Spec: 04 §12.
-
-A schema is a dict in the canonical spelling or in JSON Schema's. A canonical one has ``type`` names as
-`type_of` returns them, so that an int is not a float.
-"""
+"""Checking values against schemas. Spec: 04 §12.2."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
-from harnpy.faults import OptionError
-from harnpy.llm.structured.schema_values import SchemaValues
 from harnpy.text.display import display, type_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    Schema = dict[str, Any]
-
-_TYPES = {
-    "object": "dict",
-    "array": "list",
-    "integer": "int",
-    "number": "float",
-    "boolean": "bool",
-    "null": "nil",
-}
-_KEYS = {
-    "minimum": "min",
-    "maximum": "max",
-    "minLength": "min_length",
-    "maxLength": "max_length",
-    "minItems": "min_items",
-    "maxItems": "max_items",
-    "additionalProperties": "additional_properties",
-    "oneOf": "union",
-    "anyOf": "union",
-    "allOf": "all_of",
-}
-_KEPT = frozenset(
-    "type min max min_length max_length min_items max_items additional_properties union all_of properties"
-    " items required default const enum pattern nullable definitions components $ref title description"
-    " format deprecated readOnly writeOnly example examples x-harn-type".split()
-)
-#: Keys with a dict of schemas, with a list of schemas, and with one schema.
-_NAMED = ("properties", "definitions")
-_LISTED = ("union", "all_of")
-_SINGLE = ("items", "additional_properties")
+    from harnpy.schemas.canonical import Schema
+    from harnpy.schemas.values import SchemaValues
 
 _SCALARS = ("string", "int", "float", "bool", "nil")
-
-
-class SchemaError(OptionError):
-    """What was given is not a schema."""
-
-
-def canonical(schema: Any) -> Schema:
-    """The schema in its canonical spelling, without unknown keys. Raises `SchemaError`."""
-    if not isinstance(schema, dict):
-        raise SchemaError("schema must be a dict")
-    given: Schema = schema
-    found = {_KEYS.get(key, key): value for key, value in given.items()}
-    found = {key: _canonical_entry(key, value) for key, value in found.items() if key in _KEPT}
-    kinds = found.get("type")
-    if isinstance(kinds, list):
-        del found["type"]
-        if "union" in found:
-            found["all_of"] = [*found.get("all_of", ()), {"union": found["union"]}]
-        found["union"] = [{"type": _type(kind)} for kind in kinds]
-    elif kinds is not None:
-        found["type"] = _type(kinds)
-    if given.get("x-harn-type") == "set" or (found.get("type") == "list" and given.get("uniqueItems")):
-        found["type"] = "set"
-    return found
-
-
-def _type(name: Any) -> Any:
-    return _TYPES.get(name, name) if isinstance(name, str) else name
-
-
-def _canonical_entry(key: str, value: Any) -> Any:
-    if key in _LISTED:
-        if not isinstance(value, list):
-            raise SchemaError("schema union/all_of must be a list")
-        return [canonical(branch) for branch in value]
-    if key in _NAMED and isinstance(value, dict):
-        return {name: canonical(schema) for name, schema in value.items()}
-    if key in _SINGLE and not isinstance(value, bool) and value is not None:
-        return canonical(value)
-    if key == "components" and isinstance(value, dict) and isinstance(value.get("schemas"), dict):
-        return {**value, "schemas": {name: canonical(schema) for name, schema in value["schemas"].items()}}
-    return value
 
 
 class Checked(NamedTuple):
@@ -122,6 +43,7 @@ class _Check:
         self.errors.append(f"at {path or 'root'}: {problem}")
 
     def _value(self, path: str, value: Any, schema: Schema) -> Any:
+        self.values.look()
         if "$ref" in schema:
             return self._by_reference(path, value, schema["$ref"])
         if value is None and schema.get("nullable") is True:
@@ -178,7 +100,7 @@ class _Check:
         if wanted is None or wanted == "any":
             return True
         actual = "dict" if isinstance(value, dict) else type_name(value)
-        if actual == wanted:
+        if wanted in (actual, type_name(value)):
             return True
         self._fail(path, f"expected type '{display(wanted)}', got '{actual}'")
         return False
@@ -190,7 +112,7 @@ class _Check:
         elif items is not None:
             self._bounds(path, len(items), schema, "items", ("at least {} items", "at most {} items"))
             if isinstance(schema.get("items"), dict):
-                value = self.values.rebuilt(value, list(self._items(path, items, schema["items"])))
+                value = self.values.rebuilt(value, self._items(path, items, schema["items"]))
         elif isinstance(value, str):
             self._bounds(path, len(value), schema, "length", ("length >= {}", "length <= {}"))
             self._pattern(path, value, schema.get("pattern"))
@@ -228,13 +150,15 @@ class _Check:
         normalised = self._value(f"{path}.{key}" if path else key, value, schema)
         return normalised if len(self.errors) == before else value
 
-    def _items(self, path: str, items: list[Any], schema: Schema) -> Iterator[Any]:
+    def _items(self, path: str, items: list[Any], schema: Schema) -> list[Any]:
         """The normalised items without the invalid ones."""
+        valid = []
         for i, item in enumerate(items):
             before = len(self.errors)
             normalised = self._value(f"{path}[{i}]", item, schema)
             if len(self.errors) == before:
-                yield normalised
+                valid.append(normalised)
+        return valid
 
     def _bounds(self, path: str, size: int, schema: Schema, what: str, words: tuple[str, str]) -> None:
         lowest, highest = schema.get(f"min_{what}"), schema.get(f"max_{what}")

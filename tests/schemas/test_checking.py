@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from harnpy.builtins.bridge.domain_values import HarnValues
-from harnpy.llm.structured.schema import SchemaError, canonical, check
-from harnpy.llm.structured.schema_values import SchemaValues
+from harnpy.schemas.canonical import SchemaError, canonical
+from harnpy.schemas.checking import check
+from harnpy.schemas.values import SchemaValues
 from harnpy.vm.values.objects import Set, Struct
+from tests.builtins.conftest import FakeVm
 
 PLAIN = SchemaValues()
 
@@ -20,7 +22,7 @@ def checked(value: Any, schema: Any, values: SchemaValues = PLAIN, **options: An
 
 @pytest.fixture
 def harn() -> HarnValues:
-    return HarnValues(None)  # type: ignore[arg-type]  # only patterns ask the Vm
+    return HarnValues(FakeVm())  # type: ignore[arg-type]
 
 
 def test_both_spellings_are_one() -> None:

@@ -20,6 +20,9 @@ class SchemaValues:
         """Return a container of the type of ``value`` with other entries or items."""
         return parts
 
+    def look(self) -> None:
+        """Called at every part of a value; may raise to stop."""
+
     def search(self, pattern: str, text: str) -> bool:
         """Return whether the pattern matches anywhere. Raises `ValueError` for a pattern that is none."""
         from harnpy.text.regex.dialect import compiled  # the library takes a while to load
