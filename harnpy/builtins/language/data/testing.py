@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harnpy.builtins.language.codecs.arguments import data_of, pieces
 from harnpy.vm.declare.builtin import ABSENT, builtin
 from harnpy.vm.errors import Thrown
 from harnpy.vm.values.equality import equal
@@ -50,3 +51,21 @@ def assert_ne(vm: Vm, a: Value = ABSENT, b: Value = ABSENT, msg: Value = None) -
     if equal(a, b):
         text = f"Assertion failed: values should not be equal: {display(a)}"
         raise Thrown(text if msg is None else display(msg))
+
+
+@builtin("parse_junit_xml(report: string | bytes) -> list", family="testing")
+def parse_junit_xml(vm: Vm, report: Value) -> list[Value]:
+    """The test cases of a JUnit XML report: `{name, status, duration_ms, message, stdout, stderr}` each.
+
+    `status` is `passed`, `failed`, `errored` or `skipped`. What is no such report has none.
+
+    Example:
+        parse_junit_xml("<testsuite><testcase name='adds' time='0.5'/></testsuite>")[0].duration_ms  // 500
+    """
+    from harnpy.text.junit import read_cases
+
+    encoding = None if type(report) is bytes else "utf-8"
+    try:
+        return read_cases(pieces(vm, data_of(report)), encoding)
+    except ValueError:
+        return []
