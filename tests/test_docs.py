@@ -76,6 +76,7 @@ PYTHON_PAGES = [page for page in PAGES if any(s.language == "python" for s in sn
 def test_harn_snippet(
     snippet: Snippet, evaluator: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HARN_RUN_DIR", str(tmp_path / ".harn-runs"))
     program = tmp_path / "snippet.harn"
     program.write_text(snippet.code, encoding="utf-8")
