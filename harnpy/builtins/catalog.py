@@ -74,6 +74,13 @@ def find(name: str, module: str = "") -> Declaration | None:
     return next((found for found in _declared(module) if found.name == name), None)
 
 
+def absence(name: str) -> str | None:
+    """Return what to say of a builtin that the language has and harnpy has not; None for other names."""
+    from harnpy.builtins.absent import absence
+
+    return absence(name, names())
+
+
 def all_declarations() -> list[Declaration]:
     """Return every declaration, by name. Imports every module: for help and checks, not for running."""
     modules = sorted(set(names().values()))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harnpy import Vm
-from harnpy.builtins import catalog
+from harnpy.builtins import absent, catalog
 from harnpy.vm.declare.builtin import Declaration
 
 SOURCES = Path(catalog.__file__).parent
@@ -188,3 +188,14 @@ def test_the_index_is_read_again_when_a_module_changes(
     changed = read()
     assert changed[0] != first[0]
     assert list(changed[1]) == ["another", "more"]
+
+
+def test_absent_builtins_are_those_of_the_specification_alone() -> None:
+    assert catalog.absence("pg_query") == "not in harnpy"
+    assert catalog.absence("vision_ocr") == "not in harnpy; its nearest kin is `llm_call`"
+    assert [catalog.absence(name) for name in ("println", "no_such_name", "name")] == [None, None, None]
+
+
+def test_the_kin_of_absent_builtins_is_there() -> None:
+    assert set(absent._KIN.values()) <= set(catalog.names())
+    assert not set(absent._KIN) & set(catalog.names())

@@ -52,6 +52,9 @@ def find(name: str) -> list[Declaration]:
     found += [method for method in all_methods() if name in (method.name, method.receiver)]
     if found:
         return found
+    absence = catalog.absence(name)
+    if absence:
+        raise LookupError(f"`{name}` is {absence}")
     methods = [method.name for method in all_methods()]
     near = nearest(name, [*catalog.names(), *methods, *receivers.LISTED], limit=2)
     hint = f" (did you mean `{near}`?)" if near else ""

@@ -30,6 +30,9 @@ def refuse_faults(resolution: Resolution, source: str, file: str, table: Builtin
 
 
 def _undefined_call(name: str, visible: tuple[str, ...], table: BuiltinTable) -> str:
+    absence = table.absence(name)
+    if absence:
+        return f"call target `{name}` is {absence}"
     text = f"call target `{name}` is not defined or imported"
     hint = nearest(name, [*sorted(table.names()), *sorted(visible)], limit=2)
     return f"{text} — did you mean `{hint}`?" if hint else text

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any, Never
 
+    from harnpy.vm.errors import VmError
     from harnpy.vm.vm import Vm
 
     Value = Any
@@ -157,15 +158,18 @@ class Calls:
     # --- names that mean nothing ------------------------------------------------------------------
 
     def undefined_builtin(self, name: str, args: Sequence[Value]) -> Never:
-        text = f"Undefined builtin: {name}"
-        hint = self.vm.suggest(name, self.vm.builtins.names())
-        raise RuntimeFault(f"{text} (did you mean `{hint}`?)") if hint else PlainFault(text)
+        raise self._meaningless(f"Undefined builtin: {name}", name, self.vm.builtins.names())
 
     def undefined_variable(self, name: str, visible: Sequence[str] = ()) -> Never:
         candidates = [*visible, *self.vm.global_names(), *self.vm.builtins.names()]
-        hint = self.vm.suggest(name, candidates) if name != "_" else None
-        text = f"Undefined variable: {name}"
-        raise RuntimeFault(f"{text} (did you mean `{hint}`?)") if hint else PlainFault(text)
+        raise self._meaningless(f"Undefined variable: {name}", name, candidates if name != "_" else ())
+
+    def _meaningless(self, text: str, name: str, candidates: Iterable[str]) -> VmError:
+        absence = self.vm.builtins.absence(name)
+        if absence:
+            return RuntimeFault(f"{text} ({absence})")
+        hint = self.vm.suggest(name, candidates)
+        return RuntimeFault(f"{text} (did you mean `{hint}`?)") if hint else PlainFault(text)
 
     def read_late(self, value: Value, name: str) -> Value:
         """A closure may see only callables that were bound after it was made (02 §7.4)."""
