@@ -5,7 +5,6 @@ Loaded when a name means nothing.
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from harnpy import shipped
@@ -41,7 +40,5 @@ def absence(name: str, present: Container[str]) -> str | None:
 
 def _specified() -> set[str]:
     """Return the names in the specification's list of builtins."""
-    path = os.path.join(shipped.directory("spec", "docs/spec"), "builtins.tsv")
-    with open(path, encoding="utf-8") as file:
-        next(file)  # the names of the columns
-        return {line.split("\t")[1] for line in file}
+    _columns, *lines = shipped.read("spec", "builtins.tsv", in_checkout="docs/spec").splitlines()
+    return {line.split("\t")[1] for line in lines}
