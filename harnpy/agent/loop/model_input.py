@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from harnpy.llm.request_messages import prompt_text, request_message
+from harnpy.llm.request_messages import request_message
 from harnpy.session.resize.engine import boundaries, compact, content_bytes, message_bytes
 from harnpy.session.resize.notes import compacted_event
 from harnpy.session.resize.summaries import byte_length
-from harnpy.session.turns.results import FEEDBACK, feedback
+from harnpy.session.turns.results import RESULTS, feedback
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -86,10 +86,10 @@ class ModelInput:
         return [message.get("content") for message in waiting if message.get("role") == "user"]
 
     def latest_request(self) -> str:
-        """Return the user's last message, ignoring those that the runtime sends as the user."""
+        """Return the newest text for the model, the runtime's feedback included but not results of tools."""
         for message in reversed(self.conversation.messages):
-            text = prompt_text([message]) if message.get("role") == "user" else ""
-            if text and not text.startswith(FEEDBACK):
+            text = message.get("content") if message.get("role") == "user" else None
+            if isinstance(text, str) and not text.startswith(RESULTS):
                 return text
         return ""
 

@@ -11,7 +11,10 @@ if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
 
 #: How messages from the runtime to the model begin.
-FEEDBACK = "<runtime_feedback "
+_FEEDBACK = "<runtime_feedback "
+_RESULTS_KIND = "tool_results"
+#: How the one of them begins that has results of tools.
+RESULTS = f'{_FEEDBACK}kind="{_RESULTS_KIND}">'
 
 
 def result_message(call: Dict, text: str, style: str) -> Dict:
@@ -26,7 +29,7 @@ def result_message(call: Dict, text: str, style: str) -> Dict:
 
 def results_message(results: Iterable[tuple[str, str]]) -> Dict:
     """Return the results of a text-format step, (tool, text) each, as one message."""
-    return feedback("tool_results", "\n\n".join(tool_result(name, text) for name, text in results))
+    return feedback(_RESULTS_KIND, "\n\n".join(tool_result(name, text) for name, text in results))
 
 
 def tool_result(name: str, text: str) -> str:
@@ -36,5 +39,5 @@ def tool_result(name: str, text: str) -> str:
 def feedback(kind: str, text: str) -> Dict:
     """Return a message from the runtime to the model."""
     kind = escape(kind, quote=True)
-    content = f'{FEEDBACK}kind="{kind}">\n{text.strip()}\n</runtime_feedback>'
+    content = f'{_FEEDBACK}kind="{kind}">\n{text.strip()}\n</runtime_feedback>'
     return {"role": "user", "content": content}
