@@ -82,6 +82,8 @@ class FakeTasks(Scheduler):
 
 
 class FakeVm:
+    open_spans: tuple[Any, ...] = ()
+
     def __init__(self) -> None:
         self.out = ""
         self.world = self.unguarded = FakeWorld()

@@ -17,6 +17,12 @@ fn stubborn() {
   try { while true { } } catch (e) { }
   return stubborn()
 }
+var definitions = {d0: {type: "nil"}}
+for n in 1 to 60 {
+  let inner = {"$ref": "#/definitions/d${n - 1}"}
+  definitions = definitions + {["d${n}"]: {union: [inner, {all_of: [inner]}]}}
+}
+let doubled = {all_of: [{"$ref": "#/definitions/d60"}], definitions: definitions}
 let graph = {entry: "a", nodes: {a: {kind: "stage", mode: "llm", model_policy: {provider: "mock"}}}}
 agent_loop("begin", nil, {provider: "mock", max_iterations: 1})
 gen fn endless() {
@@ -71,6 +77,8 @@ PROGRAMS = {
     "loops in a template": "render_string(loops, {x: many})",
     "parsing": "while true { json_parse(json) }",
     "parsing what is wrong": 'while true { try { json_parse(json + "]") } catch (e) { } }',
+    "a schema": "schema_is(1, doubled)",
+    "a query": 'jq(lists, ".. == ..")',
     "busy children": "parallel 4 { while true { } }",
     "busy children of each": "parallel each many { n -> while true { try { again(n) } catch (e) { } } }",
     "busy children that settle": "parallel settle [1, 2] { n -> range(1000000000000).sum() }",
@@ -84,7 +92,7 @@ PROGRAMS = {
     "an agent": 'while true { agent_loop("go on", nil, {provider: "mock", max_iterations: 3}) }',
     "an agent that is never done": """agent_loop("go on", nil, {
   provider: "mock", max_iterations: 1000000000, max_nudges: 1000000000,
-  loop_until_done: true, persistent: true,
+  persistent: true,
 })""",
     "a workflow": 'while true { workflow_execute("go", graph) }',
     "model calls": 'while true { try { llm_call("hello", nil, {provider: "mock"}) } catch (e) { } }',
