@@ -53,7 +53,7 @@ class _Check:
             self._fail(path, f"expected constant {wanted}, got {actual}")
             return value
         for branch in schema.get("all_of", ()):
-            value = self._value(path, value, branch)
+            value = self._valid_or_given(path, value, branch)
         if "union" in schema:
             value = self._union(path, value, schema["union"])
         if not self._has_type(path, value, schema.get("type")):
@@ -135,19 +135,19 @@ class _Check:
                 self._fail(path, f"missing required key '{display(key)}'")
         for key in sorted(properties):
             if key in found:
-                found[key] = self._entry(path, key, found[key], properties[key])
+                found[key] = self._valid_or_given(_under(path, key), found[key], properties[key])
         extra = schema.get("additional_properties")
         for key in sorted(found.keys() - properties.keys()):
             if extra is False:
                 self._fail(path, f"unexpected key '{key}'")
             elif isinstance(extra, dict):
-                found[key] = self._entry(path, key, found[key], extra)
+                found[key] = self._valid_or_given(_under(path, key), found[key], extra)
         return found
 
-    def _entry(self, path: str, key: str, value: Any, schema: Schema) -> Any:
+    def _valid_or_given(self, path: str, value: Any, schema: Schema) -> Any:
         """The normalised value, or the value as given when it is invalid."""
         before = len(self.errors)
-        normalised = self._value(f"{path}.{key}" if path else key, value, schema)
+        normalised = self._value(path, value, schema)
         return normalised if len(self.errors) == before else value
 
     def _items(self, path: str, items: list[Any], schema: Schema) -> list[Any]:
@@ -197,6 +197,10 @@ class _Check:
     def _plain(self, number: Any) -> str:
         """A number in decimal, with a fraction only if it has one."""
         return display(number).removesuffix(".0")
+
+
+def _under(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else key
 
 
 def _is_number(value: Any) -> TypeGuard[int | float]:

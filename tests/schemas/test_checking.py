@@ -93,6 +93,14 @@ def test_what_fails_is_kept_in_dicts_and_left_out_of_lists() -> None:
     assert checked([1, "x", 2], {"items": {"type": "integer"}})[0] == [1, 2]
 
 
+def test_every_branch_of_all_of_sees_the_same_items() -> None:
+    branches = [{"items": {"type": "integer"}}, {"items": {"min": 5}}]
+    assert checked(["x", 3], {"all_of": branches}) == (
+        ["x", 3],
+        ["at [0]: expected type 'int', got 'string'", "at [1]: expected value >= 5, got 3"],
+    )
+
+
 def test_the_branch_that_fits_gives_the_value() -> None:
     branches = [{"type": "string"}, {"type": "object", "properties": {"a": {"default": 1}}}]
     assert checked({}, {"union": branches}, defaults=True) == ({"a": 1}, [])
