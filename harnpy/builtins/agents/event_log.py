@@ -1,4 +1,4 @@
-"""The ``event_log`` namespace: topics that programs to_json and follow. Spec: 08 §15.1."""
+"""The ``event_log`` namespace: topics that programs write and follow. Spec: 04 §27, 08 §15.1."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from harnpy.text.json.reader import parse_json
 from harnpy.text.json.writer import float_text, to_json
 from harnpy.vm.declare.builtin import ABSENT
 from harnpy.vm.declare.builtin import builtin as declare
-from harnpy.vm.errors import RuntimeFault
+from harnpy.vm.errors import TypeFault
 from harnpy.vm.values.objects import Stream, type_name
 
 TYPE_CHECKING = False
@@ -69,7 +69,7 @@ def subscribe(vm: Vm, topic: Value = ABSENT, from_cursor: Value = None) -> Strea
     name = _string("subscribe", "topic", topic)
     if from_cursor is not None and (type(from_cursor) is not int or from_cursor < 0):
         got = type_name(from_cursor)
-        raise RuntimeFault(f"event_log.subscribe: from_cursor must be a non-negative int or nil, got {got}")
+        raise TypeFault(f"event_log.subscribe: from_cursor must be a non-negative int or nil, got {got}")
     log_of(vm).latest(name)  # refuses what is no topic
     stream = vm.calls.generator(Stream, _following(vm, name, from_cursor or 0))
     assert isinstance(stream, Stream)
@@ -112,9 +112,9 @@ def _wait_for_more(vm: Vm, log: EventLog) -> None:
 
 def _string(function: str, what: str, value: Value) -> str:
     if value is ABSENT or value is None:
-        raise RuntimeFault(f"event_log.{function}: missing {what}")
+        raise TypeFault(f"event_log.{function}: missing {what}")
     if type(value) is not str:
-        raise RuntimeFault(f"event_log.{function}: {what} must be a string, got {type_name(value)}")
+        raise TypeFault(f"event_log.{function}: {what} must be a string, got {type_name(value)}")
     return value
 
 
@@ -122,9 +122,9 @@ def _headers(given: Value) -> dict[str, str]:
     if given is None:
         return {}
     if type(given) is not dict:
-        raise RuntimeFault(f"event_log.emit: headers must be a dict, got {type_name(given)}")
+        raise TypeFault(f"event_log.emit: headers must be a dict, got {type_name(given)}")
     for key, value in given.items():
         if type(value) is not str:
             got = type_name(value)
-            raise RuntimeFault(f"event_log.emit: header '{key}' must be a string, got {got}")
+            raise TypeFault(f"event_log.emit: header '{key}' must be a string, got {got}")
     return given
