@@ -219,6 +219,10 @@ class Store(Protocol):
     @property
     def url(self) -> str: ...
 
+    #: Whether new sessions may have letters, digits, ``_`` and ``-`` in their ids only.
+    @property
+    def strict_ids(self) -> bool: ...
+
     #: ``search``, ``notify`` (waiting for changes costs nothing), ``many_machines``.
     @property
     def features(self) -> frozenset[str]: ...

@@ -192,6 +192,7 @@ class DeferredStore:
         self._store = store
         self._writer = Writer(store.url)
         self.url = store.url
+        self.strict_ids = store.strict_ids
         self.features = store.features
         self._acknowledged: WeakValueDictionary[tuple[str, str], Acknowledged] = WeakValueDictionary()
         self._lock = Lock()

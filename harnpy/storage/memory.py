@@ -190,6 +190,7 @@ class MemoryStore:
 
     def __init__(self, url: StoreUrl | None = None, machine: Machine | None = None) -> None:
         self.url = "memory:" if url is None else str(url)
+        self.strict_ids = url is not None and url.strict_ids
         self.changed = Condition()
         self.waiting = 0
         self.closed = False

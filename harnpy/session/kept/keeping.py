@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from harnpy.session import events as kinds
-from harnpy.session.errors import InvalidArgument, InvalidSessionId, SessionExists, SessionLeased
+from harnpy.session.errors import InvalidArgument, SessionExists, SessionLeased
+from harnpy.session.kept.ids import check_id
 from harnpy.session.log import KIND
 from harnpy.session.statuses import COMPLETED, can_become
 
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from harnpy.storage.memory import MemoryStore
     from harnpy.world import World
 
-#: The longest id of a session on a store.
-LONGEST_ID = 200
 _WHAT_TO_DO = ": a loop of another process runs on it; wait until that has ended, or end it"
 #: Seconds between two looks at a lease that somebody else has.
 _LOOK = 0.25
@@ -39,8 +38,7 @@ def kept_session(id: str, store: Store, world: World) -> StoredSession:
     """Return the session that ``store`` has under that id, created if need be."""
     from harnpy.session.kept.stored import StoredSession
 
-    if not id.strip() or len(id) > LONGEST_ID or any(ord(c) < 32 or 127 <= ord(c) < 160 for c in id):
-        raise InvalidSessionId(id)
+    check_id(id)
     while True:
         found = StoredSession.load(id, store, world)
         if found is not None:

@@ -15,6 +15,7 @@ from harnpy.session.errors import SessionConflict, SessionExists
 from harnpy.session.events import Event, EventDraft, Origin
 from harnpy.session.identity import micros
 from harnpy.session.kept.codec import SessionCodec
+from harnpy.session.kept.ids import check_id
 from harnpy.session.kept.info import FORK_SEQ, FORK_TIME, PARENT, Digest, SessionInfo, info_of
 from harnpy.session.kept.past import PastStream, past
 from harnpy.session.kept.projections import EVENTS, Taken, take
@@ -61,7 +62,8 @@ class StoredSession(KeptLog):
 
     @classmethod
     def begin(cls, id: str, store: Store, world: World, facts: dict[str, Any] | None = None) -> StoredSession:
-        """Create a session. Raises `SessionExists`."""
+        """Create a session. Raises `SessionExists` and `InvalidSessionId`."""
+        check_id(id, strict=store.strict_ids)
         origin = Origin(id, world)
         session = cls(origin, store.stream(KIND, id, SessionCodec(origin)), store)
         try:
@@ -105,8 +107,9 @@ class StoredSession(KeptLog):
     def fork(self, id: str, store: Any = None, at: int | None = None) -> StoredSession:
         """Create a session with this one's past, up to event number ``at``, on the same store.
 
-        Raises `SessionExists`.
+        Raises `SessionExists` and `InvalidSessionId`.
         """
+        check_id(id, strict=self.store.strict_ids)
         self.refresh()
         if at is None or at >= self.version:
             return self._fork(id, None if self._is_light else self.view, self._digest, self.version)

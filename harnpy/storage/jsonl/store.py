@@ -47,6 +47,7 @@ class JsonlStore:
 
     def __init__(self, url: StoreUrl, machine: Machine, medium: Medium | None = None) -> None:
         self.url = str(url)
+        self.strict_ids = url.strict_ids
         self.directory = Directory(url, machine, medium)
 
     def stream(self, kind: str, name: str, codec: Codec) -> JsonlStream:

@@ -52,6 +52,7 @@ class PostgresStore:
 
     def __init__(self, url: StoreUrl, machine: Machine) -> None:
         self.url = str(url)
+        self.strict_ids = url.strict_ids
         self._is_full = url.durability == "full"
         self._database = Database(url)
         self._listener = Listener(self._database)
