@@ -147,11 +147,12 @@ class Place(NamedTuple):
     env: Mapping[str, str]
 
 
-def place_of(execution: Mapping[str, Any] | None) -> Place | None:
-    """Return the place that an `execution` dict names, if any."""
+def place_of(execution: Mapping[str, Any] | None, outer: Place | None) -> Place | None:
+    """Return the place that an `execution` dict names; what it leaves open is as at the ``outer`` place."""
     if not execution or not (execution.get("cwd") or execution.get("env")):
-        return None
-    return Place(execution.get("cwd") or None, execution.get("env") or {})
+        return outer
+    around = outer or Place(None, {})
+    return Place(execution.get("cwd") or around.cwd, {**around.env, **(execution.get("env") or {})})
 
 
 class AgentContext:
@@ -211,9 +212,9 @@ class AgentContext:
             self.workflow = outer
 
     @contextmanager
-    def work_at(self, place: Place | None) -> Iterator[None]:
-        """Work at ``place`` inside the block; None changes nothing."""
-        outer, self.place = self.place, place or self.place
+    def work_at(self, execution: Mapping[str, Any] | None) -> Iterator[None]:
+        """Work inside the block where an `execution` dict says, if it does."""
+        outer, self.place = self.place, place_of(execution, self.place)
         try:
             yield
         finally:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from harnpy.agent.loop.make_loop import make_loop
 from harnpy.agent.loop.tool_calls import PERMISSION_DENIED
 from harnpy.agent.rules.annotations import strings
+from harnpy.agent.workers.requested import read_execution
 from harnpy.faults import MisuseError
 from harnpy.llm.native_tools import is_registry
 from harnpy.llm.structured.extract import extract
@@ -198,6 +199,14 @@ def make_sub_agent(runtime: Runtime, task: str, given: Any, bound_registry: Dict
         structured=schema is not None or _wants_json(options),
         forked=stored is not None,
     )
+
+
+def execution_here(given: Any) -> Dict:
+    """Return the `execution` of a child that its parent waits for. Raises `MisuseError`."""
+    execution = read_execution(given.get("execution") if isinstance(given, dict) else None, CALLER)
+    if execution.get("worktree") is not None:
+        raise MisuseError(f"{CALLER}: execution.worktree is for workers: set `background: true`")
+    return execution
 
 
 def new_session_id(runtime: Runtime) -> str:

@@ -11,7 +11,7 @@ from harnpy.reading.option_tables import OptionTable
 
 _EXECUTION = OptionTable("""
     cwd: string — the directory that commands run in
-    source_dir: string — where paths of templates begin
+    source_dir: string — the directory of the program, for the record
     env: dict — variables of commands
     adapter: string — worktree: the run changes a copy of a repository
     repo_path, worktree_path, branch, base_ref: string — that copy

@@ -363,7 +363,7 @@ class Workers:
 
     def _context_for(self, id: str, name: str, rules: Rules, execution: Dict) -> AgentContext:
         context = self._running_context().branch()
-        context.worker, context.place = WorkerName(id, name), place_of(execution) or context.place
+        context.worker, context.place = WorkerName(id, name), place_of(execution, context.place)
         files = self._world.unguarded.files
         directory = (context.place and context.place.cwd) or files.cwd()
         context.rules = rules.placed(partial(real_path_in, files, directory))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harnpy.agent.loop.make_loop import run_loop
-from harnpy.agent.subagents import make_sub_agent
+from harnpy.agent.subagents import execution_here, make_sub_agent
 from harnpy.builtins.bridge.agent_functions import with_python_functions
 from harnpy.builtins.bridge.agent_runtime import runtime_of, tools_bound, with_bound_tools
 from harnpy.builtins.bridge.option_tables import check_options, checked_system
@@ -57,9 +57,10 @@ def sub_agent_run(vm: Vm, task: Value = ABSENT, options: Value = None) -> dict[s
         from harnpy.agent.workers.delegation import delegate
 
         return delegate(runtime, runtime.workers(), text, given).handle()
-    child = make_sub_agent(runtime, text, given)
-    with tools_bound(vm, given):
-        return child.run()
+    with runtime.context().work_at(execution_here(given)):
+        child = make_sub_agent(runtime, text, given)
+        with tools_bound(vm, given):
+            return child.run()
 
 
 #: Keys of an agent's config that are options of a loop (07 §10.1).

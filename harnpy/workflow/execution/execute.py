@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from harnpy.agent.context import place_of
 from harnpy.agent.workflow_scope import WorkflowScope
 from harnpy.faults import MisuseError
 from harnpy.workflow.artifacts.artifact import read_artifacts
@@ -124,7 +123,7 @@ class Execution:
         """Put the run's mutation session, skills and approval policy in force inside the block."""
         context = self._runtime.context()
         rules = context.rules.one_deeper(CALLER).below(approval=self._options.approval)
-        place = context.work_at(place_of(self._run["execution"]))
+        place = context.work_at(self._run["execution"])
         governed = context.govern(rules, caller_rules=context.rules)
         with governed, context.work_for(self._scope), place, self._recorder.listening():
             yield

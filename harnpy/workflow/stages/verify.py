@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harnpy.faults import MisuseError
 from harnpy.workflow.stages.briefing import brief, result_artifact
@@ -12,8 +12,6 @@ from harnpy.workflow.stages.work import Ended
 from harnpy.world.files import system_reason
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from harnpy.agent.programs import Finished
     from harnpy.reading.dicts import Dict
     from harnpy.workflow.stages.work import Work
@@ -49,15 +47,11 @@ def _outcome(work: Work) -> Dict:
 
 
 def _run(work: Work, command: str) -> Finished:
-    execution: Mapping[str, Any] = work.execution or {}
-    node = work.node
     try:
-        return work.runtime.workplace.run(
-            ("/bin/sh", "-lc", command), execution.get("cwd"), execution.get("env") or {}
-        )
+        return work.runtime.workplace.run(("/bin/sh", "-lc", command), None, {})
     except (OSError, ValueError) as error:
         why = system_reason(error)
-        raise MisuseError(f"workflow stage {node['id']} failed to run its command: {why}") from error
+        raise MisuseError(f"workflow stage {work.node['id']} failed to run its command: {why}") from error
 
 
 def _transcript(work: Work) -> Dict | None:
