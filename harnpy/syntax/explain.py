@@ -10,6 +10,7 @@ from bisect import bisect_left
 
 from harnpy.syntax.diagnostic import Diagnostic
 from harnpy.syntax.errors import LexFault, SyntaxFault
+from harnpy.syntax.habits import help_for, help_for_text
 from harnpy.syntax.lexer import RESERVED, Tokens
 from harnpy.syntax.literals import LexError
 from harnpy.syntax.refusal import SEPARATOR, Failure
@@ -117,7 +118,8 @@ class Explainer:
         """A lexer error is reported alone."""
         span = self.lines.span(error.at, error.at)
         message = f"{error.text} at {span.line}:{span.column}"
-        return LexFault(message, [Diagnostic("error", message, span, "here")], self.source, self.file)
+        help = help_for_text(self.source, error.at)
+        return LexFault(message, [Diagnostic("error", message, span, "here", help)], self.source, self.file)
 
     def add(self, tokens: Tokens, failure: Failure) -> int:
         """Report a failure; the token to go on with, or -1."""
@@ -131,7 +133,7 @@ class Explainer:
         if expected == _HEREDOC:
             got = "`<<` heredoc-like syntax"
         span = self.lines.span(tokens.starts[at], tokens.ends[at])
-        help = _HELPS.get(expected)
+        help = help_for(self.source, tokens, at, expected) or _HELPS.get(expected)
         if tokens.kinds[at] == "$END" and not got:
             text, label = f"end of file, expected {expected}", "file ends here"
             message, headline = "Unexpected " + text, "unexpected " + text

@@ -397,6 +397,12 @@ class Vm:
 
         return nearest_at_run_time(name, candidates)
 
+    def suggest_name(self, name: str, candidates: Iterable[str]) -> str | None:
+        """What an undefined name may mean: a habit of another language, or the nearest (02 §9.3)."""
+        from harnpy.syntax.habits import name_for
+
+        return name_for(name) or self.suggest(name, candidates)
+
     @property
     def world(self) -> World:
         """The world as programs reach it: what they have it do obeys the rules in force."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harnpy.syntax.diagnostic import Diagnostic
 from harnpy.syntax.errors import SourceFault
+from harnpy.syntax.habits import name_for
 from harnpy.syntax.span import Lines
 from harnpy.text.spell import nearest
 
@@ -34,5 +35,5 @@ def _undefined_call(name: str, visible: tuple[str, ...], table: BuiltinTable) ->
     if absence:
         return f"call target `{name}` is {absence}"
     text = f"call target `{name}` is not defined or imported"
-    hint = nearest(name, [*sorted(table.names()), *sorted(visible)], limit=2)
+    hint = name_for(name) or nearest(name, [*sorted(table.names()), *sorted(visible)], limit=2)
     return f"{text} — did you mean `{hint}`?" if hint else text

@@ -168,7 +168,7 @@ class Calls:
         absence = self.vm.builtins.absence(name)
         if absence:
             return RuntimeFault(f"{text} ({absence})")
-        hint = self.vm.suggest(name, candidates)
+        hint = self.vm.suggest_name(name, candidates)
         return RuntimeFault(f"{text} (did you mean `{hint}`?)") if hint else PlainFault(text)
 
     def read_late(self, value: Value, name: str) -> Value:
