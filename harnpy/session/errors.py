@@ -16,6 +16,7 @@
     ├─ EventRejected [event_rejected]          .what, .pointer
     ├─ SessionLeased [lease_held]
     ├─ TransferError [format]
+    │  └─ TransferTypeError
     └─ ResizeError [resize]
 
 A verb refuses without naming itself, and the methods of the registry add the name of the builtin; only the
@@ -205,6 +206,10 @@ class TransferError(SessionError, ValueError):
     """What should become a session can't be read as one."""
 
     code = "format"
+
+
+class TransferTypeError(TransferError, TypeError):
+    """A part of a file has the wrong type."""
 
 
 class ResizeError(SessionError, MisuseError):

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from harnpy.session.events import Event
     from harnpy.storage.contract import Stream
 
+#: A fact of an import's first event: how many saves the session had before, where it comes from.
+SAVES_BEFORE = "saves_before"
+
 
 class Saves:
     """Counts the saves of a log, as far as somebody has asked."""
@@ -50,6 +53,8 @@ class Saves:
         """Take the next events into account."""
         for event in events:
             self._read += 1
+            if self._read == 1:
+                self.count = event.payload.facts.get(SAVES_BEFORE, 0)
             turn = 0 if event.turn is None else event.turn.seq
             if event.type == TURN_STARTED:
                 turn = event.seq

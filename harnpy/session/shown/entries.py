@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.session import events as kinds
 from harnpy.session.events import Summary
-from harnpy.session.shown.message_parts import has_payload
+from harnpy.session.shown.message_parts import has_payload, results_of
 from harnpy.session.shown.pairing import Record, Round, rounds
 from harnpy.session.transcript import RESULT_ROLES
 from harnpy.session.window import is_prefix_context
@@ -107,7 +107,7 @@ def _entry(event: Event) -> HistoryEntry:
     if event.type == kinds.BRANCH_SUMMARY:
         text = f"{_BACK}\n<summary>\n{payload['summary']}\n</summary>"
         return HistoryEntry({"role": "user", "content": text}, id, event.type, event=event)
-    if isinstance(event, Summary):
+    if isinstance(event, Summary) and payload.get("role") == "user" and results_of(payload) is None:
         return HistoryEntry(payload, id, event.type, "summary", "prefix", event=event)
     return HistoryEntry(payload, id, event.type, event=event)
 

@@ -12,21 +12,19 @@ from msgspec import DecodeError
 from msgspec.json import decode as from_json
 from msgspec.json import encode as to_json
 
-from harnpy.session.errors import SessionExists, TransferError
+from harnpy.session.errors import TransferError
 from harnpy.session.events import SESSION_CREATED, Origin, TurnRef
 from harnpy.session.identity import event_id, position, read_stamp
-from harnpy.session.kept.codec import SessionCodec, decode_event, encode_event
-from harnpy.session.kept.info import Digest
-from harnpy.session.kept.stored import StoredSession
-from harnpy.session.log import KIND
+from harnpy.session.kept.codec import decode_event, encode_event
 from harnpy.session.payloads import restored_payload
+from harnpy.session.transfer.admission import admit
 from harnpy.session.views import replay
-from harnpy.storage.errors import VersionConflict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from harnpy.session.events import Event
+    from harnpy.session.kept.stored import StoredSession
     from harnpy.session.log import Session
     from harnpy.storage import Store
     from harnpy.world import World
@@ -62,21 +60,7 @@ def load_log(lines: Iterable[str], store: Store, world: World, id: str | None = 
             row.pop("parent_id", None)
         before = row["id"]
         events.append(_event(row, number, origin, former))
-    stream = store.stream(KIND, name, SessionCodec(origin))
-    digest = Digest(origin.shared)
-    digest.add(events)
-    digest.rewound(replay(events).execution)
-    try:
-        stream.append(events, 0, head=digest.head())
-    except VersionConflict as conflict:
-        raise SessionExists(name, conflict.found) from conflict
-    session = StoredSession.load(name, store, world)
-    assert session is not None, "it has just been written"
-    # A store in memory has kept the events as they were read.
-    for each in (origin, origin.parent):
-        if each is not None:
-            each.find = session.origin.find
-    return session
+    return admit(events, origin, store)
 
 
 def _origin(name: str, created: Any, world: World) -> Origin:

@@ -1,0 +1,191 @@
+"""Agently's file of a session: its two lists of messages, memo and settings. Spec: 10 §A2.7, §C17.
+
+What Agently has no key for stands in one of ours, ``harn``, which it ignores.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.session import events as kinds
+from harnpy.session.cuts import Cut
+from harnpy.session.errors import TransferError, TransferTypeError
+from harnpy.session.events import EventDraft
+from harnpy.session.registers import METADATA
+from harnpy.session.saves import SAVES_BEFORE
+from harnpy.session.statuses import ACTIVE, check_transition
+from harnpy.session.transfer import documents, losses
+from harnpy.session.transfer.admission import NewLog
+
+if TYPE_CHECKING:
+    from harnpy.session.kept.stored import StoredSession
+    from harnpy.session.log import Session
+    from harnpy.session.transfer.losses import Loss
+    from harnpy.storage import Store
+    from harnpy.world import World
+
+    Json = dict[str, Any]
+
+SETTINGS = "settings."
+_AUTO_RESIZE = "auto_resize"
+#: Registers that ``harn`` has under their names.
+_REGISTERS = ("scratchpad", "system_prompt", "task", "tasks", "model", "thinking", "tools")
+_FACTS = ("agent_name", "agent_label", "definition")
+
+
+def dump_state(session: Session, *, plain: bool = False) -> Json:
+    """Return a session as Agently keeps it; ``plain``: without what only harnpy reads."""
+    created = session.event(1).stored()
+    settings = _settings(session)
+    state: Json = {
+        "id": session.id,
+        _AUTO_RESIZE: settings.pop(_AUTO_RESIZE, created.get(_AUTO_RESIZE, True)),
+        "full_context": session.history(),
+        "context_window": session.messages(),
+        "memo": session.memo,
+        "session_settings": settings,
+    }
+    if not plain:
+        state["harn"] = {
+            "revision": session.revision,
+            "status": session.status,
+            **{key: created[key] for key in _FACTS if key in created},
+            "metadata": session.metadata,
+            **{key: value for key in _REGISTERS if (value := session.get(key)) is not None},
+        }
+    return state
+
+
+def lost(session: Session, *, plain: bool = False) -> list[Loss]:
+    """Return what of a session isn't in `dump_state`."""
+    kept = [losses.CUTS, losses.MEMO, losses.SETTINGS]
+    return losses.lost(session, kept if plain else [*kept, losses.REGISTERS, losses.STATUSES])
+
+
+def load_state(state: Any, store: Store, world: World, id: str | None = None) -> StoredSession:
+    """Make a session of a file's value, under ``id`` (None: its own, else a new one).
+
+    Nothing is resized. Raises `TransferError`, its `TransferTypeError`, `EventRejected` and `SessionExists`;
+    nothing is stored then.
+    """
+    full, window = _lists(state)
+    harn = _harn(state)
+    facts = {key: harn[key] for key in _FACTS if key in harn}
+    revision = harn.get("revision")
+    if isinstance(revision, int) and revision > 1:
+        facts[SAVES_BEFORE] = revision - 1
+    name = id or (str(state["id"]) if state.get("id") is not None else world.ids.new())
+    log = NewLog(name, world, facts)
+    log.add(*history(full, window, 1))
+    for key, value in _registers(state, harn).items():
+        log.add(EventDraft(kinds.REGISTER_SET, {"key": key, "value": value, "version": 1}))
+    status = harn.get("status", ACTIVE)
+    if status != ACTIVE:
+        check_transition(name, ACTIVE, status)
+        log.add(EventDraft(kinds.STATUS_CHANGED, {"from": ACTIVE, "to": status}))
+    return log.store(store)
+
+
+def load_into(session: Session, state: Any) -> None:
+    """Give a session the two lists, memo and settings of a file's value, in one append. The log keeps what
+    was; the id stays. Raises `TransferError`, `TransferTypeError` and `EventRejected`."""
+    full, window = _lists(state)
+    settings = (session.setting(*item) for item in _registers(state, _harn(state)).items())
+    session.append(*history(full, window, session.version), *settings)
+
+
+def dumps(session: Session, language: str = documents.JSON, *, plain: bool = False) -> str:
+    """Return the text of `dump_state` in JSON or YAML."""
+    return documents.write_text(dump_state(session, plain=plain), language)
+
+
+def history(full: list[Json], window: list[Json], version: int) -> list[EventDraft]:
+    """Return the drafts that make a session behind event ``version`` have these two lists of messages.
+
+    What ends both is in the log once; what else the window shows takes the place of the rest.
+    """
+    same = _same_end(full, window)
+    split, end = version + len(full) - same, version + len(full)
+    data: Json = {"messages": [{"message": message} for message in window[: len(window) - same]]}
+    if same:
+        data["messages"].append([split + 1, end])
+    if split > version:
+        data["history"] = [[version + 1, split]]
+    data["reason"] = "import"
+    messages = [EventDraft(kinds.MESSAGE_ADDED, message) for message in full]
+    for message in window:  # some of them are in the cut alone, which isn't looked into
+        EventDraft(kinds.MESSAGE_ADDED, message).check()
+    return [*messages, EventDraft(kinds.HISTORY_REPLACED, Cut.restored(data))]
+
+
+def _same_end(full: list[Json], window: list[Json]) -> int:
+    """Return how many messages at the end the lists have in common."""
+    count = 0
+    for ours, shown in zip(reversed(full), reversed(window), strict=False):
+        if ours != shown:
+            break
+        count += 1
+    return count
+
+
+def _lists(state: Any) -> tuple[list[Json], list[Json]]:
+    """Return the full context and the window of a file's value."""
+    if not isinstance(state, dict):
+        raise TransferTypeError(
+            f"Cannot load JSON Session data, expect dictionary data but got: {type(state).__name__}"
+        )
+    full = _messages(state, "full_context", [])
+    former = state.get("window_context", full)  # its older name
+    return full, _messages(state, "context_window", former)
+
+
+def _messages(state: Json, key: str, default: Any) -> list[Json]:
+    given = state.get(key, default)
+    if not isinstance(given, list) or not all(isinstance(message, dict) for message in given):
+        raise TransferTypeError(
+            f"Cannot load Session data, expect key '{key}' as a sequence of chat messages."
+        )
+    messages = [{"role": "user", **message} for message in given]
+    for number, message in enumerate(messages, 1):
+        if not isinstance(message["role"], str):
+            raise TransferError(f"message {number} of '{key}' has a role that is no text")
+    return messages
+
+
+def _harn(state: Json) -> Json:
+    harn = state.get("harn")
+    return harn if isinstance(harn, dict) else {}
+
+
+def _registers(state: Json, harn: Json) -> Json:
+    """Return what the file says of registers, by key."""
+    found: Json = {}
+    if state.get("memo") is not None:
+        found["memo"] = state["memo"]
+    if _AUTO_RESIZE in state and not state[_AUTO_RESIZE]:
+        found[f"{SETTINGS}{_AUTO_RESIZE}"] = False
+    for key, value in _given_settings(state).items():
+        name = key.removeprefix("session.").removeprefix(SETTINGS)
+        if value is not None:
+            found[f"{SETTINGS}{name}"] = value
+    metadata = harn.get("metadata")
+    if isinstance(metadata, dict):
+        found |= {f"{METADATA}{key}": value for key, value in metadata.items() if value is not None}
+    return found | {key: harn[key] for key in _REGISTERS if harn.get(key) is not None}
+
+
+def _given_settings(state: Json) -> Json:
+    settings = state.get("session_settings")
+    if settings is None:
+        return {}
+    if not isinstance(settings, dict):
+        raise TransferTypeError("Cannot load Session data, expect key 'session_settings' as a dictionary.")
+    return settings
+
+
+def _settings(session: Session) -> Json:
+    return {
+        key.removeprefix(SETTINGS): session.get(key)
+        for key, known in session.view.registers.items()
+        if key.startswith(SETTINGS) and known.value is not None
+    }
