@@ -77,7 +77,7 @@ def by_header(rows: Iterable[Row]) -> Iterator[dict[str, str]]:
 
 def written_rows(rows: Iterable[Row], delimiter: str) -> Iterator[str]:
     """Return the line of each row; one without cells is blank. Raises CsvError when one differs in length."""
-    special = re.compile(rf'[{re.escape(delimiter)}"\r\n]')
+    special = re.compile(rf'[{re.escape(delimiter)}"\r\n\ufeff]')
     width = None
     for i, row in enumerate(rows):
         width = len(row) if width is None else width

@@ -13,7 +13,7 @@ from harnpy.text.csv import CsvError, by_header, delimiter_from, read_rows, writ
 
 DELIMITERS = st.sampled_from(",;\t|^ x")
 TEXTS = st.text(st.sampled_from('",;\t|^ xé日\r\n'), max_size=24)
-CELLS = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from('",;\t|^ x\r\n'), max_size=6)
+CELLS = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from('",;\t|^ x\r\n\ufeff'), max_size=6)
 
 
 @settings(max_examples=400, deadline=None)
@@ -33,11 +33,11 @@ def test_reads_what_pythons_csv_reads_or_both_refuse(text: str, delimiter: str) 
 @given(st.integers(1, 4).flatmap(lambda n: st.lists(st.lists(CELLS, min_size=n, max_size=n))), DELIMITERS)
 def test_what_is_written_reads_back(rows: list[list[str]], delimiter: str) -> None:
     text = "".join(written_rows(rows, delimiter))
-    assert list(read_rows(text, delimiter)) == rows or rows[0][0].startswith("\ufeff")
+    assert list(read_rows(text, delimiter)) == rows
     buffer = io.StringIO(newline="")
     csv.writer(buffer, delimiter=delimiter, lineterminator="\r\n").writerows(rows)
     assert list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)) == rows
-    assert list(read_rows(buffer.getvalue(), delimiter)) == rows or rows[0][0].startswith("\ufeff")
+    assert list(read_rows("\ufeff" + buffer.getvalue(), delimiter)) == rows
 
 
 def test_a_cell_may_be_as_long_as_the_text() -> None:

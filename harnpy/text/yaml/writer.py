@@ -25,7 +25,8 @@ _LONGEST_KEY = 1000
 
 
 def to_yaml(value: Any, items: Callable[[Any], list[Any] | None], look: Callable[[], object] = int) -> str:
-    """Return the text, which ends with a line end. Raises TooLarge for parts that are shared without end.
+    """Return the text, which ends with a line end. Raises ValueError for what is nested too deeply, TooLarge
+    for parts that are shared without end.
 
     ``items`` returns the items of a list or set and None for anything else; what is no data is written as its
     display text. ``look`` is called at every part, and may raise to stop.
