@@ -13,10 +13,12 @@ from harnpy.agent.people.requests import (
     Request,
     outcome,
 )
+from harnpy.reading.lenient import as_dicts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from harnpy.agent.people.requests import Question
     from harnpy.reading.dicts import Dict
 
 #: How requests end without an outcome, by the name of their last record.
@@ -68,6 +70,19 @@ def merged(known: Any, news: Iterable[Dict]) -> list[Dict]:
     found = {item["request_id"]: item for item in known} if isinstance(known, list) else {}
     found |= {item["request_id"]: item for item in news}
     return list(found.values())
+
+
+def requests_of(known: Any, questions: Iterable[Question]) -> list[Dict]:
+    """Return the entries of a record, then those of its questions that it lacks, which have no replies."""
+    found = as_dicts(known)
+    ids = {str(item.get("request_id")) for item in found}
+    return found + [_pending(each) for each in questions if each["request_id"] not in ids]
+
+
+def _pending(question: Question) -> Dict:
+    known: Dict = {**question, "requested_at": question["asked_at"], "kind": QUESTION, "payload": {}}
+    del known["asked_at"]
+    return {**known, "status": "pending", "responses": []}
 
 
 def _request(id: str, kind: str, record: Dict) -> Request:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from harnpy.agent.people.history import requests_of
 from harnpy.agent.people.requests import QUESTION
 from harnpy.reading.lenient import as_dict, dicts_at
 from harnpy.workflow.bundle.decisions import decisions
@@ -19,7 +20,6 @@ from harnpy.workflow.shapes import Field, Shape, all_of, only, read
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from harnpy.agent.people.requests import Question
     from harnpy.reading.dicts import Dict
     from harnpy.workflow.bundle.bundle_types import Sections, StageOutcome, TranscriptSection
     from harnpy.workflow.records.record_types import ReplayFixture, RunRecord, StageRecord
@@ -49,7 +49,7 @@ def sections(run: RunRecord, fixture: ReplayFixture | None, sidecar: Sequence[Di
 
     ``sidecar`` are the rows of the run's `llm_transcript.jsonl`.
     """
-    requests = _requests(run)
+    requests = requests_of(run["metadata"].get("hitl"), run["hitl_questions"])
     identity: Any = only(run, IDENTITY)
     return {
         "run": identity,
@@ -113,19 +113,6 @@ def _events(run: RunRecord) -> Iterator[Dict]:
                 yield {"stage_id": stage_id, **event}
             if isinstance(id, str):
                 seen.add(id)
-
-
-def _requests(run: RunRecord) -> list[Dict]:
-    """Return what the run asked people. Of a question that isn't in `metadata.hitl`, no reply is known."""
-    requests = dicts_at(run["metadata"], "hitl")
-    known = {str(request.get("request_id")) for request in requests}
-    return requests + [_pending(each) for each in run["hitl_questions"] if each["request_id"] not in known]
-
-
-def _pending(question: Question) -> Dict:
-    known: Dict = {**question, "requested_at": question["asked_at"], "kind": QUESTION, "payload": {}}
-    del known["asked_at"]
-    return {**known, "status": "pending", "responses": []}
 
 
 def _question(request: Dict) -> Dict:

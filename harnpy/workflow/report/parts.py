@@ -16,9 +16,13 @@ GOOD, BAD, WAITING, PLAIN = "good", "bad", "waiting", "plain"
 
 _TONES = {
     **dict.fromkeys(
-        "completed complete success done passed pass verified identical approved ok".split(), GOOD
+        "completed complete success done passed pass verified identical approved accepted answered "
+        "ok".split(),
+        GOOD,
     ),
-    **dict.fromkeys("failed error fail denied rejected cancelled stuck verification_failed".split(), BAD),
+    **dict.fromkeys(
+        "failed error fail denied rejected cancelled timed_out stuck verification_failed".split(), BAD
+    ),
     **dict.fromkeys(
         "running paused pending waiting partial warning budget_exhausted different".split(), WAITING
     ),

@@ -14,7 +14,8 @@ from harnpy.workflow.report.conversation import conversation
 from harnpy.workflow.report.figures import clock, count, duration, elapsed, money, plural
 from harnpy.workflow.report.markup import Markup, element, joined
 from harnpy.workflow.report.page import page
-from harnpy.workflow.report.run_sections import artifacts, checkpoints, child_runs, questions, spans, usage
+from harnpy.workflow.report.people_section import TITLE, people
+from harnpy.workflow.report.run_sections import artifacts, checkpoints, child_runs, spans, usage
 from harnpy.workflow.report.stage_cards import stage_card, why_failed
 from harnpy.workflow.report.timeline import timeline
 from harnpy.workflow.report.tool_call_list import tool_calls
@@ -134,7 +135,7 @@ def _sections(run: RunRecord) -> Iterator[tuple[str, Markup]]:
             "Tool calls",
             parts.section("Tool calls", tool_calls(others), id="tool-calls", note=count(len(others))),
         )
-    yield "Questions", questions(run["hitl_questions"])
+    yield TITLE, people(run)
     yield "Child runs", child_runs(run["child_runs"])
     yield "Artifacts", artifacts(run["artifacts"])
     yield "Usage", usage(run)
@@ -171,7 +172,7 @@ def _rest(run: RunRecord) -> Markup:
         "Policy": run["policy"],
         "Execution": run["execution"],
         "Replay fixture": run["replay_fixture"],
-        "Metadata": run["metadata"],
+        "Metadata": {key: value for key, value in run["metadata"].items() if key != "hitl"},
     }
     folded = [
         conversation(run["transcript"], "The run's own transcript"),

@@ -1,4 +1,4 @@
-"""The sections of a run besides its stages: artifacts, child runs, questions, usage, checkpoints, spans."""
+"""The sections of a run besides its stages: artifacts, child runs, usage, checkpoints, spans."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from harnpy.workflow.report.markup import Markup, element
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harnpy.agent.people.requests import Question
     from harnpy.reading.dicts import Dict
     from harnpy.workflow.records.record_types import ChildRun, RunRecord, TraceSpan, UsageRecord
 
@@ -82,24 +81,6 @@ def _child(child: ChildRun) -> Markup:
         parts.folded("Request", parts.value(child["request"])) if child["request"] else None,
         parts.folded("Provenance", parts.value(child["provenance"])) if child["provenance"] else None,
         class_="card slim",
-    )
-
-
-def questions(asked: Sequence[Question]) -> Markup:
-    items = [
-        element(
-            "li",
-            parts.prose(question["prompt"]),
-            element(
-                "p",
-                parts.apart(question["agent"], clock(question["asked_at"]) if question["asked_at"] else None),
-                class_="note",
-            ),
-        )
-        for question in asked
-    ]
-    return _section(
-        "Questions", [element("ol", items, class_="questions")] if items else [], count(len(items))
     )
 
 

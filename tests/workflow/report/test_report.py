@@ -182,7 +182,41 @@ FULL = run(
     checkpoints=[{"reason": "stage_complete", "completed_nodes": ["research"], "ready_nodes": ["check"]}],
     artifacts=[{"kind": "summary", "title": "the findings", "text": "it is a cat", "data": {"weight": 4.2}}],
     child_runs=[{"worker_id": "w1", "worker_name": "helper", "task": "hold the cat", "status": "completed"}],
-    hitl_questions=[{"request_id": "q", "prompt": "May I feed it?"}],
+    hitl_questions=[
+        {"request_id": "q", "prompt": "May I feed it?"},
+        {"request_id": "a", "prompt": "Pet it?"},
+    ],
+    metadata={
+        "hitl": [
+            {
+                "request_id": "a",
+                "kind": "dual_control",
+                "prompt": "open the cage",
+                "agent": "keeper",
+                "payload": {"action": "open the cage", "cage": 7},
+                "status": "denied",
+                "responses": [
+                    {"reviewer": "ada", "approved": True, "reason": None, "responded_at": None},
+                    {"reviewer": "bob", "approved": False, "reason": "it bites"},
+                ],
+            },
+            {
+                "request_id": "b",
+                "kind": "question",
+                "prompt": "which one?",
+                "status": "answered",
+                "responses": [{"reviewer": "eve", "answer": {"cat": "the grey"}}],
+            },
+            {
+                "request_id": "c",
+                "kind": "escalation",
+                "status": "accepted",
+                "prompt": {"bytes": 12},
+                "responses": [{"reviewer": "vet", "accepted": True}],
+            },
+        ],
+        "weather": "rain",
+    },
     usage={"input_tokens": 12345, "output_tokens": 10, "total_cost": 0.0123, "call_count": 4},
     trace_spans=[{"kind": "llm_call", "name": "gpt-5-mini", "duration_ms": 1234}],
     policy={"side_effect_level": "network"},
@@ -198,7 +232,11 @@ FULL = run(
         "compacted 3 messages", "between us", "findings", "✗ failed",
         "expect status · expected 0 · actual 7", "make test exit status 7", "Error no such tool: peel",
         "the findings", "it is a cat", '"weight": 4.2', "helper", "hold the cat",
-        "May I feed it?", "stage complete", "gpt-5-mini", '"side_effect_level": "network"', "1.2 s",
+        "May I feed it?", "✗ denied", "dual control", "open the cage", "keeper", '"cage": 7',
+        "ada · approved",
+        "bob · denied", "it bites", "✓ answered", "which one?", '"cat": "the grey"', "vet · accepted",
+        '"bytes": 12', "… pending", '"weather": "rain"', "stage complete", "gpt-5-mini",
+        '"side_effect_level": "network"', "1.2 s",
     ],
 )  # fmt: skip
 def test_a_report_tells_everything(said: str) -> None:
