@@ -17,33 +17,33 @@ from harnpy.session.cuts import Cut
 from harnpy.session.errors import (
     EventNotFound,
     InvalidArgument,
-    RewindError,
-    SessionBusy,
     SessionConflict,
     SessionError,
+    SessionExists,
 )
 from harnpy.session.events import Event, EventDraft, Origin, Summary
 from harnpy.session.facts import Facts
+from harnpy.session.kept.ids import check_id
 from harnpy.session.payloads import Created
 from harnpy.session.resize.engine import merged_summary
 from harnpy.session.saves import Saves
-from harnpy.session.shown import pins, rewinding
+from harnpy.session.shown.choices import Choices
 from harnpy.session.transcript import MESSAGE_KINDS
 from harnpy.session.turns.artifacts import recorded
 from harnpy.session.views import View
 from harnpy.session.window import Window
-from harnpy.storage.errors import VersionConflict
-from harnpy.storage.memory import MemoryStream
+from harnpy.storage.errors import StreamExists, VersionConflict
+from harnpy.storage.memory import MemoryStore, MemoryStream
+from harnpy.world import World
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from typing import Self
 
     from harnpy.session.resize.resize_policy import Compaction
     from harnpy.session.shown.entries import HistoryEntry
     from harnpy.session.shown.stable import Stable
     from harnpy.storage.contract import Stream
-    from harnpy.storage.memory import MemoryStore
-    from harnpy.world import World
 
     Messages = dict[str, Any] | Iterable[dict[str, Any]]
 
@@ -53,13 +53,32 @@ KIND = "session"
 ANY = -1
 
 
-class Session(Facts):
+class Session(Facts, Choices):
     """One log. ``version`` is the number of its last event; ``view`` says what the log means."""
 
     __slots__ = ("clock", "id", "moment", "origin", "saves", "stream", "version", "view")
+    #: None: it isn't saved anywhere.
+    saves: Saves | None
 
-    def __init__(self, origin: Origin, stream: Stream, view: View | None = None, moment: float = 0) -> None:
-        """``moment`` is that of the stream's last event."""
+    def __init__(
+        self, id: str | None = None, *, auto_resize: bool = True, settings: Mapping[str, Any] | None = None
+    ) -> None:
+        """A session by itself, in a memory store of its own. Without an ``id`` it gets a new one.
+
+        ``settings`` become its registers ``settings.<key>``. It needs no runtime, file or event loop; nobody
+        has saved it, so its revision stays 0. Raises `InvalidSessionId`. Spec: 10 §C3.2.
+        """
+        world = World()
+        id = world.ids.new() if id is None else id
+        check_id(id)
+        self._attach(Origin(id, world), MemoryStore().stream(KIND, id))
+        self.saves = None
+        self.record(kinds.SESSION_CREATED, Created(facts=None if auto_resize else {"auto_resize": False}))
+        for key, value in (settings or {}).items():
+            self.set(f"settings.{key}", value)
+
+    def _attach(self, origin: Origin, stream: Stream, view: View | None = None, moment: float = 0) -> Self:
+        """Become the session that ``stream`` is of. ``moment`` is that of its last event."""
         self.id = origin.id
         self.origin = origin
         self.clock = origin.world.clock
@@ -70,6 +89,7 @@ class Session(Facts):
         self.moment = moment
         self.saves = Saves(origin.shared)
         origin.find = _finder(stream)
+        return self
 
     #: Whether a store keeps it.
     is_kept = False
@@ -77,18 +97,52 @@ class Session(Facts):
     @classmethod
     def create(cls, id: str, store: MemoryStore, world: World) -> Session:
         """A new, empty session."""
-        session = cls(Origin(id, world), store.stream(KIND, id))
+        session = cls.__new__(cls)._attach(Origin(id, world), store.stream(KIND, id))
         session.record(kinds.SESSION_CREATED, Created())
         return session
 
-    def fork(self, id: str, store: MemoryStore) -> Session:
-        """Create a session with this one's past. It shares the events, at constant cost."""
-        origin = Origin(id, self.origin.world, self.origin, self.version)
-        created = Created(self.origin, self.version, self.stream.last())
+    def fork(
+        self,
+        id: str | None = None,
+        store: MemoryStore | None = None,
+        *,
+        at: int | None = None,
+        label: str = "",
+        reason: str = "",
+    ) -> Session:
+        """Create a session with this one's past, up to event number ``at`` (None: the last).
+
+        It shares the events, at constant cost. Without an ``id`` it gets a new one, without a ``store`` it
+        lives in this one's. Raises `EventNotFound` for an ``at`` that isn't there, `SessionExists`.
+        """
+        id = self.origin.world.ids.new() if id is None else id
+        at = self._fork_point(at)
+        origin = Origin(id, self.origin.world, self.origin, at)
+        point: Event = next(self.stream.read(at - 1, at))
+        view = self.view.branch() if at == self.version else self.view.at(at)
+        created = Created(self.origin, at, point, why_forked(label, reason))
         first = Event(origin, 1, kinds.SESSION_CREATED, created, self._now())
-        session = Session(origin, store.branch(self.stream, id, first), self.view.branch(), self.moment)
+        try:
+            stream = (store or self._memory()).branch(self.stream, id, first, until=at)
+        except StreamExists as exists:
+            raise SessionExists(id, 0) from exists
+        session = Session.__new__(Session)._attach(origin, stream, view, point.moment)
+        if self.saves is None:
+            session.saves = None
         session.view.apply(first)
         return session
+
+    def _fork_point(self, at: int | None) -> int:
+        """Return the number of the event to fork at. Raises `EventNotFound`."""
+        if at is None:
+            return self.version
+        if not 1 <= at <= self.version:
+            raise EventNotFound(str(at), self.id)
+        return at
+
+    def _memory(self) -> MemoryStore:
+        assert isinstance(self.stream, MemoryStream), "sessions on a store fork there"
+        return self.stream.store
 
     def settle(self) -> None:
         """Copy a fork's share of its parent's past, so that the parent can be freed. Costs a list copy."""
@@ -251,60 +305,6 @@ class Session(Facts):
         window.past = None
         self.replace("set", window)
 
-    def pin(self, event_id: str) -> bool:
-        """Keep a message in the window, whatever is trimmed or compacted (10 §C5). Return False if it is
-        pinned already. Raises `EventNotFound` unless it is a message of the history."""
-        seq = pins.position(self.view.window.history(), self.origin, event_id)
-        if seq is None:
-            raise EventNotFound(event_id, self.id)
-        if seq in self.view.pins:
-            return False
-        self.write(self.setting(pins.REGISTER, sorted({*self.view.pins, seq})))
-        return True
-
-    def unpin(self, event_id: str) -> bool:
-        """Take a pin out. Return False if the event isn't pinned."""
-        seq = pins.position(self.view.window.history(), self.origin, event_id)
-        if seq not in self.view.pins:
-            return False
-        self.write(self.setting(pins.REGISTER, [pin for pin in self.view.pins if pin != seq]))
-        return True
-
-    def rewind(self, turns: int = 1) -> list[dict[str, Any]]:
-        """Take back the last turns; the log keeps them. Return the messages that left the window.
-
-        Raises `RewindError` when there are fewer, `SessionBusy` while a turn is open.
-        """
-        self._check_idle()
-        start = rewinding.start_of(self.view.turns.items(), turns, self.id)
-        former, now = self._move_leaf(start - 1, rewinding.REWIND)
-        return rewinding.missing(former, now)
-
-    def redo(self) -> list[dict[str, Any]]:
-        """Undo the last rewind. Return the messages that came back.
-
-        Raises `RewindError` when something was added since, `SessionBusy` while a turn is open.
-        """
-        self._check_idle()
-        rewound = self.view.rewound
-        if not rewound.leaves or self.view.has_added(rewound.at, self.version):
-            raise RewindError(f"session '{self.id}' has nothing to redo", self.id)
-        former, now = self._move_leaf(rewound.leaves[-1], rewinding.REDO)
-        return rewinding.missing(now, former)
-
-    def _check_idle(self) -> None:
-        own = (turn for seq, turn in self.view.open_turns.items() if seq > self.view.linked_at)
-        if any(
-            not rewinding.has_ended(turn, self.stream.read(turn.seq)) for turn in own
-        ):  # a fork doesn't run its parent's
-            raise SessionBusy(f"session '{self.id}' is busy: a turn is open", self.id)
-
-    def _move_leaf(self, target: int, reason: str) -> tuple[list[Event], list[Event]]:
-        """Go on behind event number ``target``. Return the entries of the window before and now."""
-        former = list(self.view.window.entries.items())
-        self.record(kinds.LEAF_MOVED, rewinding.LeafMoved(target, reason))
-        return former, self.view.window.entries.items()
-
     # Reading.
 
     def refresh(self) -> None:
@@ -317,8 +317,8 @@ class Session(Facts):
 
     @property
     def revision(self) -> int:
-        """How many times the session was saved (10 §C3.3)."""
-        return self.saves.upto(self.stream)
+        """How many times the session was saved (10 §C3.3); 0: no store has it."""
+        return 0 if self.saves is None else self.saves.upto(self.stream)
 
     @property
     def length(self) -> int:
@@ -377,6 +377,12 @@ class Session(Facts):
         window = self.view.window
         opening = [] if window.shows_summary() else [{"role": "user", "content": window.summary}]
         return opening + self.messages(), window.summary
+
+
+def why_forked(label: str, reason: str) -> dict[str, Any]:
+    """Return what a fork's ``session_created`` says of its making."""
+    given = {"branch_label": label, "fork_reason": reason}
+    return {key: text for key, text in given.items() if text}
 
 
 def _drafts(messages: Messages) -> list[EventDraft]:

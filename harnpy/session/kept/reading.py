@@ -31,7 +31,7 @@ class KeptLog(Session):
     is_kept = True
 
     def __init__(self, origin: Origin, stream: Stream, view: View | None = None, moment: float = 0) -> None:
-        super().__init__(origin, stream, view, moment)
+        self._attach(origin, stream, view, moment)
         self.heard: Callable[[Sequence[Event]], None] | None = None
         self._cuts: dict[int, Event] = {}  # by number: a cut has its window once a view has applied it
         self._digest = Digest(origin.shared)

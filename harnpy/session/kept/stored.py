@@ -20,7 +20,7 @@ from harnpy.session.kept.info import FORK_SEQ, FORK_TIME, PARENT, Digest, Sessio
 from harnpy.session.kept.past import PastStream, past
 from harnpy.session.kept.projections import EVENTS, Taken, take
 from harnpy.session.kept.reading import KeptLog
-from harnpy.session.log import ANY, KIND
+from harnpy.session.log import ANY, KIND, why_forked
 from harnpy.session.payloads import Created
 from harnpy.session.views import View, replay
 from harnpy.storage.contract import HeadQuery
@@ -104,28 +104,40 @@ class StoredSession(KeptLog):
             head = head._replace(version=self.version, updated=updated, data=self._digest.head() | forked_at)
         return info_of(head)
 
-    def fork(self, id: str, store: Any = None, at: int | None = None) -> StoredSession:
+    def fork(
+        self,
+        id: str | None = None,
+        store: Any = None,
+        *,
+        at: int | None = None,
+        label: str = "",
+        reason: str = "",
+    ) -> StoredSession:
         """Create a session with this one's past, up to event number ``at``, on the same store.
 
-        Raises `SessionExists` and `InvalidSessionId`.
+        Raises `EventNotFound` for an ``at`` that isn't there, `SessionExists` and `InvalidSessionId`.
         """
+        id = self.origin.world.ids.new() if id is None else id
         check_id(id, strict=self.store.strict_ids)
         self.refresh()
-        if at is None or at >= self.version:
-            return self._fork(id, None if self._is_light else self.view, self._digest, self.version)
+        at, why = self._fork_point(at), why_forked(label, reason)
+        if at == self.version:
+            return self._fork(id, None if self._is_light else self.view, self._digest, at, why)
         digest = Digest(self.origin.shared)
         past = list(self.stream.read(until=at))
         view = replay(past)
         digest.add(past)
-        return self._fork(id, view, digest, at)
+        return self._fork(id, view, digest, at, why)
 
-    def _fork(self, id: str, view: View | None, digest: Digest, at: int) -> StoredSession:
+    def _fork(
+        self, id: str, view: View | None, digest: Digest, at: int, why: dict[str, Any]
+    ) -> StoredSession:
         """Fork at event number ``at``. ``view`` (None: the one that the store gives) is the one there."""
         point = self._last
         if point is None or point.seq != at:
             point = next(self.stream.read(at - 1, at))
         origin = Origin(id, self.origin.world, self.origin, at)
-        created = Created(self.origin, at, point)
+        created = Created(self.origin, at, point, why)
         first = Event(origin, 1, kinds.SESSION_CREATED, created, self._now())
         digest = digest.forked(point)
         digest.add((first,))
@@ -136,10 +148,10 @@ class StoredSession(KeptLog):
         except StreamExists as exists:
             raise SessionExists(id, 0) from exists
         if view is None:
-            session = StoredSession(origin, stream, self.store)
+            session = type(self)(origin, stream, self.store)
             session._read(self.store.head(KIND, id))
             return session
-        session = StoredSession(origin, stream, self.store, view.branch(), point.moment)
+        session = type(self)(origin, stream, self.store, view.branch(), point.moment)
         if self._basis.seq <= at:
             session._basis = self._basis
         session._cuts = {seq: cut for seq, cut in self._cuts.items() if seq <= at}
@@ -211,12 +223,33 @@ class StoredSession(KeptLog):
             seen = self.version
 
     def _write(self, drafts: Sequence[EventDraft], seen: int) -> list[Event]:
-        events = self._drafted(drafts, seen)
-        basis = self._basis
+        now = self._now()
+        events = [Event.drafted(draft, self.origin, seen + i, now) for i, draft in enumerate(drafts, 1)]
+        self._store(events, seen)
+        return events
+
+    def commit(self, events: Sequence[Event]) -> None:
+        """Append events that were numbered to follow what this object has seen.
+
+        Raises `SessionConflict` when somebody else wrote first.
+        """
+        for event in events:
+            event.owner = self.origin
+        try:
+            self._store(events, self.version)
+        except VersionConflict as conflict:
+            raise SessionConflict(self.id, conflict.expected, conflict.found) from conflict
+
+    def _store(self, written: Sequence[Event], seen: int) -> None:
+        """Append events behind number ``seen``, as one."""
+        events, basis = [*written], self._basis
         taken = self._due(events, seen)
         if taken is not None:
-            events = self._drafted((*drafts, EventDraft(kinds.PROJECTION_SNAPSHOTTED, taken.payload)), seen)
+            draft = EventDraft(kinds.PROJECTION_SNAPSHOTTED, taken.payload)
+            events.append(Event.drafted(draft, self.origin, seen + len(events) + 1, events[-1].moment))
             basis = taken.basis
+        for behind, event in enumerate(reversed(events)):
+            event.supplement(more=behind)
         digest = self._digest.copy()
         digest.add(events)
         for event in events:
@@ -229,13 +262,6 @@ class StoredSession(KeptLog):
         self._apply(events)
         if self.stream.version > self.version:
             self.refresh()  # the store has something to add: that it was repaired
-        return events[: len(drafts)]
-
-    def _drafted(self, drafts: Sequence[EventDraft], seen: int) -> list[Event]:
-        now, count = self._now(), len(drafts)
-        return [
-            Event.drafted(draft, self.origin, seen + i, now, count - i) for i, draft in enumerate(drafts, 1)
-        ]
 
     # Projection snapshots.
 
