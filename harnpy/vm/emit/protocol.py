@@ -52,7 +52,8 @@ _PLACES = {
     ),
     "vm.calls": (
         "TAIL bouncing call call_builtin call_dynamic call_from_frames call_late call_named fill generator "
-        "named pipe read_dynamic read_late shell tail tail_named tail_pipe undefined_variable"
+        "named pipe read_dynamic read_late shell tail tail_named tail_pipe undefined_target "
+        "undefined_variable"
     ),
     "run.tasks.spawn": "await_task spawn",
     "run.tasks.cancel": "cancel_gracefully cancel_task is_cancelled",

@@ -164,6 +164,11 @@ class Calls:
         candidates = [*visible, *self.vm.global_names(), *self.vm.builtins.names()]
         raise self._meaningless(f"Undefined variable: {name}", name, candidates if name != "_" else ())
 
+    def undefined_target(self, name: str, visible: Sequence[str]) -> Never:
+        """Refuse an assignment to a name that nothing binds (02 §8)."""
+        hint = self.vm.suggest(name, visible) or f"var {name} = …"
+        raise RuntimeFault(f"Undefined variable: {name} (did you mean `{hint}`?)")
+
     def _meaningless(self, text: str, name: str, candidates: Iterable[str]) -> VmError:
         absence = self.vm.builtins.absence(name)
         if absence:

@@ -50,7 +50,7 @@ def _assignable(a: Activation, node: ast.Assign, root: ast.Name) -> Variable:
     if variable is None or variable.in_box:
         a.value(node.value)
         a.at = node.start
-        a.walker.vm.calls.undefined_variable(root.name, ref.visible)
+        a.walker.vm.calls.undefined_target(root.name, ref.visible)
     if not variable.mutable:
         a.value(node.value)
         a.at = node.start

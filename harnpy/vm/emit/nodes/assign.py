@@ -133,7 +133,7 @@ def assign(e: Emitter, node: ast.Assign) -> None:
     variable = ref.variable if ref.kind == "local" else None
     if variable is None or variable.in_box:
         e.into(node.value, DISCARD)
-        e.line(f"undefined_variable({root.name!r}, {ref.visible!r})")
+        e.line(f"undefined_target({root.name!r}, {ref.visible!r})")
     elif not variable.mutable:
         e.into(node.value, DISCARD)
         e.line(f"immutable({root.name!r})")
