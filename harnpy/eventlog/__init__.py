@@ -1,4 +1,61 @@
-"""Topics: named streams of events that anyone may add to and follow. Spec: 08 §15.
+"""Topics: named streams of events that anyone may add to and follow. Spec: 08 §15, 10 §C22.
 
-The room stands on `harnpy.storage` and knows no sessions, no models, no language.
+`EventLog` says what a log can do, `StoreEventLog` is one on any store. The room knows no sessions, no models,
+no language.
 """
+
+from harnpy.eventlog.contract import (
+    CompactReport,
+    ConsumerId,
+    EventLog,
+    EventLogDescription,
+    Topic,
+)
+from harnpy.eventlog.errors import (
+    ConfigError,
+    ConsumerLagged,
+    InvalidConsumer,
+    InvalidTopic,
+    LogError,
+    LogIoError,
+    LogSerdeError,
+    LogSqliteError,
+)
+from harnpy.eventlog.installed import active_event_log, install_event_log, reset_active_event_log
+from harnpy.eventlog.log_events import LogEvent
+from harnpy.eventlog.opening import (
+    EventLogConfig,
+    FileEventLog,
+    MemoryEventLog,
+    SqliteEventLog,
+    open_event_log,
+)
+from harnpy.eventlog.subscriptions import Subscription
+from harnpy.eventlog.topics import StoreEventLog
+
+__all__ = [
+    "CompactReport",
+    "ConfigError",
+    "ConsumerId",
+    "ConsumerLagged",
+    "EventLog",
+    "EventLogConfig",
+    "EventLogDescription",
+    "FileEventLog",
+    "InvalidConsumer",
+    "InvalidTopic",
+    "LogError",
+    "LogEvent",
+    "LogIoError",
+    "LogSerdeError",
+    "LogSqliteError",
+    "MemoryEventLog",
+    "SqliteEventLog",
+    "StoreEventLog",
+    "Subscription",
+    "Topic",
+    "active_event_log",
+    "install_event_log",
+    "open_event_log",
+    "reset_active_event_log",
+]

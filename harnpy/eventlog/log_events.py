@@ -1,24 +1,15 @@
-"""An event of a topic, and how the log fails. Spec: 08 §15.2."""
+"""An event of a topic, and how a store keeps it. Spec: 08 §15.2, 10 §C22."""
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harnpy.faults import MisuseError
+from harnpy.eventlog.errors import LogSerdeError
+from harnpy.storage.contract import Row
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-
-class LogError(MisuseError):
-    """The log could not do what was asked. Nothing has changed."""
-
-    def message_from(self, builtin: str) -> str:
-        return f"event_log: {self.message}"
-
-
-class InvalidTopic(LogError):
-    pass
+    from collections.abc import Mapping, Sequence
 
 
 class LogEvent(NamedTuple):
@@ -28,3 +19,48 @@ class LogEvent(NamedTuple):
     payload: Any = None
     headers: Mapping[str, str] = {}
     occurred_at_ms: int | None = None
+
+
+#: A record of a topic: the event, and its id there.
+Numbered = tuple[int, LogEvent]
+
+
+class TopicCodec:
+    """Numbered events ↔ rows: the payload is the row's data, its kind the type."""
+
+    def encode(self, records: Sequence[Numbered]) -> list[Row]:
+        return [self._row(*record) for record in records]
+
+    def _row(self, id: int, event: LogEvent) -> Row:
+        headers, payload = json_text({"headers": dict(event.headers)}), json_text(event.payload)
+        time = (event.occurred_at_ms or 0) * 1000
+        return Row(id, _stored(event.kind), time, _stored(payload), rest=_stored(headers))
+
+    def decode(self, rows: Sequence[Row]) -> list[Numbered]:
+        return [(row.seq, _event(row)) for row in rows]
+
+    def texts(self, rows: Sequence[Row]) -> list[str | None]:
+        return [row.data for row in rows]
+
+
+def _event(row: Row) -> LogEvent:
+    headers = json.loads(row.rest)["headers"] if row.rest else {}
+    return LogEvent(row.type, json.loads(row.data), headers, row.time // 1000)
+
+
+def json_text(value: Any) -> str:
+    """Return a JSON value as compact text. Raises `LogSerdeError` for what JSON has no word for."""
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise LogSerdeError(f"event log parse error: an event must be JSON: {error}") from None
+
+
+def _stored(text: str) -> str:
+    """Return the text if it can be written. Raises `LogSerdeError`."""
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise LogSerdeError(f"event log parse error: half a surrogate pair in {text!r:.60}") from None
+    return text

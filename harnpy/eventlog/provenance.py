@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from harnpy.eventlog.log_events import LogEvent
+    from harnpy.eventlog.log_events import LogEvent, Numbered
 
 _SCHEMA = "harn.provenance.schema"
 _PREVIOUS = "harn.provenance.prev_hash"
@@ -20,26 +20,42 @@ _RECORD = "harn.provenance.record_hash"
 _VERSION = "harn-eventlog-provenance-v1"
 
 
-def chained(topic: str, id: int, event: LogEvent, at: int, previous: LogEvent | None) -> dict[str, str]:
-    """Return the event's headers as the link after ``previous``."""
+class Link(NamedTuple):
+    """Where a chain goes on: the last event's id and hash."""
+
+    event_id: int
+    record_hash: str | None
+
+
+#: Where the chain of an empty topic goes on.
+BEGIN = Link(0, None)
+
+
+def link(record: Numbered) -> Link:
+    """Return where the chain goes on behind ``record``."""
+    id, event = record
+    return Link(id, event.headers.get(_RECORD))
+
+
+def chained(topic: str, event: LogEvent, at: int, previous: Link) -> dict[str, str]:
+    """Return the headers of the event that follows ``previous``."""
     own = {name: value for name, value in event.headers.items() if name not in (_SCHEMA, _PREVIOUS, _RECORD)}
     headers = {**own, _SCHEMA: _VERSION}
-    if previous is not None:
-        headers[_PREVIOUS] = previous.headers[_RECORD]
-    return {**headers, _RECORD: _hash(topic, id, event, headers, at)}
+    if previous.record_hash is not None:
+        headers[_PREVIOUS] = previous.record_hash
+    return {**headers, _RECORD: _hash(topic, previous.event_id + 1, event, headers, at)}
 
 
-def problems(topic: str, events: Iterable[tuple[int, LogEvent]]) -> list[str]:
-    """Return where the chain is broken."""
+def problems(topic: str, events: Iterable[Numbered], previous: Link = BEGIN) -> list[str]:
+    """Return where the chain that goes on behind ``previous`` is broken."""
     found = []
-    previous: LogEvent | None = None
     for id, event in events:
         headers = {name: value for name, value in event.headers.items() if name != _RECORD}
         if event.headers.get(_RECORD) != _hash(topic, id, event, headers, event.occurred_at_ms):
             found.append(f"event {id}: record hash mismatch")
-        if event.headers.get(_PREVIOUS) != (previous.headers.get(_RECORD) if previous else None):
+        if event.headers.get(_PREVIOUS) != previous.record_hash:
             found.append(f"event {id}: previous hash mismatch")
-        previous = event
+        previous = link((id, event))
     return found
 
 

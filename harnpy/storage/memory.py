@@ -320,10 +320,6 @@ class MemoryStore:
                 self.waiting -= 1
         return self._version(kind, name)
 
-    def names(self, kind: str) -> list[str]:
-        """The names of the streams of ``kind`` with records."""
-        return [stream.name for stream in self._written(kind)]
-
     def _version(self, kind: str, name: str) -> int:
         stream = self._streams.get((kind, name))
         return 0 if stream is None else stream.version

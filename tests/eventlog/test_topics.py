@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.eventlog.log_events import InvalidTopic, LogEvent
+from harnpy.eventlog.errors import InvalidTopic
+from harnpy.eventlog.log_events import LogEvent
 from harnpy.eventlog.provenance import problems
 from harnpy.eventlog.topics import memory_log
 

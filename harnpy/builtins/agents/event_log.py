@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from harnpy.eventlog.log_events import LogEvent
-from harnpy.eventlog.topics import EventLog, memory_log
+from harnpy.eventlog.topics import StoreEventLog, memory_log
 from harnpy.text.json.reader import parse_json
 from harnpy.text.json.writer import float_text, to_json
 from harnpy.vm.declare.builtin import ABSENT
@@ -76,9 +76,9 @@ def subscribe(vm: Vm, topic: Value = ABSENT, from_cursor: Value = None) -> Strea
     return stream
 
 
-def log_of(vm: Vm) -> EventLog:
+def log_of(vm: Vm) -> StoreEventLog:
     """The Vm's event log."""
-    return vm.service(EventLog, lambda vm: memory_log(lambda: vm.world.clock.now()))
+    return vm.service(StoreEventLog, lambda vm: memory_log(lambda: vm.world.clock.now()))
 
 
 def as_data(value: Value) -> Any:
@@ -96,7 +96,7 @@ def _following(vm: Vm, topic: str, cursor: int) -> Iterator[dict[str, Value]]:
             _wait_for_more(vm, log)
 
 
-def _wait_for_more(vm: Vm, log: EventLog) -> None:
+def _wait_for_more(vm: Vm, log: StoreEventLog) -> None:
     """Suspend the current task until something is appended."""
     task = vm.tasks.current
 

@@ -1,0 +1,73 @@
+"""How an event log fails. Each error changes nothing. Spec: 08 §15.2.
+
+LogError
+├─ ConfigError         the configuration names no log
+├─ InvalidTopic  InvalidConsumer
+├─ LogIoError          the store can't be opened, read or written
+│  └─ LogSqliteError   likewise, and it is one of SQLite
+├─ LogSerdeError       what is stored can't be read, or what is given isn't JSON
+└─ ConsumerLagged      a subscriber didn't keep up; `.last_id` is the last event that it got
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from harnpy.faults import MisuseError
+from harnpy.storage.errors import CorruptLog, StorageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class LogError(MisuseError):
+    """The log could not do what was asked. Nothing has changed."""
+
+    def message_from(self, builtin: str) -> str:
+        return f"event_log: {self.message}"
+
+
+class ConfigError(LogError):
+    pass
+
+
+class InvalidTopic(LogError):
+    pass
+
+
+class InvalidConsumer(LogError):
+    pass
+
+
+class LogIoError(LogError):
+    pass
+
+
+class LogSqliteError(LogIoError):
+    pass
+
+
+class LogSerdeError(LogError):
+    pass
+
+
+class ConsumerLagged(LogError):
+    def __init__(self, last_id: int) -> None:
+        super().__init__(f"subscriber lagged behind after event {last_id}")
+        self.last_id = last_id
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.last_id,)
+
+
+@contextmanager
+def reported(url: str, doing: str) -> Iterator[None]:
+    """Raise what a store raises as an error of the log; ``doing`` is ``open``, ``read`` or ``write``."""
+    try:
+        yield
+    except CorruptLog as error:
+        raise LogSerdeError(f"event log parse error: {error}") from error
+    except StorageError as error:
+        kind = LogSqliteError if url.startswith("sqlite:") else LogIoError
+        raise kind(f"event log {doing} error: {error}") from error
