@@ -1,6 +1,6 @@
 """The options of loops, sub-agents, workers, daemons, hooks and questions, as programs may write them.
 
-Spec: 07 §6.1, §8.4, §10.2, §11.2, §12, §14.
+Spec: 07 §4.8, §6.1, §8.4, §10.2, §11.2, §12, §14.
 """
 
 from __future__ import annotations
@@ -175,6 +175,28 @@ DAEMON = LOOP + OptionTable("""
     system: string — its system prompt
     event_queue_capacity: int = 1024 — events that may wait
 """)
+
+_NO_BODIES = (
+    "tool_synthesize: executable handlers must be supplied with tool_define; synthesized tools are dry-run, "
+    "host_bridge, or mcp_server only"
+)
+
+SYNTHESIS = OptionTable(
+    """
+    description: string — what the tool is for
+    name: string — by default made of the description
+    parameters, params: dict — what it takes
+    return_type, returns: any — what it returns
+    capabilities: list | dict — what it needs
+    side_effect_level: string — none, read_only, workspace_write, process_exec or network
+    executor: string = dry_run — dry_run, host_bridge or mcp_server
+    host_tool: string — the host's tool, by default of the same name
+    mcp_tool: string — the server's tool, by default of the same name
+    mcp_client: any — the connection to the server
+    mcp_server: string — the server
+    """,
+    removed={"handler": _NO_BODIES, "body": _NO_BODIES},
+)
 
 HOOK = OptionTable("""
     pattern: string = * — the names of tools

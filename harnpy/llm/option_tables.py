@@ -119,6 +119,16 @@ WITH_RATE_LIMIT = OptionTable("""
     backoff_ms: int = 1000 — the first pause; each is twice as long as the one before, up to 30 s
 """)
 
+PICK = OptionTable("provider: string — where the model should run: aliases of its own are tried as well")
+
+HEALTH = OptionTable("""
+    provider: string — which one
+    api_key: string — by default that of the environment
+    model: string — which of its models
+    warm: bool = false — have ollama load the model
+    timeout: int — seconds
+""")
+
 MOCK = OptionTable(
     """
     text: any = "" — the reply

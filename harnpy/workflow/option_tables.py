@@ -1,6 +1,6 @@
 """The options of a workflow's run and of a context's assembly, as programs may write them.
 
-Spec: 08 §4.7, §4.8, §5.5, §7.1.
+Spec: 08 §2.4, §4.7, §4.8, §5.5, §7.1, §10.
 """
 
 from __future__ import annotations
@@ -63,6 +63,13 @@ ASSEMBLE = OptionTable("""
     semantic_overlap: float = 0.85 — from where on two pieces are the same, 0 to 1
     ranker_callback: closure — the scores of the strategy relevance
 """)
+
+FORK = OptionTable("""
+    retain_messages: bool = true — whether the messages stay
+    retain_summary: bool = true — whether the summary does
+""")
+
+UPDATE = OptionTable("timeout_ms: int = 30000 — how long to wait for the response")
 
 SUMMARIZE = CALL + OptionTable("""
     keep_last: int = 6 — messages at the end that stay

@@ -17,6 +17,7 @@ CHAPTER = Path("docs/spec/07-llm-and-agents.md").read_text()
 _BEFORE = {
     "with_rate_limit": '"mock", { -> 1 }',
     "transcript_summarize": "transcript()",
+    "transcript_fork": "transcript()",
     "transcript_compact": "transcript()",
     "transcript_auto_compact": "[]",
     "llm_call_structured": '"q", {type: "object"}',

@@ -21,10 +21,6 @@ _EFFECTS = (
     (re.compile(r"workspace\W?(?:write|apply|delete)"), "workspace_write"),
     (re.compile(""), "read_only"),
 )
-_NO_BODIES = (
-    "tool_synthesize: executable handlers must be supplied with tool_define; synthesized tools are dry-run, "
-    "host_bridge, or mcp_server only"
-)
 
 
 class Synthesis:
@@ -61,8 +57,6 @@ def read_spec(config: Any) -> Dict:
     description = config.get("description")
     if not isinstance(description, str) or not description.strip():
         raise OptionError("tool_synthesize: description must be a non-empty string")
-    if "handler" in config or "body" in config:
-        raise OptionError(_NO_BODIES)
     capabilities = _capabilities(config.get("capabilities"))
     level = config.get("side_effect_level")
     spec = {

@@ -180,6 +180,7 @@ def transcript_fork(vm: Vm, t: Value, opts: Value) -> Dict:
         len(transcript_messages(transcript_fork(t, {retain_messages: false})))  // 0
     """
     former = _transcript("transcript_fork", t)
+    check_options(vm, "transcript_fork", opts)
     options = opts if type(opts) is dict else {}
     retain = [bool(options.get(key, True)) for key in ("retain_messages", "retain_summary")]
     return _maker(vm).forked(former, *retain)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from harnpy.builtins.bridge.live_models import models_of
+from harnpy.builtins.bridge.option_tables import check_options
 from harnpy.vm.declare.builtin import builtin as declare
 
 TYPE_CHECKING = False
@@ -76,6 +77,7 @@ def llm_pick_model(vm: Vm, target: str, options: Value) -> Dict:
     Example:
         llm_pick_model("llama3.2:latest").provider  // "ollama"
     """
+    check_options(vm, "llm_pick_model", options)
     models = models_of(vm)
     known_models = models.config.known_models
     found = known_models.pick(target, models.options(options).string("provider"))

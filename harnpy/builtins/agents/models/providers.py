@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harnpy.builtins.bridge.live_models import models_of
+from harnpy.builtins.bridge.option_tables import check_options
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import RuntimeFault
 
@@ -92,6 +93,8 @@ async def llm_healthcheck(vm: Vm, provider: Value, options: Value) -> Dict:
     """
     from harnpy.llm.configuration.health import healthcheck
 
+    check_options(vm, "llm_healthcheck", provider)
+    check_options(vm, "llm_healthcheck", options)
     models = models_of(vm)
     given = {"provider": provider} if type(provider) is not dict else provider
     read = models.options({**given, **(options if type(options) is dict else {})})

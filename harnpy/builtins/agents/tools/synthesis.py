@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harnpy.agent.tools.synthesis import Synthesis, check_arguments, dry_run
+from harnpy.builtins.bridge.option_tables import check_options
 from harnpy.builtins.language.host.host import host_tool_call
 from harnpy.faults import MisuseError
 from harnpy.vm.declare.builtin import builtin
@@ -25,6 +26,7 @@ def tool_synthesize(vm: Vm, spec: Value) -> Fn:
         let greet = tool_synthesize({name: "greet", description: "Greet someone"})
         greet({name: "Ada"}).status  // "dry_run"
     """
+    check_options(vm, "tool_synthesize", spec)
     made = vm.state(Synthesis).add(spec)
     id = made["id"]
     # The builtin, not the function below: only the builtin reports faults as Harn errors.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os.path
 from functools import partial
 
+from harnpy.builtins.bridge.option_tables import check_options
 from harnpy.builtins.bridge.places import runtime_root
 from harnpy.project import STATE_VARIABLE, project_root, state_directory
 from harnpy.reading.lenient import Options
@@ -76,6 +77,7 @@ def update(
         }
         workflow.update("desk", "double", 21)  // 42
     """
+    check_options(vm, "workflow.update", options)
     timeout = Options(options).count("timeout_ms", _UPDATE_MS)
     return _mailbox(vm, "update", target).update(_name("update", name), _data(payload), timeout / 1000)
 
