@@ -138,7 +138,13 @@ def _run(vm: Vm, module: Module, brought: Imports) -> None:
     unit = _compiled(vm, module, brought)
     unit.directory = None if module.place.bundled else module.place.directory
     unit.module = module.name
-    unit.main(vm, {}, Linker(vm, unit, set(), module), {})(1)
+    traceable = vm.traceable
+    # Functions of bundled modules are to programs what builtins are: no spans of their own (04 §25).
+    vm.traceable = traceable and not module.place.bundled
+    try:
+        unit.main(vm, {}, Linker(vm, unit, set(), module), {})(1)
+    finally:
+        vm.traceable = vm.traceable or traceable
 
 
 def _compiled(vm: Vm, module: Module, brought: Imports) -> Unit:
