@@ -128,7 +128,8 @@ def help_for(source: str, tokens: Tokens, at: int, expected: str) -> str | None:
     if got == "=" and before == "==" and touches(at):
         return "`==` never converts: there is no `===`"
     if expected == "expression" and (got == before == "+" or before == text(at - 2) == "-"):
-        return f"write `x {before}= 1`"
+        name = text(at - 2).replace("-", "") or text(at - 3)
+        return f"write `{name if name.isidentifier() else 'x'} {before}= 1`"
     if is_end and touches(at) and tokens.kinds[at - 1] in ("INT", "FLOAT"):
         return "numbers have decimal digits only: no `_`, no exponent, no `0x`"
     if is_end and touches(at) and before == "f":
