@@ -28,6 +28,7 @@ _MODULES = {
     "replay": "harnpy.cli.commands.replay",
     "eval": "harnpy.cli.commands.eval",
     "sessions": "harnpy.cli.commands.sessions",
+    "tokens": "harnpy.cli.commands.tokens",
     "bundle": "harnpy.cli.commands.bundle",
     "session": "harnpy.cli.commands.bundle:alias",
     "builtins": "harnpy.cli.commands.builtins",

@@ -11,7 +11,7 @@ from harnpy import __version__
 from tests.support import ROOT, Command
 
 COMMANDS = (
-    "run test repl debug dap check viz bench profile emit runs replay eval sessions bundle session "
+    "run test repl debug dap check viz bench profile emit runs replay eval sessions tokens bundle session "
     "builtins version"
 ).split()
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from harnpy.project import ManifestError
-from harnpy.session.kept.store_settings import StoreSettings, placed, store_settings
+from harnpy.session.kept.store_settings import StoreSettings, store_settings
+from harnpy.storage.manifest import placed
 from harnpy.world import World
 
 

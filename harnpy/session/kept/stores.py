@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from weakref import finalize
 
 from harnpy.session.errors import InvalidArgument
-from harnpy.session.kept.store_settings import StoreSettings, placed, store_settings
+from harnpy.session.kept.store_settings import StoreSettings, store_settings
+from harnpy.storage.manifest import placed
 from harnpy.world.effects import NETWORK, STATE, WRITE
 
 if TYPE_CHECKING:

@@ -1,0 +1,7 @@
+"""Locks, for what several threads share."""
+
+from __future__ import annotations
+
+from threading import Lock
+
+__all__ = ["Lock"]
