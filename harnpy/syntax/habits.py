@@ -21,7 +21,7 @@ _VALUES = "values don't change: `d = d.remove(key)` makes a new one"
 _BODY = "the body stands in braces: `{ … }`"
 _NAMES = "arguments have no names: pass a dict, `f({name: value})`"
 
-#: By the word before the offending token.
+#: By the word before the offending token, where a statement should have ended.
 _AFTER = {
     "def": _FN,
     "function": _FN,
@@ -42,10 +42,8 @@ _AFTER = {
     "del": _VALUES,
     "assert": "`assert` is a function: `assert(condition, message)`",
     "not": "write `!`",
-    "try": "`try` takes a block: `try { … }`",
-    "import": 'a module is named by its path: `import "lib/text"`',
 }
-#: By the offending token, where a statement should have ended.
+#: By the offending token, there as well.
 _INSTEAD_OF_THE_END = {
     "elif": "write `else if`",
     "elseif": "write `else if`",
@@ -57,6 +55,14 @@ _INSTEAD_OF_THE_END = {
     "?": "a conditional within another one needs parentheses",
     "(": "only a name can be called: bind the function to one first",
 }
+#: By what was expected, and the token before the offending one.
+_EXPECTED_AFTER = {
+    ("{", "->"): _BODY,
+    ("{", "try"): "`try` takes a block: `try { … }`",
+    ("import path string", "import"): 'a module is named by its path: `import "lib/text"`',
+}
+#: By what was expected.
+_LACKING = {"{": _BODY, "=": "a variable begins with a value: `var x = nil`"}
 #: By what was expected, and the offending token.
 _EXPECTED = {
     ("in", ","): "entries are taken apart by `for {key, value} in dict { … }`",
@@ -113,39 +119,39 @@ _CHARACTERS = {
 
 def help_for(source: str, tokens: Tokens, at: int, expected: str) -> str | None:
     """Return what to write instead of the token ``at``, where ``expected`` was due; None if unknown."""
-
-    def text(i: int) -> str:
-        return source[tokens.starts[i] : tokens.ends[i]] if 0 <= i < len(tokens.kinds) else ""
-
-    def touches(i: int) -> bool:
-        """Whether nothing stands between this token and the one before it."""
-        return i > 0 and tokens.ends[i - 1] == tokens.starts[i]
-
-    before, got = text(at - 1), text(at)
+    before, got = _text(source, tokens, at - 1), _text(source, tokens, at)
     is_end = expected.endswith("separator (`;` or newline)")
-    if got == "=" and text(at + 1) == ">" and touches(at + 1):
-        return _ARROW
-    if got == "=" and before == "==" and touches(at):
-        return "`==` never converts: there is no `===`"
-    if expected == "expression" and (got == before == "+" or before == text(at - 2) == "-"):
-        name = text(at - 2).replace("-", "") or text(at - 3)
-        return f"write `{name if name.isidentifier() else 'x'} {before}= 1`"
-    if is_end and touches(at) and tokens.kinds[at - 1] in ("INT", "FLOAT"):
-        return "numbers have decimal digits only: no `_`, no exponent, no `0x`"
-    if is_end and touches(at) and before == "f":
-        return 'every string takes values, without an `f` before it: `"${x}"`'
-    if expected == "{" and before == "->":
-        return _BODY
-    found = _EXPECTED.get((expected, got)) or _AFTER.get(before)
+    found = _split_in_two(source, tokens, at, expected)
+    found = found or _EXPECTED.get((expected, got)) or _EXPECTED_AFTER.get((expected, before))
     if found is None and is_end:
-        found = _INSTEAD_OF_THE_END.get(got)
-    if found is None and expected == "{":
-        found = _BODY
-    if found is None and expected == "=":
-        found = "a variable begins with a value: `var x = nil`"
+        found = _AFTER.get(before) or _INSTEAD_OF_THE_END.get(got)
     if found is None and got in RESERVED and ("name" in expected or expected.endswith("variable")):
         found = f"`{got}` is a word of the language: take another name"
-    return found
+    return found or _LACKING.get(expected)
+
+
+def _split_in_two(source: str, tokens: Tokens, at: int, expected: str) -> str | None:
+    """The help for what is one token elsewhere and two or three here, with nothing between them."""
+    before, got = _text(source, tokens, at - 1), _text(source, tokens, at)
+    is_end = expected.endswith("separator (`;` or newline)")
+    if got == "=" and source.startswith("=>", tokens.starts[at]):
+        return _ARROW
+    if expected == "expression" and before == "==" and got == "=":
+        return "`==` never converts: there is no `===`"
+    for sign, first in ("+", at - 1), ("-", at - 2):
+        if expected == "expression" and first > 0 and source.startswith(sign * 2, tokens.starts[first]):
+            name = _text(source, tokens, first - 1)
+            return f"write `{name if name.isidentifier() else 'x'} {sign}= 1`"
+    if is_end and at > 0 and tokens.ends[at - 1] == tokens.starts[at]:
+        if tokens.kinds[at - 1] in ("INT", "FLOAT"):
+            return "numbers have decimal digits only: no `_`, no exponent, no `0x`"
+        if before == "f":
+            return 'every string takes values, without an `f` before it: `"${x}"`'
+    return None
+
+
+def _text(source: str, tokens: Tokens, i: int) -> str:
+    return source[tokens.starts[i] : tokens.ends[i]] if 0 <= i < len(tokens.kinds) else ""
 
 
 def help_for_text(source: str, at: int) -> str | None:

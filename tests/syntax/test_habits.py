@@ -80,9 +80,14 @@ def test_a_habit_is_told_what_to_write(source: str, part: str) -> None:
     assert part in (helps(source)[0] or "")
 
 
-@pytest.mark.parametrize("source", ["let a = 1 let b = 2", "let v =", "a();; b()", "let q = \\ 1"])
+@pytest.mark.parametrize("source", ["let a = 1 let b = 2", "let v =", "a();; b()", "let q = \\ 1", "a - - "])
 def test_other_errors_get_no_help_of_the_sort(source: str) -> None:
     assert helps(source)[0] is None
+
+
+def test_a_variable_may_have_a_word_of_another_language_as_its_name() -> None:
+    (help,) = helps("let sum = (old + new")
+    assert help == "add a closing `)` to finish this expression or parameter list"
 
 
 @pytest.mark.parametrize(
