@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
+from weakref import finalize
 
+from harnpy.eventlog.installed import installed_event_log
 from harnpy.eventlog.log_events import LogEvent
+from harnpy.eventlog.opening import opened
+from harnpy.eventlog.settings import event_log_settings
 from harnpy.eventlog.topics import StoreEventLog, memory_log
 from harnpy.text.json.reader import parse_json
 from harnpy.text.json.writer import float_text, to_json
@@ -12,6 +16,7 @@ from harnpy.vm.declare.builtin import ABSENT
 from harnpy.vm.declare.builtin import builtin as declare
 from harnpy.vm.errors import TypeFault
 from harnpy.vm.values.objects import Stream, type_name
+from harnpy.world.effects import NETWORK, STATE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +30,12 @@ if TYPE_CHECKING:
 builtin = partial(declare, family="connectors", counted=True)
 
 _CURSORS = ("from_cursor", "cursor", "from")
+#: Where events go: the schemes of stores.
+_NOWHERE, _FILES = ("memory",), ("sqlite", "jsonl")
+#: How many events are read at once.
+_PAGE = 128
+#: Seconds between two looks at what other processes have appended.
+_POLL = 0.1
 
 
 @builtin("event_log.emit(topic: string, kind: string, payload?: any, headers?: dict) -> int")
@@ -38,7 +49,9 @@ def emit(
     """
     name, event_kind = _string("emit", "topic", topic), _string("emit", "kind", kind)
     event = LogEvent(event_kind, as_data(payload), _headers(headers))
-    return log_of(vm).append(name, event)
+    log = log_of(vm)
+    _require(vm, log)
+    return log.append(name, event)
 
 
 @builtin("event_log.latest(topic: string) -> int | nil")
@@ -77,8 +90,31 @@ def subscribe(vm: Vm, topic: Value = ABSENT, from_cursor: Value = None) -> Strea
 
 
 def log_of(vm: Vm) -> StoreEventLog:
-    """The Vm's event log."""
-    return vm.service(StoreEventLog, lambda vm: memory_log(lambda: vm.world.clock.now()))
+    """The Vm's event log: the installed one, else the project's, else one in memory."""
+    return vm.service(StoreEventLog, _opened)
+
+
+def _opened(vm: Vm) -> StoreEventLog:
+    installed = installed_event_log()
+    if installed is not None:
+        return installed
+    settings = event_log_settings(vm.world.unguarded)
+    if settings is None:
+        return memory_log(lambda: vm.world.clock.now())
+    store = opened(settings.url)
+    log = StoreEventLog(store, settings.queue_depth, now=lambda: vm.world.clock.now())
+    finalize(log, store.close)
+    return log
+
+
+def _require(vm: Vm, log: StoreEventLog) -> None:
+    """Ask the rules whether the program may keep something where the log is."""
+    url = log.store.url
+    scheme, _, place = url.partition(":")
+    if scheme in _FILES:
+        vm.world.require(STATE, place)
+    elif scheme not in _NOWHERE:
+        vm.world.require(NETWORK, url)
 
 
 def as_data(value: Value) -> Any:
@@ -89,15 +125,15 @@ def as_data(value: Value) -> Any:
 def _following(vm: Vm, topic: str, cursor: int) -> Iterator[dict[str, Value]]:
     log = log_of(vm)
     while True:
-        for id, event in log.read_range(topic, cursor):
+        for id, event in log.read_range(topic, cursor, _PAGE):
             cursor = id
             yield {"id": id, "cursor": id, "topic": topic, **event._asdict()}
-        if log.latest(topic) in (None, cursor):
+        if not log.read_range(topic, cursor, 1):
             _wait_for_more(vm, log)
 
 
 def _wait_for_more(vm: Vm, log: StoreEventLog) -> None:
-    """Suspend the current task until something is appended."""
+    """Suspend the current task until something is appended; on a shared store at most for `_POLL`."""
     task = vm.tasks.current
 
     def wake(_: str) -> None:
@@ -105,6 +141,8 @@ def _wait_for_more(vm: Vm, log: StoreEventLog) -> None:
 
     log.listeners.append(wake)
     try:
+        if not log.store.url.startswith(_NOWHERE):
+            vm.tasks.wake_at(task, vm.tasks.now() + _POLL)
         vm.tasks.suspend()
     finally:
         log.listeners.remove(wake)
