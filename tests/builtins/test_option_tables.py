@@ -20,6 +20,9 @@ _BEFORE = {
     "transcript_fork": "transcript()",
     "transcript_compact": "transcript()",
     "transcript_auto_compact": "[]",
+    "shared_cell": "",
+    "shared_map": "",
+    "mailbox_open": "",
     "llm_call_structured": '"q", {type: "object"}',
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harnpy.agent import option_tables as agents
+from harnpy.builtins.language.tasks import option_tables as tasks
 from harnpy.faults import OptionError
 from harnpy.llm import option_tables as models
 from harnpy.text.display import display, type_name
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from harnpy.vm.vm import Vm
 
 TABLES: Mapping[str, OptionTable] = {
+    **tasks.TABLES,
     "agent_loop": agents.LOOP,
     "sub_agent_run": agents.SUB_AGENT,
     "spawn_agent": agents.worker_table(workflows.RUN),

@@ -95,7 +95,7 @@ def channel_select(vm: Vm, channels: Value, timeout: Value) -> Value:
         raise Thrown("channel_select: first argument must be a list of channels")
     if any(type(item) is not Channel and not is_mailbox(item) for item in channels):
         raise Thrown("channel_select: channel list must contain only channels")
-    index, value = select(vm.tasks, channels, seconds_of(vm, "channel_select", timeout))
+    index, value = select(vm.tasks, channels, seconds_of("channel_select", timeout))
     if index < 0:
         return None
     source = channels[index]

@@ -38,7 +38,7 @@ def mailbox_open(vm: Vm, name: Value = ABSENT, capacity: Value = DEFAULT_CAPACIT
         mailbox_send(inbox, "hi")
         mailbox_receive(inbox)  // "hi"
     """
-    place = place_to_open(vm, "mailbox_open", _KIND, name, ("capacity",))
+    place = place_to_open(vm, "mailbox_open", _KIND, name)
     if type(name) is dict:
         capacity = name.get("capacity", capacity)
     mailboxes = vm.state(Mailboxes)

@@ -123,5 +123,5 @@ def sync_metrics(vm: Vm, kind: str | None, key: Value) -> Value:
 
 def _acquired(vm: Vm, kind: str, key: str, capacity: int, permits: int, timeout: Value) -> Permit | None:
     lock = vm.state(Locks).lock(vm.tasks, kind, key, capacity, permits)
-    grant = lock.acquire(permits, seconds_of(vm, f"sync_{kind}_acquire", timeout))
+    grant = lock.acquire(permits, seconds_of(f"sync_{kind}_acquire", timeout))
     return Permit(grant) if grant else None

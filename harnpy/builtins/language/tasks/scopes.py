@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harnpy.builtins.language.tasks.context import ids_of
-from harnpy.builtins.language.tasks.options import refuse_unknown
+from harnpy.builtins.language.tasks.option_tables import check_options
 from harnpy.vm.declare.builtin import ABSENT, builtin
 from harnpy.vm.errors import RuntimeFault
 from harnpy.vm.values.objects import display
@@ -45,7 +45,7 @@ def shared_scope_id(vm: Vm, scope: str | None, options: Value) -> str:
         shared_scope_id("task_group").starts_with("task_group:")  // true
     """
     given = options if type(options) is dict else {}
-    refuse_unknown(vm, "shared_scope_id", given, ("tenant_id",))
+    check_options("shared_scope_id", given)
     return scope_id(vm, "shared_scope_id", scope, given.get("tenant_id"))
 
 
@@ -75,12 +75,12 @@ def _tenant(vm: Vm, function: str, given: Value) -> str:
     return display(tenant)
 
 
-def place_to_open(vm: Vm, function: str, kind: str, target: Value, known: tuple[str, ...]) -> Place:
-    """Return what an open function names: by options, a handle or a key. ``known`` are its own options."""
+def place_to_open(vm: Vm, function: str, kind: str, target: Value) -> Place:
+    """Return what an open function names: by options, a handle or a key."""
     given = target if type(target) is dict else {"key": None if target is ABSENT else target}
     if "_type" in given:
         return place_of(vm, function, kind, given)
-    refuse_unknown(vm, function, given, ("key", "name", "scope", "tenant_id", *known))
+    check_options(function, given)
     key = given.get("key")
     if key is None:
         key = given.get("name")

@@ -46,7 +46,7 @@ def shared_cell(vm: Vm, key: Value = ABSENT, initial: Value = None) -> Value:
         let cell = shared_cell("total", 5)
         shared_get(cell)  // 5
     """
-    place = place_to_open(vm, "shared_cell", _CELL, key, ("initial",))
+    place = place_to_open(vm, "shared_cell", _CELL, key)
     cells = vm.state(Cells)
     if place not in cells:
         cells[place] = Cell(_initial(key, initial))
@@ -111,7 +111,7 @@ def shared_map(vm: Vm, key: Value = ABSENT, initial: Value = None) -> Value:
         let stock = shared_map("stock", {bolts: 3})
         shared_map_get(stock, "bolts")  // 3
     """
-    place = place_to_open(vm, "shared_map", _MAP, key, ("initial",))
+    place = place_to_open(vm, "shared_map", _MAP, key)
     maps = vm.state(Maps)
     if place not in maps:
         entries = _initial(key, initial)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harnpy.builtins.language.tasks.options import refuse_unknown
+from harnpy.builtins.language.tasks.option_tables import check_options
 from harnpy.vm.errors import RuntimeFault
 from harnpy.vm.run.tasks.restarts import MODES, RestartPolicy
 from harnpy.vm.run.tasks.supervisors import STRATEGIES, ChildSpec
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     Fields = dict[str, Value]
 
 _START = "supervisor_start"
-_SPEC = ("id", "name", "strategy", "shutdown_ms", "drain_ms", "restart", "children")
-_CHILD = ("name", "kind", "task", "handler", "restart", "active_lease", "lease")
 #: The names of each field of a policy, the proper one first.
 _POLICY = {
     "mode": ("mode", "policy"),
@@ -37,7 +35,7 @@ class Spec:
     """A supervisor as it was asked for. ``id`` is None when it is to be numbered."""
 
     def __init__(self, vm: Vm, given: Fields) -> None:
-        refuse_unknown(vm, _START, given, _SPEC)
+        check_options(_START, given)
         children = given.get("children")
         if type(children) is not list:
             raise RuntimeFault(f"{_START}: children must be a list")
@@ -67,7 +65,6 @@ def milliseconds(name: str, given: Value, function: str = _START) -> float:
 
 def _child(vm: Vm, index: int, given: Value, default: Value) -> ChildSpec:
     fields = given if type(given) is dict else {}
-    refuse_unknown(vm, _START, fields, _CHILD)
     name = _text(fields.get("name")) or f"child_{index}"
     body = vm.callback(_first(fields, ("task", "handler")), 1)
     if body is None:
@@ -90,7 +87,6 @@ def _policy(vm: Vm, given: Value) -> RestartPolicy:
         return RestartPolicy(_mode(given))
     if type(given) is not dict:
         raise RuntimeFault(f"{_START}: restart policy must be a string or dict, got {type_name(given)}")
-    refuse_unknown(vm, _START, given, [name for names in _POLICY.values() for name in names])
     found = {field: _first(given, names) for field, names in _POLICY.items()}
     read = {field: _read(field, value) for field, value in found.items() if value is not None}
     return RestartPolicy(**read)

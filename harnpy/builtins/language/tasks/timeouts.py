@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from harnpy.builtins.language.tasks.options import refuse_unknown
+from harnpy.builtins.language.tasks.option_tables import TIMEOUT, check_options
 from harnpy.vm.values.objects import Duration
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from harnpy.vm.values.objects import Value
-    from harnpy.vm.vm import Vm
-
-#: The keys of a dict that says it; the first that is there counts.
-_KEYS = ("timeout_ms", "max_wait_ms")
 
 
-def seconds_of(vm: Vm, function: str, timeout: Value) -> float | None:
+def seconds_of(function: str, timeout: Value) -> float | None:
     """Seconds of an int of ms, a duration, or a dict with `timeout_ms`; None, no limit, for anything else.
 
     Less than nothing counts as 0. Throws, in the name of ``function``, for other keys of a dict.
     """
     if type(timeout) is dict:
-        refuse_unknown(vm, function, timeout, _KEYS)
-        timeout = next((timeout[key] for key in _KEYS if key in timeout), None)
+        check_options(function, timeout, TIMEOUT)
+        timeout = next((timeout[key] for key in TIMEOUT.own if key in timeout), None)
     ms = timeout.ms if type(timeout) is Duration else timeout
     return max(ms, 0) / 1000 if type(ms) is int else None
