@@ -237,6 +237,8 @@ def _restored(cut: Cut, data: Json, former: Window, event: Event) -> Window:
 
 def _window_of(cut: Cut, data: Json, former: Window, event: Event) -> Window:
     if event.type != HISTORY_REPLACED:
+        if data.get("foreign"):
+            return _rewritten(data.get("entries"), former, event)
         return _compacted(data["entries"], former, event)
     if cut.reason == "reset":
         return Window()
@@ -267,6 +269,20 @@ def _compacted(items: list[Any], former: Window, event: Event) -> Window:
     summary.made_by(event)
     window = former.compacted(start, split, summary)
     window.summary = merged_summary(former.summary, message["content"])
+    return window
+
+
+def _rewritten(items: list[Any] | None, former: Window, event: Event) -> Window:
+    """Return the window that another system's cut leaves: of any shape. Without ``items`` it counts for
+    nothing."""
+    if items is None:
+        return former
+    known = former.entries.items()
+    kept = _entries(items, known, event)
+    places = {id(entry) for entry in kept}
+    window = former.with_entries(kept)
+    window.past = ([entry for entry in known if id(entry) not in places], former.past)
+    window.contexts = former.prefix_contexts()
     return window
 
 

@@ -324,6 +324,10 @@ class Window:
         moved = ((place(position), event) for position, event in self.contexts)
         return tuple((position, event) for position, event in moved if position or is_prefix_context(event))
 
+    def prefix_contexts(self) -> tuple[tuple[int, Event], ...]:
+        """Return the context that stands before all messages."""
+        return self._kept_contexts(lambda position: 0)
+
     def head(self, keep_first: int) -> Window:
         """Return the first messages, and the lifecycle events before the last of them."""
         entries = self.entries.items()[:keep_first]

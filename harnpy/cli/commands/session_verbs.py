@@ -7,7 +7,6 @@ import re
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 import click
 
@@ -16,14 +15,13 @@ from harnpy.cli import FAILED, OK
 from harnpy.cli.commands.session_store import Context, failing, verb
 from harnpy.cli.console import complain, one_line, say
 from harnpy.cli.show import session_lines
-from harnpy.session.errors import EventNotFound, SessionError, SessionExists, SessionLeased, SessionNotFound
+from harnpy.session.errors import EventNotFound, SessionLeased, SessionNotFound
 from harnpy.session.events import Origin
 from harnpy.session.kept.codec import SessionCodec, encode_event
 from harnpy.session.kept.stored import StoredSession
 from harnpy.session.log import KIND
-from harnpy.session.transfer.logs import dump_log, load_log
 from harnpy.storage import StorageError, open_store
-from harnpy.storage.copying import all_names, copy_streams
+from harnpy.storage.copying import copy_streams
 from harnpy.storage.errors import LeaseHeld
 from harnpy.storage.opening import parse_url
 from harnpy.text.json.compact import compact_json
@@ -208,90 +206,6 @@ def delete(store: Store, as_json: bool, id: str, hard: bool) -> int:
     return OK
 
 
-@click.command("export")
-@click.argument("id", required=False)
-@click.option("--all", "everything", is_flag=True, help="All sessions, a file each.")
-@click.option("-o", "--out", metavar="PATH", help="A file; a directory with --all. Without it: stdout.")
-@verb
-def export(store: Store, as_json: bool, id: str | None, everything: bool, out: str | None) -> int:
-    """Write a session's log: an event a line, from which `import` makes the same session."""
-    if everything == (id is not None):
-        raise click.UsageError("name a session, or pass --all")
-    if id is not None:
-        _refuse_record(id)
-        _write(out, "".join(dump_log(loaded(store, id))))
-        return OK
-    if out is None:
-        raise click.UsageError("--all needs -o DIRECTORY")
-    status = OK
-    for name in all_names(store, KIND):
-        path = os.path.join(out, f"{quote(name, safe='')}.jsonl")
-        try:
-            _write(path, "".join(dump_log(loaded(store, name))))
-        except (StorageError, SessionError) as error:
-            complain(one_line(f"error: {name}: {error}"))
-            status = FAILED
-    return status
-
-
-def _refuse_record(id: str) -> None:
-    """Say what to do with a run record, which is no session."""
-    if id.endswith(".json") and os.path.exists(id):
-        raise click.ClickException(f"this is a run record: `harnpy bundle export {id}`")
-
-
-def _write(path: str | None, text: str) -> None:
-    if path is None:
-        click.echo(text, nl=False)
-    else:
-        World().files.replace_text(path, text)
-        say(f"session: {path}")
-
-
-@click.command("import")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--id", metavar="ID", help="The session's id, in place of its own.")
-@click.option(
-    "--on-conflict",
-    type=click.Choice(("error", "skip", "rename")),
-    default="error",
-    show_default=True,
-    help="When there is a session of that id.",
-)
-@verb
-def import_(store: Store, as_json: bool, paths: tuple[str, ...], id: str | None, on_conflict: str) -> int:
-    """Make sessions of files that `export` wrote. A bad file doesn't keep the others out."""
-    if id is not None and len(paths) > 1:
-        raise click.UsageError("--id is for one file")
-    status = OK
-    for path in paths:
-        try:
-            said = _imported(store, path, id, on_conflict)
-        except (SessionError, OSError, UnicodeDecodeError) as error:
-            complain(one_line(f"error: {path}: {getattr(error, 'strerror', None) or error}"))
-            status = FAILED
-        else:
-            say(
-                compact_json({"path": path, "session_id": said})
-                if as_json
-                else one_line(said or f"{path}: skipped")
-            )
-    return status
-
-
-def _imported(store: Store, path: str, id: str | None, on_conflict: str) -> str | None:
-    """Import a file and return the new session's id; None when there is one of that id already."""
-    lines = World().files.read_text(path).splitlines(keepends=True)
-    try:
-        return load_log(lines, store, World(), id).id
-    except SessionExists:
-        if on_conflict == "skip":
-            return None
-        if on_conflict == "error":
-            raise
-    return load_log(lines, store, World(), World().ids.new()).id
-
-
 @click.command("copy")
 @click.argument("source", metavar="FROM_URL")
 @click.argument("target", metavar="TO_URL")
@@ -315,4 +229,4 @@ def copy(context: Context, source: str, target: str, ids: tuple[str, ...]) -> in
     return FAILED if report.errors else OK
 
 
-VERBS = (show, search, fork, rewind, redo, delete, export, import_, copy)
+VERBS = (show, search, fork, rewind, redo, delete, copy)

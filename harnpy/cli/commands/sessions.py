@@ -9,6 +9,7 @@ import click
 
 from harnpy.cli import FAILED, OK
 from harnpy.cli.commands.session_store import Context, verb
+from harnpy.cli.commands.session_transfer import TRANSFERS
 from harnpy.cli.commands.session_verbs import VERBS
 from harnpy.cli.console import complain, one_line, say
 from harnpy.cli.show import session_tables, tables
@@ -145,5 +146,5 @@ def _seconds(text: str | None) -> float | None:
     return float(found[1]) * _SECONDS[found[2]]
 
 
-for _verb in VERBS:
+for _verb in (*VERBS, *TRANSFERS):
     command.add_command(_verb)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.session.errors import SessionExists
+from harnpy.session.errors import SessionExists, TransferError
 from harnpy.session.events import SESSION_CREATED, TURN_STARTED, Event, EventDraft, Origin, TurnRef
 from harnpy.session.identity import MICROS
 from harnpy.session.kept.codec import SessionCodec
@@ -23,11 +23,15 @@ if TYPE_CHECKING:
 
 
 def admit(events: Sequence[Event], origin: Origin, store: Store) -> StoredSession:
-    """Store a whole log as the session that ``origin`` names. Raises `SessionExists`."""
+    """Store a whole log as the session that ``origin`` names. Raises `SessionExists`, and `TransferError` for
+    events that don't fit together."""
     stream = store.stream(KIND, origin.id, SessionCodec(origin))
     digest = Digest(origin.shared)
-    digest.add(events)
-    digest.rewound(replay(events).execution)
+    try:
+        digest.add(events)
+        digest.rewound(replay(events).execution)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise TransferError(f"the events are no session's: {error!r}") from error
     try:
         stream.append(events, 0, head=digest.head())
     except VersionConflict as conflict:

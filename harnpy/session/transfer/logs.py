@@ -18,6 +18,7 @@ from harnpy.session.identity import event_id, position, read_stamp
 from harnpy.session.kept.codec import decode_event, encode_event
 from harnpy.session.payloads import restored_payload
 from harnpy.session.transfer.admission import admit
+from harnpy.session.transfer.canto.reading import are_cantos, read_log
 from harnpy.session.views import replay
 
 if TYPE_CHECKING:
@@ -43,11 +44,22 @@ def dump_log(session: Session) -> Iterator[str]:
 
 
 def load_log(lines: Iterable[str], store: Store, world: World, id: str | None = None) -> StoredSession:
-    """Make a session of a file's lines, under ``id`` (None: its own).
+    """Make a session of a file's lines, harnpy's or Canto's, under ``id`` (None: its own).
 
     Raises `TransferError` for lines that are no session, and `SessionExists`. Nothing is stored then.
     """
-    rows = list(_read(lines))
+    texts = list(lines)
+    rows = read_log(texts).rows if are_cantos(texts) else rows_of(texts)
+    return load_rows(rows, store, world, id)
+
+
+def rows_of(lines: Iterable[str]) -> list[dict[str, Any]]:
+    """Return the rows of harnpy's own file. Raises `TransferError`."""
+    return list(_read(lines))
+
+
+def load_rows(rows: list[dict[str, Any]], store: Store, world: World, id: str | None) -> StoredSession:
+    """Make a session of a log's rows, as `load_log` does. A row's ``turn`` is the number of its turn."""
     if not rows:
         raise TransferError("there is no event in it: this is no session's log")
     former = rows[0]["session_id"]
@@ -105,6 +117,7 @@ def _event(row: dict[str, Any], number: int, origin: Origin, former: str) -> Eve
         turn = position(row.get("turn_id", ""), former)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise TransferError(f"event {number} can't be read: {error}") from None
+    turn = row.get("turn", turn)
     if turn is not None:
         event.turn = TurnRef(owner, turn)
     event.payload = restored_payload(event.type, row.get("stored", event.payload), owner)

@@ -74,9 +74,14 @@ def play(steps: list[tuple[Any, ...]], store: Store | None = None, id: str = "s 
     definition = {"name": "helper", "system_prompt": "Help.", "tools": ["f"], "budget": {"max_steps": 3}}
     facts = {"agent_name": "helper", "agent_label": "Helper", "definition": definition}
     session = StoredSession.begin(id, store or MemoryStore(), world, facts)
+    take(session, steps)
+    return session
+
+
+def take(session: Session, steps: list[tuple[Any, ...]]) -> None:
+    """Take more steps."""
     for verb, *arguments in steps:
         _VERBS[verb](session, *arguments)
-    return session
 
 
 def _say(session: Session, kind: int, text: str) -> None:

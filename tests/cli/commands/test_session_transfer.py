@@ -1,0 +1,83 @@
+"""`harnpy sessions export` and `import` in the formats of other systems. Spec: 10 §C17, §C21."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harnpy.cli.app import main
+
+Run = Callable[..., tuple[int, str, str]]
+
+MESSAGES = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+STATE = {"id": "talk", "full_context": MESSAGES, "context_window": [], "memo": 1}
+
+
+@pytest.fixture
+def sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run a verb in a directory with a session `talk`; return the status, stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str, store: str = "jsonl:store") -> tuple[int, str, str]:
+        status = main(["sessions", "--store", store, *arguments])
+        said = capsys.readouterr()
+        return status, said.out, said.err
+
+    (tmp_path / "talk.json").write_text(json.dumps(STATE))
+    assert run("import", "talk.json") == (0, "talk\n", "")
+    return run
+
+
+def test_out_and_in(sessions: Run, tmp_path: Path) -> None:
+    for format in ("canto", "agently-json", "agently-yaml"):
+        name = f"t.{ {'canto': 'jsonl', 'agently-yaml': 'yaml'}.get(format, 'json') }"
+        assert sessions("export", "talk", "--format", format, "-o", name) == (0, f"session: {name}\n", "")
+        assert sessions("import", name, store=f"jsonl:{format}") == (0, "talk\n", "")
+        shown = sessions("show", "talk", "--history", store=f"jsonl:{format}")
+        assert shown == sessions("show", "talk", "--history")
+    assert json.loads(sessions("export", "talk", "--format", "agently-json")[1])["memo"] == 1
+
+
+def test_losses_are_listed(sessions: Run, tmp_path: Path) -> None:
+    lost = "lost: talk: cuts: 2 messages\nlost: talk: memo: 1 event\n"
+    status, out, err = sessions("export", "talk", "--format", "cognesy")
+    assert (status, json.loads(out)["header"]["sessionId"], err) == (0, "talk", lost)
+    status, out, err = sessions("export", "--all", "--format", "cognesy", "-o", "out")
+    assert (status, out, err) == (0, "session: out/talk.json\n", lost)
+    status, out, err = sessions("export", "talk", "--format", "cognesy", "--strict")
+    assert (status, out) == (1, "")
+    assert err == "error: this format can't hold everything of it: talk: cuts: 2 messages\n"
+
+
+def test_a_directory(sessions: Run, tmp_path: Path) -> None:
+    sessions("export", "--all", "--format", "canto", "-o", "out")
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["ancestry.jsonl", "talk.jsonl"]
+    (tmp_path / "out" / "bad.json").write_text("{")
+    status, out, err = sessions("import", "out", store="jsonl:other")
+    assert (status, out) == (1, "talk\n")
+    assert err.startswith("error: out/bad.json: Cannot load JSON content or file path not existed. Error: ")
+    assert sessions("import", "out", "--on-conflict", "skip")[:2] == (1, "out/talk.jsonl: skipped\n")
+    assert sessions("import", "out", "--strict", store="jsonl:strict")[:2] == (1, "")
+    assert sessions("import", "out", "--id", "x")[0] == 2
+
+
+def test_a_torn_line_is_said(sessions: Run, tmp_path: Path) -> None:
+    sessions("export", "talk", "--format", "canto", "-o", "t.jsonl")
+    text = (tmp_path / "t.jsonl").read_text()
+    (tmp_path / "t.jsonl").write_text(text[:-9])
+    status, out, err = sessions("import", "t.jsonl", "--id", "torn")
+    assert (status, out) == (0, "torn\n")
+    assert err.startswith("lost: talk: torn line: ")
+    assert sessions("import", "t.jsonl", "--id", "strict", "--strict")[:2] == (1, "")
+
+
+def test_a_file_of_no_known_format(sessions: Run, tmp_path: Path) -> None:
+    (tmp_path / "x.txt").write_text("x")
+    assert sessions("import", "x.txt") == (
+        1,
+        "",
+        "error: x.txt: cannot tell the format of x.txt: pass format=\n",
+    )
