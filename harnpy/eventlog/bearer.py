@@ -42,7 +42,7 @@ _STRENGTH = 32
 
 
 def utc_now() -> datetime:
-    return datetime.fromtimestamp(RealClock.now(), UTC)
+    return datetime.fromtimestamp(RealClock().now(), UTC)
 
 
 class BearerSessions:

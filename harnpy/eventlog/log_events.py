@@ -21,6 +21,12 @@ class LogEvent(NamedTuple):
     occurred_at_ms: int | None = None
 
 
+def _encoder(sort_keys: bool) -> json.JSONEncoder:
+    return json.JSONEncoder(sort_keys=sort_keys, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+_AS_IT_IS, _SORTED = _encoder(sort_keys=False), _encoder(sort_keys=True)
+
 #: A record of a topic: the event, and its id there.
 Numbered = tuple[int, LogEvent]
 
@@ -32,7 +38,7 @@ class TopicCodec:
         return [self._row(*record) for record in records]
 
     def _row(self, id: int, event: LogEvent) -> Row:
-        headers, payload = json_text({"headers": dict(event.headers)}), json_text(event.payload)
+        headers, payload = _AS_IT_IS.encode({"headers": dict(event.headers)}), _AS_IT_IS.encode(event.payload)
         time = (event.occurred_at_ms or 0) * 1000
         return Row(id, _stored(event.kind), time, _stored(payload), rest=_stored(headers))
 
@@ -48,10 +54,10 @@ def _event(row: Row) -> LogEvent:
     return LogEvent(row.type, json.loads(row.data), headers, row.time // 1000)
 
 
-def json_text(value: Any) -> str:
-    """Return a JSON value as compact text. Raises `LogSerdeError` for what JSON has no word for."""
+def canonical(value: Any) -> str:
+    """Return a JSON value as compact text with sorted keys. Raises `LogSerdeError` if it is none."""
     try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return _SORTED.encode(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise LogSerdeError(f"event log parse error: an event must be JSON: {error}") from None
 

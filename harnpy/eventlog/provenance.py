@@ -5,9 +5,10 @@ Whoever changes, drops or inserts an event breaks the chain from there on.
 
 from __future__ import annotations
 
-import json
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from harnpy.eventlog.log_events import canonical
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -68,5 +69,5 @@ def _hash(topic: str, id: int, event: LogEvent, headers: dict[str, str], at: int
         "headers": headers,
         "occurred_at_ms": at,
     }
-    text = json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    text = canonical(record)
     return "sha256:" + sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

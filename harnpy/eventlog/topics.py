@@ -19,7 +19,7 @@ from harnpy.eventlog.contract import (
     checked_consumer,
 )
 from harnpy.eventlog.errors import reported
-from harnpy.eventlog.log_events import LogEvent, TopicCodec, json_text
+from harnpy.eventlog.log_events import LogEvent, TopicCodec
 from harnpy.eventlog.subscriptions import Subscription
 from harnpy.storage.contract import HeadQuery
 from harnpy.storage.errors import VersionConflict
@@ -45,15 +45,18 @@ _BACKENDS = {"jsonl": "file"}
 
 
 class StoreEventLog(EventLog):
-    """``now`` is epoch seconds. A listener is called with the topic after each append through this object."""
+    """``now`` is epoch seconds, None for the real time.
+
+    A listener is called with the topic after each append through this object.
+    """
 
     def __init__(
-        self, store: Store, queue_depth: int = QUEUE_DEPTH, *, now: Callable[[], float] = RealClock.now
+        self, store: Store, queue_depth: int = QUEUE_DEPTH, *, now: Callable[[], float] | None = None
     ) -> None:
         self.store = store
         self.queue_depth = max(1, queue_depth)
         self.listeners: list[Callable[[str], object]] = []
-        self._now = now
+        self._now = now or RealClock().now
         self._topics: dict[str, Stream] = {}
 
     def __repr__(self) -> str:
@@ -66,7 +69,6 @@ class StoreEventLog(EventLog):
 
     def append(self, topic: str, event: LogEvent) -> int:
         stream = self._stream(topic)
-        json_text(event.payload)  # refuses what isn't JSON
         at = milliseconds(self._now()) if event.occurred_at_ms is None else event.occurred_at_ms
         with self._reported("write"):
             while True:
@@ -201,6 +203,6 @@ def _size(path: str) -> int | None:
     return files.status(path).st_size if files.is_file(path) else None
 
 
-def memory_log(now: Callable[[], float] = RealClock.now) -> StoreEventLog:
+def memory_log(now: Callable[[], float] | None = None) -> StoreEventLog:
     """A log that lives and dies with the process."""
     return StoreEventLog(MemoryStore(), now=now)
