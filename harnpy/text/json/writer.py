@@ -50,6 +50,11 @@ def pretty_json(value: Any, floats: Callable[[float], str] = float_text) -> str:
 
 
 def _compact(value: Any, floats: Callable[[float], str], paced: Callable[[Any], Iterable[Any]] = iter) -> str:
+    kind = type(value)
+    if kind is str:  # most values, and what they have, are texts and numbers
+        return quote(value)
+    if kind is int:
+        return str(value)
     value = _form(value)
     if isinstance(value, dict):
         keys = sorted(value)
@@ -87,6 +92,8 @@ def as_data(value: Any) -> Any:
 
 def quote(text: str) -> str:
     """A JSON string; control characters escaped, other characters kept."""
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
     return f'"{text.translate(_ESCAPES)}"'
 
 

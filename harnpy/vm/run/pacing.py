@@ -99,12 +99,13 @@ class PacedIter(Iter):
         return len(items) - self._at
 
     def __next__(self) -> Value:
-        while not self.done:
-            try:
-                return self.pull()
-            except StopIteration:
-                self._next_batch()
-        raise StopIteration
+        try:
+            return self.pull()
+        except StopIteration:
+            if self.done:
+                raise
+        self._next_batch()
+        return self.pull()
 
     def _next_batch(self) -> None:
         if self._signal.pending:

@@ -55,18 +55,53 @@ def visit(pull: Pull, f: Callable[[Value], Any]) -> bool:
         return False
 
 
+class _OwnStep(Iter):
+    """A handle whose step is its `__next__`: one Python call less for each item than `stepping`."""
+
+    __slots__ = ("f",)
+
+    def __init__(self, pull: Pull, f: Callback) -> None:
+        self.pull = pull
+        self.f = f
+        self.done = False
+
+    def end(self) -> None:
+        """There is no next item from here on."""
+        self.done, self.pull = True, iter(()).__next__
+
+
+class _Mapped(_OwnStep):
+    __slots__ = ()
+
+    def __next__(self) -> Value:
+        try:
+            return self.f(0, self.pull())
+        except StopIteration:
+            self.end()
+            raise
+
+
+class _Filtered(_OwnStep):
+    __slots__ = ()
+
+    def __next__(self) -> Value:
+        pull, keep = self.pull, self.f
+        try:
+            while True:
+                item = pull()
+                if keep(0, item):
+                    return item
+        except StopIteration:
+            self.end()
+            raise
+
+
 def mapped(pull: Pull, f: Callback) -> Iter:
-    return stepping(lambda: f(0, pull()))
+    return _Mapped(pull, f)
 
 
 def filtered(pull: Pull, keep: Callback) -> Iter:
-    def step() -> Value:
-        while True:
-            item = pull()
-            if keep(0, item):
-                return item
-
-    return stepping(step)
+    return _Filtered(pull, keep)
 
 
 def flattened(pull: Pull, items_of: Callable[[Value], Iterator[Value]]) -> Iter:

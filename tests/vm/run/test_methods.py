@@ -388,7 +388,7 @@ def test_range_methods() -> None:
 def test_other_methods_of_a_range_run_over_a_fresh_iterator() -> None:
     r = Range(1, 4)
     doubled = call(r, "map", lambda x: 2 * x)
-    assert type(doubled) is Iter
+    assert isinstance(doubled, Iter)
     assert items(doubled) == [2, 4, 6, 8]
     assert (call(r, "sum"), call(r, "sum")) == (10, 10)
     assert receivers.find(Range, "nonsense") is None

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     Value = Any
 
 
+#: The sum of two smaller ints has 64 bits.
+_HALF = 1 << 62
+
+
 @method("iter", "map(f: callable) -> iter")
 def map_(vm: Vm, self: Iter, f: Value) -> Iter:
     """`f(item)` of every item.
@@ -225,6 +229,8 @@ def sum_(vm: Vm, self: Iter) -> int | float:
     def plus(total: Value, item: Value) -> Value:
         if type(item) is not int and type(item) is not float:
             raise TypeFault(f"iter.sum: expected number, got {type_name(item)}")
+        if type(total) is int and type(item) is int and -_HALF < total < _HALF and -_HALF < item < _HALF:
+            return total + item
         return add(total, item)
 
     return _fold(self, 0, plus)  # type: ignore[no-any-return]
