@@ -36,6 +36,8 @@ async def _exec(vm: Vm, params: Dict) -> Dict:
         )
     except OSError as error:
         raise RuntimeFault(f"{_EXEC}: {error.strerror or error}") from None
+    except ValueError as error:  # a NUL, or what is no Unicode
+        raise RuntimeFault(f"{_EXEC}: {error}") from None
     ms = int((world.clock.monotonic() - clock) * 1000)
     return {
         "command_id": f"cmd_{world.ids.new()}",
