@@ -2,8 +2,8 @@
 
 The embedding API: `Vm` runs programs, `VmError` is how they fail (`VmError.Thrown` carries a thrown
 value), `World` is everything outside a program, `Limits` what a run may use (`LimitExceeded` when it uses
-more). See docs/embedding.md. Names load on first use, so that
-`harnpy run` pays for what it runs.
+more), `runtime` opens sessions on a store. See docs/embedding.md and
+docs/runtime.md. Names load on first use, so that `harnpy run` pays for what it runs.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from harnpy.embedding import Vm as Vm
     from harnpy.isolation.vm import IsolatedVm as isolated  # noqa: N813
+    from harnpy.session.runtime.default import runtime as runtime
     from harnpy.version import __version__ as __version__
     from harnpy.vm.errors import LimitExceeded as LimitExceeded
     from harnpy.vm.errors import Thrown as Thrown
@@ -19,7 +20,17 @@ if TYPE_CHECKING:
     from harnpy.vm.limits import Limits as Limits
     from harnpy.world import World as World
 
-__all__ = ["LimitExceeded", "Limits", "Thrown", "Vm", "VmError", "World", "__version__", "isolated"]
+__all__ = [
+    "LimitExceeded",
+    "Limits",
+    "Thrown",
+    "Vm",
+    "VmError",
+    "World",
+    "__version__",
+    "isolated",
+    "runtime",
+]
 
 
 def __getattr__(name: str) -> object:
@@ -39,6 +50,10 @@ def __getattr__(name: str) -> object:
         from harnpy.isolation.vm import IsolatedVm
 
         return IsolatedVm
+    if name == "runtime":
+        from harnpy.session.runtime.default import runtime
+
+        return runtime
     if name == "Limits":
         from harnpy.vm.limits import Limits
 

@@ -1,8 +1,12 @@
 """Sessions: conversations as append-only event logs, and what the logs mean.
 
+`SessionRuntime` keeps them on a store; its module is imported when it is first used.
+
 The room knows streams (`harnpy.storage`) and nothing above: no model, no agent, no language. A program's
 `agent_session_*` builtins are thin adapters over `SessionRegistry`. Spec: 08 §1, 10 part C.
 """
+
+from typing import TYPE_CHECKING
 
 from harnpy.session.errors import (
     EventNotFound,
@@ -26,14 +30,25 @@ from harnpy.session.stack import SessionStack
 from harnpy.session.tasks import Task, TaskList
 from harnpy.world import World
 
+if TYPE_CHECKING:
+    from harnpy.session.runtime import actions, hooks
+    from harnpy.session.runtime.bus import EventBus
+    from harnpy.session.runtime.hooks import HookStack
+    from harnpy.session.runtime.queries import InfoPage, SessionQuery
+    from harnpy.session.runtime.runtime import SessionRuntime
+    from harnpy.session.runtime.txn import Txn
+
 #: The former name.
 SessionStore = SessionRegistry
 
 __all__ = [
     "Event",
+    "EventBus",
     "EventDraft",
     "EventNotFound",
     "EventRejected",
+    "HookStack",
+    "InfoPage",
     "InvalidArgument",
     "InvalidTransition",
     "ResizeError",
@@ -44,12 +59,36 @@ __all__ = [
     "SessionError",
     "SessionExists",
     "SessionNotFound",
+    "SessionQuery",
     "SessionReadOnly",
     "SessionRegistry",
+    "SessionRuntime",
     "SessionStack",
     "SessionStore",
     "Snapshot",
     "Task",
     "TaskList",
+    "Txn",
     "World",
+    "actions",
+    "hooks",
 ]
+
+
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
+    if name in ("actions", "hooks"):
+        return import_module(f"harnpy.session.runtime.{name}")
+    module = {
+        "EventBus": "bus",
+        "HookStack": "hooks",
+        "InfoPage": "queries",
+        "SessionQuery": "queries",
+        "SessionRuntime": "runtime",
+        "Txn": "txn",
+    }.get(name)
+    if module is None:
+        raise AttributeError(f"module 'harnpy.session' has no attribute {name!r}")
+    found: object = getattr(import_module(f"harnpy.session.runtime.{module}"), name)
+    return found

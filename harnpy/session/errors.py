@@ -5,7 +5,7 @@
     │  ├─ SessionNotFound [not_found]
     │  ├─ InvalidSessionId [invalid_id]
     │  └─ InvalidArgument [invalid]
-    ├─ SessionConflict [version_conflict]      .expected, .found
+    ├─ SessionConflict [version_conflict]      .kind, .expected, .found
     │  └─ SessionExists [exists]
     ├─ InvalidTranscript [invalid]
     ├─ EventNotFound [event_not_found]
@@ -13,6 +13,8 @@
     ├─ InvalidTransition [transition]
     ├─ SessionReadOnly [read_only]
     ├─ SessionBusy [busy]
+    ├─ LaneTimeout [timeout]
+    ├─ LaneFull [lane_full]
     ├─ EventRejected [event_rejected]          .what, .pointer
     ├─ SessionLeased [lease_held]
     ├─ TransferError [format]
@@ -87,10 +89,14 @@ class SessionConflict(SessionError):
 
     code = "version_conflict"
 
-    def __init__(self, session_id: str, expected: int, found: int) -> None:
+    def __init__(self, session_id: str, expected: int, found: int, kind: str = "version") -> None:
+        """``kind``: what was compared, ``version`` (events) or ``revision`` (saves)."""
+        what = "" if kind == "version" else f"{kind} "
         super().__init__(
-            f"Version conflict for session '{session_id}': expected {expected}, found {found}", session_id
+            f"Version conflict for session '{session_id}': expected {what}{expected}, found {found}",
+            session_id,
         )
+        self.kind = kind
         self.expected = expected
         self.found = found
 
@@ -182,9 +188,17 @@ class InvalidTransition(SessionError):
     def __init__(self, session_id: str, former: str, status: str) -> None:
         super().__init__(f"cannot change session '{session_id}' from {former} to {status}", session_id)
 
+    @classmethod
+    def inactive(cls, session_id: str, status: str) -> InvalidTransition:
+        """The refusal of a turn on a session that isn't active."""
+        error = cls(session_id, status, status)
+        error.message = f"session '{session_id}' is {status}: resume it first"
+        return error
+
 
 class SessionReadOnly(SessionError):
-    """The session was opened as it stood after an event, and the past doesn't change."""
+    """The session was opened as it stood after an event, and the past doesn't change; or it is saved, and
+    the action is over."""
 
     code = "read_only"
 
@@ -195,11 +209,38 @@ class SessionReadOnly(SessionError):
             session_id,
         )
 
+    @classmethod
+    def saved(cls, session_id: str) -> SessionReadOnly:
+        """The refusal of what a hook writes behind the save."""
+        error = cls(session_id, 0)
+        error.message = f"session '{session_id}' is saved: this action can't write to it any more"
+        return error
+
 
 class SessionBusy(SessionError):
-    """A turn is open."""
+    """A turn is open, or an action runs."""
 
     code = "busy"
+
+
+class LaneTimeout(SessionError, TimeoutError):
+    """Others worked on the session all the time that an action waited for it."""
+
+    code = "timeout"
+
+    def __init__(self, session_id: str, seconds: float) -> None:
+        super().__init__(
+            f'wait for session "{session_id}" execution slot timed out after {seconds:g}s', session_id
+        )
+
+
+class LaneFull(SessionError):
+    """Too many wait for the session already."""
+
+    code = "lane_full"
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(f"session lane {session_id} is full", session_id)
 
 
 class TransferError(SessionError, ValueError):

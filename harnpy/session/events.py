@@ -253,6 +253,12 @@ class Event:
         if parent is not None:
             self._parent = parent
 
+    def renumber(self, seq: int, moment: float) -> None:
+        """Move it to another place of a log that it isn't in yet."""
+        if self.foreign_id is None and hasattr(self, "_id"):
+            del self._id
+        self.seq, self.moment = seq, moment
+
     @property
     def id(self) -> str:
         """UUIDv7 text, or what an import brought."""

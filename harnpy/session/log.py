@@ -24,7 +24,7 @@ from harnpy.session.errors import (
 from harnpy.session.events import Event, EventDraft, Origin, Summary
 from harnpy.session.facts import Facts
 from harnpy.session.kept.ids import check_id
-from harnpy.session.payloads import Created
+from harnpy.session.payloads import AGENT_FACTS, Created
 from harnpy.session.resize.engine import merged_summary
 from harnpy.session.saves import Saves
 from harnpy.session.shown.choices import Choices
@@ -120,7 +120,7 @@ class Session(Facts, Choices):
         origin = Origin(id, self.origin.world, self.origin, at)
         point: Event = next(self.stream.read(at - 1, at))
         view = self.view.branch() if at == self.version else self.view.at(at)
-        created = Created(self.origin, at, point, why_forked(label, reason))
+        created = Created(self.origin, at, point, self.agent_facts() | why_forked(label, reason))
         first = Event(origin, 1, kinds.SESSION_CREATED, created, self._now())
         try:
             stream = (store or self._memory()).branch(self.stream, id, first, until=at)
@@ -131,6 +131,11 @@ class Session(Facts, Choices):
             session.saves = None
         session.view.apply(first)
         return session
+
+    def agent_facts(self) -> dict[str, Any]:
+        """Return what ``session_created`` says of the agent; its forks say the same."""
+        created: Created = next(self.stream.read(0, 1)).payload
+        return {key: value for key, value in created.facts.items() if key in AGENT_FACTS}
 
     def _fork_point(self, at: int | None) -> int:
         """Return the number of the event to fork at. Raises `EventNotFound`."""
@@ -227,11 +232,11 @@ class Session(Facts, Choices):
 
     def add_history(self, messages: Messages) -> None:
         """Append messages that are no turn's, one or several; a role that isn't given is ``user``."""
-        self.append(*_drafts(messages), expected_version=ANY)
+        self.append(*message_drafts(messages), expected_version=ANY)
 
     def set_history(self, messages: Messages) -> None:
         """Restart the history with these messages. The log keeps what was; memo and registers stay."""
-        drafts = _drafts(messages)
+        drafts = message_drafts(messages)
         data: dict[str, Any] = {"messages": [], "reason": "set"}
         if drafts:
             data["messages"] = [[self.version + 1, self.version + len(drafts)]]
@@ -385,7 +390,7 @@ def why_forked(label: str, reason: str) -> dict[str, Any]:
     return {key: text for key, text in given.items() if text}
 
 
-def _drafts(messages: Messages) -> list[EventDraft]:
+def message_drafts(messages: Messages) -> list[EventDraft]:
     """Return the drafts of copies of the messages. Raises `InvalidArgument`, `EventRejected`."""
     drafts = []
     for message in [messages] if isinstance(messages, dict) else messages:

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from harnpy.session.events import Event
 
 
+#: What ``session_created`` says of the session's agent.
+AGENT_FACTS = ("agent_name", "agent_label", "definition")
+
+
 class Created(Payload):
     """Payload of ``session_created``. A fork names its parent and how many events it has from there.
 

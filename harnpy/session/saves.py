@@ -1,7 +1,7 @@
 """A session's revision: how many saves its log tells of. Spec: 10 §C3.3.
 
-An append is a save, unless all it writes belongs to a turn that is still open afterwards. So the log alone
-decides, and a session that was loaded finds the number that the live one had.
+An append is a save, unless something it writes belongs to a turn that is still open afterwards. So the
+log alone decides, and a session that was loaded finds the number that the live one had.
 """
 
 from __future__ import annotations
@@ -63,5 +63,5 @@ class Saves:
                 self._open.discard(turn)
             self._batch.add(turn)
             if not event.more:
-                self.count += not self._batch <= self._open
+                self.count += not self._batch & self._open
                 self._batch.clear()

@@ -135,10 +135,12 @@ class TestRevisions:
         session.append(EventDraft("message_added", {"role": "user", "content": "late"}, turn=turn))
         assert session.revision == 4
 
-    def test_an_append_that_also_writes_something_of_no_turn_is_a_save(self) -> None:
+    def test_what_is_appended_together_with_something_of_a_turn_is_of_its_save(self) -> None:
         session = session_of(SessionRegistry())
         turn = started(session)
         session.append(EventDraft("message_added", {"role": "user", "content": "a"}, turn=turn), said("b"))
+        assert session.revision == 1
+        session.append(EventDraft("turn_completed", {"agent_id": "a"}, turn=turn))
         assert session.revision == 2
 
     def test_a_fork_counts_its_own_saves(self) -> None:

@@ -114,12 +114,19 @@ def _row(event: Event, data: str) -> Row:
     )
 
 
+def action_key(key: str) -> str:
+    """What an action of that idempotency key is found by."""
+    return f"action:{key}"
+
+
 def _key(event: Event) -> str | None:
-    """What the call of a tool is found by."""
-    if event.type not in ("tool_started", "tool_completed"):
+    """What the call of a tool, or an action, is found by."""
+    if event.type not in ("tool_started", "tool_completed", "action_executed"):
         return None
     data = event.data
     key: str | None = data.get("idempotency_key") if isinstance(data, dict) else None
+    if key and event.type == "action_executed":
+        return action_key(key)
     return key or None
 
 

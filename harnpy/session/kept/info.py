@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.session import events as kinds
 from harnpy.session.identity import event_id, stamp
+from harnpy.session.payloads import AGENT_FACTS
 from harnpy.session.registers import METADATA
 from harnpy.session.saves import Saves
 from harnpy.session.statuses import ACTIVE, IN_PROGRESS, PENDING, execution_after
@@ -105,6 +106,11 @@ class Digest:
         fork._facts = {key: value for key, value in self._facts.items() if key not in _OWN}
         fork._facts[FORK_TIME] = point.time
         return fork
+
+    def agent(self) -> dict[str, Any]:
+        """Return what the log's ``session_created`` says of the agent."""
+        found = {key: self._facts.get(_CREATED[key]) for key in AGENT_FACTS}
+        return {key: value for key, value in found.items() if value}
 
     def copy(self) -> Digest:
         """Return the same digest, to go on from here on its own."""

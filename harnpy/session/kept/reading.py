@@ -7,7 +7,7 @@ once. Spec: 10 §C5.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harnpy.session.cuts import Cut
 from harnpy.session.kept.info import SNAPSHOT, Digest, info_of
@@ -45,6 +45,9 @@ class KeptLog(Session):
     @property
     def revision(self) -> int:
         return self._digest.revision
+
+    def agent_facts(self) -> dict[str, Any]:
+        return self._digest.agent()
 
     def events(self, after: int = 0, until: int | None = None) -> list[Event]:
         found = list(self.stream.read(after, until))

@@ -137,7 +137,7 @@ class StoredSession(KeptLog):
         if point is None or point.seq != at:
             point = next(self.stream.read(at - 1, at))
         origin = Origin(id, self.origin.world, self.origin, at)
-        created = Created(self.origin, at, point, why)
+        created = Created(self.origin, at, point, self.agent_facts() | why)
         first = Event(origin, 1, kinds.SESSION_CREATED, created, self._now())
         digest = digest.forked(point)
         digest.add((first,))
@@ -223,33 +223,36 @@ class StoredSession(KeptLog):
             seen = self.version
 
     def _write(self, drafts: Sequence[EventDraft], seen: int) -> list[Event]:
-        now = self._now()
-        events = [Event.drafted(draft, self.origin, seen + i, now) for i, draft in enumerate(drafts, 1)]
+        now, count = self._now(), len(drafts)
+        events = [
+            Event.drafted(draft, self.origin, seen + i, now, count - i) for i, draft in enumerate(drafts, 1)
+        ]
         self._store(events, seen)
         return events
 
-    def commit(self, events: Sequence[Event]) -> None:
-        """Append events that were numbered to follow what this object has seen.
+    def commit(self, events: Sequence[Event], given: int = 0) -> None:
+        """Append events that were numbered to follow what this object has seen, as one append.
 
-        Raises `SessionConflict` when somebody else wrote first.
+        The first ``given`` of them are in appends already. Raises `SessionConflict` when somebody else wrote
+        first.
         """
-        for event in events:
+        for event in events[given:]:
             event.owner = self.origin
+        _join(events[given:])
         try:
             self._store(events, self.version)
         except VersionConflict as conflict:
             raise SessionConflict(self.id, conflict.expected, conflict.found) from conflict
 
     def _store(self, written: Sequence[Event], seen: int) -> None:
-        """Append events behind number ``seen``, as one."""
+        """Append events behind number ``seen``, and a snapshot of what they lead to, if one is due."""
         events, basis = [*written], self._basis
         taken = self._due(events, seen)
         if taken is not None:
             draft = EventDraft(kinds.PROJECTION_SNAPSHOTTED, taken.payload)
             events.append(Event.drafted(draft, self.origin, seen + len(events) + 1, events[-1].moment))
             basis = taken.basis
-        for behind, event in enumerate(reversed(events)):
-            event.supplement(more=behind)
+            _join(events)
         digest = self._digest.copy()
         digest.add(events)
         for event in events:
@@ -330,6 +333,12 @@ class StoredSession(KeptLog):
     def has_neighbour(self, id: str) -> bool:
         """Whether the session's store has one of that id."""
         return self.store.head(KIND, id) is not None
+
+
+def _join(events: Sequence[Event]) -> None:
+    """Make one append of events."""
+    for behind, event in enumerate(reversed(events)):
+        event.supplement(more=behind)
 
 
 def _lineage(head: Head, store: Store, world: World) -> Origin:

@@ -25,15 +25,15 @@ def events_of(session: Session, turn: Event) -> list[Event]:
     return [event for event in later if event.turn is not None and event.turn.seq == turn.seq]
 
 
-def end_open_turns(session: Session) -> None:
-    """End the turns that are open. None of them may be running.
+def end_open_turns(session: Session, reason: str = INTERRUPTED, error: str = _ERROR) -> None:
+    """End the turns that are open, for a ``reason`` of C16.4. None of them may be running.
 
     A fork that was made during a turn begins before the step that it was made in.
     """
     for turn in list(session.view.open_turns.values()):
         events = events_of(session, turn)
         facts = [Fact(event.type, event.payload) for event in events]
-        ends = closing(facts, turn.payload["agent_id"], INTERRUPTED, _ERROR)
+        ends = closing(facts, turn.payload["agent_id"], reason, error)
         if turn.seq <= session.view.linked_at:
             _leave_step(session, events, facts)
             ends = ends[-1:]

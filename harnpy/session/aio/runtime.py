@@ -1,0 +1,122 @@
+"""The session runtime for asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from harnpy.session.aio.session import AsyncSession
+from harnpy.session.aio.threads import in_thread
+from harnpy.session.log import Session
+from harnpy.session.runtime.calling import LoopCaller
+from harnpy.session.runtime.queries import InfoPage, SessionQuery
+from harnpy.session.runtime.runtime import SessionRuntime
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from harnpy.session.kept.info import SessionInfo
+    from harnpy.session.kept.past import Until
+    from harnpy.session.runtime.bus import EventBus
+    from harnpy.session.runtime.txn import Txn
+    from harnpy.storage.contract import Hit, Store
+
+    Infos = list[SessionInfo]
+    Hits = list[Hit]
+
+T = TypeVar("T")
+
+
+class AsyncSessionRuntime:
+    """A `SessionRuntime` whose calls don't block the loop. Close it, or use it in an ``async with`` block."""
+
+    def __init__(self, store: Store | str | SessionRuntime, **options: Any) -> None:
+        """``store``: of what to make the runtime, or one that is there. ``options``: its own."""
+        self.runtime = store if isinstance(store, SessionRuntime) else SessionRuntime(store, **options)
+
+    @property
+    def events(self) -> EventBus:
+        return self.runtime.events
+
+    async def create(
+        self,
+        agent: str | Session | AsyncSession = "",
+        *,
+        id: str | None = None,
+        seed: dict[str, Any] | Iterable[dict[str, Any]] = (),
+        metadata: Mapping[str, Any] | None = None,
+    ) -> AsyncSession:
+        """Store a new session as revision 1."""
+        given = agent.session if isinstance(agent, AsyncSession) else agent
+        create = partial(self.runtime.create, given, id=id, seed=seed, metadata=metadata)
+        return AsyncSession(await self._called(create))
+
+    async def open(self, id: str, *, until: Until | None = None, create: bool = False) -> AsyncSession:
+        """Return the session as the store has it. Raises `SessionNotFound`."""
+        found = await in_thread(partial(self.runtime.open, id, until=until, create=create))
+        return AsyncSession(found)
+
+    async def get(self, id: str) -> AsyncSession:
+        """Return the session as the store has it. Raises `SessionNotFound`."""
+        return await self.open(id)
+
+    async def info(self, id: str) -> SessionInfo:
+        return await in_thread(partial(self.runtime.info, id))
+
+    async def exists(self, id: str) -> bool:
+        return await in_thread(partial(self.runtime.exists, id))
+
+    async def list(self, query: SessionQuery | None = None) -> InfoPage:
+        return await in_thread(partial(self.runtime.list, query or SessionQuery()))
+
+    async def execute(
+        self,
+        id: str,
+        action: Callable[[Txn], Any],
+        *,
+        expected_revision: int | None = None,
+        retries: int = 0,
+        idempotency_key: str | None = None,
+    ) -> AsyncSession:
+        """Carry out an action on a session, and return that."""
+        options: dict[str, Any] = {"expected_revision": expected_revision, "retries": retries}
+        execute = partial(self.runtime.execute, id, action, idempotency_key=idempotency_key, **options)
+        return AsyncSession(await self._called(execute))
+
+    async def delete(self, id: str, *, hard: bool = False) -> None:
+        await in_thread(partial(self.runtime.delete, id, hard=hard))
+
+    async def evict(self, id: str) -> bool:
+        return await in_thread(partial(self.runtime.evict, id))
+
+    async def parent(self, id: str) -> SessionInfo | None:
+        return await in_thread(partial(self.runtime.parent, id))
+
+    async def children(self, id: str) -> Infos:
+        return await in_thread(partial(self.runtime.children, id))
+
+    async def lineage(self, id: str) -> Infos:
+        return await in_thread(partial(self.runtime.lineage, id))
+
+    async def search(self, query: str, session_id: str | None = None, *, limit: int = 50) -> Hits:
+        return await in_thread(partial(self.runtime.search, query, session_id, limit=limit))
+
+    async def close(self) -> None:
+        await in_thread(self.runtime.close)
+
+    async def __aenter__(self) -> AsyncSessionRuntime:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.close()
+
+    async def _called(self, work: Callable[..., T]) -> T:
+        """Return what a call of the runtime returns that runs hooks and actions."""
+        caller = LoopCaller(asyncio.get_running_loop())
+
+        def cancel() -> None:
+            caller.cancel()
+            self.runtime.wake()
+
+        return await in_thread(partial(work, caller=caller), cancel)

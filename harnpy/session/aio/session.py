@@ -1,0 +1,119 @@
+"""A session for asyncio."""
+
+from __future__ import annotations
+
+from functools import wraps
+from typing import TYPE_CHECKING, Any, cast
+
+from harnpy.session.aio.threads import in_thread
+from harnpy.session.log import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from typing import Concatenate, ParamSpec, TypeVar
+
+    from harnpy.session.tasks import TaskList
+    from harnpy.session.views import View
+
+    P = ParamSpec("P")
+    R = TypeVar("R")
+
+
+def _threaded(
+    method: Callable[Concatenate[Session, P], R],
+) -> Callable[Concatenate[AsyncSession, P], Awaitable[R]]:
+    """Return the method of a session as a coroutine."""
+
+    @wraps(method)
+    def threaded(face: AsyncSession, /, *args: P.args, **kwargs: P.kwargs) -> Awaitable[R]:
+        bound = getattr(face.session, method.__name__)
+        return in_thread(lambda: cast("R", bound(*args, **kwargs)))
+
+    return threaded
+
+
+class AsyncSession:
+    """What ``session`` does, as coroutines. What costs nothing to look at is an attribute here, too."""
+
+    __slots__ = ("session",)
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+    append = _threaded(Session.append)
+    add_history = _threaded(Session.add_history)
+    set_history = _threaded(Session.set_history)
+    reset = _threaded(Session.reset)
+    clean_window = _threaded(Session.clean_window)
+    trim = _threaded(Session.trim)
+    pin = _threaded(Session.pin)
+    unpin = _threaded(Session.unpin)
+    rewind = _threaded(Session.rewind)
+    redo = _threaded(Session.redo)
+    set = _threaded(Session.set)
+    set_memo = _threaded(Session.set_memo)
+    set_task = _threaded(Session.set_task)
+    set_tasks = _threaded(Session.set_tasks)
+    set_status = _threaded(Session.set_status)
+    snapshot = _threaded(Session.snapshot)
+    refresh = _threaded(Session.refresh)
+    events = _threaded(Session.events)
+    messages = _threaded(Session.messages)
+    window = _threaded(Session.window)
+    entries = _threaded(Session.entries)
+    history = _threaded(Session.history)
+
+    async def fork(
+        self, id: str | None = None, *, at: int | None = None, label: str = "", reason: str = ""
+    ) -> AsyncSession:
+        """Create a session with this one's past."""
+        fork = await in_thread(lambda: self.session.fork(id, at=at, label=label, reason=reason))
+        return AsyncSession(fork)
+
+    @property
+    def id(self) -> str:
+        return self.session.id
+
+    @property
+    def seq(self) -> int:
+        return self.session.seq
+
+    @property
+    def revision(self) -> int:
+        return self.session.revision
+
+    @property
+    def length(self) -> int:
+        return self.session.length
+
+    @property
+    def view(self) -> View:
+        return self.session.view
+
+    @property
+    def status(self) -> str:
+        return self.session.status
+
+    @property
+    def execution_status(self) -> str:
+        return self.session.execution_status
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        return self.session.metadata
+
+    @property
+    def memo(self) -> Any:
+        return self.session.memo
+
+    @property
+    def task(self) -> str | None:
+        return self.session.task
+
+    @property
+    def tasks(self) -> TaskList:
+        return self.session.tasks
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return the value of a register."""
+        return self.session.get(key, default)

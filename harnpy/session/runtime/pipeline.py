@@ -1,0 +1,136 @@
+"""The ten steps of an action on a session: load, act, save, with hooks and events around. Spec: 10 §C7."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from harnpy.session import events as kinds
+from harnpy.session.errors import SessionConflict, SessionExists
+from harnpy.session.events import EventDraft
+from harnpy.session.runtime import bus as runtime_events
+from harnpy.session.runtime import hooks as stages
+from harnpy.session.runtime.actions import name_of, streams
+from harnpy.session.runtime.txn import Txn
+from harnpy.session.turns.closing import CANCELLED, FAILED
+from harnpy.session.turns.open_turns import end_open_turns
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from harnpy.session.log import Session
+    from harnpy.session.runtime.bus import EventBus
+    from harnpy.session.runtime.calling import Caller
+    from harnpy.session.runtime.hooks import HookStack
+    from harnpy.session.runtime.live import LiveSession, Living
+
+
+class Pipeline:
+    """Carries out actions. Whoever calls has the session's lane."""
+
+    def __init__(self, living: Living, hooks: HookStack, events: EventBus) -> None:
+        self._living = living
+        self._hooks = hooks
+        self._events = events
+        self._monotonic: Callable[[], float] = living.world.clock.monotonic
+
+    def execute(
+        self, id: str, action: Callable[[Txn], Any], call: Caller, revision: int | None, key: str | None
+    ) -> LiveSession:
+        """Carry out an action, once for its idempotency ``key``, on the session of that ``revision``."""
+        name = name_of(action)
+        with self._reporting(runtime_events.LOAD_FAILED, id):
+            live = self._load(id, revision)
+            if key is not None and live.has_executed(key):
+                return live
+            txn = Txn(live, name)
+            status, loaded = txn.status, txn.revision
+            self._run_hooks(stages.AFTER_LOAD, txn, call)
+            self._events.emit(runtime_events.LOADED, _facts(live))
+        began = self._monotonic()
+        try:
+            if streams(action):
+                txn.begin_streaming()
+            call(action, txn)
+            txn.end_streaming()
+            self._run_hooks(stages.AFTER_ACTION, txn, call)
+            self._run_hooks(stages.BEFORE_SAVE, txn, call)
+            executed = {"action": name, "before_revision": loaded, "before_status": status}
+            executed["after_status"] = txn.status
+            self._events.emit(
+                runtime_events.EXECUTED,
+                {"session_id": id, **executed, "after_revision": txn.next_revision},
+            )
+            call.check()
+            duration = round((self._monotonic() - began) * 1000)
+            draft = _executed(executed, duration, key)
+            self._save(txn, [draft], call)
+        except BaseException as error:
+            is_cancelled = isinstance(error, asyncio.CancelledError | KeyboardInterrupt | GeneratorExit)
+            txn.abandon(error, CANCELLED if is_cancelled else FAILED)
+            raise
+        return live
+
+    def create(self, live: LiveSession, begin: Callable[[Txn], object], call: Caller) -> None:
+        """Store a new session, whose first events ``begin`` writes.
+
+        Raises `SessionExists`.
+        """
+        with self._reporting(runtime_events.SAVE_FAILED, live.id):
+            if live.version:
+                raise SessionExists(live.id, live.version)
+            txn = Txn(live, "create")
+            begin(txn)
+            self._run_hooks(stages.BEFORE_CREATE, txn, call)
+            self._run_hooks(stages.BEFORE_SAVE, txn, call)
+            call.check()
+            try:
+                txn.save()
+            except SessionConflict as conflict:
+                raise SessionExists(live.id, conflict.found) from conflict
+            self._run_hooks(stages.AFTER_SAVE, txn, call)
+            self._run_hooks(stages.AFTER_CREATE, txn, call)
+            self._events.emit(runtime_events.CREATED, _facts(txn))
+            self._events.emit(runtime_events.SAVED, _facts(txn))
+
+    def _load(self, id: str, revision: int | None) -> LiveSession:
+        live = self._living.load(id)
+        if revision is not None and revision != live.revision:
+            raise SessionConflict(id, revision, live.revision, kind="revision")
+        if live.view.open_turns:
+            with live.lock:
+                end_open_turns(live)  # of a process that is gone: nobody else has the lane
+        return live
+
+    def _save(self, txn: Txn, drafts: list[EventDraft], call: Caller) -> None:
+        with self._reporting(runtime_events.SAVE_FAILED, txn.id):
+            txn.save(*drafts)
+            self._run_hooks(stages.AFTER_SAVE, txn, call)
+            self._events.emit(runtime_events.SAVED, _facts(txn))
+
+    def _run_hooks(self, stage: str, txn: Txn, call: Caller) -> None:
+        for hook in self._hooks:
+            call(hook, stage, txn)
+
+    @contextmanager
+    def _reporting(self, name: str, id: str) -> Iterator[None]:
+        """Tell of a failure, which goes on to the caller."""
+        try:
+            yield
+        except Exception as error:
+            told = {"session_id": id, "error": str(error), "error_type": type(error).__name__}
+            self._events.emit(name, told)
+            raise
+
+
+def _facts(session: Session) -> dict[str, Any]:
+    seq, revision = session.seq, session.revision
+    return {"session_id": session.id, "revision": revision, "seq": seq, "status": session.status}
+
+
+def _executed(facts: dict[str, Any], duration: int, key: str | None) -> EventDraft:
+    data = {**facts, "duration_ms": duration}
+    if key is not None:
+        data["idempotency_key"] = key
+    return EventDraft(kinds.ACTION_EXECUTED, data)

@@ -1,0 +1,275 @@
+"""Sessions on a store, changed one action after the other. Spec: 10 §C7."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from harnpy.session import events as kinds
+from harnpy.session.errors import InvalidArgument, SessionConflict, SessionExists, SessionNotFound
+from harnpy.session.events import EventDraft, Origin
+from harnpy.session.kept.codec import SessionCodec
+from harnpy.session.kept.ids import check_id
+from harnpy.session.log import KIND, Session, message_drafts
+from harnpy.session.payloads import Created
+from harnpy.session.runtime import bus as runtime_events
+from harnpy.session.runtime import queries
+from harnpy.session.runtime.actions import Delete, streams
+from harnpy.session.runtime.bus import EventBus
+from harnpy.session.runtime.calling import ThreadCaller
+from harnpy.session.runtime.holding import Leases
+from harnpy.session.runtime.hooks import stack_of
+from harnpy.session.runtime.lanes import Lanes
+from harnpy.session.runtime.live import LiveSession, Living
+from harnpy.session.runtime.pipeline import Pipeline
+from harnpy.session.runtime.queries import InfoPage, SessionQuery
+from harnpy.session.runtime.unsaved import log_of, origin_of
+from harnpy.storage.opening import open_store
+from harnpy.world import World
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from harnpy.session.kept.info import SessionInfo
+    from harnpy.session.kept.past import Until
+    from harnpy.session.kept.stored import StoredSession
+    from harnpy.session.runtime.calling import Caller
+    from harnpy.session.runtime.hooks import Hook, HookStack
+    from harnpy.session.runtime.txn import Txn
+    from harnpy.storage.contract import Hit, Store
+    from harnpy.world.clock import Clock
+    from harnpy.world.ids import Ids
+
+    Infos = list[SessionInfo]
+    Hits = list[Hit]
+
+    Message = dict[str, Any]
+    Act = Callable[[Txn], Any]
+
+_ALL = SessionQuery()
+
+
+class SessionRuntime:
+    """The sessions of one store. Threads may share it; close it when done, or use it in a ``with`` block."""
+
+    def __init__(
+        self,
+        store: Store | str,
+        *,
+        hooks: HookStack | Hook | None = None,
+        events: EventBus | None = None,
+        wait_timeout: float = 30.0,
+        strict_ids: bool = False,
+        clock: Clock | None = None,
+        ids: Ids | None = None,
+    ) -> None:
+        """``store`` is one, or the URL of one, which is closed with the runtime.
+
+        An action waits at most ``wait_timeout`` seconds for its session. ``strict_ids`` allows letters,
+        digits, ``_`` and ``-`` only in ids. Raises `StorageError` for a URL of no store.
+        """
+        self._owns_store = isinstance(store, str)
+        self.store: Store = open_store(store) if isinstance(store, str) else store
+        self.events = events or EventBus()
+        self._world = World(clock=clock, ids=ids)
+        self._strict_ids = strict_ids
+        self._living = Living(self.store, self._world)
+        self._lanes = Lanes(wait_timeout, self._world.clock.monotonic)
+        self._leases = None if self.store.url.startswith("memory:") else Leases(self.store)
+        self._caller = ThreadCaller()
+        self._pipeline = Pipeline(self._living, stack_of(hooks), self.events)
+
+    # Sessions.
+
+    def create(
+        self,
+        agent: str | Session = "",
+        *,
+        id: str | None = None,
+        seed: Message | Iterable[Message] = (),
+        metadata: Mapping[str, Any] | None = None,
+        caller: Caller | None = None,
+    ) -> LiveSession:
+        """Store a new session as revision 1: of the agent of that name, or one that isn't saved (C3.2).
+
+        ``seed`` are its first messages. Without an ``id`` it gets a new one. Raises `SessionExists`,
+        `InvalidSessionId`, and what a hook raises; nothing is stored then.
+        """
+        origin, begin = self._beginning(agent, id, seed, metadata)
+        check_id(origin.id, strict=self._strict_ids or self.store.strict_ids)
+        call = caller or self._caller
+        with self._alone(origin.id, call):
+            live = self._living.blank(origin)
+            self._pipeline.create(live, begin, call)
+            return self._living.adopt(live)
+
+    def _beginning(
+        self,
+        agent: str | Session,
+        id: str | None,
+        seed: Message | Iterable[Message],
+        metadata: Mapping[str, Any] | None,
+    ) -> tuple[Origin, Callable[[Txn], object]]:
+        """Return what a new session is, and what writes its first events."""
+        if isinstance(agent, Session):
+            if id is not None or seed or metadata:
+                raise InvalidArgument("a session is stored as it is: write its messages and metadata first")
+            origin = origin_of(agent, self._world)
+            log = log_of(agent, origin)
+            return origin, lambda txn: txn.take_in(log)
+        if not isinstance(agent, str):
+            raise InvalidArgument(f"an agent is given by its name, got {type(agent).__name__}")
+        drafts = _drafts(agent, seed, metadata)
+        origin = Origin(self._world.ids.new() if id is None else id, self._world)
+        return origin, lambda txn: txn.write(*drafts)
+
+    def open(self, id: str, *, until: Until | None = None, create: bool = False) -> StoredSession:
+        """Return the session as the store has it, created if there is none and ``create`` says so.
+
+        ``until`` (the number of an event, its id, or a moment): as it stood then; it can be read and
+        forked. Raises `SessionNotFound`, `EventNotFound`.
+        """
+        if until is not None:
+            past = LiveSession.load(id, self.store, self._world, until)
+            if past is None:
+                raise SessionNotFound(id)
+            return past
+        try:
+            return self._living.load(id)
+        except SessionNotFound:
+            if not create:
+                raise
+        try:
+            return self.create(id=id)
+        except SessionExists:
+            return self._living.load(id)  # somebody was faster
+
+    def get(self, id: str) -> LiveSession:
+        """`open` by its other name, for sessions as they are."""
+        return self._living.load(id)
+
+    def info(self, id: str) -> SessionInfo:
+        """Return what lists show of a session. Raises `SessionNotFound`."""
+        return queries.info(self.store, id)
+
+    def exists(self, id: str) -> bool:
+        """Whether the store has a session of that id."""
+        return self.store.head(KIND, id) is not None
+
+    def list(self, query: SessionQuery = _ALL) -> InfoPage:
+        """Return the sessions that ``query`` asks for."""
+        return queries.page_of(self.store, query)
+
+    def delete(self, id: str, *, hard: bool = False) -> None:
+        """Hide a session from lists, or with ``hard`` drop its log; forks keep what they share.
+
+        Raises `SessionNotFound`.
+        """
+        if hard:
+            with self._alone(id, self._caller):
+                if not self.store.delete(KIND, id):
+                    raise SessionNotFound(id)
+                self._living.forget(id)
+        else:
+            self.execute(id, Delete())
+        self.events.emit(runtime_events.DELETED, {"session_id": id, "hard": hard})
+
+    def evict(self, id: str) -> bool:
+        """Drop the live object of a session, unless an action runs on it. Return False if there was none."""
+        if self._lanes.is_busy(id) or not self._living.forget(id):
+            return False
+        self.events.emit(runtime_events.EVICTED, {"session_id": id})
+        return True
+
+    # Actions.
+
+    def execute(
+        self,
+        id: str,
+        action: Act,
+        *,
+        expected_revision: int | None = None,
+        retries: int = 0,
+        idempotency_key: str | None = None,
+        caller: Caller | None = None,
+    ) -> LiveSession:
+        """Carry out an action on a session, and return that.
+
+        An action is called with the session (`Txn`) and writes to it; one with ``mode = "stream"`` stores
+        what it writes at once. ``retries``: so many times more when somebody else wrote first, atomic
+        actions only. An action whose ``idempotency_key`` the session knows isn't run again. Raises
+        `SessionNotFound`, `SessionConflict`, `LaneTimeout`, `LaneFull`, `SessionBusy`, and what the action
+        or a hook raises.
+        """
+        if retries and streams(action):
+            raise InvalidArgument("`retries` are for atomic actions: one that streams has stored its begin")
+        call = caller or self._caller
+        while True:
+            try:
+                with self._alone(id, call):
+                    return self._pipeline.execute(id, action, call, expected_revision, idempotency_key)
+            except SessionConflict as conflict:
+                if not retries or conflict.kind != "version":
+                    raise
+            retries -= 1
+
+    # Who descends from whom, and what was said.
+
+    def parent(self, id: str) -> SessionInfo | None:
+        """Return the session that this one was forked from; None if there is none any more."""
+        return queries.parent(self.store, id)
+
+    def children(self, id: str) -> Infos:
+        """Return the forks of a session, oldest first."""
+        return queries.children(self.store, id)
+
+    def lineage(self, id: str) -> Infos:
+        """Return the sessions that this one descends from, the first one first, and itself."""
+        return queries.lineage(self.store, id)
+
+    def search(self, query: str, session_id: str | None = None, *, limit: int = 50) -> Hits:
+        """Return the events whose text holds every term of ``query``, whatever the case (10 §C6)."""
+        codec = SessionCodec(Origin("", self._world))
+        return self.store.search(query, KIND, codec=codec, name=session_id, limit=limit)
+
+    # The runtime itself.
+
+    def wake(self) -> None:
+        """Have the actions that wait for their session look whether they still should."""
+        self._lanes.wake()
+
+    def close(self) -> None:
+        """Let nobody in any more, and close the store if the runtime opened it."""
+        self._lanes.close()
+        if self._leases is not None:
+            self._leases.close()
+        self._caller.close()
+        if self._owns_store:
+            self.store.close()
+
+    def __enter__(self) -> SessionRuntime:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    @contextmanager
+    def _alone(self, id: str, call: Caller) -> Iterator[None]:
+        """Have a session to oneself: in this process, and on a store that others share in all of them."""
+        with self._lanes.lane(id, call.check) as left:
+            if self._leases is None:
+                yield
+                return
+            with self._leases.lease(id, left) as lease, self._living.under(id, lease):
+                yield
+
+
+def _drafts(
+    agent: str, seed: Message | Iterable[Message], metadata: Mapping[str, Any] | None
+) -> list[EventDraft]:
+    facts = {"agent_name": agent, "agent_label": agent} if agent else None
+    drafts = [EventDraft(kinds.SESSION_CREATED, Created(facts=facts)), *message_drafts(seed)]
+    for key, value in (metadata or {}).items():
+        setting = {"key": f"metadata.{key}", "value": value, "version": 1}
+        drafts.append(EventDraft(kinds.REGISTER_SET, setting))
+    return drafts

@@ -1,0 +1,202 @@
+"""The session as hooks and actions see it: what they write is visible at once, and stored in the end.
+
+A `Txn` is a session whose log goes on behind the live one's with events that no store has yet. An atomic
+action's events are stored together with what hooks wrote, in one append; those of a stream action as they
+come, all but the end of its turn. Spec: 10 §C7.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from harnpy.session import events as kinds
+from harnpy.session.errors import SessionConflict, SessionError, SessionNotFound, SessionReadOnly
+from harnpy.session.events import EventDraft, Origin
+from harnpy.session.log import Session
+from harnpy.session.runtime.staged import StagedStream
+from harnpy.session.turns.open_turns import end_open_turns
+from harnpy.storage.errors import StorageError
+
+if TYPE_CHECKING:
+    from harnpy.session.events import Event
+    from harnpy.session.kept.info import SessionInfo
+    from harnpy.session.runtime.live import LiveSession
+
+#: What others may append while a turn runs: it stands behind that.
+_COMMUTING: Final = frozenset({
+    kinds.APPROVAL_RESOLVED, kinds.APPROVAL_CANCELED, kinds.WAIT_RESOLVED, kinds.EXTERNAL_INPUT,
+    kinds.REGISTER_SET, kinds.CHILD_REQUESTED, kinds.CHILD_STARTED, kinds.CHILD_PROGRESSED,
+    kinds.CHILD_BLOCKED, kinds.CHILD_COMPLETED, kinds.CHILD_FAILED, kinds.CHILD_CANCELED,
+    kinds.CHILD_MERGED, kinds.ARTIFACT_RECORDED, kinds.TRANSCRIPT_EVENT,
+})  # fmt: skip
+#: What holds only right behind what its writer has seen.
+_BOUND: Final = frozenset({kinds.HISTORY_REPLACED, kinds.COMPACTION_TRIGGERED, kinds.LEAF_MOVED})
+
+
+class Txn(Session):
+    """A live session, and on top of it what one action writes. ``action`` is that one's name."""
+
+    __slots__ = ("_given", "_has_streamed", "_live", "_revision", "_saved", "_stage", "_streams", "action")
+
+    def __init__(self, live: LiveSession, action: str) -> None:
+        self.action = action
+        self._live = live
+        self._streams = self._has_streamed = self._saved = False
+        self._given = 0  # how many of the staged events were appended elsewhere
+        self._follow(live)
+
+    def _follow(self, live: LiveSession) -> None:
+        """Stand right behind what the live session has."""
+        self._stage = StagedStream(live.stream, live.version)
+        self._revision = live.revision
+        origin = Origin(live.id, live.origin.world, live.origin.parent, live.origin.shared)
+        self._attach(origin, self._stage, live.view.branch(), live.moment)
+
+    # Writing.
+
+    def write(self, *drafts: EventDraft, expected_version: int | None = None) -> list[Event]:
+        """Append all drafts or none; to the store only once they are saved, unless the action streams."""
+        if self._saved:
+            raise SessionReadOnly.saved(self.id)
+        for draft in drafts:
+            draft.check()
+        events = super().write(*drafts, expected_version=expected_version)
+        if self._streams and not any(event.type == kinds.TURN_COMPLETED for event in self._stage.staged):
+            self._store_now()
+        return events
+
+    def take_in(self, events: list[Event]) -> None:
+        """Begin with the log of a session that isn't saved. One with turns keeps its appends."""
+        self._stage.append(events, 0)
+        self.version, self.moment = len(events), events[-1].moment
+        self._given = len(events) if any(event.type == kinds.TURN_STARTED for event in events) else 0
+        self.view.read(events)
+
+    def record(self, type: str, payload: Any, turn: Event | None = None) -> Event:
+        return self.write(EventDraft(type, payload, turn=turn))[0]
+
+    def fork(
+        self,
+        id: str | None = None,
+        store: Any = None,
+        *,
+        at: int | None = None,
+        label: str = "",
+        reason: str = "",
+    ) -> LiveSession:
+        """Create a session in the same store with what this one has stored, up to event ``at``."""
+        return self._live.fork(id, at=self._stage.start if at is None else at, label=label, reason=reason)
+
+    def _now(self) -> float:
+        return self.moment if self._stage.staged else super()._now()  # an append has one time
+
+    def begin_streaming(self) -> None:
+        """From now on store at once what is written, but for the append that ends the turn."""
+        self._streams = True
+
+    def end_streaming(self) -> None:
+        """From now on store what is written with the save."""
+        self._streams = False
+
+    def save(self, *drafts: EventDraft) -> None:
+        """Store what isn't stored yet, and these drafts, in one append. Afterwards nothing can be written.
+
+        Raises `SessionConflict` when somebody else wrote first, unless the action streamed and only what
+        commutes was written.
+        """
+        super().write(*drafts)
+        self._store(may_merge=self._has_streamed)
+        self._saved = True
+
+    def _store_now(self) -> None:
+        self._has_streamed = True
+        try:
+            self._store(may_merge=True)
+        except BaseException:
+            self._follow(self._live)
+            raise
+
+    def _store(self, *, may_merge: bool) -> None:
+        live, stage = self._live, self._stage
+        with live.lock:
+            while True:
+                try:
+                    if live.version != stage.start:
+                        raise SessionConflict(self.id, stage.start, live.version)
+                    live.commit(stage.staged, self._given)
+                    break
+                except SessionConflict:
+                    live.refresh()
+                    if not (may_merge and self._merge()):
+                        raise
+            stage.start, stage.staged = live.version, []
+            self.version, self._revision = live.version, live.revision
+
+    def _merge(self) -> bool:
+        """Put the staged events behind what others wrote meanwhile. Return False where that can't be."""
+        live, stage = self._live, self._stage
+        news = live.events(after=stage.start)
+        if not all(map(_commutes, news)) or any(event.type in _BOUND for event in stage.staged):
+            return False
+        staged, stage.start = stage.staged, live.version
+        self.moment = max(self.moment, live.moment)
+        self.view = live.view.branch()
+        self.view.log = lambda until: stage.read(0, until)
+        for seq, event in enumerate(staged, stage.start + 1):
+            event.renumber(seq, self.moment)
+            if event.type == kinds.REGISTER_SET:
+                event.payload = {**event.payload, "version": self._next(event.payload["key"])}
+            self.view.extend((event,))
+        self.version = stage.version
+        return True
+
+    def _next(self, key: str) -> int:
+        known = self.view.registers.get(key)
+        return 1 if known is None else known.version + 1
+
+    def abandon(self, error: BaseException, reason: str) -> None:
+        """Leave what isn't stored. If the action streamed, end the turns that it leaves open."""
+        self._stage.staged = []
+        if not self._has_streamed or self._saved:
+            return
+        try:
+            with self._live.lock:
+                end_open_turns(self._live, reason, str(error) or type(error).__name__)
+        except (SessionError, StorageError) as second:
+            error.add_note(f"the turn has no end in the log: {second}")
+
+    # Reading.
+
+    @property
+    def revision(self) -> int:
+        """That of the session as it is stored."""
+        return self._revision
+
+    @property
+    def next_revision(self) -> int:
+        """The revision that the save will make."""
+        return self._revision + 1
+
+    @property
+    def info(self) -> SessionInfo:
+        """The session as lists show it: as it is stored. Raises `SessionNotFound` before it is."""
+        if not self._live.version:
+            raise SessionNotFound(self.id)
+        return self._live.info
+
+    def events(self, after: int = 0, until: int | None = None) -> list[Event]:
+        stage = self._stage
+
+        def older(after: int, until: int) -> Any:
+            return iter(self._live.events(after, until))
+
+        return list(stage.joined(older, stage.behind(after, until), after, until))
+
+    def event(self, seq: int) -> Event:
+        return self.events(seq - 1, seq)[0]
+
+
+def _commutes(event: Event) -> bool:
+    if event.type == kinds.MESSAGE_ADDED:
+        return event.turn is None
+    return event.type in _COMMUTING

@@ -1,0 +1,52 @@
+"""Sessions that no store has: making a fork of one, and storing one. Spec: 10 §C3.2, §A3.5."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harnpy.session import events as kinds
+from harnpy.session.errors import InvalidArgument
+from harnpy.session.events import Event, Origin
+from harnpy.session.kept.codec import SessionCodec
+from harnpy.session.kept.ids import check_id
+from harnpy.session.log import KIND, Session, why_forked
+from harnpy.session.payloads import Created
+from harnpy.session.views import replay
+from harnpy.storage.memory import MemoryStore
+
+if TYPE_CHECKING:
+    from harnpy.world import World
+
+
+def unsaved_fork(session: Session, id: str | None = None, *, label: str = "", reason: str = "") -> Session:
+    """Return a fork of ``session`` that no store has."""
+    id = session.origin.world.ids.new() if id is None else id
+    check_id(id)
+    if not session.is_kept:
+        return session.fork(id, label=label, reason=reason)
+    origin = Origin(id, session.origin.world, session.origin, session.version)
+    point = session.event(session.version)
+    created = Created(session.origin, point.seq, point, session.agent_facts() | why_forked(label, reason))
+    first = Event(origin, 1, kinds.SESSION_CREATED, created, max(session.clock.now(), session.moment))
+    events = [first, *session.stream.read(1, point.seq)]
+    stream = MemoryStore().stream(KIND, id)
+    stream.append(events, 0)
+    fork = Session.__new__(Session)._attach(origin, stream, replay(events), point.moment)
+    fork.saves = None
+    return fork
+
+
+def origin_of(session: Session, world: World) -> Origin:
+    """Return the origin that a session has once it is stored.
+
+    Raises `InvalidArgument` for one that has been saved.
+    """
+    if session.saves is not None:
+        raise InvalidArgument(f"session '{session.id}' is saved already: open it, or fork it", session.id)
+    return Origin(session.id, world, session.origin.parent, session.origin.shared)
+
+
+def log_of(session: Session, origin: Origin) -> list[Event]:
+    """Return copies of a session's events, as ``origin``'s."""
+    codec = SessionCodec(origin)
+    return codec.decode(codec.encode(list(session.stream.read())))
