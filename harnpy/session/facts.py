@@ -97,6 +97,19 @@ class Facts:
         self.set("tasks", TaskList.of(tasks).data())
 
     @property
+    def scratchpad(self) -> Any:
+        """Notes beside the messages: a dict, None at first."""
+        return self.get("scratchpad")
+
+    def set_scratchpad(self, value: Any, **why: Any) -> int:
+        """Replace the scratchpad and return its version. ``why``: source, reason, metadata."""
+        return self.set("scratchpad", value, **why)
+
+    def clear_scratchpad(self, **why: Any) -> int:
+        """Empty the scratchpad and return its version."""
+        return self.set("scratchpad", None, **why)
+
+    @property
     def metadata(self) -> dict[str, Any]:
         """The values of the registers ``metadata.<key>``, by key."""
         return {

@@ -11,12 +11,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-from harnpy.reading.dicts import detached
 from harnpy.session import events as kinds
 from harnpy.session.cuts import Cut
 from harnpy.session.errors import (
     EventNotFound,
-    InvalidArgument,
     SessionConflict,
     SessionError,
     SessionExists,
@@ -24,6 +22,9 @@ from harnpy.session.errors import (
 from harnpy.session.events import Event, EventDraft, Origin, Summary
 from harnpy.session.facts import Facts
 from harnpy.session.kept.ids import check_id
+from harnpy.session.parts.history import ANY as ANY
+from harnpy.session.parts.history import History
+from harnpy.session.parts.questions import Questions
 from harnpy.session.payloads import AGENT_FACTS, Created
 from harnpy.session.resize.engine import merged_summary
 from harnpy.session.saves import Saves
@@ -49,11 +50,9 @@ if TYPE_CHECKING:
 
 #: What a store calls a stream of ours.
 KIND = "session"
-#: As an expected version: at the end, whatever it is.
-ANY = -1
 
 
-class Session(Facts, Choices):
+class Session(Facts, Choices, History, Questions):
     """One log. ``version`` is the number of its last event; ``view`` says what the log means."""
 
     __slots__ = ("clock", "id", "moment", "origin", "saves", "stream", "version", "view")
@@ -230,34 +229,6 @@ class Session(Facts, Choices):
         """
         return False
 
-    def add_history(self, messages: Messages) -> None:
-        """Append messages that are no turn's, one or several; a role that isn't given is ``user``."""
-        self.append(*message_drafts(messages), expected_version=ANY)
-
-    def set_history(self, messages: Messages) -> None:
-        """Restart the history with these messages. The log keeps what was; memo and registers stay."""
-        drafts = message_drafts(messages)
-        data: dict[str, Any] = {"messages": [], "reason": "set"}
-        if drafts:
-            data["messages"] = [[self.version + 1, self.version + len(drafts)]]
-        if self.view.window.summary is not None:
-            data["summary"] = None
-        self.append(*drafts, EventDraft(kinds.HISTORY_REPLACED, Cut.restored(data)))
-
-    def reset(self) -> None:
-        """Empty window and history; registers stay."""
-        self.replace("reset", Window())
-
-    def clean_window(self) -> None:
-        """Empty the window. The history stays."""
-        self.shrink("clean_window", self.view.window.trimmed(0))
-
-    def trim(self, keep_last: int) -> int:
-        """Keep the newest messages in the window. Return how many there are."""
-        if keep_last < self.length:
-            self.shrink("trim", self.view.window.trimmed(keep_last))
-        return self.length
-
     def resize(
         self, compaction: Compaction, note: dict[str, Any] | None, turn: Event | None = None
     ) -> list[Event]:
@@ -388,19 +359,6 @@ def why_forked(label: str, reason: str) -> dict[str, Any]:
     """Return what a fork's ``session_created`` says of its making."""
     given = {"branch_label": label, "fork_reason": reason}
     return {key: text for key, text in given.items() if text}
-
-
-def message_drafts(messages: Messages) -> list[EventDraft]:
-    """Return the drafts of copies of the messages. Raises `InvalidArgument`, `EventRejected`."""
-    drafts = []
-    for message in [messages] if isinstance(messages, dict) else messages:
-        if not isinstance(message, dict) or not isinstance(message.get("role", ""), str):
-            raise InvalidArgument("messages must be dicts with a string `role`")
-        draft = EventDraft(kinds.MESSAGE_ADDED, {"role": "user", **message})
-        draft.check()
-        draft.data = detached(draft.data)
-        drafts.append(draft)
-    return drafts
 
 
 def _finder(stream: Stream) -> Callable[[int], Event | None]:

@@ -250,3 +250,53 @@ def test_every_change_is_one_that_memory_and_stores_agree_on(store: Store) -> No
         shown = {**views(memory), "transcript": None}
         assert {**views(stored), "transcript": None} == shown
         assert {**views(load("s", store)), "transcript": None} == shown
+
+
+class TestQuestions:
+    """What a log tells whoever asks (10 §A1.6)."""
+
+    def test_what_was_said_last(self, session: Session) -> None:
+        assert (session.last_message(), session.last_assistant_message()) == (None, None)
+        session.append_user("a")
+        session.append_message({"role": "assistant", "content": "b"})
+        blank = {"role": "assistant", "content": " "}
+        session.append_prompt([blank, {**blank, "tool_calls": [{"id": "c"}]}])
+        for each in (session, again(session)):
+            assert each.last_assistant_message() == {"role": "assistant", "content": "b"}
+            last, event = each.last_message(), each.last_event()
+            assert last is not None
+            assert event is not None
+            assert (last["tool_calls"], event.id) == ([{"id": "c"}], each.events()[-1].id)
+            assert each.reduce(lambda count, event: count + (event.type == "message_added"), 0) == 4
+        with pytest.raises(InvalidArgument, match="a prompt must contain at least one message"):
+            session.append_prompt([])
+
+    def test_context_is_the_models_alone(self, session: Session) -> None:
+        session.append_context("Today is Monday.", "clock", "prefix")
+        assert session.messages() == []
+        assert "Today is Monday." in str(again(session).window())
+        with pytest.raises(InvalidArgument, match="`placement` must be `prefix` or `history`, not 'end'"):
+            session.append_context("x", placement="end")
+
+    def test_whether_it_waits_and_what_it_cost(self, session: Session) -> None:
+        assert not session.is_waiting
+        for type, waits in (
+            ("wait_started", True),
+            ("message_added", True),
+            ("wait_resolved", False),
+            ("approval_requested", True),
+            ("approval_canceled", False),
+        ):
+            session.append(EventDraft(type, {"role": "user", "content": "x", "id": "a"}, cost=0.5))
+            assert (session.is_waiting, again(session).is_waiting) == (waits, waits)
+        assert session.total_cost == again(session).total_cost == 2.5
+
+    def test_models_and_scratchpads(self, session: Session) -> None:
+        assert session.model_settings == (None, "off", None)
+        session.set("model", {"model": "m"})
+        session.set("tools", [])
+        assert again(session).model_settings == ({"model": "m"}, "off", [])
+        assert session.set_scratchpad({"n": 1}, reason="r") == 1
+        assert again(session).scratchpad == {"n": 1}
+        assert session.clear_scratchpad() == 2
+        assert session.scratchpad is None

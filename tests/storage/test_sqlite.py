@@ -232,3 +232,19 @@ def test_a_store_in_memory() -> None:
     assert [hit.seq for hit in store.search("needle", codec=NOTES)] == [1]
     assert [note.text for note in stream.read()] == ["needle"]
     store.close()
+
+
+def test_leases_do_not_wait_for_the_disk(tmp_path: Path) -> None:
+    store = open_store(f"sqlite:{tmp_path}/store.db")
+    assert isinstance(store, SqliteStore)
+    writer = store._connections.writer
+
+    def level() -> int:
+        return int(writer.execute("PRAGMA synchronous").fetchone()[0])
+
+    full, levels = level(), []
+    writer.set_trace_callback(lambda text: levels.append(text) if text.startswith("PRAGMA") else None)
+    with closing(store), store.lease("k") as lease:
+        lease.renew()
+    assert levels == ["PRAGMA synchronous = NORMAL", "PRAGMA synchronous = FULL"] * 3
+    assert full == 2

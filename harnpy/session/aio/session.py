@@ -41,6 +41,10 @@ class AsyncSession:
         self.session = session
 
     append = _threaded(Session.append)
+    append_user = _threaded(Session.append_user)
+    append_message = _threaded(Session.append_message)
+    append_prompt = _threaded(Session.append_prompt)
+    append_context = _threaded(Session.append_context)
     add_history = _threaded(Session.add_history)
     set_history = _threaded(Session.set_history)
     reset = _threaded(Session.reset)
@@ -57,6 +61,9 @@ class AsyncSession:
     set_status = _threaded(Session.set_status)
     snapshot = _threaded(Session.snapshot)
     refresh = _threaded(Session.refresh)
+    last_event = _threaded(Session.last_event)
+    last_message = _threaded(Session.last_message)
+    last_assistant_message = _threaded(Session.last_assistant_message)
     events = _threaded(Session.events)
     messages = _threaded(Session.messages)
     window = _threaded(Session.window)
@@ -69,6 +76,26 @@ class AsyncSession:
         """Create a session with this one's past."""
         fork = await in_thread(lambda: self.session.fork(id, at=at, label=label, reason=reason))
         return AsyncSession(fork)
+
+    async def set_scratchpad(self, value: Any, **why: Any) -> int:
+        """Replace the scratchpad and return its version."""
+        return await in_thread(lambda: self.session.set_scratchpad(value, **why))
+
+    async def clear_scratchpad(self, **why: Any) -> int:
+        """Empty the scratchpad and return its version."""
+        return await in_thread(lambda: self.session.clear_scratchpad(**why))
+
+    @property
+    def scratchpad(self) -> Any:
+        return self.session.scratchpad
+
+    @property
+    def is_waiting(self) -> bool:
+        return self.session.is_waiting
+
+    @property
+    def total_cost(self) -> float:
+        return self.session.total_cost
 
     @property
     def id(self) -> str:

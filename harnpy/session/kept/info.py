@@ -124,6 +124,12 @@ class Digest:
         return self._saves.count
 
     @property
+    def cost(self) -> float:
+        """USD, of all events."""
+        cost: float = self._facts.get("cost", 0.0)
+        return cost
+
+    @property
     def snapshot_seq(self) -> int:
         """The number of the newest projection snapshot; 0 when there is none, or a cut came after it."""
         seq: int = self._facts.get(SNAPSHOT, 0)

@@ -46,6 +46,10 @@ class KeptLog(Session):
     def revision(self) -> int:
         return self._digest.revision
 
+    @property
+    def total_cost(self) -> float:
+        return self._digest.cost
+
     def agent_facts(self) -> dict[str, Any]:
         return self._digest.agent()
 

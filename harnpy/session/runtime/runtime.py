@@ -10,7 +10,8 @@ from harnpy.session.errors import InvalidArgument, SessionConflict, SessionExist
 from harnpy.session.events import EventDraft, Origin
 from harnpy.session.kept.codec import SessionCodec
 from harnpy.session.kept.ids import check_id
-from harnpy.session.log import KIND, Session, message_drafts
+from harnpy.session.log import KIND, Session
+from harnpy.session.parts.history import message_drafts
 from harnpy.session.payloads import Created
 from harnpy.session.runtime import bus as runtime_events
 from harnpy.session.runtime import queries

@@ -104,10 +104,15 @@ class Commits:
                 if heir.wake is not None:
                     heir.wake.release()
 
-    def transact(self, work: Callable[[sqlite3.Cursor], T]) -> T:
-        """Return what ``work`` does in a transaction of its own; nothing of it stays when it raises."""
+    def transact(self, work: Callable[[sqlite3.Cursor], T], *, lasting: bool = True) -> T:
+        """Return what ``work`` does in a transaction of its own; nothing of it stays when it raises.
+
+        Unless it is ``lasting``, a power cut may take it: nobody waits for the disk.
+        """
         with self._lock:
             self._connections.check_open()
+            if not lasting:
+                self._connections.wait_for_disk(wait=False)
             try:
                 self._cursor.execute("BEGIN IMMEDIATE")
                 result = work(self._cursor)
@@ -118,6 +123,9 @@ class Commits:
             except BaseException:
                 self._roll_back()
                 raise
+            finally:
+                if not lasting:
+                    self._connections.wait_for_disk(wait=True)
             self._announce()
         return result
 

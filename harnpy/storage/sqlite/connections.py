@@ -51,6 +51,14 @@ class Connections:
         with failures(url):
             self.writer = self._patiently(self._open_writer)
 
+    @property
+    def _level(self) -> str:
+        return "NORMAL" if self.url.durability == "relaxed" else "FULL"
+
+    def wait_for_disk(self, *, wait: bool) -> None:
+        """Have commits of the writer wait for the disk, as far as the store's durability asks for it."""
+        self.writer.execute(f"PRAGMA synchronous = {self._level if wait else 'NORMAL'}")
+
     def _make_directory(self) -> None:
         try:
             Path(self.url.target).parent.mkdir(parents=True, exist_ok=True)
@@ -63,8 +71,7 @@ class Connections:
             connection.execute(f"PRAGMA page_size = {_PAGE}")
             prepare(connection, str(self.url))
             connection.execute("PRAGMA journal_mode = WAL")
-            level = "NORMAL" if self.url.durability == "relaxed" else "FULL"
-            connection.execute(f"PRAGMA synchronous = {level}")
+            connection.execute(f"PRAGMA synchronous = {self._level}")
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
         except BaseException:

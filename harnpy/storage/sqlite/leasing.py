@@ -7,17 +7,20 @@ with it, or when it isn't renewed.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from harnpy.storage.errors import LeaseHeld, LeaseLost
 from harnpy.storage.leases import PAUSE, Held, Lease, wall
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from sqlite3 import Connection, Cursor
 
     from harnpy.storage.machine import Machine
     from harnpy.storage.sqlite.commits import Commits
     from harnpy.storage.sqlite.connections import Connections
+
+T = TypeVar("T")
 
 #: Seconds that a ticket lasts unless it is renewed, and how often a waiting process looks at first.
 _PATIENCE = 5.0
@@ -63,7 +66,7 @@ class SqliteLeases:
 
     def _wait(self, key: str, owner: str, ttl: float, gives_up: float) -> Lease | None:
         """Stand in the queue until the lease is ours, or the time is over."""
-        ticket = self._commits.transact(lambda cursor: self._draw(cursor, key))
+        ticket = self._transact(lambda cursor: self._draw(cursor, key))
         renewed = self._machine.uptime()
         pause = _FIRST_PAUSE
         try:
@@ -73,14 +76,18 @@ class SqliteLeases:
                     if lease is not None:
                         return lease
                 if self._machine.uptime() - renewed > _PATIENCE / 2:
-                    ticket = self._commits.transact(lambda cursor: self._renew_ticket(cursor, key, ticket))  # noqa: B023
+                    ticket = self._transact(lambda cursor: self._renew_ticket(cursor, key, ticket))  # noqa: B023
                     renewed = self._machine.uptime()
                 time.sleep(min(left, pause))
                 pause = min(pause * 2, PAUSE)
             return None
         finally:
             if not self._connections.closed:
-                self._commits.transact(lambda cursor: _remove(cursor, ticket))
+                self._transact(lambda cursor: _remove(cursor, ticket))
+
+    def _transact(self, work: Callable[[Cursor], T]) -> T:
+        # Not synced: a power cut ends the holder and those who wait as well.
+        return self._commits.transact(work, lasting=False)
 
     def _draw(self, cursor: Cursor, key: str) -> int:
         cursor.execute(
@@ -128,7 +135,7 @@ class SqliteLeases:
             ).fetchall()[0][0]
             return Lease(self, key, owner, token, ttl, wall(self._machine, ends))
 
-        return self._commits.transact(take)
+        return self._transact(take)
 
     def _refusal(self, key: str) -> LeaseHeld:
         with self._connections.reading() as db:
@@ -144,13 +151,13 @@ class SqliteLeases:
             check_fence(cursor, lease)
             cursor.execute("UPDATE leases SET expires_at = ? WHERE key = ?", (ends, lease.key))
 
-        self._commits.transact(extend)
+        self._transact(extend)
         return wall(self._machine, ends)
 
     def release(self, lease: Lease) -> None:
         if self._mine.pop((lease.key, lease.token), None) is None or self._connections.closed:
             return
-        self._commits.transact(
+        self._transact(
             lambda cursor: cursor.execute(
                 "UPDATE leases SET expires_at = 0 WHERE key = ? AND token = ?", (lease.key, lease.token)
             )

@@ -1,0 +1,1 @@
+"""Parts of `Session`, each about one thing that a caller does with it."""
