@@ -225,8 +225,9 @@ NO_CUSTOM = "`compact_strategy` 'custom' needs the closure `custom_compactor`"
 ROLES = "user|assistant|tool_result|system"
 
 
-def unknown(keys: str, key: str = "a", what: str = "option") -> str:
-    return f"unknown {what} key '{key}' (expected one of: {keys})"
+def unknown(keys: str, key: str = "a", what: str = "option", near: str | None = None) -> str:
+    hint = "" if near is None else f"did you mean '{near}'? "
+    return f"unknown {what} key '{key}' ({hint}expected one of: {keys})"
 
 
 Wrong = tuple[str, tuple[Any, ...], str]
@@ -280,7 +281,7 @@ WRONG_OF_KNOWN: list[Wrong] = [
     ("history", ([],), "`opts` must be a dict or nil"),
     ("add_root", ("/r", 1), "`opts` must be a dict or nil"),
     ("compact", ({"b": 1, "a": 1, "keep_last": "x"},), unknown(COMPACT_KEYS)),
-    ("compact", ({"keep_first": 1},), unknown(COMPACT_KEYS, "keep_first")),
+    ("compact", ({"keep_first": 1},), unknown(COMPACT_KEYS, "keep_first", near="keep_last")),
     ("compact", ({"keep_last": -1, "compact_strategy": "x"},), "`keep_last` must be >= 0"),
     ("compact", ({"keep_last": True},), "`keep_last` must be an int"),
     ("compact", ({"keep_last": 1.0},), "`keep_last` must be an int"),
