@@ -73,8 +73,9 @@ def test_commands_are_run_where_the_execution_says() -> None:
 
     runtime = a_runtime(run=run_program, cwd=lambda: "/w", all=dict)
     verify = {"kind": "verify", "verify": {"command": "make"}}
-    ended = do(runtime, verify, execution={"cwd": "here", "env": {"A": "1"}})
-    do(runtime, verify, execution={"cwd": None, "env": None})
+    with runtime.context().work_at({"cwd": "here", "env": {"A": "1"}}):
+        ended = do(runtime, verify)
+    do(runtime, verify)
     runtime.tasks.close()
     make = ("/bin/sh", "-lc", "make")
     assert calls == [(make, "/w/here", {"A": "1"}), (make, "/w", {})]
