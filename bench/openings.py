@@ -9,7 +9,7 @@ from harnpy import Vm
 from harnpy.session import events as kinds
 from harnpy.session.events import EventDraft
 from harnpy.session.kept.stored import StoredSession
-from harnpy.session.resize.resize_policy import Compaction
+from harnpy.session.resize.compaction import Compaction
 from harnpy.storage import open_store
 from harnpy.world import World
 
@@ -42,7 +42,7 @@ def build(url: str, length: int) -> None:
             )
             if session.length > MOST:
                 text = f"what was said up to {session.seq}"
-                session.resize(Compaction(0, session.length - KEPT, text, "truncate", 0, 0), None)
+                session.compact(Compaction(0, session.length - KEPT, text, "truncate", 0, 0), None)
             session.write(EventDraft(kinds.TURN_COMPLETED, {"turn_stop_reason": "completed"}, turn=turn))
 
 

@@ -11,17 +11,22 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.session.events import HISTORY_REPLACED, MESSAGE_ADDED, TRANSCRIPT_EVENT, Brought, Payload, Summary
 from harnpy.session.resize.engine import merged_summary
+from harnpy.session.shown.rewriting import Rewritten, identify, key_of, named, rewritten
 from harnpy.session.window import Window, lifecycle_value, originals
 from harnpy.storage.spine import Spine
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from harnpy.session.events import Event, Origin
     from harnpy.session.registers import Register
 
     Json = dict[str, Any]
 
+#: The reason of a ``history_replaced`` that a strategy wrote.
+RESIZE = "resize"
+#: The strategy whose summary goes on with the former one by itself: it takes that one's place.
+SUMMARIZE = "summarize"
 #: What a window has beside messages and lifecycle events.
 _FIELDS = ("summary", "metadata", "assets", "state")
 
@@ -29,16 +34,17 @@ _FIELDS = ("summary", "metadata", "assets", "state")
 class Cut(Payload):
     """Payload of the events that replace the window.
 
-    ``reason`` is the reason of a ``history_replaced`` (``reset``, ``set``, ``fork``, ``fork_at``) or the
-    strategy of a ``compaction_triggered`` (``trim`` …). A fork onto a session that exists also brings
-    its ``parent_id`` and the parent's ``registers``; ``branched_at`` is the branch index of a ``fork_at``.
-    ``cutoff`` is the last event before a compaction, ``note`` what its transcript event says of it, if it
-    has one. ``former`` is the window before.
+    ``reason`` is the reason of a ``history_replaced`` (``reset``, ``set``, ``fork``, ``fork_at``,
+    ``resize``) or the strategy of a ``compaction_triggered`` (``trim`` …). A fork onto a session that exists
+    also brings its ``parent_id`` and the parent's ``registers``; ``branched_at`` is the branch index of a
+    ``fork_at``. ``cutoff`` is the last event before a compaction, ``note`` what its transcript event says of
+    it, if it has one. ``former`` is the window before. ``rewrites``: any messages may stand in any order
+    (10 §C8).
     """
 
     __slots__ = (
         "_cutoff", "_data", "_former", "_window", "branched_at", "cutoff_seq", "note", "parent_id", "reason",
-        "registers"
+        "registers", "rewrites"
     )  # fmt: skip
 
     def __init__(
@@ -49,8 +55,10 @@ class Cut(Payload):
         branched_at: int | None = None,
         cutoff: Event | None = None,
         note: Json | None = None,
+        rewrites: bool = False,
     ) -> None:
         self.reason = reason
+        self.rewrites = rewrites
         self.note = note
         self._cutoff = cutoff
         self.cutoff_seq = None if cutoff is None else cutoff.seq
@@ -67,6 +75,7 @@ class Cut(Payload):
         cut = cls.__new__(cls)
         cut.reason = data["strategy"] if "strategy" in data else data["reason"]
         cut._cutoff = None
+        cut.rewrites = data.get("rewritten", cut.reason == RESIZE)
         cut.note = data.get("note")
         cut.cutoff_seq = data.get("cutoff_seq")
         cut.parent_id = data.get("parent_session_id")
@@ -103,6 +112,11 @@ class Cut(Payload):
             self._window = _restored(self, self._data, former, event)
         return self._window
 
+    def identify(self, event: Event) -> None:
+        """Give the messages that a new cut made the identity of the event that carries it."""
+        past = self.window.past_entries() if self.reason == RESIZE else ()
+        identify([*self.window.entries.items(), *past], event)
+
     def data(self, event: Event) -> Json:
         if event.type == HISTORY_REPLACED:
             return {"messages": list(self.window.messages()), "reason": self.reason}
@@ -120,6 +134,15 @@ class Cut(Payload):
         if self._cutoff is not None:
             return owner.own(self._cutoff).id
         return None if self.cutoff_seq is None else owner.id_of(self.cutoff_seq)
+
+    @property
+    def begins_summary(self) -> bool:
+        """Whether the transcript's summary is the cut's own, without the former one."""
+        return self.reason == SUMMARIZE
+
+    def merged(self, former: Window, text: str) -> str | None:
+        """Return the transcript's summary when the cut adds a text to what it was."""
+        return merged_summary(None if self.begins_summary else former.summary, text)
 
     def added_summary(self, event: Event) -> str:
         """Return the text by which the cut made the transcript's summary grow, or begin.
@@ -160,15 +183,19 @@ def _history_entry(entry: Event, owner: Origin) -> Json:
 def _stored(cut: Cut, former: Window, type: str) -> Json:
     window = cut.window
     if type != HISTORY_REPLACED:
-        entries = _references(window.entries.items(), former.entries.items())
-        return {"strategy": cut.reason, "cutoff_seq": cut.cutoff_seq, "entries": entries, **cut._noted()}
+        known = named(former) if cut.rewrites else former.entries.items()
+        entries = _references(window.entries.items(), known)
+        data: Json = {"strategy": cut.reason, "cutoff_seq": cut.cutoff_seq, "entries": entries}
+        return data | ({"rewritten": True} if cut.rewrites else {}) | cut._noted()
     if cut.reason == "reset":
         return {"messages": [], "reason": cut.reason}
-    known = former.kept()
-    data: Json = {"messages": _references(window.entries.items(), known), "reason": cut.reason}
+    known = named(former) if cut.rewrites else former.kept()
+    data = {"messages": _references(window.entries.items(), known), "reason": cut.reason}
     past = window.past_entries()
     if past:
         data["history"] = _references(past, known)
+    if window.repeated:
+        data["repeated"] = window.repeated
     if cut.branched_at is not None:
         data["branched_at"] = cut.branched_at
     changed = (name for name in _FIELDS if getattr(window, name) != getattr(former, name))
@@ -181,11 +208,11 @@ def _references(entries: Sequence[Event], known: Sequence[Event]) -> list[Any]:
     A span ``[from, to]`` means all known entries among those events. Where that would be too many, because
     the window's order isn't the log's, ``{"at": [start, end]}`` is a slice of the known entries.
     """
-    places = {id(entry): place for place, entry in enumerate(known)}
+    places = {key_of(entry): place for place, entry in enumerate(known)}
     items: list[Any] = []
     start = end = -1
     for entry in entries:
-        place = places.get(id(entry))
+        place = places.get(key_of(entry))
         if place is not None and place == end:
             end += 1
             continue
@@ -213,6 +240,7 @@ def _all_of(window: Window) -> Json:
     return {
         "messages": [_spelt_out(entry) for entry in window.entries.items()],
         "history": [_spelt_out(entry) for entry in window.past_entries()],
+        "repeated": window.repeated,
         "events": [[position, lifecycle_value(event)] for position, event in window.lifecycle()],
         **{name: getattr(window, name) for name in _FIELDS},
     }
@@ -238,26 +266,37 @@ def _restored(cut: Cut, data: Json, former: Window, event: Event) -> Window:
 def _window_of(cut: Cut, data: Json, former: Window, event: Event) -> Window:
     if event.type != HISTORY_REPLACED:
         if data.get("foreign"):
-            return _rewritten(data.get("entries"), former, event)
-        return _compacted(data["entries"], former, event)
+            return _foreign_window(data.get("entries"), former, event)
+        return _compacted(cut, data["entries"], former, event)
     if cut.reason == "reset":
         return Window()
     if cut.parent_id is not None:
         return _brought_window(data, event)
-    known = former.kept()
-    entries = _entries(data["messages"], known, event)
-    if cut.branched_at is None:
+    known = named(former) if cut.rewrites else former.kept()
+    made = Rewritten if cut.rewrites else _bare_summary
+    entries = _entries(data["messages"], known, event, made)
+    if cut.rewrites:
+        window = rewritten(former, entries)
+    elif cut.branched_at is None:
         window = former.with_entries(entries)
     else:
         window = former.beginning(entries, cut.branched_at - len(entries))
-    window.past = (_entries(data["history"], known, event), None) if "history" in data else None
+    past = _entries(data.get("history", []), known, event, made)
+    window.past = (past, None) if past else None
+    window.repeated = data.get("repeated", 0)
+    if cut.rewrites:
+        identify([*entries, *past], event)
     for name in _FIELDS:
         if name in data:
             setattr(window, name, data[name])
     return window
 
 
-def _compacted(items: list[Any], former: Window, event: Event) -> Window:
+def _compacted(cut: Cut, items: list[Any], former: Window, event: Event) -> Window:
+    if cut.rewrites:
+        entries = _entries(items, named(former), event, Rewritten)
+        identify(entries, event)
+        return rewritten(former, entries)
     known = former.entries.items()
     made = next((place for place, item in enumerate(items) if _is_message(item)), None)
     if made is None:
@@ -268,11 +307,11 @@ def _compacted(items: list[Any], former: Window, event: Event) -> Window:
     summary = Summary(event.first.owner, message, known[start:split])
     summary.made_by(event)
     window = former.compacted(start, split, summary)
-    window.summary = merged_summary(former.summary, message["content"])
+    window.summary = cut.merged(former, message["content"])
     return window
 
 
-def _rewritten(items: list[Any] | None, former: Window, event: Event) -> Window:
+def _foreign_window(items: list[Any] | None, former: Window, event: Event) -> Window:
     """Return the window that another system's cut leaves: of any shape. Without ``items`` it counts for
     nothing."""
     if items is None:
@@ -290,8 +329,17 @@ def _is_message(item: Any) -> bool:
     return isinstance(item, dict) and "message" in item
 
 
-def _entries(items: list[Any], known: Sequence[Event], event: Event) -> list[Event]:
-    """Return what `_references` wrote."""
+def _bare_summary(owner: Origin, message: Json) -> Summary:
+    return Summary(owner, message, [])
+
+
+def _entries(
+    items: list[Any],
+    known: Sequence[Event],
+    event: Event,
+    made: Callable[[Origin, Json], Event] = _bare_summary,
+) -> list[Event]:
+    """Return what `_references` wrote; ``made(owner, message)`` is a message that is spelt out."""
     entries: list[Event] = []
     for item in items:
         if isinstance(item, list):
@@ -301,9 +349,10 @@ def _entries(items: list[Any], known: Sequence[Event], event: Event) -> list[Eve
             start, end = item["at"]
             entries += known[start:end]
         else:
-            summary = Summary(event.first.owner, item["message"], [])
-            summary.made_by(event)
-            entries.append(summary)
+            entry = made(event.first.owner, item["message"])
+            if isinstance(entry, Summary):
+                entry.made_by(event)
+            entries.append(entry)
     return entries
 
 
@@ -320,6 +369,7 @@ def _brought_window(data: Json, event: Event) -> Window:
     window = Window(Spine(map(entry, data["messages"])), Spine(events))
     past = [entry(item) for item in data["history"]]
     window.past = (past, None) if past else None
+    window.repeated = data.get("repeated", 0)
     for name in _FIELDS:
         setattr(window, name, data[name])
     return window

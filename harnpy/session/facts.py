@@ -9,6 +9,8 @@ from harnpy.session import events as kinds
 from harnpy.session.errors import InvalidArgument
 from harnpy.session.events import EventDraft
 from harnpy.session.registers import METADATA, is_register
+from harnpy.session.settings.keys import REGISTERS as SETTINGS
+from harnpy.session.settings.keys import check, name_of
 from harnpy.session.statuses import check_transition
 from harnpy.session.tasks import TaskList
 
@@ -46,6 +48,8 @@ class Facts:
         that isn't a register's (10 §C3.1)."""
         if not is_register(key):
             raise InvalidArgument(f'unknown register "{key}"', self.id)
+        if key.startswith(SETTINGS):
+            check(name_of(key), value)
         given = {"source": source, "reason": reason}
         why = {name: text for name, text in given.items() if text is not None}
         setting = self.setting(key, value, **why)

@@ -26,8 +26,10 @@ from harnpy.session.parts.history import ANY as ANY
 from harnpy.session.parts.history import History
 from harnpy.session.parts.questions import Questions
 from harnpy.session.payloads import AGENT_FACTS, Created
-from harnpy.session.resize.engine import merged_summary
+from harnpy.session.resize.resizable import Resizable, Resizing
 from harnpy.session.saves import Saves
+from harnpy.session.settings.keys import REGISTERS as SETTINGS
+from harnpy.session.settings.keys import name_of
 from harnpy.session.shown.choices import Choices
 from harnpy.session.transcript import MESSAGE_KINDS
 from harnpy.session.turns.artifacts import recorded
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Self
 
-    from harnpy.session.resize.resize_policy import Compaction
+    from harnpy.session.resize.compaction import Compaction
     from harnpy.session.shown.entries import HistoryEntry
     from harnpy.session.shown.stable import Stable
     from harnpy.storage.contract import Stream
@@ -52,10 +54,10 @@ if TYPE_CHECKING:
 KIND = "session"
 
 
-class Session(Facts, Choices, History, Questions):
+class Session(Facts, Choices, Resizable, History, Questions):
     """One log. ``version`` is the number of its last event; ``view`` says what the log means."""
 
-    __slots__ = ("clock", "id", "moment", "origin", "saves", "stream", "version", "view")
+    __slots__ = ("clock", "id", "moment", "origin", "resizing", "saves", "stream", "version", "view")
     #: None: it isn't saved anywhere.
     saves: Saves | None
 
@@ -74,7 +76,7 @@ class Session(Facts, Choices, History, Questions):
         self.saves = None
         self.record(kinds.SESSION_CREATED, Created(facts=None if auto_resize else {"auto_resize": False}))
         for key, value in (settings or {}).items():
-            self.set(f"settings.{key}", value)
+            self.set(f"{SETTINGS}{name_of(key)}", value)
 
     def _attach(self, origin: Origin, stream: Stream, view: View | None = None, moment: float = 0) -> Self:
         """Become the session that ``stream`` is of. ``moment`` is that of its last event."""
@@ -87,6 +89,7 @@ class Session(Facts, Choices, History, Questions):
         self.view.log = partial(stream.read, 0)
         self.moment = moment
         self.saves = Saves(origin.shared)
+        self.resizing: Resizing | None = None
         origin.find = _finder(stream)
         return self
 
@@ -128,6 +131,7 @@ class Session(Facts, Choices, History, Questions):
         session = Session.__new__(Session)._attach(origin, stream, view, point.moment)
         if self.saves is None:
             session.saves = None
+        session.resizing = self.resizing
         session.view.apply(first)
         return session
 
@@ -229,7 +233,7 @@ class Session(Facts, Choices, History, Questions):
         """
         return False
 
-    def resize(
+    def compact(
         self, compaction: Compaction, note: dict[str, Any] | None, turn: Event | None = None
     ) -> list[Event]:
         """Replace older messages with a summary; ``note`` is what its transcript event says of it, if it has
@@ -237,15 +241,20 @@ class Session(Facts, Choices, History, Questions):
 
         The messages stay readable behind it (`history`). Return the event, if transcripts show it.
         """
+        cut = self.compaction_cut(compaction, note)
+        event = self.record(kinds.COMPACTION_TRIGGERED, cut, turn)
+        cut.identify(event)
+        return [] if note is None else [event]
+
+    def compaction_cut(self, compaction: Compaction, note: dict[str, Any] | None = None) -> Cut:
+        """Return the cut that carries out a compaction of the window."""
         former = self.view.window
         archived = former.entries.items()[compaction.start : compaction.split]
         summary = Summary(self.origin, compaction.message, archived)
         window = former.compacted(compaction.start, compaction.split, summary)
-        window.summary = merged_summary(former.summary, compaction.text)
         cut = Cut(compaction.strategy, window, former, cutoff=self.stream.last(), note=note)
-        event = self.record(kinds.COMPACTION_TRIGGERED, cut, turn)
-        summary.made_by(event)
-        return [] if note is None else [event]
+        window.summary = cut.merged(former, compaction.text)
+        return cut
 
     def show_summary(self) -> None:
         """Put the summary before the messages, unless they show it (08 §1.11)."""

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from harnpy.session.events import Event
     from harnpy.session.log import Session
     from harnpy.session.residents import Residents
-    from harnpy.session.resize.resize_policy import Compaction
+    from harnpy.session.resize.compaction import Compaction
     from harnpy.session.turns.prompt_cache import Prompt
 
 
@@ -208,7 +208,7 @@ class SessionConversation(Conversation):
             return super().compact(compaction, note)
         while self._former is None:
             try:
-                self._noted += session.resize(compaction, note, self.turn)
+                self._noted += session.compact(compaction, note, self.turn)
                 break
             except SessionConflict:
                 session.refresh()  # messages that have arrived come after those to replace

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harnpy.reading.dicts import Dict
-    from harnpy.session.resize.resize_policy import ResizePolicy
+    from harnpy.session.resize.compaction import CompactPolicy
     from harnpy.world import World
 
 
@@ -100,7 +100,7 @@ class Transcripts:
         made = self.with_messages(former, kept, summary=summary)
         return {**made, "archived_messages": len(messages) - len(kept)}
 
-    def compacted(self, former: Dict, policy: ResizePolicy, summary: str | None) -> tuple[Dict, Dict] | None:
+    def compacted(self, former: Dict, policy: CompactPolicy, summary: str | None) -> tuple[Dict, Dict] | None:
         """Return ``former`` compacted, and a report; None when there was nothing to do.
 
         A hard limit is also the target: up to it there is nothing to do. ``summary``, unless blank, replaces

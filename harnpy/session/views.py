@@ -244,7 +244,7 @@ def _cut(view: View, event: Event) -> None:
 def _summary_cut(view: View, event: Event) -> SummaryCut | None:
     if view.window.summary is None:
         return None
-    goes_on = event.type == kinds.COMPACTION_TRIGGERED
+    goes_on = event.type == kinds.COMPACTION_TRIGGERED and not event.payload.begins_summary
     return SummaryCut(event.seq, view.summary_cut if goes_on else None)
 
 

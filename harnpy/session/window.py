@@ -82,12 +82,13 @@ class Window:
     messages before it; a `Pack` is many at one position. A position below ``floor`` counts as ``floor``: a
     turn of an agent loop moves all lifecycle events behind its messages (08 §1.12), and this way it need
     not touch them.
-    ``past`` holds the entries that were trimmed away, newest first: (entries, what was before them).
+    ``past`` holds the entries that were trimmed away, newest first: (entries, what was before them). The
+    first ``repeated`` entries are no part of the history: what a strategy made, or what the past has, too.
     """
 
     __slots__ = (
         "_columns", "_lists", "_live", "_totals", "asides", "assets", "contexts", "entries", "files", "floor",
-        "groups", "live_before", "metadata", "past", "state", "summary"
+        "groups", "live_before", "metadata", "past", "repeated", "state", "summary"
     )  # fmt: skip
 
     def __init__(
@@ -104,7 +105,7 @@ class Window:
         self._live: tuple[int, list[dict[str, Any]]] = 0, []
         #: Whether there are some about live clients among the first lifecycle events, which are read late.
         self.live_before = False
-        self.floor = 0
+        self.floor = self.repeated = 0
         self.groups = Groups()
         self.contexts: tuple[tuple[int, Event], ...] = ()
         if like is None:
@@ -127,7 +128,7 @@ class Window:
     def branch(self) -> Window:
         """Return the same window, to grow on its own. Costs nothing until it is read."""
         branch = Window(self.entries.branch(), self.asides.branch(), like=self)
-        branch.floor = self.floor
+        branch.floor, branch.repeated = self.floor, self.repeated
         branch.groups = self.groups.branch()
         branch.contexts = self.contexts
         branch.live_before = self.live_before
@@ -159,6 +160,9 @@ class Window:
         """Insert a message before others. The entries are copied, as branches may share them."""
         entries = self.entries.items()
         self.entries = Spine([*entries[:place], entry, *entries[place:]])
+        if place < self.repeated:
+            self.past = ([entry], self.past)
+            self.repeated += 1
         self._columns.clear()
         self._totals.clear()
 
@@ -218,8 +222,12 @@ class Window:
         return merged + shown[done:] if merged else list(shown)
 
     def kept(self) -> list[Event]:
-        """Return the entries that were trimmed away, followed by the window's."""
-        pieces: list[Iterable[Event]] = [self.entries.items()]
+        """Return the entries that were trimmed away, followed by the window's that aren't among them."""
+        return [*self.past_entries(), *self.entries.items()[self.repeated :]]
+
+    def past_entries(self) -> list[Event]:
+        """Return the entries that were trimmed away."""
+        pieces: list[Iterable[Event]] = []
         past = self.past
         while past is not None:
             pieces.append(past[0])
@@ -229,11 +237,6 @@ class Window:
     def history(self) -> list[Event]:
         """Return the events of all messages behind the window, including those trimmed away or summarised."""
         return originals(self.kept())
-
-    def past_entries(self) -> list[Event]:
-        """Return the entries that were trimmed away."""
-        kept = self.kept()
-        return kept[: len(kept) - len(self)]
 
     def lifecycle(self) -> list[tuple[int, Event]]:
         """Return the lifecycle events, each with the number of messages before it."""
@@ -294,15 +297,16 @@ class Window:
         """Return the newest messages. Lifecycle events stay between those that remain."""
         dropped = max(0, len(self) - keep_last)
         entries = self.entries.items()
-        asides = self._moved(lambda position: max(0, position - dropped))
+        asides = self.moved_asides(lambda position: max(0, position - dropped))
         window = Window(Spine(entries[dropped:]), asides, like=self)
         window.groups = self.groups.moved(lambda end: max(0, end - dropped))
-        window.contexts = self._kept_contexts(lambda position: max(0, position - dropped))
-        if dropped:
-            window.past = (entries[:dropped], self.past)
+        window.contexts = self.kept_contexts(lambda position: max(0, position - dropped))
+        window.repeated = max(0, self.repeated - dropped)
+        if dropped > self.repeated:
+            window.past = (entries[self.repeated : dropped], self.past)
         return window
 
-    def compacted(self, start: int, split: int, summary: Event) -> Window:
+    def compacted(self, start: int, split: int, summary: Summary) -> Window:
         """Replace the messages from ``start`` up to ``split`` with ``summary``. Lifecycle events stay between
         what remains."""
         gone = split - start - 1
@@ -314,19 +318,23 @@ class Window:
 
         entries = self.entries.items()
         kept = Spine([*entries[:start], summary, *entries[split:]])
-        window = Window(kept, self._moved(place), like=self)
+        window = Window(kept, self.moved_asides(place), like=self)
         window.groups = self.groups.moved(place)
-        window.contexts = self._kept_contexts(place)
+        window.contexts = self.kept_contexts(place)
+        window.repeated = self.repeated
+        if start < self.repeated:
+            window.repeated = start if split > self.repeated else self.repeated - gone
+            summary.archived = entries[self.repeated : split]
         return window
 
-    def _kept_contexts(self, place: Callable[[int], int]) -> tuple[tuple[int, Event], ...]:
+    def kept_contexts(self, place: Callable[[int], int]) -> tuple[tuple[int, Event], ...]:
         """Return the context that survives a cut: all of the prefix, and what has an older message."""
         moved = ((place(position), event) for position, event in self.contexts)
         return tuple((position, event) for position, event in moved if position or is_prefix_context(event))
 
     def prefix_contexts(self) -> tuple[tuple[int, Event], ...]:
         """Return the context that stands before all messages."""
-        return self._kept_contexts(lambda position: 0)
+        return self.kept_contexts(lambda position: 0)
 
     def head(self, keep_first: int) -> Window:
         """Return the first messages, and the lifecycle events before the last of them."""
@@ -344,16 +352,18 @@ class Window:
             if asides < 0:
                 break
             kept.append(aside)
-        return Window(Spine(entries), Spine(kept), like=self)
+        window = Window(Spine(entries), Spine(kept), like=self)
+        window.repeated = min(self.repeated, len(entries))
+        return window
 
     def with_entries(self, entries: list[Event]) -> Window:
         """Return a window with other messages, followed by the lifecycle events."""
-        return Window(Spine(entries), self._moved(lambda position: len(entries)), like=self)
+        return Window(Spine(entries), self.moved_asides(lambda position: len(entries)), like=self)
 
     def _placed(self) -> list[Aside]:
         return [(max(position, self.floor), what) for position, what in self.asides.items()]
 
-    def _moved(self, place: Callable[[int], int]) -> Spine[Aside]:
+    def moved_asides(self, place: Callable[[int], int]) -> Spine[Aside]:
         """Move each lifecycle event to ``place(position)``, and pack those at one position.
 
         So a cut costs what came since the last one, however many events there are in all.

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from harnpy.session import Event, EventDraft, Session
 from harnpy.session import events as kinds
-from harnpy.session.resize.resize_policy import Compaction
+from harnpy.session.resize.compaction import Compaction
 from harnpy.session.shown.entries import working_set
 from harnpy.session.shown.message_parts import calls_of, has_payload, results_of
 from harnpy.storage.memory import MemoryStore
@@ -86,7 +86,7 @@ def play(session: Session, number: int, verb: str, what: str, count: int) -> Non
         if verb == "trim":
             session.shrink("trim", session.view.window.trimmed(count))
         else:
-            session.resize(Compaction(0, session.length - count, "summary", "truncate", 0, 0), None)
+            session.compact(Compaction(0, session.length - count, "summary", "truncate", 0, 0), None)
 
 
 @settings(max_examples=250)
@@ -253,7 +253,7 @@ def test_entries_say_where_they_come_from() -> None:
 
 def test_a_summary_is_context_of_the_prefix() -> None:
     session = opened(said("user", "a"), said("user", "b"), said("user", "c"))
-    session.resize(Compaction(0, 2, "told short", "truncate", 0, 0), None)
+    session.compact(Compaction(0, 2, "told short", "truncate", 0, 0), None)
     assert [message["content"] for message in session.messages()] == ["told short", "c"]
     first = session.entries()[0]
     assert (first.context_kind, first.placement, first.message["content"]) == (
@@ -265,7 +265,7 @@ def test_a_summary_is_context_of_the_prefix() -> None:
 
 def test_a_summary_behind_messages_that_were_kept_stays_there() -> None:
     session = opened(said("user", "a"), said("user", "b"), said("user", "c"))
-    session.resize(Compaction(1, 2, "told short", "truncate", 0, 0), None)
+    session.compact(Compaction(1, 2, "told short", "truncate", 0, 0), None)
     assert texts(session) == ["a", "told short", "c"]
     assert [(entry.context_kind, entry.placement) for entry in session.entries()][1] == ("summary", "history")
 

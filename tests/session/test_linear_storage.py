@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from harnpy.session.kept.stored import StoredSession
-from harnpy.session.resize.resize_policy import Compaction
+from harnpy.session.resize.compaction import Compaction
 from harnpy.storage.memory import MemoryStore
 from harnpy.world import World
 from tests.session.test_snapshots import turn_of
@@ -61,6 +61,6 @@ def test_c_a_compaction_costs_the_same_however_many_there_were() -> None:
         for _ in range(15):
             turn_of(session, "x" * 100, "x" * 100)
         summary = f"{number:03} " + "y" * 2_000
-        session.resize(Compaction(0, session.length - 4, summary, "truncate", 0, 0), None)
+        session.compact(Compaction(0, session.length - 4, summary, "truncate", 0, 0), None)
         rounds.append(sum(len(json.dumps(event.stored())) for event in session.events(before)))
     assert sum(rounds[-30:]) <= 1.02 * sum(rounds[:30])

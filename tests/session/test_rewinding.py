@@ -11,7 +11,7 @@ import pytest
 
 from harnpy.session import Event, EventNotFound, InvalidArgument, Session, SessionBusy
 from harnpy.session import events as kinds
-from harnpy.session.resize.resize_policy import Compaction
+from harnpy.session.resize.compaction import Compaction
 from harnpy.session.turns.open_turns import end_open_turns
 from harnpy.session.window import Window
 from harnpy.storage.memory import MemoryStore
@@ -36,7 +36,7 @@ def turn_of(session: Session, *texts: str) -> None:
 
 
 def compact(session: Session, keep: int) -> None:
-    session.resize(Compaction(0, session.length - keep, "short", "truncate", 0, 0), None)
+    session.compact(Compaction(0, session.length - keep, "short", "truncate", 0, 0), None)
 
 
 def texts(messages: list[dict[str, Any]]) -> list[str]:

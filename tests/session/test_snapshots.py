@@ -21,7 +21,7 @@ from harnpy.session.identity import micros
 from harnpy.session.kept.codec import encode_event
 from harnpy.session.kept.projections import EVENTS
 from harnpy.session.kept.stored import StoredSession
-from harnpy.session.resize.resize_policy import Compaction
+from harnpy.session.resize.compaction import Compaction
 from harnpy.session.transcript import LIVE_KINDS
 from harnpy.session.transfer.logs import dump_log, load_log
 from harnpy.storage import Store
@@ -70,7 +70,7 @@ def turn_of(session: Session, *texts: str) -> None:
 
 
 def compact(session: Session, keep: int, text: str = "short") -> None:
-    session.resize(Compaction(0, session.length - keep, text, "truncate", 0, 0), None)
+    session.compact(Compaction(0, session.length - keep, text, "truncate", 0, 0), None)
 
 
 def snapshots(session: Session) -> list[Event]:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from harnpy.agent.loop.options import callable_or_none
 from harnpy.faults import MisuseError
 from harnpy.llm.configuration.context_windows import context_window
-from harnpy.session.resize.resize_policy import (
+from harnpy.session.resize.compaction import (
     KEEP_LAST,
     TOKEN_THRESHOLD,
     TOOL_OUTPUT_MAX_CHARS,
-    ResizePolicy,
+    CompactPolicy,
 )
 from harnpy.text.display import display
 
@@ -52,7 +52,7 @@ class LoopCompaction:
     """``label`` is the policy's name in events; ``threshold`` is in estimated tokens."""
 
     label: str
-    policy: ResizePolicy
+    policy: CompactPolicy
     threshold: int
 
     def summarized_by(self, summarize: Callable[[str], str]) -> LoopCompaction:
@@ -71,7 +71,7 @@ def read_compaction(options: Options, model: str, pretty: Callable[[Any], str]) 
         return None
     hard_limit = options.limit("hard_limit_tokens", "agent_loop")
     threshold = options.limit("compact_threshold", "agent_loop")
-    policy = ResizePolicy(
+    policy = CompactPolicy(
         keep_first=_count(options, "compact_keep_first", keep_first),
         keep_last=_count(options, "compact_keep_last", preset.keep_last),
         strategy=preset.strategy,
@@ -87,7 +87,7 @@ def read_compaction(options: Options, model: str, pretty: Callable[[Any], str]) 
     return compaction_of(preset.label, policy, threshold, model)
 
 
-def compaction_of(label: str, policy: ResizePolicy, threshold: int | None, model: str) -> LoopCompaction:
+def compaction_of(label: str, policy: CompactPolicy, threshold: int | None, model: str) -> LoopCompaction:
     """Return the compaction by ``policy``, its limits within the model's context window.
 
     Raises `ResizeError`.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from harnpy.llm.request import Request
     from harnpy.llm.transcript_log import Segment
     from harnpy.reading.dicts import Dict
-    from harnpy.session.resize.resize_policy import Compaction
+    from harnpy.session.resize.compaction import Compaction
     from harnpy.session.turns.conversation import Conversation
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from harnpy.faults import MisuseError
 from harnpy.llm.request import not_yet
 from harnpy.reading.lenient import Options
-from harnpy.session.resize.resize_policy import TOOL_OUTPUT_MAX_CHARS
+from harnpy.session.resize.compaction import TOOL_OUTPUT_MAX_CHARS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from harnpy.agent.workers.requested import requested_policies
 from harnpy.faults import MisuseError
 from harnpy.session.resize import summaries
+from harnpy.session.resize.compaction import CompactPolicy
 from harnpy.session.resize.engine import merged_summary
 from harnpy.session.resize.pairs import Pairs
-from harnpy.session.resize.resize_policy import ResizePolicy
 from harnpy.session.transcripts import Transcripts
 from harnpy.text.json.compact import compact_json
 
@@ -110,6 +110,6 @@ def compacted(transcript: Dict, world: World) -> Dict:
     split = Pairs(messages).whole_cut(len(messages) - _KEPT, 0)
     if split == 0:
         return transcript
-    text = summaries.write("truncate", messages[:split], split, ResizePolicy())
+    text = summaries.write("truncate", messages[:split], split, CompactPolicy())
     summary = merged_summary(transcript.get("summary"), text)
     return Transcripts(world).with_messages(transcript, messages[split:], summary=summary)

@@ -52,6 +52,7 @@ class Projection(Struct, omit_defaults=True):
     shown: int
     live: bool = False
     floor: int = 0
+    repeated: int = 0
     registers: dict[str, int] = {}
     clients: dict[str, dict[str, Any]] = {}
     pins: list[int] = []
@@ -119,6 +120,7 @@ def take(strategy: str, view: View, until: int, basis: Basis, log: Log) -> Taken
         shown=len(now) + len(now.contexts),
         live=now.has_live_events,
         floor=now.floor,
+        repeated=now.repeated,
         registers={key: register.seq for key, register in view.registers.items()},
         clients=view.clients,
         pins=list(view.pins),
@@ -220,7 +222,7 @@ def _window(found: Projection, shown: list[Event], whole: Callable[[], View]) ->
             contexts.append((len(entries), event))
     window = Window(Spine(entries), LateSpine(lambda: whole().window.asides.items()))
     window.contexts = tuple(contexts)
-    window.floor, window.live_before = found.floor, found.live
+    window.floor, window.live_before, window.repeated = found.floor, found.live, found.repeated
     window.past = Late(lambda: whole().window.past_entries()), None
     window.metadata, window.assets, window.state = found.metadata, found.assets, found.state
     window.files = found.read_files, found.modified_files

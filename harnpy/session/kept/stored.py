@@ -150,12 +150,14 @@ class StoredSession(KeptLog):
         if view is None:
             session = type(self)(origin, stream, self.store)
             session._read(self.store.head(KIND, id))
+            session.resizing = self.resizing
             return session
         session = type(self)(origin, stream, self.store, view.branch(), point.moment)
         if self._basis.seq <= at:
             session._basis = self._basis
         session._cuts = {seq: cut for seq, cut in self._cuts.items() if seq <= at}
         session._digest, session._head = digest, head
+        session.resizing = self.resizing
         session.view.apply(first)
         return session
 

@@ -46,6 +46,9 @@ class History:
     def length(self) -> int:
         raise NotImplementedError
 
+    def history_changed(self) -> None:
+        raise NotImplementedError
+
     def append_user(self, text: str) -> Event:
         """Append what a user says."""
         return self.append_message({"role": "user", "content": text})
@@ -59,7 +62,9 @@ class History:
         drafts = message_drafts(messages)
         if not drafts:
             raise InvalidArgument("a prompt must contain at least one message", self.id)
-        return self.append(*drafts, expected_version=ANY)
+        events = self.append(*drafts, expected_version=ANY)
+        self.history_changed()
+        return events
 
     def append_context(self, content: str, kind: str = "generic", placement: str | None = None) -> Event:
         """Append what the model is to know and nobody has said. ``placement``: ``prefix`` or ``history``."""
@@ -73,6 +78,7 @@ class History:
     def add_history(self, messages: Messages) -> None:
         """Append messages that are no turn's, one or several; a role that isn't given is ``user``."""
         self.append(*message_drafts(messages), expected_version=ANY)
+        self.history_changed()
 
     def set_history(self, messages: Messages) -> None:
         """Restart the history with these messages. The log keeps what was; memo and registers stay."""
@@ -83,14 +89,17 @@ class History:
         if self.view.window.summary is not None:
             data["summary"] = None
         self.append(*drafts, EventDraft(kinds.HISTORY_REPLACED, Cut.restored(data)))
+        self.history_changed()
 
     def reset(self) -> None:
         """Empty window and history; registers stay."""
         self.replace("reset", Window())
+        self.history_changed()
 
     def clean_window(self) -> None:
         """Empty the window. The history stays."""
         self.shrink("clean_window", self.view.window.trimmed(0))
+        self.history_changed()
 
     def trim(self, keep_last: int) -> int:
         """Keep the newest messages in the window. Return how many there are."""

@@ -10,18 +10,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.session.resize import summaries
+from harnpy.session.resize.compaction import Compaction
 from harnpy.session.resize.pairs import Pairs
-from harnpy.session.resize.resize_policy import Compaction
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harnpy.session.resize.resize_policy import ResizePolicy
+    from harnpy.session.resize.compaction import CompactPolicy
 
     Message = dict[str, Any]
 
 
-def compact(messages: Sequence[Message], policy: ResizePolicy) -> Compaction | None:
+def compact(messages: Sequence[Message], policy: CompactPolicy) -> Compaction | None:
     """Decide which messages to replace, and with what; None when there is nothing to do.
 
     Raises `ResizeError` for a policy that can't be carried out, and whatever the model or the custom

@@ -14,7 +14,7 @@ from harnpy.text.display import display
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harnpy.session.resize.resize_policy import ResizePolicy
+    from harnpy.session.resize.compaction import CompactPolicy
 
     Message = dict[str, Any]
 
@@ -29,7 +29,7 @@ _PROMPT = (
 
 
 def write(
-    strategy: str, archived: list[Message], count: int, policy: ResizePolicy, *, masks: bool = True
+    strategy: str, archived: list[Message], count: int, policy: CompactPolicy, *, masks: bool = True
 ) -> str:
     """Return the summary of ``archived``, which stand for ``count`` messages. ``masks``: ask the callback."""
     if strategy == "truncate":
@@ -65,7 +65,7 @@ def _truncated(archived: list[Message], count: int, header: str) -> str:
     return text if count <= _LINES_SHOWN else f"{text}\n... and {count - _LINES_SHOWN} more"
 
 
-def _masked(archived: list[Message], count: int, policy: ResizePolicy, masks: bool) -> str:
+def _masked(archived: list[Message], count: int, policy: CompactPolicy, masks: bool) -> str:
     given = policy.mask_callback(archived) if masks and policy.mask_callback else None
     chosen = given if isinstance(given, list) else []
     lines = [f"[auto-compacted {count} older messages via observation masking]"]
@@ -77,7 +77,7 @@ def _masked(archived: list[Message], count: int, policy: ResizePolicy, masks: bo
     return "\n".join(lines)
 
 
-def _observation(message: Message, content: str, mask: Any, policy: ResizePolicy) -> str:
+def _observation(message: Message, content: str, mask: Any, policy: CompactPolicy) -> str:
     """Return what remains visible of a message."""
     role = _role(message)
     if role == "assistant" or byte_length(content) < LONG:
@@ -87,7 +87,7 @@ def _observation(message: Message, content: str, mask: Any, policy: ResizePolicy
     return f"[{role}] {_compressed(message, content, policy) or _preview(content)}"
 
 
-def _compressed(message: Message, content: str, policy: ResizePolicy) -> str | None:
+def _compressed(message: Message, content: str, policy: CompactPolicy) -> str | None:
     """Return a long tool result as the compress callback shortens it; None if it has nothing or fails
     (08 §4.5)."""
     limit, callback = policy.tool_output_max_chars, policy.compress_callback
@@ -112,7 +112,7 @@ def _preview(content: str) -> str:
     return f"{cut_bytes(lines[0], _PREVIEW)}... [{len(lines)} lines, {length} chars masked]"
 
 
-def _asked(archived: list[Message], count: int, policy: ResizePolicy) -> str:
+def _asked(archived: list[Message], count: int, policy: CompactPolicy) -> str:
     if policy.summarize is None:
         raise ResizeError("LLM transcript compaction requires active LLM call options")
     lines = conversation_lines(archived, only_text=True)
@@ -131,7 +131,7 @@ def _default_prompt(lines: str, count: int) -> str:
     return f"{_PROMPT}\n\nArchived message count: {count}\n\nConversation:\n{lines}"
 
 
-def _custom(archived: list[Message], count: int, policy: ResizePolicy) -> str:
+def _custom(archived: list[Message], count: int, policy: CompactPolicy) -> str:
     assert policy.custom_compactor is not None, "checked before"
     summary = _summary_in(policy.custom_compactor(archived), policy)
     if summary.strip():
@@ -139,7 +139,7 @@ def _custom(archived: list[Message], count: int, policy: ResizePolicy) -> str:
     return write("truncate", archived, count, policy)
 
 
-def _summary_in(value: Any, policy: ResizePolicy) -> str:
+def _summary_in(value: Any, policy: CompactPolicy) -> str:
     """Return the text that a custom compactor's value stands for."""
     if value is None:
         return ""

@@ -18,9 +18,10 @@ CREATED, LOADED, SAVED = "session_created", "session_loaded", "session_saved"
 EXECUTED = "session_action_executed"
 LOAD_FAILED, SAVE_FAILED = "session_load_failed", "session_save_failed"
 DELETED, EVICTED = "session_deleted", "session_evicted"
+RESIZED = "session_resized"
 ALL: Final = "*"
 NAMES: Final = (
-    CREATED, LOADED, EXECUTED, SAVED, LOAD_FAILED, SAVE_FAILED, DELETED, EVICTED, "session_resized",
+    CREATED, LOADED, EXECUTED, SAVED, LOAD_FAILED, SAVE_FAILED, DELETED, EVICTED, RESIZED,
     "session_activated", "session_deactivated", "session_applied_to_request", "session_context_appended",
 )  # fmt: skip
 

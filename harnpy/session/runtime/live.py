@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from typing import Concatenate, ParamSpec, TypeVar
 
     from harnpy.session.events import Origin
+    from harnpy.session.resize.resizable import Resizing
     from harnpy.session.views import View
     from harnpy.storage.contract import Store, Stream
     from harnpy.storage.leases import Lease
@@ -87,7 +88,8 @@ class LiveSession(StoredSession):
     set_history = _alone(StoredSession.set_history)
     clean_window = _alone(StoredSession.clean_window)
     trim = _alone(StoredSession.trim)
-    resize = _alone(StoredSession.resize)
+    compact = _alone(StoredSession.compact)
+    whole = _alone(StoredSession.whole)
     restore = _alone(StoredSession.restore)
     set_status = _alone(StoredSession.set_status)
     pin = _alone(StoredSession.pin)
@@ -108,9 +110,10 @@ class Living:
     recently used first to go.
     """
 
-    def __init__(self, store: Store, world: World) -> None:
+    def __init__(self, store: Store, world: World, resizing: Resizing | None = None) -> None:
         self.store = store
         self.world = world
+        self.resizing = resizing
         self._lock = RLock()
         self._known: WeakValueDictionary[str, LiveSession] = WeakValueDictionary()
         self._recent: OrderedDict[str, LiveSession] = OrderedDict()
@@ -138,6 +141,7 @@ class Living:
         stream = self.store.stream(KIND, origin.id, SessionCodec(origin))
         session = LiveSession(origin, stream, self.store)
         session.lease = self._leases.get(origin.id)
+        session.resizing = self.resizing
         return session
 
     @contextmanager
@@ -163,6 +167,7 @@ class Living:
         with self._lock:
             session = self._known.setdefault(session.id, session)
             session.home, session.lease = self, self._leases.get(session.id)
+            session.resizing = self.resizing
             self._recent[session.id] = session
             self._recent.move_to_end(session.id)
             if len(self._recent) > CAP:

@@ -17,9 +17,10 @@ from harnpy.session.turns.closing import CANCELLED, FAILED
 from harnpy.session.turns.open_turns import end_open_turns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from harnpy.session.log import Session
+    from harnpy.session.resize.report import ResizeReport
     from harnpy.session.runtime.bus import EventBus
     from harnpy.session.runtime.calling import Caller
     from harnpy.session.runtime.hooks import HookStack
@@ -45,6 +46,7 @@ class Pipeline:
             if key is not None and live.has_executed(key):
                 return live
             txn = Txn(live, name)
+            txn.resize_with(call)
             status, loaded = txn.status, txn.revision
             self._run_hooks(stages.AFTER_LOAD, txn, call)
             self._events.emit(runtime_events.LOADED, _facts(live))
@@ -55,6 +57,7 @@ class Pipeline:
             call(action, txn)
             txn.end_streaming()
             self._run_hooks(stages.AFTER_ACTION, txn, call)
+            txn.resize_at_end()
             self._run_hooks(stages.BEFORE_SAVE, txn, call)
             executed = {"action": name, "before_revision": loaded, "before_status": status}
             executed["after_status"] = txn.status
@@ -69,6 +72,7 @@ class Pipeline:
         except BaseException as error:
             is_cancelled = isinstance(error, asyncio.CancelledError | KeyboardInterrupt | GeneratorExit)
             txn.abandon(error, CANCELLED if is_cancelled else FAILED)
+            self._tell_resizes(report for report in txn.resizes if report.error is not None)
             raise
         return live
 
@@ -106,8 +110,14 @@ class Pipeline:
     def _save(self, txn: Txn, drafts: list[EventDraft], call: Caller) -> None:
         with self._reporting(runtime_events.SAVE_FAILED, txn.id):
             txn.save(*drafts)
+            self._tell_resizes(txn.resizes)
+            txn.resizes = []
             self._run_hooks(stages.AFTER_SAVE, txn, call)
             self._events.emit(runtime_events.SAVED, _facts(txn))
+
+    def _tell_resizes(self, reports: Iterable[ResizeReport]) -> None:
+        for report in reports:
+            self._events.emit(runtime_events.RESIZED, report.data())
 
     def _run_hooks(self, stage: str, txn: Txn, call: Caller) -> None:
         for hook in self._hooks:

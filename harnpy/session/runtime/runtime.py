@@ -13,6 +13,8 @@ from harnpy.session.kept.ids import check_id
 from harnpy.session.log import KIND, Session
 from harnpy.session.parts.history import message_drafts
 from harnpy.session.payloads import Created
+from harnpy.session.resize.resizable import Resizing
+from harnpy.session.resize.resize_policy import ResizePolicy
 from harnpy.session.runtime import bus as runtime_events
 from harnpy.session.runtime import queries
 from harnpy.session.runtime.actions import Delete, streams
@@ -25,6 +27,7 @@ from harnpy.session.runtime.live import LiveSession, Living
 from harnpy.session.runtime.pipeline import Pipeline
 from harnpy.session.runtime.queries import InfoPage, SessionQuery
 from harnpy.session.runtime.unsaved import log_of, origin_of
+from harnpy.session.settings.levels import Level
 from harnpy.storage.opening import open_store
 from harnpy.world import World
 
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from harnpy.session.kept.info import SessionInfo
     from harnpy.session.kept.past import Until
     from harnpy.session.kept.stored import StoredSession
+    from harnpy.session.resize.report import ResizeReport
     from harnpy.session.runtime.calling import Caller
     from harnpy.session.runtime.hooks import Hook, HookStack
     from harnpy.session.runtime.txn import Txn
@@ -59,6 +63,8 @@ class SessionRuntime:
         *,
         hooks: HookStack | Hook | None = None,
         events: EventBus | None = None,
+        resize: ResizePolicy | None = None,
+        settings: Mapping[str, Any] | None = None,
         wait_timeout: float = 30.0,
         strict_ids: bool = False,
         clock: Clock | None = None,
@@ -66,6 +72,8 @@ class SessionRuntime:
     ) -> None:
         """``store`` is one, or the URL of one, which is closed with the runtime.
 
+        ``resize`` says when and how windows become smaller; ``settings`` hold for each session that has not
+        set its own, and change with `settings` (C8.1).
         An action waits at most ``wait_timeout`` seconds for its session. ``strict_ids`` allows letters,
         digits, ``_`` and ``-`` only in ids. Raises `StorageError` for a URL of no store.
         """
@@ -74,11 +82,17 @@ class SessionRuntime:
         self.events = events or EventBus()
         self._world = World(clock=clock, ids=ids)
         self._strict_ids = strict_ids
-        self._living = Living(self.store, self._world)
+        self._caller = ThreadCaller()
+        #: The settings of all sessions that haven't set their own.
+        self.settings = Level(settings)
+        resizing = Resizing(resize or ResizePolicy(), (self.settings,), self._tell_resize, self._caller)
+        self._living = Living(self.store, self._world, resizing)
         self._lanes = Lanes(wait_timeout, self._world.clock.monotonic)
         self._leases = None if self.store.url.startswith("memory:") else Leases(self.store)
-        self._caller = ThreadCaller()
         self._pipeline = Pipeline(self._living, stack_of(hooks), self.events)
+
+    def _tell_resize(self, report: ResizeReport) -> None:
+        self.events.emit(runtime_events.RESIZED, report.data())
 
     # Sessions.
 

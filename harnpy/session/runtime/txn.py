@@ -18,8 +18,11 @@ from harnpy.session.turns.open_turns import end_open_turns
 from harnpy.storage.errors import StorageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from harnpy.session.events import Event
     from harnpy.session.kept.info import SessionInfo
+    from harnpy.session.resize.report import ResizeReport
     from harnpy.session.runtime.live import LiveSession
 
 #: What others may append while a turn runs: it stands behind that.
@@ -29,6 +32,8 @@ _COMMUTING: Final = frozenset({
     kinds.CHILD_BLOCKED, kinds.CHILD_COMPLETED, kinds.CHILD_FAILED, kinds.CHILD_CANCELED,
     kinds.CHILD_MERGED, kinds.ARTIFACT_RECORDED, kinds.TRANSCRIPT_EVENT,
 })  # fmt: skip
+#: What changes the history.
+_HISTORY: Final = frozenset({kinds.MESSAGE_ADDED, kinds.CONTEXT_ADDED, kinds.HISTORY_REPLACED})
 #: What holds only right behind what its writer has seen.
 _BOUND: Final = frozenset({kinds.HISTORY_REPLACED, kinds.COMPACTION_TRIGGERED, kinds.LEAF_MOVED})
 
@@ -36,14 +41,27 @@ _BOUND: Final = frozenset({kinds.HISTORY_REPLACED, kinds.COMPACTION_TRIGGERED, k
 class Txn(Session):
     """A live session, and on top of it what one action writes. ``action`` is that one's name."""
 
-    __slots__ = ("_given", "_has_streamed", "_live", "_revision", "_saved", "_stage", "_streams", "action")
+    __slots__ = (
+        "_given",
+        "_has_streamed",
+        "_live",
+        "_loaded",
+        "_revision",
+        "_saved",
+        "_stage",
+        "_streams",
+        "action",
+        "resizes",
+    )
 
     def __init__(self, live: LiveSession, action: str) -> None:
         self.action = action
         self._live = live
         self._streams = self._has_streamed = self._saved = False
+        self.resizes: list[ResizeReport] = []  # what there is to tell of, once it is stored
         self._given = 0  # how many of the staged events were appended elsewhere
         self._follow(live)
+        self._loaded = live.version
 
     def _follow(self, live: LiveSession) -> None:
         """Stand right behind what the live session has."""
@@ -89,6 +107,21 @@ class Txn(Session):
 
     def _now(self) -> float:
         return self.moment if self._stage.staged else super()._now()  # an append has one time
+
+    def history_changed(self) -> None:
+        """Do nothing: the session is resized once, at the end."""
+
+    def resize_with(self, call: Callable[..., Any]) -> None:
+        """Resize as the live session would; ``call(fn, *args)`` calls handlers."""
+        if self._live.resizing is not None:
+            self.resizing = self._live.resizing._replace(tell=self.resizes.append, call=call)
+
+    def resize_at_end(self) -> None:
+        """Do what the policy says, if the action or a hook has changed the history."""
+        if self.resizing is None or self.view.open_turns:
+            return
+        if any(event.type in _HISTORY for event in self.events(after=self._loaded)):
+            self.resize_if_due()
 
     def begin_streaming(self) -> None:
         """From now on store at once what is written, but for the append that ends the turn."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harnpy.session.shown.message_parts import calls_of, results_of
+from harnpy.session.shown.rewriting import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -30,11 +31,11 @@ def position(history: list[Event], origin: Origin, event_id: str) -> int | None:
 def pinned_entries(window: Window, pins: Collection[int]) -> list[Event]:
     """Return the pinned messages that a cut has taken out of the window, in log order: a call with its
     results, and a result with its call."""
-    here = set(map(id, window.entries.items()))
+    here = set(map(key_of, window.entries.items()))
     found = []
     for together in _rounds(window.history()):
         if any(entry.is_logged and entry.seq in pins for entry in together):
-            found += [entry for entry in together if id(entry) not in here]
+            found += [entry for entry in together if key_of(entry) not in here]
     return sorted(found, key=lambda entry: entry.seq)
 
 

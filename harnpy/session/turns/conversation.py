@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from harnpy.reading.dicts import Dict
     from harnpy.session.events import Event
-    from harnpy.session.resize.resize_policy import Compaction
+    from harnpy.session.resize.compaction import Compaction
     from harnpy.session.turns.prompt_cache import Prompt
     from harnpy.world import World
 

@@ -12,8 +12,8 @@ from harnpy.reading.dicts import detached
 from harnpy.reading.kinds import closure, count, string
 from harnpy.session.errors import InvalidArgument, SessionNotFound
 from harnpy.session.resize import engine
+from harnpy.session.resize.compaction import STRATEGIES, CompactPolicy
 from harnpy.session.resize.notes import compacted_event
-from harnpy.session.resize.resize_policy import STRATEGIES, ResizePolicy
 from harnpy.session.verbs.arguments import read_options
 from harnpy.text.json.writer import pretty_json
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from harnpy.session.events import Event
     from harnpy.session.resident import Resident
     from harnpy.session.residents import Residents
-    from harnpy.session.resize.resize_policy import Compaction
+    from harnpy.session.resize.compaction import Compaction
 
     Summarize = Callable[[str], str]
 
@@ -67,7 +67,7 @@ def compact(
 
 def _policy_of(
     residents: Residents, resident: Resident, options: Dict, summarize: Summarize | None
-) -> ResizePolicy:
+) -> CompactPolicy:
     strategy = options.pop("compact_strategy", None)
     if strategy is None:
         strategy = "custom" if "custom_compactor" in options else "observation_mask"
@@ -76,7 +76,7 @@ def _policy_of(
     for key in ("custom_compactor", "mask_callback"):
         if key in options:
             options[key] = _given_copies(options[key])
-    return ResizePolicy(
+    return CompactPolicy(
         strategy=strategy,
         summarize=None if summarize is None else _reported(summarize),
         pretty=pretty_json,
@@ -84,7 +84,7 @@ def _policy_of(
     )
 
 
-def _check(policy: ResizePolicy) -> None:
+def _check(policy: CompactPolicy) -> None:
     """Refuse strategies that don't exist or lack what they need, in the words of the verb's options."""
     chosen = {"compact_strategy": policy.strategy, "hard_limit_strategy": policy.hard_limit_strategy}
     for key, strategy in chosen.items():
@@ -120,7 +120,7 @@ def _apply(
     if not session.view.window.begins_with(entries[: compaction.split]):
         raise InvalidArgument(f"session '{session.id}' was cut by someone else meanwhile", session.id)
     report = compaction.report()
-    session.resize(compaction, {"mode": "session", "keep_last": keep_last, **report})
+    session.compact(compaction, {"mode": "session", "keep_last": keep_last, **report})
     for follower in resident.followers:
         follower.overtaken()
     residents.emit(session.id, compacted_event(session.id, "session", report))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.reading.strict import one_of, only_keys, read_fields
-from harnpy.session.resize.resize_policy import STRATEGIES
+from harnpy.session.resize.compaction import STRATEGIES
 from harnpy.workflow.graph.graph_shapes import (
     ALIASES,
     APPROVAL_POLICY,

@@ -24,7 +24,7 @@ from harnpy.agent.loop.options import (
 )
 from harnpy.agent.skills.active import read_matching, read_skills
 from harnpy.reading.lenient import Options, not_negative
-from harnpy.session.resize.resize_policy import KEEP_LAST, TOOL_OUTPUT_MAX_CHARS, ResizePolicy
+from harnpy.session.resize.compaction import KEEP_LAST, TOOL_OUTPUT_MAX_CHARS, CompactPolicy
 from harnpy.text.json.writer import pretty_json
 from harnpy.workflow.graph.normalise import given_policy
 
@@ -149,7 +149,7 @@ def _compaction(node: Node, model: str) -> LoopCompaction | None:
     keep_last = not_negative(kept, "compact_keep_last", _CALLER)
     compactor = given.get("custom_compactor")
     strategy = given["compact_strategy"] or ("observation_mask" if compactor is None else "custom")
-    policy = ResizePolicy(
+    policy = CompactPolicy(
         keep_last=KEEP_LAST if keep_last is None else keep_last,
         strategy=strategy,
         hard_limit_tokens=hard_limit,

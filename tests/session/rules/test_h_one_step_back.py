@@ -18,7 +18,7 @@ from harnpy.session import Event, RewindError, Session, SessionBusy, SessionConf
 from harnpy.session import events as kinds
 from harnpy.session.kept.stored import StoredSession
 from harnpy.session.log import KIND
-from harnpy.session.resize.resize_policy import Compaction
+from harnpy.session.resize.compaction import Compaction
 from harnpy.session.shown.rewinding import ENDS_REDO
 from harnpy.session.views import replay
 from harnpy.session.window import Window
@@ -183,7 +183,7 @@ class Conversation:
     def _compact(self, keep: int) -> None:
         length = self.session.length
         if keep < length:
-            self.session.resize(Compaction(0, length - keep, SUMMARY, "truncate", 0, 0), None)
+            self.session.compact(Compaction(0, length - keep, SUMMARY, "truncate", 0, 0), None)
             self.goes_on(self.now.compact(keep))
 
     def _choose(self, number: int, verb: str, note: Callable[[str], None]) -> None:

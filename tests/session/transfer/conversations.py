@@ -15,7 +15,7 @@ from harnpy.session.errors import RewindError
 from harnpy.session.events import EventDraft
 from harnpy.session.kept.stored import StoredSession
 from harnpy.session.log import Session
-from harnpy.session.resize.resize_policy import Compaction
+from harnpy.session.resize.compaction import Compaction
 from harnpy.storage import Store
 from harnpy.storage.memory import MemoryStore
 from tests.worlds import world_with
@@ -111,7 +111,7 @@ def _turn(session: Session, text: str) -> None:
 
 def _compact(session: Session, keep: int) -> None:
     if keep < session.length:
-        session.resize(Compaction(0, session.length - keep, "short", "truncate", 0, 0), None)
+        session.compact(Compaction(0, session.length - keep, "short", "truncate", 0, 0), None)
 
 
 def _pin(session: Session, number: int) -> None:

@@ -9,9 +9,9 @@ from harnpy.builtins.bridge.option_tables import check_options
 from harnpy.reading.lenient import Options
 from harnpy.session.errors import ResizeError
 from harnpy.session.resize import engine
+from harnpy.session.resize.compaction import KEEP_LAST, CompactPolicy
 from harnpy.session.resize.microcompact import microcompact as shortened
 from harnpy.session.resize.notes import compacted_event
-from harnpy.session.resize.resize_policy import KEEP_LAST, ResizePolicy
 from harnpy.session.transcripts import Transcripts, is_transcript
 from harnpy.text.json.writer import pretty_json
 from harnpy.vm.declare.builtin import builtin
@@ -93,7 +93,7 @@ def transcript_auto_compact(vm: Vm, messages: Value, opts: Value) -> list[Value]
     if strategy is None:
         strategy = "observation_mask" if callback is None else "custom"
     keep_last = options.get("keep_last")
-    policy = ResizePolicy(
+    policy = CompactPolicy(
         keep_last=max(0, keep_last) if type(keep_last) is int else KEEP_LAST,
         strategy=display(strategy),
         custom_compactor=callback,
@@ -124,7 +124,7 @@ def microcompact(vm: Vm, text: str, max_chars: int) -> str:
     return shortened(text, max_chars)
 
 
-def _transcript_policy(vm: Vm, options: Dict) -> ResizePolicy:
+def _transcript_policy(vm: Vm, options: Dict) -> CompactPolicy:
     strategy = options.get("strategy")
     if strategy is None:
         strategy = options.get("compact_strategy")
@@ -140,7 +140,7 @@ def _transcript_policy(vm: Vm, options: Dict) -> ResizePolicy:
     prompt = options.get("summarize_prompt")
     if prompt is not None and strategy != "llm":
         raise ResizeError("transcript_compact: summarize_prompt is only supported with strategy 'llm'")
-    return ResizePolicy(
+    return CompactPolicy(
         keep_last=KEEP_LAST if keep_last is None else keep_last,
         strategy=strategy,
         hard_limit_tokens=target,

@@ -1,0 +1,157 @@
+"""The part of a `Session` that makes its window smaller. Spec: 10 §C8, §C8.1, §A2.2.
+
+What a resize needs is imported when one is due.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from harnpy.session.settings.keys import REGISTERS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from harnpy.session.events import Event
+    from harnpy.session.log import Session
+    from harnpy.session.resize.passes import Pass
+    from harnpy.session.resize.report import ResizeReport
+    from harnpy.session.resize.resize_policy import ResizePolicy
+    from harnpy.session.saves import Saves
+    from harnpy.session.settings.levels import Settings
+    from harnpy.session.views import View
+
+AUTO = "auto_resize"
+T = TypeVar("T")
+
+
+def _nobody(report: ResizeReport) -> None:
+    """Nobody wants to know."""
+
+
+def _call(fn: Callable[..., Any], *args: Any) -> Any:
+    from harnpy.session.resize.calling import call_alone
+
+    return call_alone(fn, *args)
+
+
+class Resizing(NamedTuple):
+    """How a session is resized: its policy, the ``levels`` from which it inherits settings (agent, runtime),
+    who is told of each resize, and what calls handlers and waits for async ones."""
+
+    policy: ResizePolicy
+    levels: tuple[Mapping[str, Any], ...] = ()
+    tell: Callable[[ResizeReport], object] = _nobody
+    call: Callable[..., Any] = _call
+
+
+class Resizable:
+    """Settings, analysis, resize. A session of a store is resized by itself once it has a `Resizing`."""
+
+    __slots__ = ()
+
+    id: str
+    view: View
+    saves: Saves | None
+    resizing: Resizing | None
+
+    @property
+    def policy(self) -> ResizePolicy:
+        """When and how the window becomes smaller; handlers are registered here."""
+        return self._resizing().policy
+
+    @property
+    def settings(self) -> Settings:
+        """The settings that hold for the session (10 §C8.1)."""
+        from harnpy.session.settings.levels import Settings
+
+        policy, levels, *_ = self._resizing()
+        default = {} if policy.max_length is None else {"max_length": policy.max_length}
+        return Settings(lambda: self.view.registers, (*levels, default))
+
+    def analyze(self) -> str | None:
+        """Return the name of the resize strategy that is due, None when none is. Raises `ResizeError`."""
+        return self._pass({}, None).due()
+
+    def resize(
+        self, strategy: str | None = None, *, turn: Event | None = None, **opts: Any
+    ) -> ResizeReport | None:
+        """Run a resize strategy, or the one that is due; return None when none is.
+
+        ``opts`` take the place of what the policy has, for this once. Raises `ResizeError` for a strategy
+        that is unknown or can't be carried out, `InvalidArgument` for an unknown option, and whatever the
+        strategy raises; nothing has changed then.
+        """
+        done = self._pass(opts, turn)
+        try:
+            report = done.run(strategy)
+        except Exception as error:
+            self._tell_failure(strategy, error)
+            raise
+        if report is not None:
+            self._resizing().tell(report)
+        return report
+
+    def resize_if_due(self, turn: Event | None = None) -> ResizeReport | None:
+        """Do what the policy says after a change of the history. A failure is told and warned of, and raised
+        only when the window is over the hard limit."""
+        from harnpy.session.resize.passes import is_over_hard_limit
+        from harnpy.session.resize.seen import size_of
+
+        if not self.policy.can_be_due(self.settings.get("max_length")) or not self._is_auto():
+            return None
+        try:
+            return self.resize(turn=turn)
+        except Exception as error:
+            if is_over_hard_limit(size_of(self._itself()), self.policy):
+                raise
+            import warnings
+
+            warnings.warn(f"session '{self.id}' could not be resized: {error}", stacklevel=3)
+            return None
+
+    def history_changed(self) -> None:
+        """Resize the session if that is due: one that no store has, or that somebody has said how to."""
+        if (self.resizing is None and self.saves is not None) or self.view.open_turns:
+            return
+        self.resize_if_due()
+
+    def whole(self, fn: Callable[[], T]) -> T:
+        """Return what ``fn`` returns; no other thread changes the session meanwhile."""
+        return fn()
+
+    def _resizing(self) -> Resizing:
+        if self.resizing is None:
+            from harnpy.session.resize.resize_policy import ResizePolicy
+
+            self._itself().resizing = Resizing(ResizePolicy())
+        assert self.resizing is not None
+        return self.resizing
+
+    def _is_auto(self) -> bool:
+        """Whether the session is resized by itself: the nearest level says so, which is its own register, or
+        what it began with."""
+        own = self.view.register(f"{REGISTERS}{AUTO}")
+        if own is None:
+            own = self._itself().event(1).stored().get(AUTO)
+        found = self.settings.get(AUTO, self.policy.auto) if own is None else own
+        return bool(found)
+
+    def _pass(self, opts: Mapping[str, Any], turn: Event | None) -> Pass:
+        from harnpy.session.resize.passes import Pass
+
+        resizing = self._resizing()
+        policy = resizing.policy.with_options({"max_length": self.settings.get("max_length"), **opts})
+        return Pass(self._itself(), policy, resizing.call, turn)
+
+    def _tell_failure(self, strategy: str | None, error: Exception) -> None:
+        from harnpy.session.resize.report import ResizeReport
+        from harnpy.session.resize.seen import size_of
+
+        size = size_of(self._itself())
+        text = str(error) or type(error).__name__
+        self._resizing().tell(ResizeReport(self.id, strategy or "", size, size, error=text))
+
+    def _itself(self) -> Session:
+        session: Any = self
+        return session  # type: ignore[no-any-return]
