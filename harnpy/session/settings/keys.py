@@ -1,4 +1,4 @@
-"""What a setting is called, and what the known ones may be. Spec: 10 §C8.1, §A2.6."""
+"""What a setting is called, and what the known ones may be. Spec: 10 §C8.1."""
 
 from __future__ import annotations
 

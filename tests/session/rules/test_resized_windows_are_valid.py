@@ -24,7 +24,7 @@ from tests.session.rules.provider_rules import ANTHROPIC, OPENAI, assert_accepte
 HISTORIES = int(os.environ.get("HARNPY_HISTORIES", "25"))
 Message = dict[str, Any]
 
-TEXTS = st.sampled_from(["yes", "a question?", "x" * 1200, "line\n" * 30])
+TEXTS = st.sampled_from(["yes", "a question?", "x" * 1200, "line\n" * 30 + "end"])
 #: How many calls a step makes, how many of them are answered, and whether something is said behind.
 STEPS = st.tuples(st.integers(0, 3), st.integers(0, 3), st.booleans(), TEXTS)
 TURNS = st.tuples(st.sampled_from(["turn", "free", "context", "pin"]), TEXTS, st.lists(STEPS, max_size=2))
@@ -80,7 +80,7 @@ class Talk:
 
 
 def prompt(session: Session) -> list[Message]:
-    """Return the window as prompts have it: a user begins (10 §A2.5, strict role order)."""
+    """Return the window as prompts have it: a user begins, as strict role order asks for."""
     window = session.window()
     begins = not window or window[0]["role"] == "user"
     return window if begins else [{"role": "user", "content": "[CHAT HISTORY]"}, *window]
