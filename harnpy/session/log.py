@@ -159,6 +159,9 @@ class Session(Facts, Choices, Resizable, History, Questions):
 
     # Writing.
 
+    def resize_by(self, resizing: Resizing) -> None:
+        self.resizing = resizing
+
     def record(self, type: str, payload: Any, turn: Event | None = None) -> Event:
         """Append one event that needs no check."""
         seen = self.version

@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from harnpy.session.events import Event
-    from harnpy.session.log import Session
     from harnpy.session.resize.seen import Seen
     from harnpy.session.resize.strategies import Change
+    from harnpy.session.resize.subject import Subject
 
     Message = dict[str, Any]
 
 
 def carry_out(
-    session: Session,
+    session: Subject,
     seen: Seen,
     strategy: str,
     outcome: Change | Compaction,
@@ -63,7 +63,7 @@ def carry_out(
             continue  # made again for what the log is now
 
 
-def _compaction(session: Session, seen: Seen, compaction: Compaction) -> list[EventDraft] | None:
+def _compaction(session: Subject, seen: Seen, compaction: Compaction) -> list[EventDraft] | None:
     if not session.view.window.begins_with(seen.entries[: compaction.split]):
         return None
     return [EventDraft(kinds.COMPACTION_TRIGGERED, session.compaction_cut(compaction))]
@@ -72,7 +72,7 @@ def _compaction(session: Session, seen: Seen, compaction: Compaction) -> list[Ev
 class _Wanted:
     """A change whose messages are told apart: the session's own, and new ones."""
 
-    def __init__(self, session: Session, seen: Seen, change: Change) -> None:
+    def __init__(self, session: Subject, seen: Seen, change: Change) -> None:
         known = {id(copy): (copy, entry) for copy, entry in seen.given()}
 
         def entries(messages: list[Any] | None, before: str) -> list[Event] | None:
@@ -89,7 +89,7 @@ class _Wanted:
         self.memo = checked(memo)
         self.facts = change.facts
 
-    def drafts(self, session: Session, strategy: str) -> list[EventDraft] | None:
+    def drafts(self, session: Subject, strategy: str) -> list[EventDraft] | None:
         """Return the events that make the change of what the session is now; None when it is stale."""
         drafts: list[EventDraft] = []
         if self.window is not None or self.full is not None:
@@ -117,7 +117,7 @@ class _Wanted:
 
 
 def _entries(
-    session: Session, messages: Iterable[Any], known: dict[int, tuple[Message, Event]]
+    session: Subject, messages: Iterable[Any], known: dict[int, tuple[Message, Event]]
 ) -> Iterable[Event]:
     """Yield the entry of each message: its own if it is one that the strategy was given, unchanged, for the
     first time."""

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from harnpy.session.events import Event
-    from harnpy.session.log import Session
     from harnpy.session.resize.report import Size
     from harnpy.session.resize.resize_policy import ResizePolicy
+    from harnpy.session.resize.subject import Subject
 
 SUMMARIZE, OFFLOAD = "summarize", "offload"
 
@@ -28,7 +28,7 @@ class Pass(NamedTuple):
     """What a resize goes by. ``call(fn, *args)`` calls a handler, and waits when it is async; ``turn`` is the
     one that the events belong to."""
 
-    session: Session
+    session: Subject
     policy: ResizePolicy
     call: Callable[..., Any]
     turn: Event | None = None

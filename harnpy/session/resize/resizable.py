@@ -5,24 +5,21 @@ What a resize needs is imported when one is due.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from harnpy.session.resize.subject import Subject
 from harnpy.session.settings.keys import REGISTERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from harnpy.session.events import Event
-    from harnpy.session.log import Session
     from harnpy.session.resize.passes import Pass
     from harnpy.session.resize.report import ResizeReport
     from harnpy.session.resize.resize_policy import ResizePolicy
-    from harnpy.session.saves import Saves
     from harnpy.session.settings.levels import Settings
-    from harnpy.session.views import View
 
 AUTO = "auto_resize"
-T = TypeVar("T")
 
 
 def _nobody(report: ResizeReport) -> None:
@@ -45,14 +42,11 @@ class Resizing(NamedTuple):
     call: Callable[..., Any] = _call
 
 
-class Resizable:
+class Resizable(Subject):
     """Settings, analysis, resize. A session of a store is resized by itself once it has a `Resizing`."""
 
     __slots__ = ()
 
-    id: str
-    view: View
-    saves: Saves | None
     resizing: Resizing | None
 
     @property
@@ -103,7 +97,7 @@ class Resizable:
         try:
             return self.resize(turn=turn)
         except Exception as error:
-            if is_over_hard_limit(size_of(self._itself()), self.policy):
+            if is_over_hard_limit(size_of(self), self.policy):
                 raise
             import warnings
 
@@ -116,16 +110,17 @@ class Resizable:
             return
         self.resize_if_due()
 
-    def whole(self, fn: Callable[[], T]) -> T:
-        """Return what ``fn`` returns; no other thread changes the session meanwhile."""
-        return fn()
+    def resize_by(self, resizing: Resizing) -> None:
+        """Resize the session so from now on."""
+        raise NotImplementedError
 
     def _resizing(self) -> Resizing:
         if self.resizing is None:
             from harnpy.session.resize.resize_policy import ResizePolicy
 
-            self._itself().resizing = Resizing(ResizePolicy())
-        assert self.resizing is not None
+            resizing = Resizing(ResizePolicy())
+            self.resize_by(resizing)
+            return resizing
         return self.resizing
 
     def _is_auto(self) -> bool:
@@ -133,7 +128,7 @@ class Resizable:
         what it began with."""
         own = self.view.register(f"{REGISTERS}{AUTO}")
         if own is None:
-            own = self._itself().event(1).stored().get(AUTO)
+            own = self.event(1).stored().get(AUTO)
         found = self.settings.get(AUTO, self.policy.auto) if own is None else own
         return bool(found)
 
@@ -142,16 +137,12 @@ class Resizable:
 
         resizing = self._resizing()
         policy = resizing.policy.with_options({"max_length": self.settings.get("max_length"), **opts})
-        return Pass(self._itself(), policy, resizing.call, turn)
+        return Pass(self, policy, resizing.call, turn)
 
     def _tell_failure(self, strategy: str | None, error: Exception) -> None:
         from harnpy.session.resize.report import ResizeReport
         from harnpy.session.resize.seen import size_of
 
-        size = size_of(self._itself())
+        size = size_of(self)
         text = str(error) or type(error).__name__
         self._resizing().tell(ResizeReport(self.id, strategy or "", size, size, error=text))
-
-    def _itself(self) -> Session:
-        session: Any = self
-        return session  # type: ignore[no-any-return]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from harnpy.session.events import Event
-    from harnpy.session.log import Session
+    from harnpy.session.resize.subject import Subject
 
     Message = dict[str, Any]
 
@@ -29,7 +29,7 @@ class Seen:
     ``pinned`` are the numbers of the entries that stay in any case, ``made`` those of summaries.
     """
 
-    def __init__(self, session: Session, settings: Mapping[str, Any]) -> None:
+    def __init__(self, session: Subject, settings: Mapping[str, Any]) -> None:
         window = session.view.window
         shown = window.entries.items()
         self.session_id = session.id
@@ -78,7 +78,7 @@ class Seen:
         return max(0, max_length - length_of([*self._behind, *self._beside, *pinned]))
 
 
-def size_of(session: Session) -> Size:
+def size_of(session: Subject) -> Size:
     """Return how much of the session a model is shown."""
     return _size([*session.view.window.messages(), *_beside(session)])
 
@@ -87,7 +87,7 @@ def _size(messages: list[Message]) -> Size:
     return Size(len(messages), length_of(messages), estimate_tokens(messages))
 
 
-def _beside(session: Session) -> list[Message]:
+def _beside(session: Subject) -> list[Message]:
     """Return what a model is shown that isn't among the window's messages: context, and pinned messages that
     a cut has taken out."""
     window, pins = session.view.window, session.view.pins
@@ -96,7 +96,7 @@ def _beside(session: Session) -> list[Message]:
     return found + ([entry.payload for entry in pinned_entries(window, pins)] if pins else [])
 
 
-def _open_at(session: Session, shown: list[Event]) -> int:
+def _open_at(session: Subject, shown: list[Event]) -> int:
     """Return the number of the first message whose calls may still be answered, or of none."""
     running = session.view.open_turns
     answered: set[str | None] = set()
