@@ -92,7 +92,7 @@ class Resizable(Subject):
         from harnpy.session.resize.passes import is_over_hard_limit
         from harnpy.session.resize.seen import size_of
 
-        if not self.policy.can_be_due(self.settings.get("max_length")) or not self._is_auto():
+        if not self.policy.can_be_due(self._max_length()) or not self._is_auto():
             return None
         try:
             return self.resize(turn=turn)
@@ -123,6 +123,11 @@ class Resizable(Subject):
             return resizing
         return self.resizing
 
+    def _max_length(self) -> int | None:
+        """Return the limit that is set. What isn't a number, as an import may bring it, limits nothing."""
+        limit = self.settings.get("max_length")
+        return limit if type(limit) is int and limit >= 0 else None
+
     def _is_auto(self) -> bool:
         """Whether the session is resized by itself: the nearest level says so, which is its own register, or
         what it began with."""
@@ -136,7 +141,7 @@ class Resizable(Subject):
         from harnpy.session.resize.passes import Pass
 
         resizing = self._resizing()
-        policy = resizing.policy.with_options({"max_length": self.settings.get("max_length"), **opts})
+        policy = resizing.policy.with_options({"max_length": self._max_length(), **opts})
         return Pass(self, policy, resizing.call, turn)
 
     def _tell_failure(self, strategy: str | None, error: Exception) -> None:

@@ -10,6 +10,7 @@ from harnpy.session import InvalidArgument, Session
 from harnpy.session.resize.resizable import Resizing
 from harnpy.session.resize.resize_policy import ResizePolicy
 from harnpy.session.settings.levels import Level
+from harnpy.session.transfer import agently
 from tests.session.shapes import said
 
 TALK = [said("user", f"message {number}") for number in range(4)]
@@ -91,6 +92,15 @@ def test_a_fork_inherits_what_the_session_does() -> None:
     runtime["max_length"] = 40
     fork.add_history(TALK)
     assert fork.length == 1
+
+
+def test_a_limit_that_is_no_number_limits_nothing() -> None:
+    """An import takes settings over as they are."""
+    session = Session()
+    agently.load_into(session, {"full_context": TALK, "session_settings": {"max_length": "40"}})
+    assert session.settings["max_length"] == "40"
+    session.add_history(TALK)
+    assert session.length == 8
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ MESSAGES: list[Callable[[str], Json]] = [
     lambda text: {"role": "user", "content": text, "cache_control": {"type": "ephemeral"}},
 ]  # fmt: skip
 
-KEYS = ["memo", "scratchpad", "metadata.a", "metadata.b c", "settings.max_length", "model", "thinking"]
+KEYS = ["memo", "scratchpad", "metadata.a", "metadata.b c", "settings.own", "model", "thinking"]
 STEP = st.one_of(
     st.tuples(st.just("say"), st.integers(0, len(MESSAGES) - 1), TEXTS),
     st.tuples(st.just("say"), st.integers(0, len(MESSAGES) - 1), TEXTS),
