@@ -17,6 +17,7 @@
     ├─ LaneFull [lane_full]
     ├─ EventRejected [event_rejected]          .what, .pointer
     ├─ SessionLeased [lease_held]
+    ├─ ObserverError [observer]                .events
     ├─ TransferError [format]
     │  └─ TransferTypeError
     └─ ResizeError [resize]
@@ -27,9 +28,12 @@ verbs of the hot path name it themselves. All of them pickle.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from harnpy.faults import Fault, MisuseError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class SessionError(Fault):
@@ -241,6 +245,31 @@ class LaneFull(SessionError):
 
     def __init__(self, session_id: str) -> None:
         super().__init__(f"session lane {session_id} is full", session_id)
+
+
+class ObserverError(SessionError):
+    """An observer failed. ``events`` are stored, and everybody else was told of them.
+
+    A copy that was pickled has dicts instead, with what was written (``id``, ``seq``, ``type``, ``data``).
+    """
+
+    code = "observer"
+
+    def __init__(self, session_id: str, events: Sequence[Any], failure: Exception) -> None:
+        where = f"event {events[0].seq}" if len(events) == 1 else f"events {events[0].seq}-{events[-1].seq}"
+        reason = str(failure) or type(failure).__name__
+        super().__init__(
+            f"an observer of session '{session_id}' failed, {where} is stored: {reason}", session_id
+        )
+        self.events: list[Any] = list(events)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        shown = [event if isinstance(event, dict) else _written(event) for event in self.events]
+        return _restored, (type(self), self.args, {**self.__dict__, "events": shown})
+
+
+def _written(event: Any) -> dict[str, Any]:
+    return {"id": event.id, "seq": event.seq, "type": event.type, "data": event.data}
 
 
 class TransferError(SessionError, ValueError):

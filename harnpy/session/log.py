@@ -22,6 +22,7 @@ from harnpy.session.errors import (
 from harnpy.session.events import Event, EventDraft, Origin, Summary
 from harnpy.session.facts import Facts
 from harnpy.session.kept.ids import check_id
+from harnpy.session.live.watched import Watched
 from harnpy.session.parts.history import ANY as ANY
 from harnpy.session.parts.history import History
 from harnpy.session.parts.questions import Questions
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Self
 
+    from harnpy.session.live.audience import Audience
     from harnpy.session.resize.compaction import Compaction
     from harnpy.session.shown.entries import HistoryEntry
     from harnpy.session.shown.stable import Stable
@@ -54,10 +56,12 @@ if TYPE_CHECKING:
 KIND = "session"
 
 
-class Session(Facts, Choices, Resizable, History, Questions):
+class Session(Facts, Choices, Resizable, History, Questions, Watched):
     """One log. ``version`` is the number of its last event; ``view`` says what the log means."""
 
-    __slots__ = ("clock", "id", "moment", "origin", "resizing", "saves", "stream", "version", "view")
+    __slots__ = (
+        "audience", "clock", "id", "moment", "origin", "resizing", "saves", "stream", "version", "view"
+    )  # fmt: skip
     #: None: it isn't saved anywhere.
     saves: Saves | None
 
@@ -81,6 +85,7 @@ class Session(Facts, Choices, Resizable, History, Questions):
     def _attach(self, origin: Origin, stream: Stream, view: View | None = None, moment: float = 0) -> Self:
         """Become the session that ``stream`` is of. ``moment`` is that of its last event."""
         self.id = origin.id
+        self.audience = None
         self.origin = origin
         self.clock = origin.world.clock
         self.stream = stream
@@ -164,6 +169,8 @@ class Session(Facts, Choices, Resizable, History, Questions):
 
     def record(self, type: str, payload: Any, turn: Event | None = None) -> Event:
         """Append one event that needs no check."""
+        if self.audience is not None:
+            return self.write(EventDraft(type, payload, turn=turn))[0]
         seen = self.version
         now = self.clock.now()
         if now < self.moment:
@@ -187,6 +194,8 @@ class Session(Facts, Choices, Resizable, History, Questions):
 
     def write(self, *drafts: EventDraft, expected_version: int | None = None) -> list[Event]:
         """Append drafts that need no check."""
+        if self.audience is not None:
+            self.audience.check()
         seen = self.version if expected_version in (None, ANY) else expected_version
         now = self._now()
         count = len(drafts)
@@ -200,6 +209,8 @@ class Session(Facts, Choices, Resizable, History, Questions):
         self.version = seen + count
         self.moment = now
         self.view.extend(events)
+        if self.audience is not None:
+            self.audience.appended(events)
         return events
 
     def _now(self) -> float:
@@ -292,6 +303,13 @@ class Session(Facts, Choices, Resizable, History, Questions):
         window.assets = transcript.get("assets") or former.assets
         window.past = None
         self.replace("set", window)
+
+    def _listened(self) -> Audience:
+        if self.audience is None:
+            from harnpy.session.live.audience import Audience
+
+            self.audience = Audience(self.id)
+        return self.audience
 
     # Reading.
 

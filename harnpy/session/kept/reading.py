@@ -64,9 +64,13 @@ class KeptLog(Session):
 
     def refresh(self) -> None:
         """Take notice of what others have appended."""
+        if self.audience is not None:
+            self.audience.check()
         if self.stream.refresh() > self.version:
             news = self._take_in()
             self._head = None
+            if self.audience is not None:
+                self.audience.pass_on(news)
             if self.heard is not None:
                 self.heard(news)
 

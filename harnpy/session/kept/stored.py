@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from harnpy.session.kept.past import Until
+    from harnpy.session.live.tails import Tail
     from harnpy.storage.contract import Head, Store, Stream
     from harnpy.storage.leases import Lease
     from harnpy.world import World
@@ -248,6 +249,8 @@ class StoredSession(KeptLog):
 
     def _store(self, written: Sequence[Event], seen: int) -> None:
         """Append events behind number ``seen``, and a snapshot of what they lead to, if one is due."""
+        if self.audience is not None:
+            self.audience.check()
         events, basis = [*written], self._basis
         taken = self._due(events, seen)
         if taken is not None:
@@ -265,8 +268,12 @@ class StoredSession(KeptLog):
         self.stream.append(events, seen, head=changed, fence=self.lease)
         self._digest, self._head, self._basis = digest, head, basis
         self._apply(events)
-        if self.stream.version > self.version:
-            self.refresh()  # the store has something to add: that it was repaired
+        try:
+            if self.audience is not None:
+                self.audience.appended(events)
+        finally:
+            if self.stream.version > self.version:
+                self.refresh()  # the store has something to add: that it was repaired
 
     # Projection snapshots.
 
@@ -321,6 +328,20 @@ class StoredSession(KeptLog):
         return list(self.stream.read(seq - 1, self.version))
 
     # Reading.
+
+    def tail(self) -> Tail:
+        if isinstance(self.stream, PastStream):
+            return super().tail()
+        from harnpy.session.kept.tail import StoreTail
+        from harnpy.storage.deferred import DeferredStore
+
+        id, store = self.id, self.store
+        return StoreTail(
+            lambda: self.load(id, store, self.origin.world),
+            partial(store.changes, KIND, id),
+            # What such a store has acknowledged isn't shown before it is written.
+            is_told=not isinstance(store, DeferredStore),
+        )
 
     def children(self) -> list[str]:
         """The sessions that were forked from this one, oldest first."""

@@ -96,6 +96,7 @@ class LiveSession(StoredSession):
     unpin = _alone(StoredSession.unpin)
     rewind = _alone(StoredSession.rewind)
     redo = _alone(StoredSession.redo)
+    _listened = _alone(StoredSession._listened)
     events = _alone(StoredSession.events)
     messages = _alone(StoredSession.messages)
     window = _alone(StoredSession.window)
@@ -173,6 +174,11 @@ class Living:
             if len(self._recent) > CAP:
                 self._recent.popitem(last=False)
         return session
+
+    def is_watched(self, id: str) -> bool:
+        """Whether somebody watches or observes the session."""
+        session = self._known.get(id)
+        return session is not None and session.has_watchers
 
     def forget(self, id: str) -> bool:
         """Take a session out of memory. Return False if it isn't there."""

@@ -190,8 +190,9 @@ class SessionRuntime:
         self.events.emit(runtime_events.DELETED, {"session_id": id, "hard": hard})
 
     def evict(self, id: str) -> bool:
-        """Drop the live object of a session, unless an action runs on it. Return False if there was none."""
-        if self._lanes.is_busy(id) or not self._living.forget(id):
+        """Drop the live object of a session, unless an action runs on it or somebody watches it. Return
+        False if it stays, or there was none."""
+        if self._lanes.is_busy(id) or self._living.is_watched(id) or not self._living.forget(id):
             return False
         self.events.emit(runtime_events.EVICTED, {"session_id": id})
         return True

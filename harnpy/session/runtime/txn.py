@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING, Any, Final
 from harnpy.session import events as kinds
 from harnpy.session.errors import SessionConflict, SessionError, SessionNotFound, SessionReadOnly
 from harnpy.session.events import EventDraft, Origin
+from harnpy.session.live.watched import BUFFER
 from harnpy.session.log import Session
 from harnpy.session.runtime.staged import StagedStream
 from harnpy.session.turns.open_turns import end_open_turns
 from harnpy.storage.errors import StorageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from harnpy.session.events import Event
     from harnpy.session.kept.info import SessionInfo
+    from harnpy.session.live.watch import Watch
     from harnpy.session.resize.report import ResizeReport
     from harnpy.session.runtime.live import LiveSession
 
@@ -197,6 +199,21 @@ class Txn(Session):
                 end_open_turns(self._live, reason, str(error) or type(error).__name__)
         except (SessionError, StorageError) as second:
             error.add_note(f"the turn has no end in the log: {second}")
+
+    # What is watched and observed is what is stored.
+
+    def watch(
+        self,
+        *,
+        buffer: int = BUFFER,
+        after: int | None = None,
+        types: Iterable[str] | None = None,
+        lossy: bool = True,
+    ) -> Watch:
+        return self._live.watch(buffer=buffer, after=after, types=types, lossy=lossy)
+
+    def observe(self, fn: Callable[[Event], Any]) -> Callable[[], None]:
+        return self._live.observe(fn)
 
     # Reading.
 
