@@ -27,24 +27,22 @@ FIXTURES = sorted((Path(__file__).parent / "fixtures").iterdir())
 Opened = Callable[..., Store]
 
 
-#: Where a store of each kind lies in a fixture.
-KINDS = {"jsonl": "jsonl:{}/store", "sqlite": "sqlite:{}/store.db", "sqlite 1": "sqlite:{}/store-1.db"}
+#: The stores that a fixture may have, and their schemes.
+KINDS = {"store": "jsonl", "store.db": "sqlite", "store-1.db": "sqlite", "tables.json": "postgresql"}
+FORMER = [fixture / name for fixture in FIXTURES for name in KINDS if (fixture / name).exists()]
 
 
-@pytest.fixture(params=[*KINDS, "postgres"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Path], str]:
-    """Put the store of a fixture where it can be opened; return its URL."""
-
-    def put(fixture: Path) -> str:
-        if request.param == "postgres":
-            url = str(request.getfixturevalue("postgres"))
-            fill_tables(url, fixture / "tables.json")
-            return url
-        where = tmp_path / fixture.name
-        shutil.copytree(fixture, where)
-        return KINDS[request.param].format(where)
-
-    return put
+@pytest.fixture
+def former_url(former: Path, request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of a copy of a former store."""
+    scheme = KINDS[former.name]
+    if scheme == "postgresql":
+        server = str(request.getfixturevalue("postgres"))
+        fill_tables(server, former)
+        return server
+    where = tmp_path / former.parent.name
+    shutil.copytree(former.parent, where)
+    return f"{scheme}:{where / former.name}"
 
 
 def fill_tables(url: str, tables: Path) -> None:
@@ -62,15 +60,14 @@ def fill_tables(url: str, tables: Path) -> None:
                 )
 
 
-@pytest.mark.parametrize("fixture", FIXTURES, ids=[fixture.name for fixture in FIXTURES])
-def test_a_former_store_says_what_it_said(fixture: Path, place: Callable[[Path], str]) -> None:
-    url = place(fixture)
-    then = (fixture / "exported.jsonl").read_text("utf-8")
+@pytest.mark.parametrize("former", FORMER, ids=[f"{path.parent.name} {path.name}" for path in FORMER])
+def test_a_former_store_says_what_it_said(former: Path, former_url: str) -> None:
+    then = (former.parent / "exported.jsonl").read_text("utf-8")
     for _ in range(2):
-        with closing(open_store(url)) as store:
+        with closing(open_store(former_url)) as store:
             assert exported(store) == then
             assert store.fsck().clean
-    with closing(open_store(url)) as store:
+    with closing(open_store(former_url)) as store:
         talk = StoredSession.load("talk", store, World())
         assert talk is not None
         event = talk.append(EventDraft("message_added", {"role": "user", "content": "and on"}))[0]
