@@ -18,6 +18,9 @@
     ├─ EventRejected [event_rejected]          .what, .pointer
     ├─ SessionLeased [lease_held]
     ├─ ObserverError [observer]                .events
+    ├─ ArtifactError [artifact]
+    │  ├─ ArtifactNotFound, InvalidArtifactId
+    │  └─ ArtifactCorrupt
     ├─ TransferError [format]
     │  └─ TransferTypeError
     └─ ResizeError [resize]
@@ -270,6 +273,41 @@ class ObserverError(SessionError):
 
 def _written(event: Any) -> dict[str, Any]:
     return {"id": event.id, "seq": event.seq, "type": event.type, "data": event.data}
+
+
+class ArtifactError(SessionError):
+    """An artifact isn't as it should be. ``artifact_id`` is its id."""
+
+    code = "artifact"
+
+    def __init__(self, message: str, artifact_id: str) -> None:
+        super().__init__(message)
+        self.artifact_id = artifact_id
+
+
+class ArtifactNotFound(ArtifactError):
+    """The store has no such artifact."""
+
+    def __init__(self, artifact_id: str) -> None:
+        super().__init__(f'artifact file store: no artifact "{artifact_id}"', artifact_id)
+
+
+class InvalidArtifactId(ArtifactError):
+    """An id that can't name a file."""
+
+    def __init__(self, artifact_id: str) -> None:
+        super().__init__(f'artifact file store: invalid artifact id "{artifact_id}"', artifact_id)
+
+
+class ArtifactCorrupt(ArtifactError):
+    """A body isn't the one that was stored."""
+
+    def __init__(self, artifact_id: str, expected: str, found: str) -> None:
+        super().__init__(
+            f'artifact file store: artifact "{artifact_id}" has digest {found}, '
+            f"its descriptor says {expected}",
+            artifact_id,
+        )
 
 
 class TransferError(SessionError, ValueError):

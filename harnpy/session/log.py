@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from harnpy.session import events as kinds
+from harnpy.session.artifacts.recording import Recording
 from harnpy.session.cuts import Cut
 from harnpy.session.errors import (
     EventNotFound,
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
 KIND = "session"
 
 
-class Session(Facts, Choices, Resizable, History, Questions, Watched):
+class Session(Facts, Choices, Resizable, History, Questions, Recording, Watched):
     """One log. ``version`` is the number of its last event; ``view`` says what the log means."""
 
     __slots__ = (

@@ -40,6 +40,7 @@ EXCEPTIONS = {
     "storage/": "a store is a medium itself: files, locks and connections that no program asks for",
     "session/runtime/": "the service's that embeds it: its threads share sessions, no program does",
     "session/aio/": "likewise: it waits in threads for stores",
+    "session/artifacts/files.py": "a store is a medium itself, as in storage/",
     "session/live/": "likewise: watches wait, and are read by other threads than those that append",
     "adapters/": "parts of other frameworks' programs, which have the whole machine",
     "isolation/": "starts a process for a Vm, bounds it and speaks to it: the embedder's means, no program's",

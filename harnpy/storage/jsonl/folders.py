@@ -101,8 +101,7 @@ class Folder:
             write_all(self.medium, descriptor, content)
             if lasting:
                 self.medium.sync(descriptor)
-            folder = self._open()
-            os.rename(temporary, file, src_dir_fd=folder, dst_dir_fd=folder)
+            self.rename(temporary, file)
         except BaseException:
             self.remove(temporary)
             raise
@@ -110,6 +109,11 @@ class Folder:
             os.close(descriptor)
         if lasting:
             self.sync()
+
+    def rename(self, file: str, name: str) -> None:
+        """Give a file another name, in the place of the file that has it."""
+        folder = self._open()
+        os.rename(file, name, src_dir_fd=folder, dst_dir_fd=folder)
 
     def remove(self, file: str) -> bool:
         """Remove a file. Return False when there was none."""
