@@ -9,6 +9,7 @@ The room knows streams (`harnpy.storage`) and nothing above: no model, no agent,
 from typing import TYPE_CHECKING
 
 from harnpy.session.errors import (
+    AgentError,
     EventNotFound,
     EventRejected,
     InvalidArgument,
@@ -22,6 +23,7 @@ from harnpy.session.errors import (
     SessionExists,
     SessionNotFound,
     SessionReadOnly,
+    ToolAmbiguous,
 )
 from harnpy.session.events import Event, EventDraft
 from harnpy.session.log import Session
@@ -32,6 +34,8 @@ from harnpy.session.tasks import Task, TaskList
 from harnpy.world import World
 
 if TYPE_CHECKING:
+    from harnpy.session.agents.turn import Turn
+    from harnpy.session.agents.values import Reply, RunEvent, TurnResult, Waiting
     from harnpy.session.runtime import actions, hooks
     from harnpy.session.runtime.bus import EventBus
     from harnpy.session.runtime.hooks import HookStack
@@ -43,6 +47,7 @@ if TYPE_CHECKING:
 SessionStore = SessionRegistry
 
 __all__ = [
+    "AgentError",
     "Event",
     "EventBus",
     "EventDraft",
@@ -53,8 +58,10 @@ __all__ = [
     "InvalidArgument",
     "InvalidTransition",
     "ObserverError",
+    "Reply",
     "ResizeError",
     "RewindError",
+    "RunEvent",
     "Session",
     "SessionBusy",
     "SessionConflict",
@@ -70,7 +77,11 @@ __all__ = [
     "Snapshot",
     "Task",
     "TaskList",
+    "ToolAmbiguous",
+    "Turn",
+    "TurnResult",
     "Txn",
+    "Waiting",
     "World",
     "actions",
     "hooks",
@@ -83,14 +94,19 @@ def __getattr__(name: str) -> object:
     if name in ("actions", "hooks"):
         return import_module(f"harnpy.session.runtime.{name}")
     module = {
-        "EventBus": "bus",
-        "HookStack": "hooks",
-        "InfoPage": "queries",
-        "SessionQuery": "queries",
-        "SessionRuntime": "runtime",
-        "Txn": "txn",
+        "EventBus": "runtime.bus",
+        "HookStack": "runtime.hooks",
+        "InfoPage": "runtime.queries",
+        "Reply": "agents.values",
+        "RunEvent": "agents.values",
+        "SessionQuery": "runtime.queries",
+        "SessionRuntime": "runtime.runtime",
+        "Turn": "agents.turn",
+        "TurnResult": "agents.values",
+        "Txn": "runtime.txn",
+        "Waiting": "agents.values",
     }.get(name)
     if module is None:
         raise AttributeError(f"module 'harnpy.session' has no attribute {name!r}")
-    found: object = getattr(import_module(f"harnpy.session.runtime.{module}"), name)
+    found: object = getattr(import_module(f"harnpy.session.{module}"), name)
     return found

@@ -15,6 +15,8 @@
     ├─ SessionBusy [busy]
     ├─ LaneTimeout [timeout]
     ├─ LaneFull [lane_full]
+    ├─ AgentError [agent]
+    ├─ ToolAmbiguous [tool_ambiguous]
     ├─ EventRejected [event_rejected]          .what, .pointer
     ├─ SessionLeased [lease_held]
     ├─ ObserverError [observer]                .events
@@ -308,6 +310,24 @@ class ArtifactCorrupt(ArtifactError):
             f"its descriptor says {expected}",
             artifact_id,
         )
+
+
+class AgentError(SessionError):
+    """An agent gave what is no answer, or used its turn in a way that doesn't work."""
+
+    code = "agent"
+
+
+class ToolAmbiguous(SessionError):
+    """A call of a tool began and has no end: it may or may not have run."""
+
+    code = "tool_ambiguous"
+
+    def __init__(self, key: str, session_id: str) -> None:
+        super().__init__(
+            f'acrfence: prior tool execution for key "{key}" started but did not complete', session_id
+        )
+        self.key = key
 
 
 class TransferError(SessionError, ValueError):

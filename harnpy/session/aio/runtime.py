@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from harnpy.session.agents.values import RunEvent, TurnResult
 from harnpy.session.aio.session import AsyncSession
 from harnpy.session.aio.threads import in_thread
 from harnpy.session.log import Session
 from harnpy.session.runtime.calling import LoopCaller
+from harnpy.session.runtime.pipe import Pipe
 from harnpy.session.runtime.queries import InfoPage, SessionQuery
 from harnpy.session.runtime.runtime import SessionRuntime
+from harnpy.session.runtime.streaming import pieces_to
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 
+    from harnpy.session.agents.send import Prompt
     from harnpy.session.kept.info import SessionInfo
     from harnpy.session.kept.past import Until
     from harnpy.session.runtime.bus import EventBus
@@ -84,6 +89,33 @@ class AsyncSessionRuntime:
         execute = partial(self.runtime.execute, id, action, idempotency_key=idempotency_key, **options)
         return AsyncSession(await self._called(execute))
 
+    async def send(self, id: str, prompt: Prompt, **options: Any) -> TurnResult:
+        """Run an agent on a prompt and return what became of the turn. ``options``: those of the runtime's.
+
+        An async agent runs on this loop, another one in a thread.
+        """
+        return _faced(await self._called(partial(self.runtime.send, id, prompt, **options)))
+
+    async def stream(self, id: str, prompt: Prompt, **options: Any) -> AsyncGenerator[RunEvent, None]:
+        """Run an agent on a prompt, and give its answer piece by piece, in the end the result.
+
+        Closing the iterator cancels the turn.
+        """
+        pipe = Pipe()
+        caller = LoopCaller(asyncio.get_running_loop())
+        work = partial(self.runtime.send, id, prompt, **options, stream=pieces_to(pipe))
+        task = asyncio.create_task(self._called(work, caller))
+        task.add_done_callback(lambda task: _end(pipe, task))
+        try:
+            while (event := await asyncio.wrap_future(pipe.get())) is not None:
+                yield event
+        finally:
+            if not task.done():
+                caller.cancel()
+                task.cancel()
+                pipe.close()
+                await asyncio.wait([task])
+
     async def delete(self, id: str, *, hard: bool = False) -> None:
         await in_thread(partial(self.runtime.delete, id, hard=hard))
 
@@ -111,12 +143,26 @@ class AsyncSessionRuntime:
     async def __aexit__(self, *error: object) -> None:
         await self.close()
 
-    async def _called(self, work: Callable[..., T]) -> T:
+    async def _called(self, work: Callable[..., T], caller: LoopCaller | None = None) -> T:
         """Return what a call of the runtime returns that runs hooks and actions."""
-        caller = LoopCaller(asyncio.get_running_loop())
+        caller = caller or LoopCaller(asyncio.get_running_loop())
 
         def cancel() -> None:
             caller.cancel()
             self.runtime.wake()
 
         return await in_thread(partial(work, caller=caller), cancel)
+
+
+def _end(pipe: Pipe, task: asyncio.Task[TurnResult]) -> None:
+    if task.cancelled():
+        pipe.end(asyncio.CancelledError())
+    elif (error := task.exception()) is not None:
+        pipe.end(error)
+    else:
+        pipe.put(RunEvent("result", result=_faced(task.result())))
+        pipe.end()
+
+
+def _faced(result: TurnResult) -> TurnResult:
+    return replace(result, session=AsyncSession(result.session))

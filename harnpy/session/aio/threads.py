@@ -27,6 +27,10 @@ async def in_thread(work: Callable[[], T], cancel: Callable[[], None] | None = N
             result = context.run(work)
         except asyncio.CancelledError:
             loop.call_soon_threadsafe(done.cancel)
+        except StopIteration as error:  # which no future takes
+            told = RuntimeError("a function of the session raised StopIteration")
+            told.__cause__ = error
+            loop.call_soon_threadsafe(done.set_exception, told)
         except BaseException as error:
             loop.call_soon_threadsafe(done.set_exception, error)
         else:

@@ -53,6 +53,13 @@ class ThreadCaller:
     def check(self) -> None:
         """Nobody can cancel a sync call."""
 
+    def stoppable(self) -> LoopCaller:
+        """Return a caller on the same loop that another thread can `stop`."""
+        loop = self._running()
+        if current_thread() is self._thread:
+            raise SessionBusy(_NESTED)
+        return LoopCaller(loop)
+
     def _running(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._loop is None:
@@ -97,6 +104,11 @@ class LoopCaller:
         self._cancelled = True
         if self._task is not None:
             self._task.cancel()
+
+    def stop(self) -> None:
+        """`cancel`, from any thread."""
+        self._cancelled = True
+        self._loop.call_soon_threadsafe(self.cancel)
 
     def _begin(self, found: Awaitable[Any], done: Future[Any]) -> None:
         self._task = self._loop.create_task(waited(found))

@@ -45,7 +45,7 @@ class Pipeline:
             live = self._load(id, revision)
             if key is not None and live.has_executed(key):
                 return live
-            txn = Txn(live, name)
+            txn = Txn(live, name, call)
             txn.resize_with(call)
             status, loaded = txn.status, txn.revision
             self._run_hooks(stages.AFTER_LOAD, txn, call)
@@ -84,7 +84,7 @@ class Pipeline:
         with self._reporting(runtime_events.SAVE_FAILED, live.id):
             if live.version:
                 raise SessionExists(live.id, live.version)
-            txn = Txn(live, "create")
+            txn = Txn(live, "create", call)
             begin(txn)
             self._run_hooks(stages.BEFORE_CREATE, txn, call)
             self._run_hooks(stages.BEFORE_SAVE, txn, call)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from harnpy.session import events as kinds
+from harnpy.session.agents.running import check_agent
+from harnpy.session.agents.send import Send, recorded, result_of
 from harnpy.session.errors import InvalidArgument, SessionConflict, SessionExists, SessionNotFound
 from harnpy.session.events import EventDraft, Origin
 from harnpy.session.kept.codec import SessionCodec
@@ -26,6 +29,7 @@ from harnpy.session.runtime.lanes import Lanes
 from harnpy.session.runtime.live import LiveSession, Living
 from harnpy.session.runtime.pipeline import Pipeline
 from harnpy.session.runtime.queries import InfoPage, SessionQuery
+from harnpy.session.runtime.streaming import streamed
 from harnpy.session.runtime.unsaved import log_of, origin_of
 from harnpy.session.settings.levels import Level
 from harnpy.storage.opening import open_store
@@ -34,6 +38,9 @@ from harnpy.world import World
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from harnpy.session.agents.send import Prompt
+    from harnpy.session.agents.turn import Sink
+    from harnpy.session.agents.values import RunEvent, TurnResult
     from harnpy.session.kept.info import SessionInfo
     from harnpy.session.kept.past import Until
     from harnpy.session.kept.stored import StoredSession
@@ -228,6 +235,42 @@ class SessionRuntime:
                 if not retries or conflict.kind != "version":
                     raise
             retries -= 1
+
+    def send(
+        self,
+        id: str,
+        prompt: Prompt,
+        *,
+        agent: Any = None,
+        stream: Sink | None = None,
+        expected_revision: int | None = None,
+        idempotency_key: str | None = None,
+        caller: Caller | None = None,
+    ) -> TurnResult:
+        """Run ``agent`` on a prompt, as a turn of the session (10 §C7.1), and return what became of it.
+
+        ``prompt`` is a text, a message, messages, or None for what is there; ``stream`` is called with each
+        piece of the answer. For an ``idempotency_key`` that a turn has ended with, that one's result is
+        returned. Raises `AgentError` for what is no answer, what the agent raises, and what `execute` does.
+        """
+        check_agent(agent, id)
+        action = Send(prompt, agent, sink=stream, key=idempotency_key)
+        session = self.execute(
+            id,
+            action,
+            expected_revision=expected_revision,
+            idempotency_key=idempotency_key,
+            caller=caller,
+        )
+        return result_of(session, action.events or recorded(session, idempotency_key or ""))
+
+    def stream(self, id: str, prompt: Prompt, **options: Any) -> Iterator[RunEvent]:
+        """Run an agent on a prompt, and give its answer piece by piece, in the end the result.
+
+        ``options`` are those of `send`. The turn begins with the first piece that is asked for, and goes on
+        as pieces are; closing the iterator cancels it.
+        """
+        return streamed(self.wake, self._caller, partial(self.send, id, prompt, **options))
 
     # Who descends from whom, and what was said.
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from harnpy.session.kept.info import SessionInfo
     from harnpy.session.live.watch import Watch
     from harnpy.session.resize.report import ResizeReport
+    from harnpy.session.runtime.calling import Caller
     from harnpy.session.runtime.live import LiveSession
 
 #: What others may append while a turn runs: it stands behind that.
@@ -41,7 +42,8 @@ _BOUND: Final = frozenset({kinds.HISTORY_REPLACED, kinds.COMPACTION_TRIGGERED, k
 
 
 class Txn(Session):
-    """A live session, and on top of it what one action writes. ``action`` is that one's name."""
+    """A live session, and on top of it what one action writes. ``action`` is that one's name, ``caller``
+    what calls its functions."""
 
     __slots__ = (
         "_given",
@@ -53,11 +55,13 @@ class Txn(Session):
         "_stage",
         "_streams",
         "action",
+        "caller",
         "resizes",
     )
 
-    def __init__(self, live: LiveSession, action: str) -> None:
+    def __init__(self, live: LiveSession, action: str, caller: Caller) -> None:
         self.action = action
+        self.caller = caller
         self._live = live
         self._streams = self._has_streamed = self._saved = False
         self.resizes: list[ResizeReport] = []  # what there is to tell of, once it is stored

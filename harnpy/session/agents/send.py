@@ -1,0 +1,105 @@
+"""`Send`: the action that runs an agent on a prompt, and what it leaves in the log. Spec: 10 §C7.1."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from harnpy.session import events as kinds
+from harnpy.session.agents.running import check_agent, name_of_agent, run_agent
+from harnpy.session.agents.turn import Turn
+from harnpy.session.agents.values import TurnResult, Waiting
+from harnpy.session.errors import InvalidArgument
+from harnpy.session.parts.history import message_drafts
+from harnpy.session.turns.open_turns import events_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from harnpy.session.agents.turn import Sink
+    from harnpy.session.events import Event
+    from harnpy.session.log import Session
+    from harnpy.session.runtime.txn import Txn
+
+    Message = dict[str, Any]
+    Prompt = str | Message | Iterable[Message] | None
+
+_TURNS: Final = frozenset({kinds.TURN_STARTED})
+_ANSWERS: Final = ("assistant", "tool")
+
+
+class Send:
+    """Runs an agent on a prompt: a text, a message, messages, or None for what is there.
+
+    ``sink`` gets the pieces of a streamed answer. ``events`` are those of the turn, once it has run.
+    """
+
+    name: ClassVar[str] = "send"
+    mode: ClassVar[str] = "stream"
+
+    def __init__(
+        self, prompt: Prompt, agent: Any = None, *, sink: Sink | None = None, key: str | None = None
+    ) -> None:
+        given = {"content": prompt} if isinstance(prompt, str) else prompt
+        self._prompt = [] if given is None else message_drafts(given)
+        if given is not None and not self._prompt:
+            raise InvalidArgument("runtime send: prompt must contain at least one message")
+        self._agent = agent
+        self._sink = sink
+        self._key = key
+        self.events: list[Event] = []
+
+    def __call__(self, session: Txn) -> None:
+        check_agent(self._agent, session.id)
+        turn = Turn(session, name_of_agent(self._agent), self._sink)
+        turn.begin(self._prompt, self._key)
+        waiting = None
+        try:
+            run_agent(self._agent, turn)
+        except Waiting as wait:
+            waiting = {"reason": wait.reason}
+            if wait.external_id is not None:
+                waiting["external_id"] = wait.external_id
+        turn.check()
+        turn.finish(waiting)
+        self.events = turn.events
+
+
+def recorded(session: Session, key: str) -> list[Event]:
+    """Return the events of the last turn of that key. Raises `InvalidArgument` if another action had it."""
+    for start in session.stream.read(types=_TURNS, reverse=True):
+        if start.payload.get("key") == key:
+            return [session.origin.own(event) for event in (start, *events_of(session, start))]
+    raise InvalidArgument(f"idempotency key '{key}' was used by an action that is no turn", session.id)
+
+
+def result_of(session: Session, events: list[Event]) -> TurnResult:
+    """Return what became of an ended turn, from its events."""
+    end = next(event.payload for event in reversed(events) if event.type == kinds.TURN_COMPLETED)
+    added = [event.payload for event in events if event.type == kinds.MESSAGE_ADDED]
+    messages = [message for message in added if message["role"] in _ANSWERS]
+    said = [message for message in messages if message["role"] == "assistant"]
+    return TurnResult(
+        status=_status(end),
+        stop_reason=end["turn_stop_reason"],
+        text=_text(said[-1]) if said else "",
+        messages=messages,
+        usage=end.get("usage"),
+        cost=float(sum(event.cost for event in events)),
+        steps=end["steps"],
+        turn_id=events[0].id,
+        session=session,
+    )
+
+
+def _status(end: dict[str, Any]) -> Any:
+    if "error" in end:
+        return "failed"
+    reason = end["turn_stop_reason"]
+    return reason if reason in ("completed", "waiting") else "stopped"
+
+
+def _text(message: Message) -> str:
+    content = message.get("content") or message.get("parts")
+    if isinstance(content, list):
+        return "".join(part.get("text", "") for part in content if isinstance(part, dict))
+    return content or ""

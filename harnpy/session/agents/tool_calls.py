@@ -1,0 +1,117 @@
+"""Calls of tools by agents: each is logged, and carried out once. Spec: 10 §A1.13, §C7.1."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any, Protocol
+
+from harnpy.session import events as kinds
+from harnpy.session.errors import AgentError, ToolAmbiguous
+from harnpy.session.events import EventDraft
+from harnpy.session.shown.message_parts import calls_of
+from harnpy.session.turns.calls import idempotency_key
+from harnpy.text.json.compact import compact_json
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from harnpy.session.events import Event
+    from harnpy.session.log import Session
+
+_MESSAGES = frozenset({kinds.MESSAGE_ADDED})
+
+
+class Turn(Protocol):
+    """What calls need of a turn."""
+
+    events: list[Event]
+
+    @property
+    def session(self) -> Session: ...
+
+    @property
+    def turn_id(self) -> str: ...
+
+    def write(self, *drafts: EventDraft) -> None: ...
+
+
+class Call:
+    """A call of a tool, and its key. Without ``id`` it is the turn's own, and gets one."""
+
+    def __init__(self, turn: Turn, name: str, args: Any, id: str | None) -> None:
+        self.turn = turn
+        self.name = name
+        self.args = args
+        number = sum(event.type == kinds.TOOL_STARTED for event in turn.events)
+        self.id = f"call_{number + 1}" if id is None else id
+        place = None if id is None else _place(turn, id)
+        message, number = place or (turn.turn_id, number)
+        self.text = compact_json(args)
+        self.key = idempotency_key(turn.session.id, message, name, number, self.text)
+        self._began = 0.0
+
+    def begin(self) -> None:
+        self._began = self.turn.session.clock.monotonic()
+        data = {"tool": self.name, "args": self.text, "id": self.id, "idempotency_key": self.key}
+        self.turn.write(EventDraft(kinds.TOOL_STARTED, data))
+
+    def end(self, output: Any) -> Any:
+        """Log what the call came to, and return it."""
+        told = output if isinstance(output, str) else compact_json(output)
+        outcome: dict[str, Any] = {"output": told}
+        if told is not output:
+            outcome["details"] = {"output": output}
+        self._end(outcome)
+        return output
+
+    def fail(self, error: BaseException) -> None:
+        self._end({"error": str(error) or type(error).__name__})
+
+    def _end(self, outcome: dict[str, Any]) -> None:
+        took = round((self.turn.session.clock.monotonic() - self._began) * 1000)
+        data = {"tool": self.name, "id": self.id, "idempotency_key": self.key, **outcome}
+        self.turn.write(EventDraft(kinds.TOOL_COMPLETED, {**data, "duration_ms": took}))
+
+
+def run(call: Call, fn: Callable[[Any], Any], *, idempotent: bool) -> Any:
+    """Return what the call comes to, or came to already.
+
+    Raises `ToolAmbiguous` where it began and has no end, unless it is ``idempotent``, and `AgentError` with
+    the text of an error that it came to before.
+    """
+    known = call.turn.session.stream.find_key(call.key)
+    if known is not None and known.type == kinds.TOOL_COMPLETED:
+        return _recorded(known.data)
+    if known is not None and not idempotent:
+        raise ToolAmbiguous(call.key, call.turn.session.id)
+    call.begin()
+    try:
+        output = fn(call.args)
+        return _waited(call, output) if inspect.isawaitable(output) else call.end(output)
+    except BaseException as error:
+        call.fail(error)
+        raise
+
+
+async def _waited(call: Call, output: Awaitable[Any]) -> Any:
+    try:
+        found = await output
+    except BaseException as error:
+        call.fail(error)
+        raise
+    return call.end(found)
+
+
+def _recorded(done: dict[str, Any]) -> Any:
+    if "error" in done:
+        raise AgentError(done["error"])
+    return done["details"]["output"] if "details" in done else done["output"]
+
+
+def _place(turn: Turn, id: str) -> tuple[str, int] | None:
+    """Return the id of the assistant's last message that makes the call, and the call's number there."""
+    for event in turn.session.stream.read(types=_MESSAGES, reverse=True):
+        ids = [call.id for call in calls_of(event.payload)]
+        if id in ids:
+            return turn.session.origin.own(event).id, ids.index(id)
+    return None

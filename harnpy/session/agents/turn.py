@@ -1,0 +1,276 @@
+"""A turn as its agent sees it: what it reads, and through what it writes. Spec: 10 §C7.1, §C16.1."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any
+
+from harnpy.reading.dicts import detached
+from harnpy.session import events as kinds
+from harnpy.session.agents import tool_calls
+from harnpy.session.agents.answers import YIELDED, Pairing, messages_of, unexpected
+from harnpy.session.agents.values import Reply
+from harnpy.session.errors import AgentError, InvalidArgument
+from harnpy.session.events import EventDraft
+from harnpy.session.turns.closing import Fact, usage
+from harnpy.session.turns.request_parts import SYSTEM, memo_message
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harnpy.session.events import Event
+    from harnpy.session.runtime.txn import Txn
+
+    Message = dict[str, Any]
+    Sink = Callable[[str], Any]
+
+_SETTINGS = "settings."
+_REQUEST = "settings.request."
+
+
+class Step:
+    """One call of a model, while it lasts. Before its end set ``usage`` (tokens by name), ``cost`` (USD)."""
+
+    def __init__(self, turn: Turn, model: str | None) -> None:
+        self._turn = turn
+        self._model = model
+        self.usage: dict[str, Any] | None = None
+        self.cost = 0.0
+
+    def __enter__(self) -> Step:
+        self._turn.begin_step(self._model)
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        told = None if error is None else str(error) or type(error).__name__
+        self._turn.end_step(self.usage, self.cost, told)
+
+
+class Turn:
+    """What an agent gets beside the messages. ``session`` can be read and written; ``prompt`` are the
+    messages that were sent, ``messages`` the request: window, prompt, memo."""
+
+    def __init__(self, session: Txn, agent: str, sink: Sink | None = None) -> None:
+        self.session = session
+        self.agent = agent
+        self.events: list[Event] = []
+        self.prompt: list[Message] = []
+        self.messages: list[Message] = []
+        self._sink = sink
+        self._held: list[EventDraft] = []
+        self._pieces: list[str] = []
+        self._pairing = Pairing(agent)
+        self._steps = 0
+        self._in_step = self._is_own_step = False
+        self._reply: Reply | None = None
+
+    # What an agent reads.
+
+    @property
+    def turn_id(self) -> str:
+        return self.events[0].id
+
+    @property
+    def system(self) -> str | None:
+        """The system prompt."""
+        system: str | None = self.session.get(SYSTEM)
+        return system
+
+    @property
+    def model(self) -> Any:
+        """The model that was chosen; None: the default one."""
+        return self.session.get("model")
+
+    @property
+    def tools(self) -> list[str] | None:
+        """The names of the tools that were chosen; None: nobody chose."""
+        tools: list[str] | None = self.session.get("tools")
+        return tools
+
+    @property
+    def memo(self) -> Any:
+        return self.session.memo
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The session's own settings."""
+        return {
+            key.removeprefix(_SETTINGS): detached(known.value)
+            for key, known in self.session.view.registers.items()
+            if key.startswith(_SETTINGS) and not key.startswith(_REQUEST) and known.value is not None
+        }
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether nobody wants the answer any more."""
+        try:
+            self.check()
+        except asyncio.CancelledError:
+            return True
+        return False
+
+    def check(self) -> None:
+        """Raise `asyncio.CancelledError` if nobody wants the answer any more."""
+        self.session.caller.check()
+
+    # What an agent does.
+
+    def emit(self, text: str) -> None:
+        """Show a text to whoever streams. It becomes part of no message."""
+        self._show(text)
+
+    def step(self, model: str | None = None) -> Step:
+        """Return a context manager around one call of a model."""
+        return Step(self, model)
+
+    def tool(
+        self,
+        name: str,
+        args: Any,
+        fn: Callable[[Any], Any],
+        *,
+        call_id: str | None = None,
+        idempotent: bool = False,
+    ) -> Any:
+        """Return ``fn(args)``, an awaitable when that is one, and log the call.
+
+        A call of an assistant's message, which ``call_id`` names, is carried out once: later its output is
+        returned. Raises what ``fn`` raises, and `ToolAmbiguous` for one that began and never ended, unless
+        it is ``idempotent``.
+        """
+        return tool_calls.run(tool_calls.Call(self, name, args, call_id), fn, idempotent=idempotent)
+
+    # What the runtime does with it.
+
+    def begin(self, prompt: list[EventDraft], key: str | None) -> None:
+        """Write the turn's beginning and the prompt, and read the request."""
+        data = {"agent_id": self.agent} if key is None else {"agent_id": self.agent, "key": key}
+        self.events += self.session.write(EventDraft(kinds.TURN_STARTED, data))
+        if prompt:
+            self.write(*prompt)
+        self.prompt = [detached(draft.data) for draft in prompt]
+        self.messages = detached(self.session.window())
+        if self.memo is not None:
+            self.messages.append(memo_message(self.memo))
+
+    def write(self, *drafts: EventDraft) -> None:
+        """Append events of the turn."""
+        for draft in drafts:
+            draft.turn = self.events[0]
+        self.events += self.session.write(*drafts)
+
+    def begin_step(self, model: str | None, *, own: bool = True) -> None:
+        """Write that a model is called, behind the end of a step that the agent didn't begin itself."""
+        if self._in_step:
+            if self._is_own_step:
+                raise AgentError(f"agent {self.agent} began a step inside a step")
+            self._held.append(self._step_completed(None, 0.0, None))
+        self._held.append(self._step_started(model))
+        self._is_own_step = own
+        self._write_held()
+
+    def end_step(self, used: dict[str, Any] | None, cost: float, error: str | None) -> None:
+        self._held.append(self._step_completed(used, cost, error))
+        self._write_held()
+
+    def answer(self, found: Any) -> None:
+        """Take what the agent returned. Nothing of it is written before `finish`."""
+        messages = messages_of(self.agent, found)
+        self._pairing.take(messages)
+        self._pairing.close()
+        self._hold(messages)
+        if isinstance(found, Reply):
+            self._reply = found
+
+    def take(self, item: Any) -> Future[None] | None:
+        """Take what the agent yielded; a message that is complete is written. Return what has a result
+        once whoever streams has seen it, if they want to be waited for."""
+        if self._reply is not None:
+            raise AgentError(f"agent {self.agent} yielded {type(item).__name__} after its Reply")
+        if isinstance(item, str):
+            self._pieces.append(item)
+            return self._show(item)
+        if not isinstance(item, dict | Reply):
+            raise unexpected(self.agent, "yielded", item, YIELDED)
+        messages = messages_of(self.agent, item)
+        self._take_pieces()
+        self._pairing.take(messages)
+        self._hold(messages)
+        if isinstance(item, Reply):
+            self._reply = item
+            return None
+        if not self._steps:
+            self._held.insert(0, self._step_started(None))
+            self._is_own_step = False
+        self._write_held()
+        return None
+
+    def finish(self, waiting: dict[str, Any] | None = None) -> None:
+        """End the turn as planned; ``waiting`` is the data of the ``wait_started`` that it ends with."""
+        self._take_pieces()
+        if waiting is None:
+            self._pairing.close()
+        self._end_last_step()
+        reason = "completed" if self._reply is None else self._reply.stop_reason
+        if waiting is not None:
+            self._held.append(EventDraft(kinds.WAIT_STARTED, waiting))
+            reason = "waiting"
+        facts = [Fact(event.type, event.payload) for event in self.events]
+        facts += [Fact(draft.type, draft.data) for draft in self._held]
+        used = usage(facts)
+        end = {"agent_id": self.agent, "steps": self._steps}
+        if used is not None:
+            end["usage"] = used
+        self._held.append(EventDraft(kinds.TURN_COMPLETED, {**end, "turn_stop_reason": reason}))
+        self._write_held()
+
+    def _show(self, text: str) -> Future[None] | None:
+        if not isinstance(text, str):
+            raise unexpected(self.agent, "emitted", text, "text")
+        if self._sink is None:
+            return None
+        told = self._sink(text)
+        if asyncio.iscoroutine(told):
+            told.close()
+            raise InvalidArgument("`stream` must be a plain function: `aio` has `stream()` for loops")
+        return told if isinstance(told, Future) else None
+
+    def _take_pieces(self) -> None:
+        messages = messages_of(self.agent, "".join(self._pieces))
+        self._pieces = []
+        self._pairing.take(messages)
+        self._hold(messages)
+
+    def _hold(self, messages: list[Message]) -> None:
+        self._held += [EventDraft(kinds.MESSAGE_ADDED, message) for message in messages]
+
+    def _write_held(self) -> None:
+        held, self._held = self._held, []
+        if held:
+            self.write(*held)
+
+    def _end_last_step(self) -> None:
+        """Put before the last messages what they took: as a step, if the agent has none of its own."""
+        reply = self._reply or Reply()
+        ends: list[EventDraft] = []
+        if not self._steps or (not self._in_step and (reply.usage or reply.cost or reply.model)):
+            ends.append(self._step_started(reply.model))
+        if self._in_step:
+            ends.append(self._step_completed(reply.usage, reply.cost, None))
+        self._held[:0] = ends
+
+    def _step_started(self, model: str | None) -> EventDraft:
+        self._steps += 1
+        self._in_step = True
+        data = {"agent_id": self.agent, "iteration": self._steps}
+        return EventDraft(kinds.STEP_STARTED, data if model is None else {**data, "model": model})
+
+    def _step_completed(self, used: dict[str, Any] | None, cost: float, error: str | None) -> EventDraft:
+        self._in_step = False
+        data: dict[str, Any] = {"agent_id": self.agent, "iteration": self._steps}
+        if used is not None:
+            data["usage"] = used
+        if error is not None:
+            data["error"] = error
+        return EventDraft(kinds.STEP_COMPLETED, data, cost=cost)
