@@ -22,8 +22,10 @@ sys.setrecursionlimit(RECURSION_LIMIT)
 
 # Two cores shared by everything: how long one example takes says nothing about it. CI looks at the same
 # examples every time, so that a failure there is the change's; at a desk every run looks at new ones.
+# `HARNPY_EXAMPLES=1000` looks at more.
 settings.register_profile(
     "harnpy",
+    max_examples=int(os.environ.get("HARNPY_EXAMPLES", "50")),
     deadline=None,
     derandomize="CI" in os.environ,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

@@ -672,4 +672,4 @@ def whole(before: list[Message], kept: list[Message]) -> None:
 
 
 TestSessions = Sessions.TestCase
-TestSessions.settings = settings(max_examples=40, stateful_step_count=100)
+TestSessions.settings = settings(max_examples=20, stateful_step_count=100)

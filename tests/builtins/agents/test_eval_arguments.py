@@ -68,7 +68,7 @@ class _NoFiles(OwnWorld):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(arguments=_ARGUMENTS)
 @example(arguments=[{"kind": "tool_gap", "summary": "s"}, {"path": "\x00"}])
 @example(arguments=[{"cases": [{"run": "\x00"}]}])

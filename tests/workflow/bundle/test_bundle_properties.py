@@ -50,7 +50,7 @@ PLACES = {
     "drive": ("D:\\data\\hideout\\x.db", "hideout"),
     "environment": ("value s3cr3t-pa55word!", "s3cr3t-pa55word!"),
 }
-SLOW = settings(max_examples=12)
+SLOW = settings(max_examples=5)
 
 
 def dumped(value: Any) -> str:
