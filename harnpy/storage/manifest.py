@@ -6,7 +6,7 @@ import os.path
 from typing import TYPE_CHECKING, Any
 
 from harnpy.project import MANIFEST, ManifestError
-from harnpy.text.spell import nearest
+from harnpy.text.spell import hint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,9 +49,7 @@ def manifest_section(
         raise ManifestError(f"`{name}` must be a table", path)
     for key, value in section.items():
         if key not in known:
-            near = nearest(key, known, limit=3)
-            hint = f"did you mean `{near}`?" if near else f"known are {', '.join(known)}"
-            raise ManifestError(f"`[{name}]` has no key `{key}`", path, hint)
+            raise ManifestError(f"`[{name}]` has no key `{key}`", path, hint(key, known))
         kind, example = known[key]
         problem = kind(value)
         if problem is not None:

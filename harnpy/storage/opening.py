@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
 from harnpy.storage.errors import StorageError
-from harnpy.text.spell import nearest
+from harnpy.text.spell import hint
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -96,9 +96,7 @@ def shown(url: str) -> str:
 
 
 def _unknown_option(name: str) -> str:
-    near = nearest(name, _OPTIONS, limit=3)
-    hint = f"did you mean `{near}`?" if near else f"known are {', '.join(_OPTIONS)}"
-    return f"a store's URL has no option `{name}`: {hint}"
+    return f"a store's URL has no option `{name}`: {hint(name, _OPTIONS)}"
 
 
 def _durability(name: str, text: str) -> str:

@@ -29,6 +29,13 @@ def nearest_at_run_time(name: str, candidates: Iterable[str]) -> str | None:
     return nearest(name, order, limit=runtime_limit(name))
 
 
+def hint(name: str, known: Iterable[str]) -> str:
+    """Return how an error about an unknown name ends: with the nearest ``known`` one, or all of them."""
+    names = list(known)
+    near = nearest(name, names, limit=3)
+    return f"did you mean `{near}`?" if near else f"known are {', '.join(names)}"
+
+
 def runtime_limit(name: str) -> int:
     """Return how far a name may be off at run time, by its length in bytes."""
     size = len(name.encode("utf-8", "surrogatepass"))

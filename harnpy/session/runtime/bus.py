@@ -7,7 +7,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
 from harnpy.session.errors import InvalidArgument
-from harnpy.text.spell import nearest
+from harnpy.text.spell import hint
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,9 +38,7 @@ class EventBus:
         Raises `InvalidArgument` for a name that no event has.
         """
         if name != ALL and name not in NAMES:
-            near = nearest(name, NAMES, limit=3)
-            hint = f"did you mean `{near}`?" if near else f"known are {', '.join(NAMES)} and *"
-            raise InvalidArgument(f"no runtime event is called `{name}`: {hint}")
+            raise InvalidArgument(f"no runtime event is called `{name}`: {hint(name, (*NAMES, ALL))}")
         entry: list[Listener] = [fn]
         self._listeners[name] = (*self._listeners[name], fn)
 

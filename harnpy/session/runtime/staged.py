@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
+from harnpy.session.kept.past import PastStream
 from harnpy.storage.errors import VersionConflict
 
 if TYPE_CHECKING:
@@ -19,10 +20,17 @@ class StagedStream:
     """The first ``start`` events of ``base``, and behind them those that are ``staged``."""
 
     def __init__(self, base: Stream, start: int) -> None:
-        self.base = base
+        self.base = PastStream(base, start)
         self.name = base.name
-        self.start = start
         self.staged: list[Event] = []
+
+    @property
+    def start(self) -> int:
+        return self.base.version
+
+    @start.setter
+    def start(self, version: int) -> None:
+        self.base.version = version
 
     @property
     def version(self) -> int:
@@ -80,12 +88,10 @@ class StagedStream:
 
     def find_key(self, key: str) -> Event | None:
         """The newest stored event with that key."""
-        found: Event | None = self.base.find_key(key)
-        return found if found is not None and found.seq <= self.start else None
+        return self.base.find_key(key)
 
     def find_id(self, id: str) -> int | None:
-        found = self.base.find_id(id)
-        return found if found is not None and found <= self.start else None
+        return self.base.find_id(id)
 
     def refresh(self) -> int:
         return self.version

@@ -61,10 +61,15 @@ def options(name: str, given: Value, known: Sequence[str]) -> dict[str, Value]:
         raise RuntimeFault(f"{name}: options must be a dict, got {type_name(given)}")
     for key in given:
         if key not in known:
-            near = nearest_at_run_time(key, known)
-            hint = f"did you mean `{near}`? " if near else ""
-            raise RuntimeFault(f"{name}: unknown option `{key}` ({hint}expected one of: {', '.join(known)})")
+            raise RuntimeFault(f"{name}: unknown option `{key}` ({expected(key, known)})")
     return {key: value for key, value in given.items() if value is not None}
+
+
+def expected(key: str, known: Sequence[str]) -> str:
+    """Return what an error about an unknown key has in brackets: the nearest known one, and all of them."""
+    near = nearest_at_run_time(key, known)
+    hint = f"did you mean `{near}`? " if near else ""
+    return f"{hint}expected one of: {', '.join(known)}"
 
 
 def option(name: str, given: dict[str, Value], key: str, kind: type, default: Value) -> Value:

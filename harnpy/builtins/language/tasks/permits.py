@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from harnpy.builtins.language.tasks.timeouts import seconds_of
+from harnpy.reading.option_tables import expected
 from harnpy.vm.declare.builtin import builtin as declare
 from harnpy.vm.errors import RuntimeFault
 from harnpy.vm.run.tasks.permits import KINDS, MOST_READERS, Locks, Permit
@@ -109,9 +110,7 @@ def sync_metrics(vm: Vm, kind: str | None, key: Value) -> Value:
         sync_metrics("mutex", "never used")  // nil
     """
     if kind is not None and kind not in KINDS:
-        near = vm.suggest(kind, KINDS)
-        hint = f"did you mean '{near}'? " if near else ""
-        raise RuntimeFault(f"sync_metrics: unknown kind '{kind}' ({hint}expected one of: {', '.join(KINDS)})")
+        raise RuntimeFault(f"sync_metrics: unknown kind '{kind}' ({expected(kind, KINDS)})")
     locks = vm.state(Locks)
     name = None if key is None else display(key)
     if kind is not None and name is not None:

@@ -6,7 +6,7 @@ from functools import partial
 
 from harnpy.text.case import WHITESPACE
 from harnpy.vm.declare.builtin import builtin as declare
-from harnpy.vm.run.methods.lists import joined
+from harnpy.vm.run.methods.joining import joined
 from harnpy.vm.run.methods.strings import replaced
 from harnpy.vm.values.equality import contains_value
 from harnpy.vm.values.objects import display

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from harnpy.builtins.language.codecs.arguments import expected
 from harnpy.text import urls
-from harnpy.text.spell import nearest_at_run_time
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.errors import Thrown
 from harnpy.vm.values.objects import display, type_name
@@ -49,16 +49,12 @@ def url_build(vm: Vm, parts: Value) -> str:
 def _url(parts: dict[str, Value]) -> urls.Url:
     unknown = next((key for key in parts if key not in urls.Url._fields), None)
     if unknown is not None:
-        near = nearest_at_run_time(unknown, urls.Url._fields)
-        hint = f"did you mean `{near}`? " if near else ""
-        raise urls.UrlError(
-            f"unknown part `{unknown}` ({hint}expected one of: {', '.join(urls.Url._fields)})"
-        )
+        raise urls.UrlError(f"unknown part `{unknown}` ({expected(unknown, urls.Url._fields)})")
     for name, value in parts.items():
         kind = int if name == "port" else str
         if value is not None and type(value) is not kind:
-            expected = "an int" if kind is int else "a string"
-            raise urls.UrlError(f"'{name}' must be {expected}, got {type_name(value)}")
+            right = "an int" if kind is int else "a string"
+            raise urls.UrlError(f"'{name}' must be {right}, got {type_name(value)}")
     if not parts.get("scheme"):
         raise urls.UrlError("'scheme' is required")
     given: dict[str, Value] = {name: parts.get(name) for name in urls.Url._fields}

@@ -6,6 +6,7 @@ A method that takes a callback returns its neutral result when given no callable
 from __future__ import annotations
 
 from harnpy.vm.declare.builtin import method
+from harnpy.vm.run.methods.joining import joined, spliced
 from harnpy.vm.run.methods.ordering import first_extreme, in_order, sum_of
 from harnpy.vm.values.equality import contains_value, equal, structural_key
 from harnpy.vm.values.objects import display
@@ -72,7 +73,7 @@ def flat_map(vm: Vm, self: List, f: Value) -> List | None:
         [1, 2].flat_map({ n -> [n, n] })  // [1, 1, 2, 2]
     """
     g = vm.callback(f, 1)
-    return None if g is None else _spliced(vm, [g(0, item) for item in vm.paced(self)])
+    return None if g is None else spliced(vm, [g(0, item) for item in vm.paced(self)])
 
 
 @method("list", "reduce(init, f: callable) -> any")
@@ -365,7 +366,7 @@ def flatten(vm: Vm, self: List) -> List:
     Example:
         [[1], [2, [3]]].flatten()  // [1, 2, [3]]
     """
-    return _spliced(vm, self)
+    return spliced(vm, self)
 
 
 @method("list", "push(v) -> list")
@@ -481,22 +482,3 @@ def iter_(vm: Vm, self: List) -> Iter:
         [1, 2, 3].iter().take(2).to_list()  // [1, 2]
     """
     return vm.handle(self)
-
-
-def joined(vm: Vm, items: List, sep: str) -> str:
-    """The display text of the items, ``sep`` in between."""
-    texts = [display(item) for item in vm.paced(items)]
-    if len(texts) > 1:
-        vm.sizes.check_text(sum(map(len, texts)) + len(sep) * (len(texts) - 1))
-    return sep.join(texts)
-
-
-def _spliced(vm: Vm, items: List) -> List:
-    flat: List = []
-    for item in vm.paced(items):
-        if type(item) is list:
-            flat += item
-            vm.sizes.check_items(len(flat))
-        else:
-            flat.append(item)
-    return flat
