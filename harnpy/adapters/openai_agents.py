@@ -123,7 +123,7 @@ def _pop(session: StoredSession) -> TResponseInputItem | None:
     if not entries:
         return None
     last = entries[-1]
-    *before, item = items_of(last.payload) or [last.payload]
+    *before, item = items_of(last.body) or [last.body]
     if before or _is_cut(session, last.seq):
         session.replace("set", window.with_entries(entries[:-1]))
         session.append(*(EventDraft(MESSAGE_ADDED, message_of(other)) for other in before))

@@ -173,7 +173,7 @@ class Cut(Payload):
 
 def _history_entry(entry: Event, owner: Origin) -> Json:
     """Return a window's message as snapshots of ``owner`` show it. Spec: 10 §A1.7."""
-    shown = {"event_id": owner.own(entry).id, "event_type": entry.type, "message": entry.payload}
+    shown = {"event_id": owner.own(entry).id, "event_type": entry.type, "message": entry.body}
     return {**shown, "context_kind": "summary"} if isinstance(entry, Summary) else shown
 
 
@@ -220,7 +220,7 @@ def _references(entries: Sequence[Event], known: Sequence[Event]) -> list[Any]:
             items.append(_span(known, start, end))
             start = end = -1
         if place is None:
-            items.append({"message": entry.payload})
+            items.append({"message": entry.body})
         else:
             start, end = place, place + 1
     if start >= 0:
@@ -247,7 +247,7 @@ def _all_of(window: Window) -> Json:
 
 
 def _spelt_out(entry: Event) -> Json:
-    data = {"message": entry.payload, "id": entry.first.id}
+    data = {"message": entry.body, "id": entry.first.id}
     if isinstance(entry, Summary):
         data["archived"] = [_spelt_out(event) for event in originals([entry])]
     return data

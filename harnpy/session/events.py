@@ -190,12 +190,12 @@ def _nothing(seq: int) -> Event | None:
 
 
 class Event:
-    """One fact. ``seq`` counts from 1 in its session; ``payload`` is the data as the session keeps it.
+    """One fact. ``seq`` counts from 1 in its session; ``body`` is the data as the session keeps it.
 
     ``moment`` is its time in seconds since 1970, as the clock gave it.
     """
 
-    __slots__ = ("_id", "_more", "_parent", "_rest", "moment", "owner", "payload", "seq", "turn", "type")
+    __slots__ = ("_id", "_more", "_parent", "_rest", "body", "moment", "owner", "seq", "turn", "type")
     _id: str  # unset until first read
     _more: int  # unset when it is 0
     _parent: str  # unset when it is the event before on the branch
@@ -208,14 +208,14 @@ class Event:
         owner: Origin,
         seq: int,
         type: str,
-        payload: Any,
+        body: Any,
         moment: float,
         turn: Event | TurnRef | None = None,
     ) -> None:
         self.owner = owner
         self.seq = seq
         self.type = type
-        self.payload = payload
+        self.body = body
         self.moment = moment
         self.turn = turn
 
@@ -315,8 +315,8 @@ class Event:
 
     def stored(self) -> Any:
         """The payload as a store keeps it."""
-        payload = self.payload
-        return payload.stored(self) if isinstance(payload, Payload) else payload
+        body = self.body
+        return body.stored(self) if isinstance(body, Payload) else body
 
     @property
     def time(self) -> int:
@@ -331,8 +331,8 @@ class Event:
     @property
     def data(self) -> Any:
         """The payload as JSON."""
-        payload = self.payload
-        return payload.data(self) if isinstance(payload, Payload) else payload
+        body = self.body
+        return body.data(self) if isinstance(body, Payload) else body
 
     @property
     def first(self) -> Event:
@@ -349,7 +349,7 @@ class _Copy(Event):
     __slots__ = ("_first",)
 
     def __init__(self, owner: Origin, first: Event) -> None:
-        super().__init__(owner, first.seq, first.type, first.payload, first.moment, first.turn)
+        super().__init__(owner, first.seq, first.type, first.body, first.moment, first.turn)
         self._first = first
 
     @property

@@ -143,7 +143,7 @@ class Session(Facts, Choices, Resizable, History, Questions, Recording, Watched)
 
     def agent_facts(self) -> dict[str, Any]:
         """Return what ``session_created`` says of the agent; its forks say the same."""
-        created: Created = next(self.stream.read(0, 1)).payload
+        created: Created = next(self.stream.read(0, 1)).body
         return {key: value for key, value in created.facts.items() if key in AGENT_FACTS}
 
     def _fork_point(self, at: int | None) -> int:
@@ -365,7 +365,7 @@ class Session(Facts, Choices, Resizable, History, Questions, Recording, Watched)
         ``include_reset`` those of the whole log."""
         if include_reset:
             return self.every_message()
-        return [entry.payload for entry in self.view.window.history()]
+        return [entry.body for entry in self.view.window.history()]
 
     def every_message(self) -> list[dict[str, Any]]:
         """Return the messages of the whole log, including those before a reset. A fork onto this session
@@ -373,9 +373,9 @@ class Session(Facts, Choices, Resizable, History, Questions, Recording, Watched)
         found: list[dict[str, Any]] = []
         for event in self.events():
             if event.type == kinds.MESSAGE_ADDED:
-                found.append(event.payload)
-            elif isinstance(event.payload, Cut) and event.payload.parent_id is not None:
-                found += [entry.payload for entry in event.payload.window.history()]
+                found.append(event.body)
+            elif isinstance(event.body, Cut) and event.body.parent_id is not None:
+                found += [entry.body for entry in event.body.window.history()]
         return found
 
     def prompt_state(self) -> tuple[list[dict[str, Any]], str | None]:

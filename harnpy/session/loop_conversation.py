@@ -248,8 +248,8 @@ class SessionConversation(Conversation):
         pending, self._pending = self._pending, []
         for event in session.write(*pending, expected_version=expected_version):
             if event.type != kinds.MESSAGE_ADDED:
-                self._noted += self._order.add(event.type, event.payload, event)
-            elif event.payload.get("role") == "assistant":
+                self._noted += self._order.add(event.type, event.body, event)
+            elif event.body.get("role") == "assistant":
                 self._answer = event
 
     def end(self, stop_reason: str, steps: int = 0, skills: Sequence[str] = ()) -> None:
@@ -278,7 +278,7 @@ class SessionConversation(Conversation):
     def fail(self, error: BaseException) -> None:
         session = followed(self._sessions, self)
         if session is not None and self.turn is not None and self.turn.seq in session.view.open_turns:
-            facts = [Fact(event.type, event.payload) for event in events_of(session, self.turn)]
+            facts = [Fact(event.type, event.body) for event in events_of(session, self.turn)]
             facts += [Fact(draft.type, draft.data) for draft in self._pending]
             reason = FAILED if isinstance(error, Exception) else CANCELLED
             for type, payload in closing(facts, AGENT, reason, str(error) or reason):

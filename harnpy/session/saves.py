@@ -54,7 +54,7 @@ class Saves:
         for event in events:
             self._read += 1
             if self._read == 1:
-                self.count = event.payload.facts.get(SAVES_BEFORE, 0)
+                self.count = event.body.facts.get(SAVES_BEFORE, 0)
             turn = 0 if event.turn is None else event.turn.seq
             if event.type == TURN_STARTED:
                 turn = event.seq

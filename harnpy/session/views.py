@@ -204,7 +204,7 @@ def _noted(events: Iterable[Event], seen: list[Event]) -> Iterator[Event]:
 
 
 def _created(view: View, event: Event) -> None:
-    payload: Created = event.payload
+    payload: Created = event.body
     view.created = event.moment
     view.branched_at = None
     if payload.parent is not None:
@@ -215,7 +215,7 @@ def _created(view: View, event: Event) -> None:
 
 
 def _cut(view: View, event: Event) -> None:
-    cut: Cut = event.payload
+    cut: Cut = event.body
     former = view.window.summary
     view.window = cut.window_after(view.window, event).branch()
     view.cut_at = event.seq
@@ -244,13 +244,13 @@ def _cut(view: View, event: Event) -> None:
 def _summary_cut(view: View, event: Event) -> SummaryCut | None:
     if view.window.summary is None:
         return None
-    goes_on = event.type == kinds.COMPACTION_TRIGGERED and not event.payload.begins_summary
+    goes_on = event.type == kinds.COMPACTION_TRIGGERED and not event.body.begins_summary
     return SummaryCut(event.seq, view.summary_cut if goes_on else None)
 
 
 def _show(view: View, event: Event) -> None:
     """Put an event among the lifecycle events, if transcripts show it."""
-    if is_shown(event.type, event.payload):
+    if is_shown(event.type, event.body):
         view.window.asides.append((len(view.window.entries), event))
 
 
@@ -271,13 +271,13 @@ def _context(view: View, event: Event) -> None:
 
 def _fact(view: View, event: Event) -> None:
     window = view.window
-    for shown in view.shown.add(event.type, event.payload, event):
+    for shown in view.shown.add(event.type, event.body, event):
         window.asides.append((len(window.entries), shown))
 
 
 def _register(view: View, event: Event) -> None:
-    key, value = event.payload["key"], event.payload["value"]
-    view.registers[key] = Register(event.payload["version"], value, event.seq)
+    key, value = event.body["key"], event.body["value"]
+    view.registers[key] = Register(event.body["version"], value, event.seq)
     _show(view, event)
     if key == PINS:
         view.pins = tuple(value or ())
@@ -285,7 +285,7 @@ def _register(view: View, event: Event) -> None:
 
 def _status(view: View, event: Event) -> None:
     if event.seq > view.linked_at:
-        view.status = event.payload["to"]
+        view.status = event.body["to"]
 
 
 def _turn_started(view: View, event: Event) -> None:
@@ -307,17 +307,17 @@ def _turn_completed(view: View, event: Event) -> None:
     if event.turn is not None:
         view.open_turns.pop(event.turn.seq, None)
     if event.seq > view.linked_at:
-        view.execution = execution_after(event.payload)
-    if "error" not in event.payload:
+        view.execution = execution_after(event.body)
+    if "error" not in event.body:
         view.window.floor = len(view.window.entries)
-        done = event.payload.get("turn_stop_reason") in (DONE, HANDED_OVER)
+        done = event.body.get("turn_stop_reason") in (DONE, HANDED_OVER)
         view.window.state = "active" if done else "paused"
 
 
 def _leaf_moved(view: View, event: Event) -> None:
     is_last = not view.has_added(view.rewound.at, event.seq - 1)
     view.rewound = view.rewound.moved(event, is_last)
-    there = view.at(event.payload.target)
+    there = view.at(event.body.target)
     view.window, view.cleared_at, view.cut_at = there.window, there.cleared_at, event.seq
     view.summary_cut = there.summary_cut
     view.turns, view.open_turns, view.shown = there.turns, there.open_turns, there.shown

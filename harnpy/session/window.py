@@ -66,8 +66,8 @@ def is_prefix_context(event: Event) -> bool:
     """Whether the event is context that stands before all messages. Spec: 10 §A1.8."""
     if event.type != CONTEXT_ADDED:
         return False
-    placement = event.payload.get("placement")
-    return placement == "prefix" or (not placement and event.payload.get("kind") in PREFIX_KINDS)
+    placement = event.body.get("placement")
+    return placement == "prefix" or (not placement and event.body.get("kind") in PREFIX_KINDS)
 
 
 def originals(entries: list[Event]) -> list[Event]:
@@ -277,7 +277,7 @@ class Window:
         summary = self.summary
         if summary is None or not summary.strip():
             return True
-        return any(isinstance(e, Summary) or _ends(e.payload, summary) for e in self.entries.items())
+        return any(isinstance(e, Summary) or _ends(e.body, summary) for e in self.entries.items())
 
     def begins_with(self, entries: Sequence[Event]) -> bool:
         """Whether these are still the first entries. Some may have been read again meanwhile."""
@@ -395,17 +395,17 @@ def _ends(message: Message, summary: str) -> bool:
 
 
 def _message(entry: Event) -> Message:
-    message: Message = entry.payload
+    message: Message = entry.body
     return message
 
 
 def _message_event(entry: Event) -> dict[str, Any]:
     first = entry.first
-    return message_event(entry.payload, first.id)
+    return message_event(entry.body, first.id)
 
 
 def _plain_message(entry: Event) -> Message | None:
-    return plain_message(entry.payload)
+    return plain_message(entry.body)
 
 
 def _is_hidden(message: Message) -> bool:
@@ -413,13 +413,13 @@ def _is_hidden(message: Message) -> bool:
 
 
 def _plain_event(entry: Event) -> dict[str, Any] | None:
-    plain = plain_message(entry.payload)
+    plain = plain_message(entry.body)
     return None if plain is None else message_event(plain, entry.first.id)
 
 
 def lifecycle_value(event: Event) -> dict[str, Any]:
     """Return the transcript event that an event of the log is shown as."""
-    form = transcript_form(event.type, event.payload)
+    form = transcript_form(event.type, event.body)
     return form if "id" in form else {"id": _shown_id(event.first), **form}
 
 
@@ -435,7 +435,7 @@ def _events(asides: list[Aside]) -> Iterator[Event]:
 
 
 def _is_live(event: Event) -> bool:
-    return event.type == TRANSCRIPT_EVENT and event.payload.get("kind") in LIVE_KINDS
+    return event.type == TRANSCRIPT_EVENT and event.body.get("kind") in LIVE_KINDS
 
 
 def _aside_values(aside: Aside) -> list[dict[str, Any]]:

@@ -647,16 +647,16 @@ VIEWED = ("registers", "created", "parent_id", "linked_at", "cleared_at", "branc
 
 def reread(event: Event) -> Event:
     """Return the event as a store would give it back: its cuts know what they keep by position only."""
-    if not isinstance(event.payload, Cut):
+    if not isinstance(event.body, Cut):
         return event
-    stored = json.dumps(event.payload.stored(event))
+    stored = json.dumps(event.body.stored(event))
     again = copy.copy(event)
-    again.payload = Cut.restored(json.loads(stored))
+    again.body = Cut.restored(json.loads(stored))
     return again
 
 
 def payloads(entries: list[Event]) -> list[Message]:
-    return [entry.payload for entry in entries]
+    return [entry.body for entry in entries]
 
 
 def visible(event: Json) -> Json:

@@ -67,15 +67,15 @@ class Send:
 def recorded(session: Session, key: str) -> list[Event]:
     """Return the events of the last turn of that key. Raises `InvalidArgument` if another action had it."""
     for start in session.stream.read(types=_TURNS, reverse=True):
-        if start.payload.get("key") == key:
+        if start.body.get("key") == key:
             return [session.origin.own(event) for event in (start, *events_of(session, start))]
     raise InvalidArgument(f"idempotency key '{key}' was used by an action that is no turn", session.id)
 
 
 def result_of(session: Session, events: list[Event]) -> TurnResult:
     """Return what became of an ended turn, from its events."""
-    end = next(event.payload for event in reversed(events) if event.type == kinds.TURN_COMPLETED)
-    added = [event.payload for event in events if event.type == kinds.MESSAGE_ADDED]
+    end = next(event.body for event in reversed(events) if event.type == kinds.TURN_COMPLETED)
+    added = [event.body for event in events if event.type == kinds.MESSAGE_ADDED]
     messages = [message for message in added if message["role"] in _ANSWERS]
     said = [message for message in messages if message["role"] == "assistant"]
     return TurnResult(

@@ -111,7 +111,7 @@ def _recorded(done: dict[str, Any]) -> Any:
 def _place(turn: Turn, id: str) -> tuple[str, int] | None:
     """Return the id of the assistant's last message that makes the call, and the call's number there."""
     for event in turn.session.stream.read(types=_MESSAGES, reverse=True):
-        ids = [call.id for call in calls_of(event.payload)]
+        ids = [call.id for call in calls_of(event.body)]
         if id in ids:
             return turn.session.origin.own(event).id, ids.index(id)
     return None

@@ -216,7 +216,7 @@ class Turn:
         if waiting is not None:
             self._held.append(EventDraft(kinds.WAIT_STARTED, waiting))
             reason = "waiting"
-        facts = [Fact(event.type, event.payload) for event in self.events]
+        facts = [Fact(event.type, event.body) for event in self.events]
         facts += [Fact(draft.type, draft.data) for draft in self._held]
         used = usage(facts)
         end = {"agent_id": self.agent, "steps": self._steps}

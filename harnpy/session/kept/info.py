@@ -190,16 +190,16 @@ def _created(facts: Dict, event: Event) -> None:
 
 
 def _status(facts: Dict, event: Event) -> None:
-    facts["status"] = event.payload["to"]
+    facts["status"] = event.body["to"]
 
 
 def _register(facts: Dict, event: Event) -> None:
-    key = event.payload["key"]
+    key = event.body["key"]
     if key.startswith(METADATA):
         known = {
             name: value for name, value in facts.get("metadata", {}).items() if name != key[len(METADATA) :]
         }
-        value = event.payload["value"]
+        value = event.body["value"]
         facts["metadata"] = known if value is None else {**known, key[len(METADATA) :]: value}
 
 
@@ -208,11 +208,11 @@ def _turn_started(facts: Dict, event: Event) -> None:
 
 
 def _turn_completed(facts: Dict, event: Event) -> None:
-    facts["execution"] = execution_after(event.payload)
+    facts["execution"] = execution_after(event.body)
 
 
 def _history_replaced(facts: Dict, event: Event) -> None:
-    if event.payload.reason == "reset":
+    if event.body.reason == "reset":
         facts["execution"] = PENDING
     facts[SNAPSHOT] = 0
 

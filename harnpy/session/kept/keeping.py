@@ -69,7 +69,7 @@ def admitted(resident: Resident) -> None:
         for event in events:
             for follower in list(resident.followers):
                 if event.type == kinds.MESSAGE_ADDED:
-                    follower.arrive(event.payload)
+                    follower.arrive(event.body)
                 elif event.type in (kinds.HISTORY_REPLACED, kinds.COMPACTION_TRIGGERED):
                     follower.overtaken()
 

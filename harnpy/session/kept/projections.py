@@ -184,7 +184,7 @@ def load(stream: Stream, seq: int, whole: Callable[[], View]) -> Loaded | None:
         if len(shown) != found.shown or found.cutoff_seq != seq - 1:
             return None
         created = event_at(stream, 1)
-        if not isinstance(created.payload, Created):
+        if not isinstance(created.body, Created):
             return None
         registers = {key: _register(stream, key, at) for key, at in found.registers.items()}
         summary = _read_summary(event, stream)
@@ -209,7 +209,7 @@ def load(stream: Stream, seq: int, whole: Callable[[], View]) -> Loaded | None:
 def _projection(event: Event) -> Projection:
     if event.type != kinds.PROJECTION_SNAPSHOTTED:
         raise LookupError(f"event {event.seq} is no snapshot")
-    return convert(event.payload, Projection)
+    return convert(event.body, Projection)
 
 
 def _window(found: Projection, shown: list[Event], whole: Callable[[], View]) -> Window:
@@ -249,7 +249,7 @@ def _archived(whole: View, place: int) -> Iterable[Event]:
 
 def _register(stream: Stream, key: str, seq: int) -> Register:
     event = event_at(stream, seq)
-    payload = event.payload
+    payload = event.body
     if isinstance(payload, Cut) and payload.registers is not None:
         return Register(*payload.registers[key], seq)
     if event.type != kinds.REGISTER_SET or payload["key"] != key:
@@ -284,8 +284,8 @@ def _spelled(summary: tuple[Piece, ...], stream: Stream) -> tuple[str | None, Su
     for piece in summary:
         for seq in piece.cuts:
             cut = event_at(stream, seq)
-            if not isinstance(cut.payload, Cut):
+            if not isinstance(cut.body, Cut):
                 raise LookupError(f"event {seq} is no cut")
-            texts.append(cut.payload.added_summary(cut))
+            texts.append(cut.body.added_summary(cut))
             last = SummaryCut(seq, last)
     return joined_summaries(texts), last

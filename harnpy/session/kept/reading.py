@@ -99,7 +99,7 @@ class KeptLog(Session):
         facts = info_of(head)
         view.log, view.status, view.execution = self.view.log, facts.status, facts.execution
         self.view, self.version, self._snapshot = view, seq, seq
-        shared = created.payload.fork_seq
+        shared = created.body.fork_seq
         if seq <= shared:  # an ancestor's: the session begins behind what it shares with that
             self._apply(list(self.stream.read(seq, shared)))
             view.apply(created)
@@ -134,4 +134,4 @@ class KeptLog(Session):
 
 
 def _cuts(events: Iterable[Event]) -> Iterator[tuple[int, Event]]:
-    return ((event.seq, event) for event in events if isinstance(event.payload, Cut))
+    return ((event.seq, event) for event in events if isinstance(event.body, Cut))

@@ -129,9 +129,9 @@ def event_at(stream: Stream, seq: int) -> Event:
 
 
 def _summary(cut: Event, archived: Iterable[Event]) -> Summary:
-    if not isinstance(cut.payload, Cut):
+    if not isinstance(cut.body, Cut):
         raise LookupError(f"event {cut.seq} is no cut")
-    messages = cut.payload.summaries(cut)
+    messages = cut.body.summaries(cut)
     if len(messages) != 1:
         raise LookupError(f"event {cut.seq} made {len(messages)} summaries")
     summary = Summary(cut.first.owner, messages[0], archived)

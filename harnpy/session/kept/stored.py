@@ -262,7 +262,7 @@ class StoredSession(KeptLog):
         digest.add(events)
         for event in events:
             if event.type == kinds.LEAF_MOVED:
-                digest.rewound(self.view.at(event.payload.target).execution)
+                digest.rewound(self.view.at(event.body.target).execution)
         head = digest.head()
         changed = None if head == self._head else head
         self.stream.append(events, seen, head=changed, fence=self.lease)

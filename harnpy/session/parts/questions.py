@@ -80,7 +80,7 @@ class Questions:
         return reduce(fn, self.events(), init)
 
     def _newest(self) -> Iterator[Message]:
-        return (event.payload for event in self.stream.read(types=_MESSAGES, reverse=True))
+        return (event.body for event in self.stream.read(types=_MESSAGES, reverse=True))
 
 
 def _answers(message: Message) -> bool:

@@ -52,8 +52,8 @@ def carry_out(
             draft.turn = turn
         events = session.write(started, *drafts, expected_version=session.version)
         for event in events:
-            if isinstance(event.payload, Cut):
-                event.payload.identify(event)
+            if isinstance(event.body, Cut):
+                event.body.identify(event)
         return len(events)
 
     while True:
@@ -124,7 +124,7 @@ def _entries(
     used: set[tuple[bool, int]] = set()
     for message in messages:
         copy, entry = known.get(id(message), (None, None))
-        if entry is not None and copy == entry.payload and key_of(entry) not in used:
+        if entry is not None and copy == entry.body and key_of(entry) not in used:
             used.add(key_of(entry))
             yield entry
         else:

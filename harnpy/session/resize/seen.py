@@ -41,9 +41,9 @@ class Seen:
             number for number, entry in enumerate(self.entries) if entry.is_logged and entry.seq in pins
         }
         self.made = {number for number, entry in enumerate(self.entries) if isinstance(entry, Summary)}
-        self._behind = [entry.payload for entry in shown[len(self.entries) :]]
+        self._behind = [entry.body for entry in shown[len(self.entries) :]]
         self._beside = _beside(session)
-        self.size = _size([*(entry.payload for entry in shown), *self._beside])
+        self.size = _size([*(entry.body for entry in shown), *self._beside])
         self._session_window = window
 
     @cached_property
@@ -54,12 +54,12 @@ class Seen:
     @cached_property
     def full(self) -> list[Message]:
         """Copies of the history's messages."""
-        return [detached(entry.payload) for entry in self.past]
+        return [detached(entry.body) for entry in self.past]
 
     @cached_property
     def window(self) -> list[Message]:
         """Copies of the entries' messages."""
-        return [detached(entry.payload) for entry in self.entries]
+        return [detached(entry.body) for entry in self.entries]
 
     def arguments(self) -> tuple[list[Message], list[Message], Any, Mapping[str, Any]]:
         """Return what a handler is given."""
@@ -92,8 +92,8 @@ def _beside(session: Subject) -> list[Message]:
     a cut has taken out."""
     window, pins = session.view.window, session.view.pins
     keys = ((event, "summary" if event.type == BRANCH_SUMMARY else "content") for _, event in window.contexts)
-    found = [{"role": "user", "content": event.payload[key]} for event, key in keys]
-    return found + ([entry.payload for entry in pinned_entries(window, pins)] if pins else [])
+    found = [{"role": "user", "content": event.body[key]} for event, key in keys]
+    return found + ([entry.body for entry in pinned_entries(window, pins)] if pins else [])
 
 
 def _open_at(session: Subject, shown: list[Event]) -> int:
@@ -104,12 +104,12 @@ def _open_at(session: Subject, shown: list[Event]) -> int:
     only_results = True
     for number in range(len(shown) - 1, -1, -1):
         entry = shown[number]
-        results = results_of(entry.payload)
+        results = results_of(entry.body)
         if results is not None:
             answered.update(results)
             continue
         runs = entry.turn is not None and entry.turn.seq in running
-        calls = calls_of(entry.payload) if only_results or runs else []
+        calls = calls_of(entry.body) if only_results or runs else []
         if any(call.id not in answered for call in calls):
             found = number
         only_results = False

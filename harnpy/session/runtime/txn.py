@@ -184,7 +184,7 @@ class Txn(Session):
         for seq, event in enumerate(staged, stage.start + 1):
             event.renumber(seq, self.moment)
             if event.type == kinds.REGISTER_SET:
-                event.payload = {**event.payload, "version": self._next(event.payload["key"])}
+                event.body = {**event.body, "version": self._next(event.body["key"])}
             self.view.extend((event,))
         self.version = stage.version
         return True

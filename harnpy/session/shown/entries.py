@@ -98,7 +98,7 @@ def working_set(read: Sequence[str], modified: Sequence[str]) -> str | None:
 
 
 def _entry(event: Event) -> HistoryEntry:
-    id, payload = event.id, event.payload
+    id, payload = event.id, event.body
     if event.type == kinds.CONTEXT_ADDED:
         kind = payload.get("kind") or "generic"
         place = "prefix" if is_prefix_context(event) else "history"

@@ -44,9 +44,9 @@ def _rounds(entries: list[Event]) -> list[list[Event]]:
     found: list[list[Event]] = []
     calling = False
     for entry in entries:
-        if calling and results_of(entry.payload) is not None:
+        if calling and results_of(entry.body) is not None:
             found[-1].append(entry)
         else:
             found.append([entry])
-            calling = bool(calls_of(entry.payload))
+            calling = bool(calls_of(entry.body))
     return found

@@ -70,9 +70,9 @@ class Rewound:
     def moved(self, event: Event, is_last: bool) -> Rewound:
         """Return what can be undone after another move; ``is_last``: nothing was added since this one."""
         leaves = self.leaves if is_last else ()
-        if event.payload.reason == REWIND:
+        if event.body.reason == REWIND:
             leaves = (*leaves, event.seq - 1)
-        elif event.payload.reason == REDO:
+        elif event.body.reason == REDO:
             leaves = leaves[:-1]
         else:
             leaves = ()
@@ -86,7 +86,7 @@ def active(events: list[Event], after: int) -> list[Event]:
     while at > after:
         event = events[at - after - 1]
         if event.type == kinds.LEAF_MOVED:
-            at = event.payload.target
+            at = event.body.target
         else:
             found.append(event)
             at -= 1
@@ -112,4 +112,4 @@ def start_of(turns: list[int], count: int, id: str) -> int:
 def missing(entries: list[Event], there: list[Event]) -> list[dict[str, Any]]:
     """Return the messages of ``entries`` that aren't ``there``."""
     known = {entry.id for entry in there}
-    return [entry.payload for entry in entries if entry.id not in known]
+    return [entry.body for entry in entries if entry.id not in known]

@@ -148,7 +148,7 @@ def _messages(session: Session) -> list[Json]:
     shown = []
     for event in session.view.window.history():
         own: Event = session.origin.own(event)
-        shown.append({"id": own.id, "createdAt": _iso(own.time), **to_cognesy(own.payload)})
+        shown.append({"id": own.id, "createdAt": _iso(own.time), **to_cognesy(own.body)})
     return shown
 
 

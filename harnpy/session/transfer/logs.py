@@ -120,7 +120,7 @@ def _event(row: dict[str, Any], number: int, origin: Origin, former: str) -> Eve
     turn = row.get("turn", turn)
     if turn is not None:
         event.turn = TurnRef(owner, turn)
-    event.payload = restored_payload(event.type, row.get("stored", event.payload), owner)
+    event.body = restored_payload(event.type, row.get("stored", event.body), owner)
     return event
 
 

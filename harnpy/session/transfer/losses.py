@@ -66,9 +66,9 @@ def _counted(count: int, noun: str) -> str:
 def _kind(event: Event) -> str | None:
     """Return the kind of loss that an event is; None for what no format has to hold."""
     if event.type == kinds.REGISTER_SET:
-        return _register(event.payload)
+        return _register(event.body)
     if event.type == kinds.SESSION_CREATED:
-        return BRANCHES if event.payload.parent is not None else None
+        return BRANCHES if event.body.parent is not None else None
     return _KINDS.get(event.type, LOG)
 
 

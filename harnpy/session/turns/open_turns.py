@@ -32,8 +32,8 @@ def end_open_turns(session: Session, reason: str = INTERRUPTED, error: str = _ER
     """
     for turn in list(session.view.open_turns.values()):
         events = events_of(session, turn)
-        facts = [Fact(event.type, event.payload) for event in events]
-        ends = closing(facts, turn.payload["agent_id"], reason, error)
+        facts = [Fact(event.type, event.body) for event in events]
+        ends = closing(facts, turn.body["agent_id"], reason, error)
         if turn.seq <= session.view.linked_at:
             _leave_step(session, events, facts)
             ends = ends[-1:]

@@ -139,14 +139,14 @@ class Both:
         if number < len(entries):
             entry = self.session.origin.own(entries[number])
             self.session.pin(entry.id)
-            self.talk.pins |= {entry.payload["content"]}
+            self.talk.pins |= {entry.body["content"]}
 
     def unpin(self, number: int) -> None:
         entries = self.session.view.window.history()
         if number < len(entries):
             entry = self.session.origin.own(entries[number])
             self.session.unpin(entry.id)
-            self.talk.pins -= {entry.payload["content"]}
+            self.talk.pins -= {entry.body["content"]}
 
     def rewind(self, turns: int) -> None:
         now = self.talk.now
@@ -256,7 +256,7 @@ def texts(messages: list[dict[str, Any]]) -> list[str]:
 
 
 def texts_of(events: list[Event]) -> list[str]:
-    return [event.payload["content"] for event in events]
+    return [event.body["content"] for event in events]
 
 
 FEW = st.integers(0, 3)

@@ -138,7 +138,7 @@ class Talk:
     def check(self, session: Session) -> None:
         assert_accepted(session.messages(), OPENAI)
         assert_accepted(session.window(), OPENAI)
-        written = texts([event.payload for event in session.events() if event.type == kinds.MESSAGE_ADDED])
+        written = texts([event.body for event in session.events() if event.type == kinds.MESSAGE_ADDED])
         assert sorted(written) == sorted(set(written)), "said once"
         assert {*self.said, "<go>", "<done>"} <= set(written)
         shown = everything(session.messages())
@@ -186,7 +186,7 @@ def test_b_a_session_that_is_closed_while_its_loop_compacts_stays_closed(store: 
     talk.run(lambda: talk.close() if talk.sessions.exists("s") else None)
     assert not talk.sessions.exists("s")
     if talk.store is not None:
-        written = [e.payload["content"] for e in talk.elsewhere().events() if e.type == kinds.MESSAGE_ADDED]
+        written = [e.body["content"] for e in talk.elsewhere().events() if e.type == kinds.MESSAGE_ADDED]
         assert {*talk.said, "<go>"} <= set(written)
 
 

@@ -189,7 +189,7 @@ class Conversation:
     def _choose(self, number: int, verb: str, note: Callable[[str], None]) -> None:
         entries = self.session.view.window.history()
         if number < len(entries):
-            text = entries[number].payload["content"]
+            text = entries[number].body["content"]
             id = self.session.origin.own(entries[number]).id
             assert getattr(self.session, verb)(id) == ((text in self.pins) == (verb == "unpin"))
             note(text)

@@ -224,7 +224,7 @@ class TestActions:
             txn.set("metadata.k", 1)
             assert (texts(txn), txn.metadata, len(txn.history())) == (["c"], {"k": 1}, 3)
             seen.extend((event.seq, event.id, event.type) for event in txn.events())
-            assert txn.event(3).payload["content"] == "b"
+            assert txn.event(3).body["content"] == "b"
             assert (txn.info.revision, txn.revision, session.revision) == (1, 1, 1)
             assert texts(session) == ["a", "b"]
 

@@ -131,7 +131,7 @@ class _Writer:
 
     def _forms(self, event: Event) -> list[tuple[Any, ...]]:
         if event.type == kinds.MESSAGE_ADDED:
-            return self._message(event.payload)
+            return self._message(event.body)
         if event.type == kinds.LEAF_MOVED:
             return [(event.type, self._target(event), {"stored": event.stored()})]
         if event.type in SNAPSHOTS:
