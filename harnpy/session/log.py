@@ -346,13 +346,13 @@ class Session(Facts, Choices, Resizable, History, Questions, Recording, Watched)
 
     def window(self) -> list[dict[str, Any]]:
         """The window as a model gets it: valid for every provider (10 §C5)."""
-        return [entry.message for entry in self.view.entries(self._read_tools)]
+        return list(self.stable(_as_it_is).messages)
 
     def entries(self) -> list[HistoryEntry]:
         """The messages of `window` with their events, context marks and what the log knows of calls."""
         return self.view.entries(self._read_tools, annotate=True)
 
-    def stable(self, convert: Callable[[dict[str, Any]], dict[str, Any]]) -> Stable:
+    def stable(self, convert: Callable[[dict[str, Any]], Any]) -> Stable:
         """The messages of `window` as a request sends them, each as ``convert`` makes it (10 §C16.2)."""
         return self.view.stable(convert, self._read_tools)
 
@@ -384,6 +384,10 @@ class Session(Facts, Choices, Resizable, History, Questions, Recording, Watched)
         window = self.view.window
         opening = [] if window.shows_summary() else [{"role": "user", "content": window.summary}]
         return opening + self.messages(), window.summary
+
+
+def _as_it_is(message: dict[str, Any]) -> dict[str, Any]:
+    return message
 
 
 def why_forked(label: str, reason: str) -> dict[str, Any]:

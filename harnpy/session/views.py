@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from harnpy.session.shown.stable import ReadTools
 
     Past = Callable[[int], Iterable[Event]]
+    Convert = Callable[[Message], Any]
 
 
 class SummaryCut(NamedTuple):
@@ -82,8 +83,8 @@ class View:
         #: Positions of the messages that no cut takes out.
         self.pins: tuple[int, ...] = ()
         self.rewound = Rewound()
-        #: What the last request sent.
-        self.sent: Stable | None = None
+        #: What the last requests sent, by the form of their messages.
+        self.sent: dict[Convert, Stable] = {}
         #: Returns the events up to a number, for moves of the leaf.
         self.log: Past | None = None
 
@@ -163,11 +164,11 @@ class View:
         pinned = pinned_entries(window, self.pins) if self.pins else ()
         return entries(window.visible(), read_tools, pinned, window.files, annotate)
 
-    def stable(self, convert: Callable[[Message], Message], read_tools: ReadTools) -> Stable:
+    def stable(self, convert: Convert, read_tools: ReadTools) -> Stable:
         """Return the messages of a request, each as ``convert`` makes it: pass the same one each time."""
-        sent = self.sent
-        if sent is None or sent.convert is not convert or not sent.grows_to(self):
-            sent = self.sent = Stable(self, convert, read_tools)
+        sent = self.sent.get(convert)
+        if sent is None or not sent.grows_to(self):
+            sent = self.sent[convert] = Stable(self, convert, read_tools)
         return sent
 
     def transcript(self, id: str) -> dict[str, Any]:

@@ -114,7 +114,7 @@ def test_what_a_request_sends_is_the_window(steps: list[tuple[str, str, int]], n
     for number, step in enumerate(steps):
         play(session, number, *step)
         stable = session.stable(same)
-        assert stable.messages == session.window()
+        assert stable.messages == session.window() == [entry.message for entry in session.entries()]
         news = [message for name in names for message in SHAPES[name](f"news {number}")]
         if stable.takes(news):
             assert opened(*session.window(), *news).window() == [*stable.messages, *news]

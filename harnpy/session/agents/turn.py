@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import Future
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from harnpy.reading.dicts import detached
@@ -146,11 +147,11 @@ class Turn:
     def begin(self, prompt: list[EventDraft], key: str | None) -> None:
         """Write the turn's beginning and the prompt, and read the request."""
         data = {"agent_id": self.agent} if key is None else {"agent_id": self.agent, "key": key}
-        self.events += self.session.write(EventDraft(kinds.TURN_STARTED, data))
-        if prompt:
+        with self.session.together():
+            self.events += self.session.write(EventDraft(kinds.TURN_STARTED, data))
             self.write(*prompt)
         self.prompt = [detached(draft.data) for draft in prompt]
-        self.messages = detached(self.session.window())
+        self.messages = [copy() for copy in self.session.stable(_copier).messages]
         if self.memo is not None:
             self.messages.append(memo_message(self.memo))
 
@@ -274,3 +275,9 @@ class Turn:
         if error is not None:
             data["error"] = error
         return EventDraft(kinds.STEP_COMPLETED, data, cost=cost)
+
+
+def _copier(message: Message) -> Callable[[], Message]:
+    """Return what makes copies of a message that share no list and no dict with it."""
+    is_flat = all(type(value) is str for value in message.values())
+    return message.copy if is_flat else partial(detached, message)

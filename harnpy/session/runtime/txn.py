@@ -7,6 +7,7 @@ come, all but the end of its turn. Spec: 10 §C7.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from harnpy.session import events as kinds
@@ -19,7 +20,7 @@ from harnpy.session.turns.open_turns import end_open_turns
 from harnpy.storage.errors import StorageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from harnpy.session.events import Event
     from harnpy.session.kept.info import SessionInfo
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from harnpy.session.resize.report import ResizeReport
     from harnpy.session.runtime.calling import Caller
     from harnpy.session.runtime.live import LiveSession
+    from harnpy.session.shown.stable import Stable
 
 #: What others may append while a turn runs: it stands behind that.
 _COMMUTING: Final = frozenset({
@@ -88,6 +90,14 @@ class Txn(Session):
         if self._streams and not any(event.type == kinds.TURN_COMPLETED for event in self._stage.staged):
             self._store_now()
         return events
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Store what a stream action writes meanwhile in one append."""
+        self._streams = False
+        yield
+        self._streams = True
+        self._store_now()
 
     def take_in(self, events: list[Event]) -> None:
         """Begin with the log of a session that isn't saved. One with turns keeps its appends."""
@@ -248,6 +258,17 @@ class Txn(Session):
 
     def event(self, seq: int) -> Event:
         return self.events(seq - 1, seq)[0]
+
+    def window(self) -> list[dict[str, Any]]:
+        with self._live.lock:
+            return super().window()
+
+    def stable(self, convert: Callable[[dict[str, Any]], Any]) -> Stable:
+        """The live session has what it showed the last action, so what is stored is read there."""
+        live = self._live
+        with live.lock:
+            is_same = not self._stage.staged and live.version == self.version
+            return live.stable(convert) if is_same else super().stable(convert)
 
 
 def _commutes(event: Event) -> bool:

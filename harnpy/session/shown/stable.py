@@ -42,7 +42,7 @@ class Stable:
 
     __slots__ = ("_calls", "_count", "_entries", "_seen", "_waits", "cache", "convert", "messages", "prefix")
 
-    def __init__(self, view: Shown, convert: Callable[[Message], Message], read_tools: ReadTools) -> None:
+    def __init__(self, view: Shown, convert: Callable[[Message], Any], read_tools: ReadTools) -> None:
         shown = view.entries(read_tools)
         self.convert = convert
         self.messages = [convert(entry.message) for entry in shown]

@@ -64,6 +64,32 @@ class TestTurn:
         assert session.messages()[0]["content"] == "before"
         assert result.session is session
 
+    def test_what_an_agent_changes_in_its_copies_no_later_turn_sees(self, runtime: SessionRuntime) -> None:
+        runtime.get("s").add_history({"content": [{"type": "text", "text": "seen"}]})
+
+        def agent(messages: Any) -> str:
+            answer = "spoilt" if "spoilt" in str(messages) else str(len(messages))
+            for message in messages:
+                if isinstance(message["content"], list):
+                    message["content"][0]["text"] = "spoilt"
+                message["content"] = "spoilt"
+            messages.clear()
+            return answer
+
+        assert [runtime.send("s", "go", agent=agent).text for _ in range(3)] == ["3", "5", "7"]
+
+    def test_the_turn_begins_with_its_prompt_in_one_append(self, runtime: SessionRuntime) -> None:
+        def agent(messages: Any, turn: Turn) -> str:
+            stored = runtime.store.head("session", "s")
+            assert stored is not None
+            begun = runtime.get("s").events()[-2:]
+            assert [event.type for event in begun] == ["turn_started", "message_added"]
+            assert [event.more for event in begun] == [1, 0]
+            assert stored.version == begun[-1].seq
+            return "there"
+
+        assert runtime.send("s", "go", agent=agent).text == "there"
+
     def test_steps_of_its_own(self, runtime: SessionRuntime) -> None:
         def agent(messages: Any, turn: Turn) -> Reply:
             for tokens in (1, 2):
