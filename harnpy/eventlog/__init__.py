@@ -20,6 +20,7 @@ from harnpy.eventlog.errors import (
     LogIoError,
     LogSerdeError,
     LogSqliteError,
+    TopicMoved,
 )
 from harnpy.eventlog.installed import active_event_log, install_event_log, reset_active_event_log
 from harnpy.eventlog.log_events import LogEvent
@@ -54,6 +55,7 @@ __all__ = [
     "StoreEventLog",
     "Subscription",
     "Topic",
+    "TopicMoved",
     "active_event_log",
     "install_event_log",
     "open_event_log",

@@ -55,8 +55,11 @@ class EventLog(ABC):
     def describe(self) -> EventLogDescription: ...
 
     @abstractmethod
-    def append(self, topic: str, event: LogEvent) -> int:
-        """Append the event and return its id."""
+    def append(self, topic: str, event: LogEvent, expected: int | None = None) -> int:
+        """Append the event and return its id.
+
+        Raises `TopicMoved` when the topic's highest id isn't ``expected``; None: whatever it is.
+        """
 
     @abstractmethod
     def flush(self) -> None:
@@ -102,42 +105,43 @@ class EventLog(ABC):
     def close(self) -> None:
         """Let go of files and connections; nothing may be asked afterwards."""
 
-    async def aappend(self, topic: str, event: LogEvent) -> int:
-        return await _in_thread(self.append, topic, event)
+    async def aappend(self, topic: str, event: LogEvent, expected: int | None = None) -> int:
+        return await in_thread(self.append, topic, event, expected)
 
     async def aflush(self) -> None:
-        await _in_thread(self.flush)
+        await in_thread(self.flush)
 
     async def aread_range(
         self, topic: str, from_id: int | None = None, limit: int | None = None
     ) -> list[Numbered]:
-        return await _in_thread(self.read_range, topic, from_id, limit)
+        return await in_thread(self.read_range, topic, from_id, limit)
 
     async def asubscribe(self, topic: str, from_id: int | None = None) -> AsyncIterator[Numbered]:
-        with await _in_thread(self.subscribe, topic, from_id) as events:
-            while (event := await _in_thread(next, events, None)) is not None:
+        with await in_thread(self.subscribe, topic, from_id) as events:
+            while (event := await in_thread(next, events, None)) is not None:
                 yield event
 
     async def aack(self, topic: str, consumer: str, up_to: int) -> None:
-        await _in_thread(self.ack, topic, consumer, up_to)
+        await in_thread(self.ack, topic, consumer, up_to)
 
     async def aconsumer_cursor(self, topic: str, consumer: str) -> int | None:
-        return await _in_thread(self.consumer_cursor, topic, consumer)
+        return await in_thread(self.consumer_cursor, topic, consumer)
 
     async def alatest(self, topic: str) -> int | None:
-        return await _in_thread(self.latest, topic)
+        return await in_thread(self.latest, topic)
 
     async def acompact(self, topic: str, before: int) -> CompactReport:
-        return await _in_thread(self.compact, topic, before)
+        return await in_thread(self.compact, topic, before)
 
     async def atopics(self) -> list[Topic]:
-        return await _in_thread(self.topics)
+        return await in_thread(self.topics)
 
     async def averify_topic(self, topic: str) -> list[str]:
-        return await _in_thread(self.verify_topic, topic)
+        return await in_thread(self.verify_topic, topic)
 
 
-async def _in_thread(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+async def in_thread(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Return what ``call`` returns, without blocking the loop."""
     from asyncio import to_thread  # not before it is needed: it takes its time
 
     return await to_thread(call, *args, **kwargs)

@@ -6,6 +6,7 @@ LogError
 ├─ LogIoError          the store can't be opened, read or written
 │  └─ LogSqliteError   likewise, and it is one of SQLite
 ├─ LogSerdeError       what is stored can't be read, or what is given isn't JSON
+├─ TopicMoved          somebody else appended first: `.topic`, `.expected`, `.found`
 └─ ConsumerLagged      a subscriber didn't keep up; `.last_id` is the last event that it got
 """
 
@@ -50,6 +51,19 @@ class LogSqliteError(LogIoError):
 
 class LogSerdeError(LogError):
     pass
+
+
+class TopicMoved(LogError):
+    """The topic doesn't end where the caller saw it end: read on, and decide again."""
+
+    def __init__(self, topic: str, expected: int, found: int) -> None:
+        super().__init__(f"topic '{topic}' has moved on: its last event is {found}, not {expected}")
+        self.topic = topic
+        self.expected = expected
+        self.found = found
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.topic, self.expected, self.found)
 
 
 class ConsumerLagged(LogError):

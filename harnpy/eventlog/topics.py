@@ -18,7 +18,7 @@ from harnpy.eventlog.contract import (
     checked,
     checked_consumer,
 )
-from harnpy.eventlog.errors import reported
+from harnpy.eventlog.errors import TopicMoved, reported
 from harnpy.eventlog.log_events import LogEvent, TopicCodec
 from harnpy.eventlog.subscriptions import Subscription
 from harnpy.storage.contract import HeadQuery
@@ -67,12 +67,16 @@ class StoreEventLog(EventLog):
         size = _size(place) if scheme in ("jsonl", "sqlite") else None
         return EventLogDescription(_BACKENDS.get(scheme, scheme), place or None, size, self.queue_depth)
 
-    def append(self, topic: str, event: LogEvent) -> int:
+    def append(self, topic: str, event: LogEvent, expected: int | None = None) -> int:
         stream = self._stream(topic)
         at = milliseconds(self._now()) if event.occurred_at_ms is None else event.occurred_at_ms
         with self._reported("write"):
+            if expected is not None:
+                stream.refresh()
             while True:
                 end = self._end(stream)
+                if expected not in (None, end.event_id):
+                    raise TopicMoved(topic, expected, end.event_id)
                 headers = provenance.chained(topic, event, at, end)
                 record = end.event_id + 1, event._replace(headers=headers, occurred_at_ms=at)
                 try:
