@@ -21,7 +21,7 @@ from harnpy.llm.native_tools import is_registry
 from harnpy.llm.structured.extract import extract
 from harnpy.schemas.canonical import canonical
 from harnpy.schemas.checking import check
-from harnpy.session import events as kinds
+from harnpy.session.children.facts import FORK, FRESH, Child
 from harnpy.storage.errors import StorageError
 from harnpy.text.globs import first_match
 from harnpy.text.json.compact import compact_json
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from harnpy.agent.runtime import Runtime
     from harnpy.reading.dicts import Dict
     from harnpy.reading.lenient import Options
+    from harnpy.session.children.facts import Fact
 
 
 CALLER = "sub_agent_run"
@@ -78,34 +79,31 @@ class SubAgent:
 
     def run(self) -> Dict:
         """Run the child. Return its envelope, also when it fails."""
-        agent = {"agent_id": self.name}
-        asked: Dict = {"mode": "fork" if self.forked else "fresh", "task": self.task}
-        if self.detached:
-            asked["metadata"] = {"detached": True}
-        self._record((kinds.CHILD_REQUESTED, agent | asked), (kinds.CHILD_STARTED, agent))
+        child, mode = self._child, FORK if self.forked else FRESH
+        metadata = {"detached": True} if self.detached else None
+        self._record(child.requested(self.name, mode, self.task, metadata=metadata), child.started(self.name))
         try:
             envelope = self._run()
         except BaseException as error:
             with suppress(StorageError):
-                self._record((kinds.CHILD_CANCELED, {"reason": str(error) or "cancelled"}))
+                self._record(child.canceled(str(error) or "cancelled"))
             raise
         ended = [self._end(envelope)]
         if envelope["ok"] and not self.detached:  # its outcome is taken as soon as it is there
-            ended.append((kinds.CHILD_MERGED, {}))
+            ended.append(child.merged())
         self._record(*ended)
         return envelope
 
-    def _end(self, envelope: Dict) -> tuple[str, Dict]:
+    def _end(self, envelope: Dict) -> Fact:
         """Return the fact that says how the child ended."""
         error = envelope["error"]
         metadata = {"name": self.name}
         metadata |= {key: envelope[key] for key in ("evidence_added", "budget_exceeded")}
         if error is None:
             usage = {"total_tokens": envelope["tokens_used"]}
-            ended = {"summary": envelope["summary"], "usage": usage, "metadata": metadata}
-            return kinds.CHILD_COMPLETED, ended
+            return self._child.completed(envelope["summary"], usage=usage, metadata=metadata)
         metadata |= {"summary": envelope["summary"], "error": error}
-        return kinds.CHILD_FAILED, {"error": error["message"], "metadata": metadata}
+        return self._child.failed(error["message"], metadata)
 
     def _run(self) -> Dict:
         try:
@@ -161,11 +159,14 @@ class SubAgent:
             return None, None
         return None, _schema_error("child transcript did not contain valid JSON")
 
-    def _record(self, *facts: tuple[str, Dict]) -> None:
+    @property
+    def _child(self) -> Child:
+        return Child(self.session_id, self.session_id)
+
+    def _record(self, *facts: Fact) -> None:
         """Record facts of the child in its parent's log; an anonymous loop keeps them itself."""
-        child = {"child_id": self.session_id, "child_session_id": self.session_id}
         if self.parent_id is not None:
-            self.runtime.record_child(self.parent_id, [(type, child | payload) for type, payload in facts])
+            self.runtime.record_child(self.parent_id, list(facts))
 
 
 def make_sub_agent(runtime: Runtime, task: str, given: Any, bound_registry: Dict | None = None) -> SubAgent:

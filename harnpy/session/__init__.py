@@ -36,18 +36,24 @@ from harnpy.world import World
 if TYPE_CHECKING:
     from harnpy.session.agents.turn import Turn
     from harnpy.session.agents.values import Reply, RunEvent, TurnResult, Waiting
+    from harnpy.session.children.child_runs import ChildRun, child_runs
     from harnpy.session.runtime import actions, hooks
     from harnpy.session.runtime.bus import EventBus
     from harnpy.session.runtime.hooks import HookStack
     from harnpy.session.runtime.queries import InfoPage, SessionQuery
     from harnpy.session.runtime.runtime import SessionRuntime
     from harnpy.session.runtime.txn import Txn
+    from harnpy.session.trajectory.episode import Episode, distill
+    from harnpy.session.trajectory.run_log import RunLog, export_run
+    from harnpy.session.trajectory.run_tree import export_run_tree
 
 #: The former name.
 SessionStore = SessionRegistry
 
 __all__ = [
     "AgentError",
+    "ChildRun",
+    "Episode",
     "Event",
     "EventBus",
     "EventDraft",
@@ -62,6 +68,7 @@ __all__ = [
     "ResizeError",
     "RewindError",
     "RunEvent",
+    "RunLog",
     "Session",
     "SessionBusy",
     "SessionConflict",
@@ -84,6 +91,10 @@ __all__ = [
     "Waiting",
     "World",
     "actions",
+    "child_runs",
+    "distill",
+    "export_run",
+    "export_run_tree",
     "hooks",
 ]
 
@@ -94,17 +105,24 @@ def __getattr__(name: str) -> object:
     if name in ("actions", "hooks"):
         return import_module(f"harnpy.session.runtime.{name}")
     module = {
+        "ChildRun": "children.child_runs",
+        "Episode": "trajectory.episode",
         "EventBus": "runtime.bus",
         "HookStack": "runtime.hooks",
         "InfoPage": "runtime.queries",
         "Reply": "agents.values",
         "RunEvent": "agents.values",
+        "RunLog": "trajectory.run_log",
         "SessionQuery": "runtime.queries",
         "SessionRuntime": "runtime.runtime",
         "Turn": "agents.turn",
         "TurnResult": "agents.values",
         "Txn": "runtime.txn",
         "Waiting": "agents.values",
+        "child_runs": "children.child_runs",
+        "distill": "trajectory.episode",
+        "export_run": "trajectory.run_log",
+        "export_run_tree": "trajectory.run_tree",
     }.get(name)
     if module is None:
         raise AttributeError(f"module 'harnpy.session' has no attribute {name!r}")

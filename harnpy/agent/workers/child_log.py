@@ -8,14 +8,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.workers.worker import DELEGATED_STAGE, RUNNING, SUB_AGENT
-from harnpy.session import events as kinds
+from harnpy.session.children.facts import FRESH, Child
 from harnpy.session.turns.artifacts import recorded
 
 if TYPE_CHECKING:
     from harnpy.agent.workers.worker import Worker
     from harnpy.reading.dicts import Dict
+    from harnpy.session.children.facts import Fact
 
-    Facts = list[tuple[str, Dict]]
+    Facts = list[Fact]
 
 
 def requested(worker: Worker) -> Facts:
@@ -25,62 +26,52 @@ def requested(worker: Worker) -> Facts:
     metadata: Dict = {"worker": worker.mode}
     if worker.mode != DELEGATED_STAGE:
         metadata["detached"] = True
-    asked = {"agent_id": worker.name, "mode": "fresh", "task": worker.task, "metadata": metadata}
-    return [(kinds.CHILD_REQUESTED, _child(worker) | asked)]
+    return [_child(worker).requested(worker.name, FRESH, worker.task, metadata=metadata)]
 
 
 def progressed(worker: Worker) -> Facts:
     """Return the facts of a worker that got another task."""
-    if worker.mode == SUB_AGENT:
-        return []
-    return [(kinds.CHILD_PROGRESSED, _child(worker) | {"status": RUNNING, "message": worker.task})]
+    return [] if worker.mode == SUB_AGENT else [_child(worker).progressed(worker.task, RUNNING)]
 
 
 def started(worker: Worker) -> Facts:
-    if worker.mode == SUB_AGENT:
-        return []
-    return [(kinds.CHILD_STARTED, _child(worker) | {"agent_id": worker.name})]
+    return [] if worker.mode == SUB_AGENT else [_child(worker).started(worker.name)]
 
 
 def blocked(worker: Worker) -> Facts:
-    return [(kinds.CHILD_BLOCKED, _child(worker) | {"reason": "awaiting a trigger"})]
+    return [_child(worker).blocked("awaiting a trigger")]
 
 
 def completed(worker: Worker) -> Facts:
     if worker.mode == SUB_AGENT:
         return []
     child = _child(worker)
-    kept = recorded(worker.artifacts, worker.session_id or "", child["child_id"])
-    ended = child | {"summary": _summary(worker.result or {}), **_artifact_ids(worker)}
-    return [*kept, (kinds.CHILD_COMPLETED, ended)]
+    kept = recorded(worker.artifacts, worker.session_id or "", child.id)
+    return [*kept, child.completed(_summary(worker.result or {}), _artifact_ids(worker))]
 
 
 def failed(worker: Worker) -> Facts:
-    if worker.mode == SUB_AGENT:
-        return []
-    return [(kinds.CHILD_FAILED, _child(worker) | {"error": worker.error or ""})]
+    return [] if worker.mode == SUB_AGENT else [_child(worker).failed(worker.error or "")]
 
 
 def canceled(worker: Worker, reason: str) -> Facts:
-    return [(kinds.CHILD_CANCELED, _child(worker) | {"reason": reason})]
+    return [_child(worker).canceled(reason)]
 
 
 def merged(worker: Worker) -> Facts:
     """Return the facts of a worker whose outcome somebody has taken."""
-    return [(kinds.CHILD_MERGED, _child(worker) | _artifact_ids(worker))]
+    return [_child(worker).merged(_artifact_ids(worker))]
 
 
-def _child(worker: Worker) -> Dict:
+def _child(worker: Worker) -> Child:
     """Return who it is: a sub-agent is its session, a whole graph has none of its own."""
-    if worker.session_id is None:
-        return {"child_id": worker.id}
-    id = worker.session_id if worker.mode == SUB_AGENT else worker.id
-    return {"child_id": id, "child_session_id": worker.session_id}
+    if worker.mode == SUB_AGENT and worker.session_id is not None:
+        return Child(worker.session_id, worker.session_id)
+    return Child(worker.id, worker.session_id)
 
 
-def _artifact_ids(worker: Worker) -> Dict:
-    ids = [artifact["id"] for artifact in worker.artifacts]
-    return {"artifact_ids": ids} if ids else {}
+def _artifact_ids(worker: Worker) -> list[str]:
+    return [artifact["id"] for artifact in worker.artifacts]
 
 
 def _summary(result: Dict) -> str:

@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     from harnpy.session.kept.past import Until
     from harnpy.session.runtime.bus import EventBus
     from harnpy.session.runtime.txn import Txn
+    from harnpy.session.trajectory.episode import Episode
     from harnpy.storage.contract import Hit, Store
 
+    Episodes = list[Episode]
     Infos = list[SessionInfo]
     Hits = list[Hit]
 
@@ -133,6 +135,18 @@ class AsyncSessionRuntime:
 
     async def search(self, query: str, session_id: str | None = None, *, limit: int = 50) -> Hits:
         return await in_thread(partial(self.runtime.search, query, session_id, limit=limit))
+
+    async def save_episode(self, episode: Episode) -> None:
+        """Keep an episode, in the place of one of its session that has its id."""
+        await in_thread(partial(self.runtime.save_episode, episode))
+
+    async def episodes(self, session_id: str) -> Episodes:
+        """Return the episodes of a session, in the order in which they were first kept."""
+        return await in_thread(partial(self.runtime.episodes, session_id))
+
+    async def search_episodes(self, query: str, limit: int = 50) -> Episodes:
+        """Return the episodes that say every term of ``query``, the newest run first."""
+        return await in_thread(partial(self.runtime.search_episodes, query, limit))
 
     async def close(self) -> None:
         await in_thread(self.runtime.close)

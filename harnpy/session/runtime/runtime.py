@@ -32,6 +32,7 @@ from harnpy.session.runtime.queries import InfoPage, SessionQuery
 from harnpy.session.runtime.streaming import streamed
 from harnpy.session.runtime.unsaved import log_of, origin_of
 from harnpy.session.settings.levels import Level
+from harnpy.session.trajectory.kept_episodes import EpisodeKeeping
 from harnpy.storage.opening import open_store
 from harnpy.world import World
 
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
 _ALL = SessionQuery()
 
 
-class SessionRuntime:
+class SessionRuntime(EpisodeKeeping):
     """The sessions of one store. Threads may share it; close it when done, or use it in a ``with`` block."""
 
     def __init__(

@@ -66,8 +66,8 @@ def entries(
     ``read_tools(after, before)`` returns the ``tool_*`` events between two positions (None: the log's end).
     ``pinned`` are messages that a cut has taken out, ``files`` those read and modified before it.
     """
-    shown = _placed([normal for event in visible if (normal := _normal(_entry(event))) is not None])
-    kept = [normal for event in pinned if (normal := _normal(_entry(event))) is not None]
+    shown = _placed([normal for event in visible if (normal := entry_of(event)) is not None])
+    kept = [normal for event in pinned if (normal := entry_of(event)) is not None]
     prefix = [entry for entry in shown if entry.is_prefix]
     text = working_set(*files)
     if text is not None:
@@ -95,6 +95,11 @@ def working_set(read: Sequence[str], modified: Sequence[str]) -> str | None:
         if paths:
             blocks += [title, *(f"- {path}" for path in paths[:FILES_LIMIT])]
     return "\n".join(["<working_set>", *blocks, "</working_set>"]) if blocks else None
+
+
+def entry_of(event: Event) -> HistoryEntry | None:
+    """Return an event as a model is shown it, by itself; None when it says nothing."""
+    return _normal(_entry(event))
 
 
 def _entry(event: Event) -> HistoryEntry:

@@ -49,10 +49,6 @@ CREATE TABLE harn.tickets (
   ticket bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key text COLLATE "C" NOT NULL,
   owner text NOT NULL, alive_until timestamptz NOT NULL);
 CREATE INDEX tickets_key ON harn.tickets(key, ticket);
-CREATE TABLE harn.episodes (
-  id text PRIMARY KEY, session_id text NOT NULL, agent_id text NOT NULL, end_time timestamptz NOT NULL,
-  body json NOT NULL, text text NOT NULL);
-CREATE INDEX episodes_session ON harn.episodes(session_id);
 INSERT INTO harn.format VALUES (1);
 """
 

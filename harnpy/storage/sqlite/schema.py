@@ -55,10 +55,6 @@ CREATE TABLE tickets (
   ticket INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL, owner TEXT NOT NULL,
   alive_until REAL NOT NULL) STRICT;
 CREATE INDEX tickets_key ON tickets(key, ticket);
-CREATE TABLE episodes (
-  id TEXT PRIMARY KEY, session_id TEXT NOT NULL, agent_id TEXT NOT NULL, end_time TEXT NOT NULL,
-  body TEXT NOT NULL, text TEXT NOT NULL) STRICT;
-CREATE INDEX episodes_session ON episodes(session_id);
 """
 
 
