@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harnpy.session import events as kinds
 from harnpy.session.errors import InvalidArgument
@@ -16,6 +16,18 @@ from harnpy.storage.memory import MemoryStore
 
 if TYPE_CHECKING:
     from harnpy.world import World
+
+
+def unsaved_session(
+    id: str, world: World, facts: dict[str, Any] | None = None, parent: str | None = None
+) -> Session:
+    """Return a new session that no store has. ``facts`` are what is known of its agent; a ``parent`` is
+    named, and shares nothing."""
+    above = None if parent is None else Origin(parent, world)
+    session = Session.__new__(Session)._attach(Origin(id, world, above), MemoryStore().stream(KIND, id))
+    session.saves = None
+    session.record(kinds.SESSION_CREATED, Created(above, facts=facts))
+    return session
 
 
 def unsaved_fork(session: Session, id: str | None = None, *, label: str = "", reason: str = "") -> Session:

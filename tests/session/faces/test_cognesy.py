@@ -1,0 +1,383 @@
+"""Cognesy's rules on its face: versions, the runtime's order, controllers, values, files.
+
+Spec: 10 §A3.1, §A3.2, §A3.3, §A3.4, §A3.5, §A3.6, §A3.7, §B2.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harnpy.session.errors import InvalidArgument, InvalidSessionId
+from harnpy.session.faces import cognesy
+from harnpy.session.faces.cognesy import (
+    AgentDefinition,
+    AgentSession,
+    AgentSessionInfo,
+    AgentSessionStage,
+    ClearSession,
+    EventDispatcher,
+    FileSessionStore,
+    ForkSession,
+    HarnSessionStore,
+    InMemorySessionStore,
+    InvalidSessionFileException,
+    PassThroughSessionController,
+    SendMessage,
+    SessionActionExecuted,
+    SessionConflictException,
+    SessionFactory,
+    SessionHookStack,
+    SessionId,
+    SessionInfoList,
+    SessionLoaded,
+    SessionLoadFailed,
+    SessionNotFoundException,
+    SessionRepository,
+    SessionRuntime,
+    SessionSaved,
+    SessionSaveFailed,
+    SessionStatus,
+    SuspendSession,
+    UpdateTask,
+    WriteMetadata,
+)
+from harnpy.session.runtime import hooks
+from harnpy.session.transfer.files import export
+
+NAMES = """
+AgentSession AgentSessionInfo SessionId SessionStatus SessionInfoList AgentDefinition DefinitionStateFactory
+SessionFactory SessionRepository EventDispatcher SessionRuntime CanExecuteSessionAction SendMessage
+SuspendSession ResumeSession ClearSession ForkSession ChangeSystemPrompt ChangeModel WriteMetadata UpdateTask
+CanControlAgentSession SessionHookStack PassThroughSessionController SessionLoaded SessionActionExecuted
+SessionSaved SessionLoadFailed SessionSaveFailed InMemorySessionStore FileSessionStore CanStoreSessions
+SessionNotFoundException SessionConflictException InvalidSessionFileException CanManageAgentSessions
+AgentSessionStage
+""".split()
+
+
+def test_every_name_of_the_table_is_on_the_face() -> None:
+    assert [name for name in NAMES if name not in cognesy.__all__] == []
+    methods = {
+        AgentSession: "suspended resumed completed failed deleted with_state reconstitute",
+        SessionRepository: "create load save exists delete list_headers",
+        SessionRuntime: "execute get_session get_session_info list_sessions create",
+        SessionInfoList: "all count is_empty first filter_by_status filter_by_agent_name to_array from_array",
+    }
+    missing = [
+        (owner.__name__, name) for owner, names in methods.items() for name in names.split()
+        if not callable(getattr(owner, name, None))
+    ]  # fmt: skip
+    assert missing == []
+
+
+@pytest.fixture
+def store() -> Iterator[HarnSessionStore]:
+    with InMemorySessionStore() as store:
+        yield store
+
+
+@pytest.fixture
+def repo(store: HarnSessionStore) -> SessionRepository:
+    return SessionRepository(store)
+
+
+def new(id: str = "s", **more: Any) -> AgentSession:
+    """A session of version 0."""
+    session = SessionFactory().create(AgentDefinition("helper", **more))
+    return replace(session, info=replace(session.info, session_id=SessionId(id)))
+
+
+def test_versions_are_the_stores(repo: SessionRepository) -> None:
+    """10 §A3.2: the table, with its texts."""
+    first = repo.create(new())
+    assert first.version == 1
+    with pytest.raises(SessionConflictException, match=r"^Session already exists: 's'$"):
+        repo.create(replace(first, info=first.info.with_(version=7)))
+    with pytest.raises(SessionConflictException, match=r"^Cannot create session 't' with non-zero version"):
+        repo.create(replace(new("t"), info=new("t").info.with_(version=7)))
+    assert repo.save(first).version == 2, "a save counts even when nothing has changed"
+    with pytest.raises(SessionConflictException, match=r"^Version conflict for session 's'"):
+        repo.save(first.suspended())
+    assert repo.load("s").status is SessionStatus.ACTIVE
+    with pytest.raises(SessionNotFoundException, match=r"^Session not found: 't'$"):
+        repo.save(new("t"))
+    with pytest.raises(SessionNotFoundException):
+        repo.load("t")
+    repo.delete("s")
+    repo.delete("s")
+    assert (repo.exists("s"), repo.store.load("s")) == (False, None)
+
+
+def test_values(repo: SessionRepository) -> None:
+    session = new()
+    suspended = session.suspended()
+    assert (session.status, suspended.status, suspended.version) == ("active", "suspended", 0)
+    changed = session.with_state(session.state.with_message({"role": "user", "content": "hi"}))
+    assert (session.state.messages, changed.status) == ((), session.status)
+    stored = repo.create(changed.failed())
+    assert (stored.status, stored.state.messages) == ("failed", changed.state.messages)
+    assert AgentSessionInfo.from_array(stored.info.to_array()).to_array() == stored.info.to_array()
+    listed = repo.list_headers()
+    assert (listed.first(), listed.is_empty(), len(listed)) == (stored.info, False, 1)
+    assert listed.filter_by_status(SessionStatus.ACTIVE).is_empty()
+    assert SessionInfoList.from_array(listed.to_array()).filter_by_agent_name("helper").first() is not None
+    with pytest.raises(InvalidSessionId, match=r"^Invalid session ID: a/b$"):
+        SessionId("a/b")
+    assert SessionId.generate() != SessionId.generate()
+
+
+def test_what_a_definition_gives_wins_over_the_seed(repo: SessionRepository) -> None:
+    seed = replace(new().state, system_prompt="seed", metadata={"a": 1, "b": 1})
+    plain = SessionFactory().create(AgentDefinition("x", system_prompt=" "), seed)
+    rich = SessionFactory().create(
+        AgentDefinition("x", system_prompt="own", llm_config={"model": "m"}, metadata={"b": 2}), seed
+    )
+    assert (plain.state.system_prompt, plain.version) == ("seed", 0)
+    assert (rich.state.system_prompt, rich.state.metadata) == ("own", {"a": 1, "b": 2})
+    stored = repo.create(rich)
+    assert (stored.definition, stored.state.metadata) == (rich.definition, {"a": 1, "b": 2})
+    assert stored.state.llm_config == {"model": "m"}
+
+
+# The runtime.
+
+
+EVENTS = (SessionLoaded, SessionActionExecuted, SessionSaved, SessionLoadFailed, SessionSaveFailed)
+
+
+class Recorder:
+    """A controller, an action and a listener that write down when they were asked; at ``fails`` it raises."""
+
+    def __init__(self, fails: str = "") -> None:
+        self.seen: list[str] = []
+        self.fails = fails
+        self.events = EventDispatcher()
+        for event in EVENTS:
+            self.events.add_listener(event, lambda told: self.seen.append(type(told).__name__))
+
+    def _at(self, place: str) -> None:
+        self.seen.append(place)
+        if place == self.fails:
+            raise KeyError(place)
+
+    def on_stage(self, stage: AgentSessionStage, session: AgentSession) -> AgentSession:
+        self._at(stage)
+        return session
+
+    def execute_on(self, session: AgentSession) -> AgentSession:
+        self._at("action")
+        return session
+
+
+ORDER = [
+    "after_load", "SessionLoaded", "action", "after_action", "before_save", "SessionActionExecuted",
+    "after_save", "SessionSaved",
+]  # fmt: skip
+TOLD = {"after_load": ["SessionLoadFailed"], "after_save": ["SessionSaveFailed"]}
+
+
+@pytest.mark.parametrize("fails", ["", "after_load", "action", "after_action", "before_save", "after_save"])
+def test_the_order_of_an_execution(repo: SessionRepository, fails: str) -> None:
+    repo.create(new())
+    recorder = Recorder(fails)
+    with SessionRuntime(repo, recorder.events, recorder) as runtime:
+        if not fails:
+            assert runtime.execute("s", recorder).version == 2
+            assert recorder.seen == ORDER
+            return
+        with pytest.raises(KeyError, match=fails):
+            runtime.execute("s", recorder)
+    assert recorder.seen == ORDER[: ORDER.index(fails) + 1] + TOLD.get(fails, [])
+    assert repo.load("s").version == (2 if fails == "after_save" else 1)
+
+
+def test_what_is_unknown_or_stale(repo: SessionRepository) -> None:
+    recorder = Recorder()
+    with SessionRuntime(repo, recorder.events) as runtime:
+        with pytest.raises(SessionNotFoundException):
+            runtime.execute("s", SuspendSession())
+        with pytest.raises(SessionNotFoundException):
+            runtime.get_session("s")
+        assert recorder.seen == ["SessionLoadFailed", "SessionLoadFailed"]
+        created = runtime.create(AgentDefinition("helper"))
+        assert (created.version, recorder.seen[2:]) == (1, ["SessionSaved"])
+
+        class Overtaken(Recorder):
+            def execute_on(self, session: AgentSession) -> AgentSession:
+                repo.save(session)
+                return session.suspended()
+
+        with pytest.raises(SessionConflictException):
+            runtime.execute(created.session_id, Overtaken())
+    assert recorder.seen[-1] == "SessionSaveFailed"
+    assert (repo.load(created.session_id).version, repo.load(created.session_id).status) == (2, "active")
+
+
+class Stamps:
+    """A controller that writes its name into the metadata at some stages."""
+
+    def __init__(self, name: str, *stages: str) -> None:
+        self._name, self._stages = name, stages
+
+    def on_stage(self, stage: AgentSessionStage, session: AgentSession) -> AgentSession:
+        if stage not in self._stages:
+            return session
+        seen = session.state.metadata.get("seen", "")
+        return session.with_state(session.state.with_metadata("seen", f"{seen}{self._name}"))
+
+
+def test_what_controllers_change(repo: SessionRepository) -> None:
+    """10 §A3.3, §A3.4: higher priority first; before the save it is stored, behind it only handed back."""
+    repo.create(new())
+    stack = SessionHookStack.empty().with_(Stamps("a", "after_load", "before_save"))
+    stack = stack.with_(Stamps("b", "before_save", "after_save")).with_(
+        Stamps("c", "before_save"), priority=5
+    )
+    assert stack.names == ("Stamps", "Stamps", "Stamps")
+    with SessionRuntime(repo, controller=stack) as runtime:
+        assert runtime.get_session("s").state.metadata == {"seen": "a"}
+        assert repo.load("s").state.metadata == {}
+        assert runtime.execute("s", SuspendSession()).state.metadata == {"seen": "acabb"}
+    assert repo.load("s").state.metadata == {"seen": "acab"}
+    passing = PassThroughSessionController()
+    assert passing.on_stage(AgentSessionStage.AFTER_LOAD, new()).status is SessionStatus.ACTIVE
+
+
+def test_what_an_action_may_give_back(repo: SessionRepository) -> None:
+    session = repo.create(new())
+
+    class Gives:
+        def __init__(self, given: Any) -> None:
+            self.given = given
+
+        def execute_on(self, session: AgentSession) -> Any:
+            return self.given
+
+    with SessionRuntime(repo) as runtime:
+        with pytest.raises(TypeError, match="session 's': expected an AgentSession back, got NoneType"):
+            runtime.execute("s", Gives(None))
+        with pytest.raises(SessionNotFoundException, match="'other'"):
+            runtime.execute("s", ForkSession("other"))
+        with pytest.raises(TypeError, match="an action needs a method `execute_on`, str has none"):
+            runtime.execute("s", "suspend")  # type: ignore[arg-type]
+        with pytest.raises(InvalidArgument, match="Only 1 task can be in_progress"):
+            UpdateTask([{"content": "x", "status": "in_progress"}] * 2)
+        tasks = [{"content": "Write", "activeForm": "Writing"}]
+        found = runtime.execute("s", UpdateTask(tasks)).state.metadata["tasks"]
+        assert found == [{"content": "Write", "status": "pending", "activeForm": "Writing"}]
+        rewritten = session.state.with_messages([{"role": "user", "content": "b"}])
+        runtime.execute("s", Gives(session.with_state(session.state.with_message({"content": "a"}))))
+        assert runtime.execute("s", Gives(session.with_state(rewritten))).state.messages == rewritten.messages
+        assert runtime.execute("s", Gives(session.with_state(session.state))).state.metadata == {}
+    assert [event.type for event in repo.store.runtime.get("s").events()].count("history_replaced") == 2
+
+
+def test_messages_are_sent_outside_a_runtime_too(repo: SessionRepository) -> None:
+    """An action may be made of others: `SendMessage` on a value needs no runtime."""
+
+    class Greets:
+        def execute_on(self, session: AgentSession) -> AgentSession:
+            said = SendMessage("Hello", lambda messages: f"{len(messages)} so far").execute_on(session)
+            return said.completed()
+
+    repo.create(new(system_prompt="Be kind."))
+    with SessionRuntime(repo) as runtime:
+        found = runtime.execute("s", Greets())
+        assert [message["content"] for message in found.state.messages] == ["Hello", "1 so far"]
+        assert (found.status, found.state.system_prompt) == ("completed", "Be kind.")
+        again = runtime.execute("s", ClearSession()).state
+        assert (again.messages, again.system_prompt) == ((), "Be kind.")
+
+
+def test_forks_have_their_parents_log(repo: SessionRepository) -> None:
+    """A fork of a value that was read is made where it was read, whatever its source has become."""
+    with SessionRuntime(repo) as runtime:
+        repo.create(new())
+        source = runtime.execute("s", WriteMetadata("n", 1))
+        runtime.execute("s", WriteMetadata("n", 2))
+        fork = repo.create(ForkSession("f").execute_on(source.suspended()))
+        assert (fork.state.metadata, fork.status, fork.version) == ({"n": 1}, "active", 1)
+        info = repo.store.runtime.info("f")
+        assert (info.parent_id, info.fork_seq, info.depth) == ("s", source.seq, 1)
+        lone = repo.create(ForkSession("g").execute_on(new("elsewhere")))
+        assert (lone.info.parent_id, lone.version) == ("elsewhere", 1)
+
+
+# Processes and files.
+
+STALE = """
+import sys
+from harnpy.session.faces.cognesy import HarnSessionStore, SessionConflictException, SessionRepository
+repo = SessionRepository(HarnSessionStore(sys.argv[1]))
+session = repo.load("s")
+print(session.version, flush=True)
+sys.stdin.readline()
+try:
+    print("saved", repo.save(session.suspended()).version)
+except SessionConflictException as conflict:
+    print(conflict)
+"""
+
+
+@pytest.mark.parametrize("scheme", ["jsonl:{}/sessions", "sqlite:{}/sessions.db"])
+def test_of_two_processes_that_loaded_version_5_one_saves_6(scheme: str, tmp_path: Path) -> None:
+    url = scheme.format(tmp_path)
+    with HarnSessionStore(url) as store:
+        session = store.create(new())
+        while session.version < 5:
+            session = store.save(session)
+    both = [
+        subprocess.Popen(
+            [sys.executable, "-c", STALE, url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        for _ in range(2)
+    ]
+    for each in both:
+        assert each.stdout is not None
+        assert each.stdout.readline() == "5\n"
+    found = sorted(each.communicate("go\n")[0].strip() for each in both)
+    assert found == ["Version conflict for session 's': expected revision 5, found 6", "saved 6"]
+
+
+def test_cognesys_own_files_are_taken_in(tmp_path: Path, repo: SessionRepository) -> None:
+    """10 §A3.7: `<id>.json`; harnpy's log beside it goes on from its version."""
+    with SessionRuntime(repo) as runtime:
+        repo.create(new())
+        said = runtime.execute("s", SendMessage("Hello", lambda messages: "Hi."))
+    (tmp_path / "s.json").write_text(export(repo.store.runtime.get("s"), "cognesy"))
+    (tmp_path / "bad.json").write_text('{"header": {')
+    with FileSessionStore(str(tmp_path)) as store:
+        found = store.load("s")
+        assert found is not None
+        assert (found.version, found.state.messages) == (said.version, said.state.messages)
+        assert store.save(found.completed()).version == said.version + 1
+        with pytest.raises(
+            InvalidSessionFileException, match=r"^Invalid session file \[.*bad.json\]: Invalid"
+        ):
+            store.list_headers()
+        for text, reason in (
+            ("[]", "Missing or invalid header"),
+            (json.dumps({"header": {}, "definition": {}}), "Missing or invalid state"),
+            (
+                json.dumps({"header": {"status": "odd"}, "definition": {}, "state": {}}),
+                "Deserialization failed",
+            ),
+        ):
+            (tmp_path / "bad.json").write_text(text)
+            with pytest.raises(InvalidSessionFileException, match=reason):
+                store.load("bad")
+        store.delete("bad")
+        assert [info.session_id for info in store.list_headers()] == ["s"]
+        store.delete("s")
+        assert store.list_headers().is_empty()
+    with pytest.raises(TypeError, match="a repository is over InMemorySessionStore"):
+        SessionRepository(object())  # type: ignore[arg-type]
+    assert set(AgentSessionStage) == set(hooks.STAGES)
