@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from harnpy.session.agents.turn import Turn
     from harnpy.session.agents.values import Reply, RunEvent, TurnResult, Waiting
     from harnpy.session.children.child_runs import ChildRun, child_runs
+    from harnpy.session.extension.current import current_session_id
+    from harnpy.session.extension.extension import SessionExtension
     from harnpy.session.runtime import actions, hooks
     from harnpy.session.runtime.bus import EventBus
     from harnpy.session.runtime.hooks import HookStack
@@ -74,6 +76,7 @@ __all__ = [
     "SessionConflict",
     "SessionError",
     "SessionExists",
+    "SessionExtension",
     "SessionNotFound",
     "SessionQuery",
     "SessionReadOnly",
@@ -92,6 +95,7 @@ __all__ = [
     "World",
     "actions",
     "child_runs",
+    "current_session_id",
     "distill",
     "export_run",
     "export_run_tree",
@@ -113,6 +117,7 @@ def __getattr__(name: str) -> object:
         "Reply": "agents.values",
         "RunEvent": "agents.values",
         "RunLog": "trajectory.run_log",
+        "SessionExtension": "extension.extension",
         "SessionQuery": "runtime.queries",
         "SessionRuntime": "runtime.runtime",
         "Turn": "agents.turn",
@@ -120,6 +125,7 @@ def __getattr__(name: str) -> object:
         "Txn": "runtime.txn",
         "Waiting": "agents.values",
         "child_runs": "children.child_runs",
+        "current_session_id": "extension.current",
         "distill": "trajectory.episode",
         "export_run": "trajectory.run_log",
         "export_run_tree": "trajectory.run_tree",

@@ -9,6 +9,7 @@ from harnpy.session import events as kinds
 from harnpy.session.cuts import Cut
 from harnpy.session.errors import InvalidArgument
 from harnpy.session.events import EventDraft
+from harnpy.session.shown.message_parts import as_dict
 from harnpy.session.window import Window
 
 if TYPE_CHECKING:
@@ -109,9 +110,13 @@ class History:
 
 
 def message_drafts(messages: Messages) -> list[EventDraft]:
-    """Return the drafts of copies of the messages. Raises `InvalidArgument`, `EventRejected`."""
+    """Return the drafts of copies of the messages: dicts, or objects that have a role and a content.
+
+    Raises `InvalidArgument`, `EventRejected`.
+    """
+    one = as_dict(messages)
     drafts = []
-    for message in [messages] if isinstance(messages, dict) else messages:
+    for message in map(as_dict, [one] if isinstance(one, dict) else messages):
         if not isinstance(message, dict) or not isinstance(message.get("role", ""), str):
             raise InvalidArgument("messages must be dicts with a string `role`")
         draft = EventDraft(kinds.MESSAGE_ADDED, {"role": "user", **message})

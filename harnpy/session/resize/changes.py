@@ -12,6 +12,7 @@ from harnpy.session.events import EventDraft
 from harnpy.session.json_check import checked
 from harnpy.session.resize.compaction import Compaction
 from harnpy.session.resize.resize_policy import CLEAR
+from harnpy.session.shown.message_parts import as_dict
 from harnpy.session.shown.rewriting import Rewritten, key_of, rewritten
 
 if TYPE_CHECKING:
@@ -133,8 +134,7 @@ def _entries(
 
 def _message(given: Any) -> Message:
     """Return a message that a strategy made. Raises `ResizeError`, `EventRejected`."""
-    if not isinstance(given, dict) and hasattr(given, "role") and hasattr(given, "content"):
-        given = {"role": given.role, "content": given.content}
+    given = as_dict(given)
     if not isinstance(given, dict) or not isinstance(given.get("role", ""), str):
         kind = "a role that is no text" if isinstance(given, dict) else type(given).__name__
         raise ResizeError(f"a resize strategy must return messages, dicts with a string `role`: got {kind}")

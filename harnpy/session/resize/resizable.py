@@ -34,12 +34,16 @@ def _call(fn: Callable[..., Any], *args: Any) -> Any:
 
 class Resizing(NamedTuple):
     """How a session is resized: its policy, the ``levels`` from which it inherits settings (agent, runtime),
-    who is told of each resize, and what calls handlers and waits for async ones."""
+    who is told of each resize, and what calls handlers and waits for async ones.
+
+    ``unbound`` is what it was before an agent's extension took the session (`AgentHandlers`).
+    """
 
     policy: ResizePolicy
     levels: tuple[Mapping[str, Any], ...] = ()
     tell: Callable[[ResizeReport], object] = _nobody
     call: Callable[..., Any] = _call
+    unbound: Resizing | None = None
 
 
 class Resizable(Subject):
@@ -92,7 +96,7 @@ class Resizable(Subject):
         from harnpy.session.resize.passes import is_over_hard_limit
         from harnpy.session.resize.seen import size_of
 
-        if not self.policy.can_be_due(self._max_length()) or not self._is_auto():
+        if not self.policy.can_be_due(self._max_length()) or not self.auto_resize:
             return None
         try:
             return self.resize(turn=turn)
@@ -128,7 +132,8 @@ class Resizable(Subject):
         limit = self.settings.get("max_length")
         return limit if type(limit) is int and limit >= 0 else None
 
-    def _is_auto(self) -> bool:
+    @property
+    def auto_resize(self) -> bool:
         """Whether the session is resized by itself: the nearest level says so, which is its own register, or
         what it began with."""
         own = self.view.register(f"{REGISTERS}{AUTO}")

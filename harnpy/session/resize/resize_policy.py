@@ -118,6 +118,12 @@ class ResizePolicy:
         policy.analysis, policy.strategies = self.analysis, self.strategies
         return policy
 
+    def copy(self) -> ResizePolicy:
+        """Return the same policy, for handlers of its own."""
+        policy = self.with_options({})
+        policy.strategies = dict(self.strategies)
+        return policy
+
     def can_be_due(self, max_length: int | None) -> bool:
         """Whether a strategy can be due at all, with that limit of the length."""
         limits = (max_length, self.soft_limit, self.hard_limit_tokens)

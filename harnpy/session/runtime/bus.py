@@ -19,10 +19,12 @@ EXECUTED = "session_action_executed"
 LOAD_FAILED, SAVE_FAILED = "session_load_failed", "session_save_failed"
 DELETED, EVICTED = "session_deleted", "session_evicted"
 RESIZED = "session_resized"
+ACTIVATED, DEACTIVATED = "session_activated", "session_deactivated"
+APPLIED, CONTEXT_APPENDED = "session_applied_to_request", "session_context_appended"
 ALL: Final = "*"
 NAMES: Final = (
     CREATED, LOADED, EXECUTED, SAVED, LOAD_FAILED, SAVE_FAILED, DELETED, EVICTED, RESIZED,
-    "session_activated", "session_deactivated", "session_applied_to_request", "session_context_appended",
+    ACTIVATED, DEACTIVATED, APPLIED, CONTEXT_APPENDED,
 )  # fmt: skip
 
 

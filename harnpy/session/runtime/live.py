@@ -168,7 +168,7 @@ class Living:
         with self._lock:
             session = self._known.setdefault(session.id, session)
             session.home, session.lease = self, self._leases.get(session.id)
-            session.resizing = self.resizing
+            session.resizing = session.resizing or self.resizing
             self._recent[session.id] = session
             self._recent.move_to_end(session.id)
             if len(self._recent) > CAP:

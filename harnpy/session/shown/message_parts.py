@@ -27,6 +27,13 @@ class Call(NamedTuple):
     block: bool
 
 
+def as_dict(message: Any) -> Any:
+    """Return a message object, which has a role and a content, as a dict; all else as it is."""
+    if not isinstance(message, dict) and hasattr(message, "role") and hasattr(message, "content"):
+        return {"role": message.role, "content": message.content}
+    return message
+
+
 def calls_of(message: Message) -> list[Call]:
     """Return an assistant's calls, in order."""
     if message.get("role") != "assistant":

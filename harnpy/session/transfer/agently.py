@@ -88,10 +88,16 @@ def load_state(state: Any, store: Store, world: World, id: str | None = None) ->
 
 def load_into(session: Session, state: Any) -> None:
     """Give a session the two lists, memo and settings of a file's value, in one append. The log keeps what
-    was; the id stays. Raises `TransferError`, `TransferTypeError` and `EventRejected`."""
+    was; the id stays, and what the value has no key for. Nothing is resized. Raises `TransferError`,
+    `TransferTypeError` and `EventRejected`."""
     full, window = _lists(state)
-    settings = (session.setting(*item) for item in _registers(state, _harn(state)).items())
-    session.append(*history(full, window, session.version), *settings)
+    registers = _registers(state, _harn(state))
+    if "memo" in state:
+        registers["memo"] = state["memo"]
+    if _AUTO_RESIZE in state and bool(state[_AUTO_RESIZE]) != session.auto_resize:
+        registers[f"{SETTINGS}{_AUTO_RESIZE}"] = bool(state[_AUTO_RESIZE])
+    news = (session.setting(*item) for item in registers.items() if item[1] != session.get(item[0]))
+    session.append(*history(full, window, session.version), *news)
 
 
 def dumps(session: Session, language: str = documents.JSON, *, plain: bool = False) -> str:

@@ -10,12 +10,31 @@ from harnpy.session.errors import TransferError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from harnpy.world import World
+
 JSON, YAML = "JSON", "YAML"
 
 
 def read_text(text: str, language: str) -> Any:
     """Return the value of a text in `JSON` (JSON5, too) or `YAML`. Raises ValueError."""
     return _READERS[language](text)
+
+
+def load_document(
+    path_or_text: str, language: str, world: World, *, part: str | None = None, encoding: str = "utf-8"
+) -> Any:
+    """Return the value of a file, or of a text that is no file's path; ``part`` is a dot path into it.
+
+    Raises `TransferError` for what can't be read, OSError.
+    """
+    is_file = "\n" not in path_or_text and world.files.is_file(path_or_text)
+    what = f"file '{path_or_text}'" if is_file else "content or file path not existed"
+    try:
+        text = world.files.read_bytes(path_or_text).decode(encoding) if is_file else path_or_text
+        document = read_text(text, language)
+    except ValueError as error:
+        raise TransferError(f"Cannot load {language} {what}.\nError: {error}") from None
+    return part_of(document, part)
 
 
 def part_of(document: Any, path: str | None) -> Any:
