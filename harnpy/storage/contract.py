@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from harnpy.storage.leases import Lease
+    from harnpy.storage.leases import Check, Lease
 
 Record = Any
 
@@ -272,10 +272,19 @@ class Store(Protocol):
         stream of the kind. ``raw`` is the store's own query language, `Unsupported` where it has none.
         """
 
-    def lease(self, key: str, owner: str | None = None, ttl: float = 30.0, *, wait: float = 0.0) -> Lease:
+    def lease(
+        self,
+        key: str,
+        owner: str | None = None,
+        ttl: float = 30.0,
+        *,
+        wait: float = 0.0,
+        check: Check | None = None,
+    ) -> Lease:
         """Take the lease on ``key`` for ``ttl`` seconds, as ``owner`` (None: this process).
 
         Raises `LeaseHeld` when somebody else has it and hasn't let it go within ``wait`` seconds.
+        ``check`` is called again and again meanwhile; what it raises ends the waiting.
         """
 
     def changes(self, kind: str, name: str, after: int, timeout: float) -> int:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         Store,
         Stream,
     )
-    from harnpy.storage.leases import Lease
+    from harnpy.storage.leases import Check, Lease
 
 
 class Pending(NamedTuple):
@@ -250,8 +250,16 @@ class DeferredStore:
         store = self._written()
         return store.search(query, kind, codec=codec, name=name, types=types, limit=limit, raw=raw)
 
-    def lease(self, key: str, owner: str | None = None, ttl: float = 30.0, *, wait: float = 0.0) -> Lease:
-        return self._store.lease(key, owner, ttl, wait=wait)
+    def lease(
+        self,
+        key: str,
+        owner: str | None = None,
+        ttl: float = 30.0,
+        *,
+        wait: float = 0.0,
+        check: Check | None = None,
+    ) -> Lease:
+        return self._store.lease(key, owner, ttl, wait=wait, check=check)
 
     def changes(self, kind: str, name: str, after: int, timeout: float) -> int:
         return self._store.changes(kind, name, after, timeout)

@@ -14,8 +14,12 @@ from harnpy.storage.errors import LeaseHeld, LeaseLost
 from harnpy.storage.machine import Machine
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from threading import Condition
     from types import TracebackType
+
+    #: Called by those who wait: what it raises ends the waiting.
+    Check = Callable[[], None]
 
 
 class Keeper(Protocol):
@@ -26,6 +30,9 @@ class Keeper(Protocol):
 
     def release(self, lease: Lease) -> None:
         """Let the lease go, if it is still held."""
+
+    def is_wanted(self, lease: Lease) -> bool:
+        """Whether somebody waits for the lease's key."""
 
 
 class Lease:
@@ -52,6 +59,10 @@ class Lease:
     def release(self) -> None:
         """Let it go. Does nothing when it was let go or lost before."""
         self._keeper.release(self)
+
+    def is_wanted(self) -> bool:
+        """Whether somebody waits for it."""
+        return self._keeper.is_wanted(self)
 
     def __enter__(self) -> Lease:
         return self
@@ -101,7 +112,7 @@ class MemoryLeases:
         self._held: dict[str, Held] = {}
         self._queues: defaultdict[str, deque[object]] = defaultdict(deque)
 
-    def take(self, key: str, owner: str | None, ttl: float, wait: float) -> Lease:
+    def take(self, key: str, owner: str | None, ttl: float, wait: float, check: Check | None = None) -> Lease:
         """Take the lease on ``key``; those who wait for it get it in the order in which they came."""
         machine = self._machine
         owner = owner or machine.owner()
@@ -116,6 +127,8 @@ class MemoryLeases:
                     if left <= 0:
                         raise self._refusal(key)
                     self._changed.wait(min(left, PAUSE))
+                    if check is not None:
+                        check()
             finally:
                 queue.remove(ticket)
                 if not queue:
@@ -150,6 +163,10 @@ class MemoryLeases:
             if held is not None and held.token == lease.token:
                 self._held[lease.key] = held._replace(ends=0.0)
                 self._changed.notify_all()
+
+    def is_wanted(self, lease: Lease) -> bool:
+        with self._changed:
+            return lease.key in self._queues
 
     def _is_free(self, key: str) -> bool:
         held = self._held.get(key)

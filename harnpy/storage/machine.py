@@ -27,6 +27,7 @@ class Machine:
 
     def __init__(self, uptime: Callable[[], float] | None = None) -> None:
         self.uptime = uptime or _uptime
+        self._owners: dict[int, str] = {}
 
     @cached_property
     def boot(self) -> str:
@@ -47,9 +48,11 @@ class Machine:
         return name if namespace == _INITIAL_NAMESPACE else f"{name}~{namespace}"
 
     def owner(self) -> str:
-        """This process. Asked anew each time: a fork is another one."""
+        """This process. Ask anew each time: a fork is another one."""
         pid = os.getpid()
-        return f"{self.host}:{self.boot}:{pid}:{_start(pid) or '0'}"
+        if pid not in self._owners:
+            self._owners = {pid: f"{self.host}:{self.boot}:{pid}:{_start(pid) or '0'}"}
+        return self._owners[pid]
 
     def is_gone(self, owner: str) -> bool:
         """Whether ``owner`` is a process of this machine that is no longer there.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from harnpy.storage.contract import Codec, HeadQuery, Hit, Record, Row, Stream
-    from harnpy.storage.leases import Lease
+    from harnpy.storage.leases import Check, Lease
     from harnpy.storage.machine import Machine
     from harnpy.storage.opening import StoreUrl
 
@@ -303,9 +303,17 @@ class MemoryStore:
             stream = parent
         return shares[::-1]
 
-    def lease(self, key: str, owner: str | None = None, ttl: float = 30.0, *, wait: float = 0.0) -> Lease:
+    def lease(
+        self,
+        key: str,
+        owner: str | None = None,
+        ttl: float = 30.0,
+        *,
+        wait: float = 0.0,
+        check: Check | None = None,
+    ) -> Lease:
         self.check_open()
-        return self.leases.take(key, owner, ttl, wait)
+        return self.leases.take(key, owner, ttl, wait, check)
 
     def changes(self, kind: str, name: str, after: int, timeout: float) -> int:
         self.check_open()

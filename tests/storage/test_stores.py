@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from threading import Event
 
 import pytest
 
@@ -430,6 +431,32 @@ class TestStores:
             stream.append(notes(2, "b"), 1, fence=lease)
         stream.append(notes(2, "c"), 1, fence=newer)
         assert texts(stream) == ["a", "c"]
+
+    def test_a_holder_sees_that_somebody_waits(self, store: Store) -> None:
+        lease = store.lease("k")
+        assert not lease.is_wanted()
+        waits = Event()
+        other = threading.Thread(target=lambda: store.lease("k", wait=60, check=waits.set).release())
+        other.start()
+        assert waits.wait(60)
+        assert lease.is_wanted()
+        lease.release()
+        other.join()
+        assert not lease.is_wanted()
+
+    def test_who_is_called_off_waits_no_longer(self, store: Store) -> None:
+        class CalledOff(Exception):
+            pass
+
+        def check() -> None:
+            raise CalledOff
+
+        lease = store.lease("k")
+        with pytest.raises(CalledOff):
+            store.lease("k", "b", wait=60, check=check)
+        assert not lease.is_wanted()
+        lease.release()
+        assert store.lease("k", "c").owner == "c"
 
     def test_those_who_wait_for_a_lease_get_it_in_turn(self, store: Store) -> None:
         first = store.lease("k", "0")

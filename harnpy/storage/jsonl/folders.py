@@ -110,6 +110,14 @@ class Folder:
         if lasting:
             self.sync()
 
+    def overwrite(self, file: str, content: bytes) -> None:
+        """Write over the beginning of a file; what is behind it stays."""
+        descriptor = self.open(file, os.O_WRONLY | os.O_CREAT)
+        try:
+            write_all(self.medium, descriptor, content)
+        finally:
+            os.close(descriptor)
+
     def rename(self, file: str, name: str) -> None:
         """Give a file another name, in the place of the file that has it."""
         folder = self._open()

@@ -19,11 +19,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harnpy.storage.jsonl.folders import Folder
+    from harnpy.storage.leases import Check
     from harnpy.storage.machine import Machine
 
 SUFFIX = ".json"
 #: Seconds of uptime after which somebody who waits, and hasn't said that he still does, has lost his place.
 _PATIENCE = 2.0
+#: How many bytes at the beginning of a file one call writes, all or none.
+_PAGE = 4096
 
 
 class Ticket(msgspec.Struct):
@@ -54,7 +57,7 @@ class FileLeases:
         self._folded = folded
         self._taken: set[Lease] = set()
 
-    def take(self, key: str, owner: str | None, ttl: float, wait: float) -> Lease:
+    def take(self, key: str, owner: str | None, ttl: float, wait: float, check: Check | None = None) -> Lease:
         """Take the lease on ``key``; those who wait for it get it in the order in which they came."""
         owner = owner or self._machine.owner()
         ticket = Ticket(os.urandom(8).hex(), self._machine.owner(), 0.0)
@@ -65,13 +68,19 @@ class FileLeases:
                     return self._taken_by(owner, key, ttl, place)
                 left = gives_up - time.monotonic()
                 if left <= 0:
-                    place.queue = [other for other in place.queue if other.id != ticket.id]
-                    self._write(key, place)
+                    self._leave(key, place, ticket)
                     raise self._refusal(key, place)
                 if ticket.until < self._machine.uptime() + _PATIENCE / 2:
                     self._queue(place, ticket)
                     self._write(key, place)
             time.sleep(min(left, PAUSE))
+            try:
+                if check is not None:
+                    check()
+            except BaseException:
+                with self._place(key) as place:
+                    self._leave(key, place, ticket)
+                raise
 
     @contextmanager
     def fenced(self, fence: Lease) -> Iterator[None]:
@@ -95,6 +104,11 @@ class FileLeases:
             if place.held is not None and place.held.token == lease.token:
                 place.held = place.held._replace(ends=0.0)
                 self._write(lease.key, place)
+
+    def is_wanted(self, lease: Lease) -> bool:
+        file = self._file(lease.key)
+        with disk_errors(self.folder.where(file)), locked(self.folder, file, self._timeout, shared=True):
+            return bool(self._waiting(self._read(file)))
 
     def release_all(self) -> None:
         """Let go of all leases that were taken here."""
@@ -137,6 +151,10 @@ class FileLeases:
                 return
         place.queue.append(ticket)
 
+    def _leave(self, key: str, place: Place, ticket: Ticket) -> None:
+        place.queue = [other for other in place.queue if other.id != ticket.id]
+        self._write(key, place)
+
     def _taken_by(self, owner: str, key: str, ttl: float, place: Place) -> Lease:
         # The first token is the time: tokens rise even where the file of an earlier lease was removed.
         token = place.held.token + 1 if place.held is not None else time.time_ns() // 1000
@@ -163,15 +181,19 @@ class FileLeases:
             yield self._read(file)
 
     def _read(self, file: str) -> Place:
-        content = self.folder.read(file + SUFFIX)
+        line = (self.folder.read(file + SUFFIX) or b"").partition(b"\n")[0].strip(b"\0")
         try:
-            return Place() if content is None else _PLACE.decode(content)
+            return _PLACE.decode(line) if line else Place()  # a power cut may leave an empty file, or zeros
         except msgspec.DecodeError as error:
             raise CorruptLog(self.folder.where(file + SUFFIX), str(error)) from error
 
     def _write(self, key: str, place: Place) -> None:
-        # Not synced: a power cut ends the holder as well.
-        self.folder.replace(self._file(key) + SUFFIX, msgspec.json.encode(place), lasting=False)
+        # Not synced: a power cut ends the holder, too. A process that is killed has written all or nothing.
+        file, line = self._file(key) + SUFFIX, msgspec.json.encode(place) + b"\n"
+        if len(line) <= _PAGE:
+            self.folder.overwrite(file, line)
+        else:
+            self.folder.replace(file, line, lasting=False)
 
 
 def _check(held: Held | None, fence: Lease) -> Held:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         Stream,
     )
     from harnpy.storage.jsonl.folders import Medium
-    from harnpy.storage.leases import Lease
+    from harnpy.storage.leases import Check, Lease
     from harnpy.storage.machine import Machine
     from harnpy.storage.opening import StoreUrl
 
@@ -113,9 +113,17 @@ class JsonlStore:
             raise Unsupported("`raw` searches exist on SQLite only")
         return search(self.directory, query, kind, codec, name, types, limit)
 
-    def lease(self, key: str, owner: str | None = None, ttl: float = 30.0, *, wait: float = 0.0) -> Lease:
+    def lease(
+        self,
+        key: str,
+        owner: str | None = None,
+        ttl: float = 30.0,
+        *,
+        wait: float = 0.0,
+        check: Check | None = None,
+    ) -> Lease:
         self.directory.check_open()
-        return self.directory.leases.take(key, owner, ttl, wait)
+        return self.directory.leases.take(key, owner, ttl, wait, check)
 
     def changes(self, kind: str, name: str, after: int, timeout: float) -> int:
         log = self.directory.logs.log(kind, name)

@@ -6,13 +6,15 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from harnpy.storage.errors import LeaseHeld, LeaseLost
-from harnpy.storage.leases import Lease
+from harnpy.storage.leases import PAUSE, Lease
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from threading import Event
 
     from psycopg import Connection
 
+    from harnpy.storage.leases import Check
     from harnpy.storage.machine import Machine
     from harnpy.storage.postgres.database import Database
     from harnpy.storage.postgres.listening import Listener
@@ -61,6 +63,7 @@ UPDATE harn.tickets SET alive_until = now() + %(lasts)s * interval '1 second' WH
 RETURNING ticket
 """
 _LEAVE = "DELETE FROM harn.tickets WHERE ticket = %s"
+_WANTED = "SELECT 1 FROM harn.tickets WHERE key = %(key)s AND alive_until > now() LIMIT 1"
 _NOTIFY = "SELECT pg_notify('harn', %s)"
 
 #: What announcements of leases begin with, where those of streams have their kind.
@@ -75,12 +78,12 @@ class PostgresLeases:
         self._machine = machine
         self._listener = listener
 
-    def take(self, key: str, owner: str | None, ttl: float, wait: float) -> Lease:
+    def take(self, key: str, owner: str | None, ttl: float, wait: float, check: Check | None = None) -> Lease:
         """Take the lease on ``key``; those who wait for it get it in the order in which they came."""
         owner = owner or self._machine.owner()
         lease = self._attempt(key, owner, ttl, None)
         if lease is None and wait > 0:
-            lease = self._wait(key, owner, ttl, wait)
+            lease = self._wait(key, owner, ttl, wait, check)
         if lease is None:
             raise self._refusal(key)
         return lease
@@ -103,6 +106,9 @@ class PostgresLeases:
 
         self._database.write(let_go, waits=False)
 
+    def is_wanted(self, lease: Lease) -> bool:
+        return bool(self._database.read(_WANTED, {"key": lease.key}))
+
     def _attempt(self, key: str, owner: str, ttl: float, ticket: int | None) -> Lease | None:
         wanted = {"key": key, "owner": owner, "ttl": ttl, "ticket": ticket}
         for gone in self._gone(key):
@@ -119,7 +125,7 @@ class PostgresLeases:
         if gone:
             yield gone
 
-    def _wait(self, key: str, owner: str, ttl: float, wait: float) -> Lease | None:
+    def _wait(self, key: str, owner: str, ttl: float, wait: float, check: Check | None) -> Lease | None:
         gives_up = time.monotonic() + wait
         stay = {"key": key, "owner": owner, "lasts": _TICKET_LASTS}
         queued = self._row(_QUEUE, stay)
@@ -131,7 +137,7 @@ class PostgresLeases:
                     left = gives_up - time.monotonic()
                     if lease is not None or left <= 0:
                         return lease
-                    announced.wait(min(left, _LOOKS_EVERY))
+                    _wait_for(announced, min(left, _LOOKS_EVERY), check)
                     announced.clear()
                     self._row(_STAY, stay)
         finally:
@@ -160,6 +166,13 @@ class PostgresLeases:
         if not held:
             return LeaseHeld(key, "somebody who waits for it, too,", time.time())
         return LeaseHeld(key, *held[0])
+
+
+def _wait_for(announced: Event, seconds: float, check: Check | None) -> None:
+    ends = time.monotonic() + seconds
+    while not announced.wait(max(0.0, min(PAUSE, ends - time.monotonic()))) and time.monotonic() < ends:
+        if check is not None:
+            check()
 
 
 def _identity(lease: Lease) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from harnpy.storage.postgres.stream import PostgresStream, columns, version
 
 if TYPE_CHECKING:
     from harnpy.storage.contract import Codec, FsckReport, GcReport, HeadQuery, Hit, Record, Stream
-    from harnpy.storage.leases import Lease
+    from harnpy.storage.leases import Check, Lease
     from harnpy.storage.machine import Machine
     from harnpy.storage.opening import StoreUrl
 
@@ -121,8 +121,16 @@ class PostgresStore:
             raise Unsupported("`raw` searches exist on SQLite only")
         return texts.search(self._database, codec, query, kind, name, types, limit)
 
-    def lease(self, key: str, owner: str | None = None, ttl: float = 30.0, *, wait: float = 0.0) -> Lease:
-        return self._leases.take(key, owner, ttl, wait)
+    def lease(
+        self,
+        key: str,
+        owner: str | None = None,
+        ttl: float = 30.0,
+        *,
+        wait: float = 0.0,
+        check: Check | None = None,
+    ) -> Lease:
+        return self._leases.take(key, owner, ttl, wait, check)
 
     def changes(self, kind: str, name: str, after: int, timeout: float) -> int:
         ends = time.monotonic() + timeout

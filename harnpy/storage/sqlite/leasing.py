@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from sqlite3 import Connection, Cursor
 
+    from harnpy.storage.leases import Check
     from harnpy.storage.machine import Machine
     from harnpy.storage.sqlite.commits import Commits
     from harnpy.storage.sqlite.connections import Connections
@@ -52,19 +53,19 @@ class SqliteLeases:
         #: Those that this object holds, to be let go in the end.
         self._mine: dict[tuple[str, int], Lease] = {}
 
-    def take(self, key: str, owner: str | None, ttl: float, wait: float) -> Lease:
+    def take(self, key: str, owner: str | None, ttl: float, wait: float, check: Check | None = None) -> Lease:
         """Take the lease on ``key``; those who wait for it get it in the order in which they came."""
         owner = owner or self._machine.owner()
         gives_up = time.monotonic() + wait
         lease = self._try(key, owner, ttl, None)
         if lease is None and wait > 0:
-            lease = self._wait(key, owner, ttl, gives_up)
+            lease = self._wait(key, owner, ttl, gives_up, check)
         if lease is None:
             raise self._refusal(key)
         self._mine[key, lease.token] = lease
         return lease
 
-    def _wait(self, key: str, owner: str, ttl: float, gives_up: float) -> Lease | None:
+    def _wait(self, key: str, owner: str, ttl: float, gives_up: float, check: Check | None) -> Lease | None:
         """Stand in the queue until the lease is ours, or the time is over."""
         ticket = self._transact(lambda cursor: self._draw(cursor, key))
         renewed = self._machine.uptime()
@@ -79,6 +80,8 @@ class SqliteLeases:
                     ticket = self._transact(lambda cursor: self._renew_ticket(cursor, key, ticket))  # noqa: B023
                     renewed = self._machine.uptime()
                 time.sleep(min(left, pause))
+                if check is not None:
+                    check()
                 pause = min(pause * 2, PAUSE)
             return None
         finally:
@@ -162,6 +165,10 @@ class SqliteLeases:
                 "UPDATE leases SET expires_at = 0 WHERE key = ? AND token = ?", (lease.key, lease.token)
             )
         )
+
+    def is_wanted(self, lease: Lease) -> bool:
+        with self._connections.reading() as db:
+            return bool(self._ahead(db, lease.key, None))
 
     def release_all(self) -> None:
         """Let go of what this object holds."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         Record,
         Stream,
     )
-    from harnpy.storage.leases import Lease
+    from harnpy.storage.leases import Check, Lease
     from harnpy.storage.machine import Machine
     from harnpy.storage.opening import StoreUrl
 
@@ -99,8 +99,16 @@ class SqliteStore:
         self._connections.check_open()
         return self._search.find(query, kind, codec, name, types, limit, raw)
 
-    def lease(self, key: str, owner: str | None = None, ttl: float = 30.0, *, wait: float = 0.0) -> Lease:
-        return self._leases.take(key, owner, ttl, wait)
+    def lease(
+        self,
+        key: str,
+        owner: str | None = None,
+        ttl: float = 30.0,
+        *,
+        wait: float = 0.0,
+        check: Check | None = None,
+    ) -> Lease:
+        return self._leases.take(key, owner, ttl, wait, check)
 
     def changes(self, kind: str, name: str, after: int, timeout: float) -> int:
         ends = time.monotonic() + timeout

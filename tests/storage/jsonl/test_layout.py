@@ -162,6 +162,26 @@ def test_no_file_stays_open_between_calls(directory: Path, open_again: Open) -> 
     assert not [path for path in opened if path.startswith(str(directory)) and os.path.isfile(path)]
 
 
+def test_a_lease_file_that_a_power_cut_emptied_holds_nothing(directory: Path, open_again: Open) -> None:
+    store = open_again()
+    token = store.lease("k", "a").token
+    file = directory / "leases" / "k.json"
+    for left in (b"", bytes(file.stat().st_size)):
+        file.write_bytes(left)
+        lease = store.lease("k", "b")
+        assert lease.token > token
+        token = lease.token
+
+
+def test_a_lease_file_is_written_over_whatever_its_length(directory: Path, open_again: Open) -> None:
+    store = open_again()
+    store.lease("k", "a" * 200).release()
+    store.lease("k", "b" * 5000).release()
+    store.lease("k", "c").release()
+    first = (directory / "leases" / "k.json").read_text().splitlines()[0]
+    assert json.loads(first)["held"][0] == "c"
+
+
 def test_a_lease_that_can_t_be_read_is_reported(directory: Path, open_again: Open) -> None:
     store = open_again()
     store.lease("k", "a").release()
