@@ -8,6 +8,7 @@ from msgspec.json import encode as to_json
 
 from harnpy.session import events as kinds
 from harnpy.session.events import Summary
+from harnpy.session.shown.rewinding import LeafMoved
 from harnpy.session.transfer.canto import approvals
 from harnpy.session.transfer.canto.ids import next_id, to_canto_id
 from harnpy.session.transfer.canto.messages import to_canto
@@ -121,8 +122,12 @@ class _Writer:
         parent = event.parent_id
         if parent is None or parent == self._seen[0].id:
             return None
-        id = self._id(parent)
-        return self._tips.get(id, id)
+        return self._last_line(parent)
+
+    def _last_line(self, id: str) -> str:
+        """Return the id of the last line of an event."""
+        first = self._id(id)
+        return self._tips.get(first, first)
 
     def _id(self, id: str) -> str:
         return to_canto_id(id, self._session.id)
@@ -135,13 +140,15 @@ class _Writer:
         if event.type == kinds.LEAF_MOVED:
             return [(event.type, self._target(event), {"stored": event.stored()})]
         if event.type in SNAPSHOTS:
-            stored, before = event.stored(), self._seen[-2].id
-            cutoff = before if event.type == kinds.PROJECTION_SNAPSHOTTED else event.data["cutoff_event_id"]
+            stored = event.stored()
+            is_checkpoint = event.type == kinds.PROJECTION_SNAPSHOTTED
+            cutoff = event.seq - 1 if is_checkpoint else stored["cutoff_seq"]
             note = {"note": stored["note"]} if "note" in stored else {}
-            snapshot = {**self._snapshot(stored["strategy"], cutoff), **note}
-            return [(event.type, snapshot, {"stored": stored})]
+            snapshot = self._snapshot(stored["strategy"], cutoff, self._shown(is_cut=not is_checkpoint))
+            return [(event.type, {**snapshot, **note}, {"stored": stored})]
         if event.type == kinds.HISTORY_REPLACED:
-            extra = (kinds.COMPACTION_TRIGGERED, self._snapshot("history_replaced", event.id))
+            snapshot = self._snapshot("history_replaced", event.seq, self._shown(is_cut=True))
+            extra = (kinds.COMPACTION_TRIGGERED, snapshot)
             return [(event.type, event.data, {"stored": event.stored()}), extra]
         data, stored = approvals.to_canto(event.type, event.data), event.stored()
         harn = {} if stored == event.data else {"stored": stored}
@@ -149,7 +156,7 @@ class _Writer:
 
     def _message(self, message: Json) -> list[tuple[Any, ...]]:
         if message["role"] in _PRIVILEGED:
-            context = {"kind": "harness", "content": shape_of(message).text}
+            context = {"kind": "harness", "placement": "history", "content": shape_of(message).text}
             return [(kinds.CONTEXT_ADDED, context, {"message": message})]
         first, *more = to_canto(message)
         harn = {} if first == message and not more else {"message": message}
@@ -160,16 +167,24 @@ class _Writer:
         target = data.pop("target_event_id", None)
         if target is None or target == self._seen[0].id:
             return data
-        return {"target_event_id": self._tips.get(self._id(target), self._id(target)), **data}
+        return {"target_event_id": self._last_line(target), **data}
 
-    def _snapshot(self, strategy: str, cutoff: str | None) -> Json:
-        """What a model is shown at this point. An empty snapshot would count for nothing."""
+    def _shown(self, *, is_cut: bool) -> list[Json]:
+        """What a model is shown at this point. A cut that left nothing would count for nothing."""
         shown = self._view.entries(self._session._read_tools, annotate=True)
         entries = [form for entry in shown for form in self._entry(entry)]
-        if not entries:
+        if is_cut and not entries:
             message = {"role": "user", "content": _RESET}
-            entries = [{"context_kind": "summary", "placement": "prefix", "message": message}]
-        known = {} if cutoff in (None, self._seen[0].id) else {"cutoff_event_id": self._id(str(cutoff))}
+            return [{"context_kind": "summary", "placement": "prefix", "message": message}]
+        return entries
+
+    def _snapshot(self, strategy: str, cutoff: int | None, entries: list[Json]) -> Json:
+        """``cutoff`` is the number of the last event before the snapshot."""
+        while cutoff and isinstance(move := self._seen[cutoff - 1].body, LeafMoved):
+            cutoff = move.target  # moves are on no branch
+        known = {}
+        if cutoff and cutoff > FIRST:
+            known["cutoff_event_id"] = self._last_line(self._seen[cutoff - 1].id)
         read, modified = self._view.window.files
         files = {"read_files": list(read), "modified_files": list(modified)}
         return {"strategy": strategy, **known, "entries": entries, **{k: v for k, v in files.items() if v}}

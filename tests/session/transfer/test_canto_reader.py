@@ -1,0 +1,70 @@
+"""A reader of Canto's logs, written from their description alone, shows of an export what harnpy shows.
+
+Spec: 10 §A1.8, §C17.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from harnpy.session import Session
+from harnpy.session.transfer.canto.messages import to_canto
+from harnpy.session.transfer.files import export
+from harnpy.storage import Store
+from tests.session.transfer.canto_reader import effective_messages
+from tests.session.transfer.conversations import EXAMPLES, STEPS, play, take
+
+#: What Canto is shown where nothing is left, as a snapshot of nothing counts for nothing.
+RESET = "<conversation_summary>\nThe conversation was reset.\n</conversation_summary>"
+
+CUTS = ("trim", "compact", "set_history", "reset")
+
+
+def window(session: Session) -> list[dict[str, Any]]:
+    return [form for message in session.window() for form in to_canto(message)]
+
+
+def read(session: Session) -> list[dict[str, Any]]:
+    found = effective_messages(export(session, "canto"))
+    return [message for message in found if message["content"] != RESET]
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [("turn", "a"), ("rewind",), ("snapshot",)],
+        [("turn", "a"), ("rewind",), ("say", 0, "b"), ("trim", 0)],
+        [("say", 0, "a"), ("turn", "b"), ("rewind",), ("trim", 1), ("say", 0, "c")],
+        [("say", 6, "a"), ("say", 7, "b"), ("snapshot",)],
+        [("say", 0, "a"), ("say", 2, "b"), ("say", 0, "c")],
+        [("say", 3, "a"), ("snapshot",), ("reset",), ("say", 0, "b")],
+    ],
+)
+def test_where_cut_offs_and_privileged_messages_stand(steps: list[tuple[Any, ...]]) -> None:
+    session = play(steps)
+    assert read(session) == window(session)
+
+
+def test_an_export_reads_the_same(store: Store) -> None:
+    ids = count()
+
+    @settings(max_examples=EXAMPLES, deadline=None)
+    @given(STEPS, STEPS)
+    def check(steps: list[tuple[Any, ...]], later: list[tuple[Any, ...]]) -> None:
+        cuts = [number for number, step in enumerate([*steps, *later]) if step[0] in CUTS]
+        # Messages pinned after they were cut come back in harnpy; a Canto reader sees the cut alone.
+        kept = [
+            step for number, step in enumerate([*steps, *later])
+            if step[0] != "pin" or not cuts or number < cuts[0]
+        ]  # fmt: skip
+        session = play(kept[: len(steps)], store, f"s{next(ids)}")
+        assert read(session) == window(session)
+        fork = session.fork(f"s{next(ids)}")
+        take(fork, kept[len(steps) :])
+        assert read(fork) == window(fork)
+
+    check()
