@@ -37,6 +37,10 @@ fn talk(id) {
   for message in TALK { agent_session_inject(id, message) }
   return id
 }
+fn stored(id) {
+  if !__session_exists(id) { __session_create({id: id, seed: TALK}) }
+  return id
+}
 fn node(given) {
   return workflow_execute("go", {entry: "n", nodes: {n: given}}, [artifact({text: "x"})])
 }
@@ -60,6 +64,7 @@ FILES = {
     "/elsewhere/run.json": '{"id": "r", "child_runs": [{"run_path": "/elsewhere/run2.json"}]}',
     "/elsewhere/run2.json": '{"id": "r2"}',
     "/elsewhere/talk.jsonl": '{"role": "user", "content": "hi"}\n',
+    "/elsewhere/stored.json": '{"id": "in", "full_context": [], "context_window": []}',
     "/elsewhere/contract.json": '{"summary": "s"}',
     "/elsewhere/events.jsonl": "",
     "/elsewhere/project/harn.toml": "",

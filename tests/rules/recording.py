@@ -103,6 +103,7 @@ class RecordedEnvironment(Variables):
             {
                 "HARN_MARKED": "secret",
                 "PATH": "/bin",
+                "HARN_SESSION_STORE": "memory:",
                 "HARN_LLM_PROVIDER": "recorded",
                 "HARN_LLM_MODEL": "m",
                 "OPENAI_API_KEY": "sk-not-a-key",

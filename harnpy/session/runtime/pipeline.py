@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -70,8 +69,8 @@ class Pipeline:
             draft = _executed(executed, duration, key)
             self._save(txn, [draft], call)
         except BaseException as error:
-            is_cancelled = isinstance(error, asyncio.CancelledError | KeyboardInterrupt | GeneratorExit)
-            txn.abandon(error, CANCELLED if is_cancelled else FAILED)
+            # Others than failures end the work: a cancellation, an interrupt, a task that is over.
+            txn.abandon(error, FAILED if isinstance(error, Exception) else CANCELLED)
             self._tell_resizes(report for report in txn.resizes if report.error is not None)
             raise
         return live

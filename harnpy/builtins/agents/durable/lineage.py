@@ -1,0 +1,42 @@
+"""Who descends from whom. Spec: 10 §C7, §C9."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.builtins.agents.durable.values import info_value
+from harnpy.builtins.agents.durable.verbs import builtin
+
+if TYPE_CHECKING:
+    from harnpy.builtins.agents.durable.verbs import Call
+
+    Dict = dict[str, Any]
+
+
+@builtin(
+    "__session_fork(id: string, opts?: dict) -> string",
+    "id?: string, at?: int, label?: string, reason?: string",
+)
+def fork(call: Call, id: str, opts: Dict) -> str:
+    """Make a session with the past of another one, and return its id."""
+    label, reason = opts.get("label") or "", opts.get("reason") or ""
+    return call.session(id).fork(opts.get("id"), at=opts.get("at"), label=label, reason=reason).id
+
+
+@builtin("__session_parent(id: string, opts?: dict) -> dict | nil")
+def parent(call: Call, id: str, opts: Dict) -> Dict | None:
+    """The session that another one was forked from; nil when there is none any more."""
+    found = call.runtime.parent(id)
+    return None if found is None else info_value(call, found)
+
+
+@builtin("__session_children(id: string, opts?: dict) -> list")
+def children(call: Call, id: str, opts: Dict) -> list[Dict]:
+    """The forks of a session, oldest first."""
+    return [info_value(call, info) for info in call.runtime.children(id)]
+
+
+@builtin("__session_lineage(id: string, opts?: dict) -> list")
+def lineage(call: Call, id: str, opts: Dict) -> list[Dict]:
+    """The sessions that one descends from, the first one first, and itself."""
+    return [info_value(call, info) for info in call.runtime.lineage(id)]

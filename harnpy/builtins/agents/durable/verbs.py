@@ -1,0 +1,180 @@
+"""`builtin`: declaring a verb, whose arguments are read and whose errors are told here. Spec: 10 §C9.
+
+    @builtin("__session_fork(id: string, opts?: dict) -> string", "id?: string, at?: int, label?: string")
+    def fork(call: Call, id: str, opts: Dict) -> str: ...
+
+The first text is the signature, the second one says what ``opts`` may hold beside ``store``. A verb gets what
+was checked: the options that were given, and nil for an optional argument that wasn't.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from harnpy.builtins.agents.durable.errors import errors_told, invalid
+from harnpy.builtins.agents.durable.service import Durable, durable_of
+from harnpy.session.errors import SessionBusy
+from harnpy.text.spell import hint
+from harnpy.vm.declare.builtin import Signature
+from harnpy.vm.declare.builtin import builtin as declare
+from harnpy.vm.values.objects import Builtin, Fn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from harnpy.session.kept.info import SessionInfo
+    from harnpy.session.log import Session
+    from harnpy.session.resize.resize_policy import ResizePolicy
+    from harnpy.session.runtime.runtime import SessionRuntime
+    from harnpy.vm.declare.builtin import Parameter
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
+
+    Dict = dict[str, Any]
+
+T = TypeVar("T")
+
+_OPTIONS: Final = ("opts", "filter")
+_EVERYWHERE: Final = "store?: string"
+#: The names of types: their words in messages, and the Python types.
+_TYPES: Final[Mapping[str, tuple[str, tuple[type, ...]]]] = {
+    "string": ("a string", (str,)),
+    "int": ("an int", (int,)),
+    "float": ("a number", (int, float)),
+    "bool": ("a bool", (bool,)),
+    "list": ("a list", (list,)),
+    "dict": ("a dict", (dict,)),
+    "closure": ("a function", (Fn, Builtin)),
+    "nil": ("nil", (type(None),)),
+}
+
+
+class Call:
+    """One call of a verb: the Vm's `Durable`, and the store that the options name."""
+
+    __slots__ = ("durable", "name", "store", "vm")
+
+    def __init__(self, vm: Vm, name: str, store: str | None) -> None:
+        self.vm = vm
+        self.name = name
+        self.store = store
+        self.durable: Durable = durable_of(vm)
+
+    @property
+    def runtime(self) -> SessionRuntime:
+        return self.durable.runtime(self.store)
+
+    def session(self, id: str) -> Session:
+        """Return the session as the store has it now, or the one that a hook or an action sees.
+
+        Raises `SessionNotFound`.
+        """
+        inside = self.durable.handles.get(id)
+        return self.runtime.get(id) if inside is None else inside
+
+    def info(self, id: str) -> SessionInfo:
+        """Return what lists show of a session. Raises `SessionNotFound`."""
+        inside = self.durable.handles.get(id)
+        return self.runtime.info(id) if inside is None else inside.info
+
+    def policies(self, id: str | None) -> list[ResizePolicy]:
+        """Return the resize policy of a session; without one those of all sessions of the program."""
+        if id is None:
+            return self.durable.policies.all()
+        inside = self.durable.handles.get(id)
+        return [self.durable.policies.own(self.runtime.get(id if inside is None else inside.id))]
+
+    def alone(self, id: str, act: Callable[[], T]) -> T:
+        """Return what ``act()`` returns, while nobody else works on the session."""
+        inside = self.durable.handles.get(id)
+        if inside is not None:
+            raise SessionBusy(
+                f"session '{inside.id}' is busy: this runs inside one of its actions", inside.id
+            )
+        return self.durable.lanes.run(self.runtime.store.url, id, act)
+
+
+class _Verb:
+    """What is declared of a verb."""
+
+    def __init__(self, signature: str, options: str) -> None:
+        self._texts = signature, options
+        self.name = signature.partition("(")[0].removeprefix("__")
+
+    @cached_property
+    def _parameters(self) -> Sequence[Parameter]:
+        return Signature(self._texts[0]).parameters
+
+    @cached_property
+    def kept(self) -> str:
+        """The argument that a session is to keep: the last one that isn't options."""
+        names = [each.name for each in self._parameters]
+        return next((name for name in reversed(names) if name not in _OPTIONS), "opts")
+
+    def session_of(self, given: Sequence[Value]) -> str | None:
+        """Return the id of the session that a call is about."""
+        is_about_one = bool(given) and self._parameters[0].name == "id" and type(given[0]) is str
+        return given[0] if is_about_one else None
+
+    def read(self, given: Sequence[Value], id: str | None) -> list[Value]:
+        """Return the arguments, checked. Raises what `invalid` returns."""
+        read = []
+        for parameter, value in zip(self._parameters, given, strict=True):
+            _check(f"{self.name}: `{parameter.name}`", parameter, value, id)
+            if parameter.name in _OPTIONS:
+                value = read_options(self.name, value or {}, f"{_EVERYWHERE}, {self._texts[1]}", id)
+            read.append(value)
+        return read
+
+    def call(self, vm: Vm, function: Callable[..., Value], given: Sequence[Value]) -> Value:
+        id = self.session_of(given)
+        arguments = self.read(given, id)
+        options = arguments[-1] if self._parameters[-1].name in _OPTIONS else {}
+        with errors_told(self.name, self.kept, id):
+            return function(Call(vm, self.name, options.pop("store", None)), *arguments)
+
+
+def read_options(caller: str, given: Dict, known: str, id: str | None) -> Dict:
+    """Return the options that are given, without those that are nil; ``known`` says which there are, and of
+    which type. Raises what `invalid` returns."""
+    options = {option.name: option for option in Signature(f"options({known})").parameters}
+    for key in given:
+        if key not in options:
+            raise invalid(f'{caller}: unknown option "{key}" ({hint(key, options)})', id)
+    for key, option in options.items():
+        _check(f"{caller}: option `{key}`", option, given.get(key), id)
+    return {key: value for key, value in given.items() if value is not None}
+
+
+def _check(what: str, parameter: Parameter, value: Value, id: str | None) -> None:
+    """Raise what `invalid` returns for a value of another type."""
+    allowed = parameter.type.split(" | ")
+    if allowed == ["any"]:
+        return
+    if parameter.optional:
+        allowed.append("nil")
+    if not any(type(value) in _TYPES[name][1] for name in allowed):
+        words = " or ".join(_TYPES[name][0] for name in allowed)
+        raise invalid(f"{what} must be {words}", id)
+
+
+def builtin(signature: str, options: str = "") -> Callable[[Callable[..., Value]], Callable[..., Value]]:
+    """Declare a verb ``(call, *arguments)``; ``options`` are those of its ``opts``, like parameters."""
+    verb = _Verb(signature, options)
+
+    def attach(function: Callable[..., Value]) -> Callable[..., Value]:
+        @wraps(function)
+        def called(vm: Vm, *given: Value) -> Value:
+            return verb.call(vm, function, given)
+
+        return declare(_unconverted(signature), family="durable_sessions")(called)
+
+    return attach
+
+
+def _unconverted(signature: str) -> str:
+    """Return the signature without types: what is given arrives as it is, and is checked by the verb."""
+    found = Signature(signature)
+    parameters = ", ".join(f"{each.name}?: any" for each in found.parameters)
+    return f"{found.name}({parameters}) -> {found.returns}"
