@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from harnpy.builtins.agents.durable.callbacks import callback, listener
 from harnpy.builtins.agents.durable.errors import invalid
-from harnpy.builtins.agents.durable.values import info_value
 from harnpy.builtins.agents.durable.verbs import builtin, read_options
 from harnpy.builtins.bridge.callables import python_function
 from harnpy.session.runtime import actions
@@ -70,7 +69,7 @@ def execute(call: Call, id: str, action: Value, args: Dict | None, opts: Dict) -
     given = {key: value for key, value in opts.items() if value is not None}
     runtime, caller = call.runtime, call.durable.caller
     call.alone(id, partial(runtime.execute, id, act, caller=caller, **given))
-    return info_value(call, runtime.info(id))
+    return call.shown(runtime.info(id))
 
 
 def _closure(call: Call, fn: Value) -> _Closure:

@@ -6,7 +6,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from harnpy.builtins.agents.durable.errors import invalid
-from harnpy.builtins.agents.durable.values import info_value
 from harnpy.builtins.agents.durable.verbs import builtin
 from harnpy.session.errors import SessionNotFound
 from harnpy.session.runtime.queries import SessionQuery
@@ -40,14 +39,14 @@ def create(call: Call, opts: Dict) -> Dict:
     id = given.pop("id", None) or durable.new_id()
     agent = given.pop("agent", "")
     session = call.alone(id, partial(runtime.create, agent, id=id, caller=durable.caller, **given))
-    return info_value(call, runtime.info(session.id))
+    return call.shown(runtime.info(session.id))
 
 
 @builtin("__session_info(id: string, opts?: dict) -> dict | nil")
 def info(call: Call, id: str, opts: Dict) -> Dict | None:
     """What lists show of a session, and who of this program listens to it; nil when there is none."""
     try:
-        return info_value(call, call.info(id))
+        return call.shown(call.info(id))
     except SessionNotFound:
         return None
 
@@ -90,7 +89,7 @@ def list_(call: Call, filter: Dict) -> Dict:
         raise invalid(f"{call.name}: option `limit` must be at least 1")
     page = call.runtime.list(SessionQuery(**given))
     return {
-        "items": [info_value(call, info) for info in page.items],
+        "items": [call.shown(info) for info in page.items],
         "next": page.next,
         "errors": [{"id": id, "reason": reason} for id, reason in page.errors],
     }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.builtins.agents.durable.values import info_value
 from harnpy.builtins.agents.durable.verbs import builtin
 
 if TYPE_CHECKING:
@@ -27,16 +26,16 @@ def fork(call: Call, id: str, opts: Dict) -> str:
 def parent(call: Call, id: str, opts: Dict) -> Dict | None:
     """The session that another one was forked from; nil when there is none any more."""
     found = call.runtime.parent(id)
-    return None if found is None else info_value(call, found)
+    return None if found is None else call.shown(found)
 
 
 @builtin("__session_children(id: string, opts?: dict) -> list")
 def children(call: Call, id: str, opts: Dict) -> list[Dict]:
     """The forks of a session, oldest first."""
-    return [info_value(call, info) for info in call.runtime.children(id)]
+    return [call.shown(info) for info in call.runtime.children(id)]
 
 
 @builtin("__session_lineage(id: string, opts?: dict) -> list")
 def lineage(call: Call, id: str, opts: Dict) -> list[Dict]:
     """The sessions that one descends from, the first one first, and itself."""
-    return [info_value(call, info) for info in call.runtime.lineage(id)]
+    return [call.shown(info) for info in call.runtime.lineage(id)]

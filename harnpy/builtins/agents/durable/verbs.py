@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from harnpy.builtins.agents.durable.errors import errors_told, invalid
 from harnpy.builtins.agents.durable.service import Durable, durable_of
+from harnpy.builtins.agents.durable.values import info_value
 from harnpy.session.errors import SessionBusy
 from harnpy.text.spell import hint
 from harnpy.vm.declare.builtin import Signature
@@ -77,6 +78,10 @@ class Call:
         """Return what lists show of a session. Raises `SessionNotFound`."""
         inside = self.durable.handles.get(id)
         return self.runtime.info(id) if inside is None else inside.info
+
+    def shown(self, info: SessionInfo) -> Dict:
+        """Return an info as the program gets it."""
+        return info_value(info, self.durable.listening.facts(info.id))
 
     def policies(self, id: str | None) -> list[ResizePolicy]:
         """Return the resize policy of a session; without one those of all sessions of the program."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 )
 def append(call: Call, id: str, event: Value, opts: Dict) -> int:
     """Append events, all or none, and return the number of the last one."""
-    drafts = drafts_of(call, id, event, opts)
+    drafts = drafts_of(call.name, id, event, opts)
     if not drafts:
         raise invalid(f"{call.name}: there is no event to append", id)
     expected = opts.get("expected_version")
