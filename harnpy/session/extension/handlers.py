@@ -37,8 +37,7 @@ class AgentHandlers:
         if self._analysis is not None:
             policy.on_analyze(self._analysis)
         policy.strategies |= self._strategies
-        levels = (self.settings, *was.levels)
-        session.resize_by(Resizing(policy, levels, was.tell, was.call, unbound=was))
+        session.resize_by(was._replace(policy=policy, agent=self.settings, unbound=was))
 
     def on_analyze(self, fn: Analysis | None, sessions: Iterable[Session]) -> None:
         """Have ``fn`` name the strategy that is due; None: the default analysis again."""
@@ -54,5 +53,4 @@ class AgentHandlers:
             session.policy.strategy(name, fn)
 
     def _binds(self, session: Session) -> bool:
-        levels = session.resizing.levels if session.resizing else ()
-        return any(level is self.settings for level in levels)
+        return session.resizing is not None and session.resizing.agent is self.settings

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.session.resize.subject import Subject
-from harnpy.session.settings.keys import REGISTERS
+from harnpy.session.settings.keys import REGISTERS, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -33,16 +33,18 @@ def _call(fn: Callable[..., Any], *args: Any) -> Any:
 
 
 class Resizing(NamedTuple):
-    """How a session is resized: its policy, the ``levels`` from which it inherits settings (agent, runtime),
-    who is told of each resize, and what calls handlers and waits for async ones.
+    """How a session is resized: its policy, the ``levels`` from which it inherits settings, who is told of
+    each resize, and what calls handlers and waits for async ones.
 
-    ``unbound`` is what it was before an agent's extension took the session (`AgentHandlers`).
+    Where an agent's extension has taken the session (`AgentHandlers`), ``agent`` are the settings of that
+    one, and ``unbound`` is what it was before.
     """
 
     policy: ResizePolicy
     levels: tuple[Mapping[str, Any], ...] = ()
     tell: Callable[[ResizeReport], object] = _nobody
     call: Callable[..., Any] = _call
+    agent: Mapping[str, Any] | None = None
     unbound: Resizing | None = None
 
 
@@ -63,9 +65,17 @@ class Resizable(Subject):
         """The settings that hold for the session (10 §C8.1)."""
         from harnpy.session.settings.levels import Settings
 
-        policy, levels, *_ = self._resizing()
-        default = {} if policy.max_length is None else {"max_length": policy.max_length}
-        return Settings(lambda: self.view.registers, (*levels, default))
+        resizing = self._resizing()
+        limit = resizing.policy.max_length
+        default = {} if limit is None else {"max_length": limit}
+        levels = (resizing.agent or {}, self._defined(), *resizing.levels, default)
+        return Settings(lambda: self.view.registers, levels)
+
+    def _defined(self) -> dict[str, Any]:
+        """Return the settings of the definition that the session was created with."""
+        definition = self.agent_facts().get("definition")
+        given = definition.get("settings") if isinstance(definition, dict) else None
+        return {name_of(key): value for key, value in given.items()} if isinstance(given, dict) else {}
 
     def analyze(self) -> str | None:
         """Return the name of the resize strategy that is due, None when none is. Raises `ResizeError`."""

@@ -38,6 +38,9 @@ class Subject:
     def memo(self) -> Any:
         raise NotImplementedError
 
+    def agent_facts(self) -> dict[str, Any]:
+        raise NotImplementedError
+
     def event(self, seq: int) -> Event:
         raise NotImplementedError
 

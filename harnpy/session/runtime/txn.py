@@ -78,6 +78,9 @@ class Txn(Session):
         origin = Origin(live.id, live.origin.world, live.origin.parent, live.origin.shared)
         self._attach(origin, self._stage, live.view.branch(), live.moment)
 
+    def agent_facts(self) -> dict[str, Any]:
+        return self._live.agent_facts() if self._live.version else super().agent_facts()
+
     # Writing.
 
     def write(self, *drafts: EventDraft, expected_version: int | None = None) -> list[Event]:

@@ -6,11 +6,14 @@ from typing import Any
 
 import pytest
 
-from harnpy.session import InvalidArgument, Session
+from harnpy.session import InvalidArgument, Session, SessionRuntime
 from harnpy.session.resize.resizable import Resizing
 from harnpy.session.resize.resize_policy import ResizePolicy
 from harnpy.session.settings.levels import Level
 from harnpy.session.transfer import agently
+from harnpy.storage import Store
+from harnpy.storage.memory import MemoryStore
+from harnpy.world import World
 from tests.session.shapes import said
 
 TALK = [said("user", f"message {number}") for number in range(4)]
@@ -18,7 +21,7 @@ TALK = [said("user", f"message {number}") for number in range(4)]
 
 def inheriting(agent: Level, runtime: Level, policy: ResizePolicy | None = None) -> Session:
     session = Session()
-    session.resizing = Resizing(policy or ResizePolicy(), (agent, runtime))
+    session.resizing = Resizing(policy or ResizePolicy(), (runtime,), agent=agent)
     return session
 
 
@@ -48,6 +51,35 @@ def test_a_change_at_any_level_reaches_the_sessions_that_live() -> None:
     assert lengths() == [4, 4]
     registers = [event for event in one.events(written) if event.type == "register_set"]
     assert len(registers) == 2, "the levels write nothing into the log"
+
+
+def test_a_definition_has_settings_as_they_were_when_the_session_was_created() -> None:
+    """They stand between the agent's extension and the runtime."""
+    definition = {"name": "clerk", "settings": {"session.max_length": 80, "own": [1]}}
+    state = {"id": "s", "harn": {"agent_name": "clerk", "definition": definition}}
+    session = agently.load_state(state, MemoryStore(), World())
+    agent, runtime = Level(), Level({"max_length": 10, "n": 1})
+    session.resizing = Resizing(ResizePolicy(max_length=20), (runtime,), agent=agent)
+    assert dict(session.settings) == {"max_length": 80, "own": [1], "n": 1}
+    assert session.fork("f").settings["settings.max_length"] == 80
+    agent["max_length"] = 40
+    assert session.settings["max_length"] == 40
+    session.set("settings.max_length", 30)
+    assert session.settings["max_length"] == 30
+
+
+@pytest.mark.parametrize("definition", [None, {"name": "x"}, {"settings": None}, {"settings": [1]}])
+def test_a_definition_without_settings_has_none(definition: Any) -> None:
+    state = {"id": "s", "harn": {"agent_name": "clerk", "definition": definition}}
+    assert dict(agently.load_state(state, MemoryStore(), World()).settings) == {}
+
+
+def test_an_action_goes_by_the_definitions_settings(store: Store) -> None:
+    definition = {"name": "clerk", "settings": {"max_length": 80}}
+    agently.load_state({"id": "s", "harn": {"definition": definition}}, store, World())
+    with SessionRuntime(store) as runtime:
+        session = runtime.execute("s", lambda txn: txn.add_history(TALK))
+        assert (session.length, len(session.history())) == (2, 4)
 
 
 def test_whether_it_is_resized_by_itself_is_a_setting_too() -> None:
