@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from harnpy.session.trajectory.episode import Episode, distill
     from harnpy.session.trajectory.run_log import RunLog, export_run
     from harnpy.session.trajectory.run_tree import export_run_tree
+    from harnpy.session.transfer.states import dump_state, load_state
 
 #: The former name.
 SessionStore = SessionRegistry
@@ -97,9 +98,11 @@ __all__ = [
     "child_runs",
     "current_session_id",
     "distill",
+    "dump_state",
     "export_run",
     "export_run_tree",
     "hooks",
+    "load_state",
 ]
 
 
@@ -126,9 +129,11 @@ def __getattr__(name: str) -> object:
         "Waiting": "agents.values",
         "child_runs": "children.child_runs",
         "current_session_id": "extension.current",
+        "dump_state": "transfer.states",
         "distill": "trajectory.episode",
         "export_run": "trajectory.run_log",
         "export_run_tree": "trajectory.run_tree",
+        "load_state": "transfer.states",
     }.get(name)
     if module is None:
         raise AttributeError(f"module 'harnpy.session' has no attribute {name!r}")
