@@ -2,17 +2,23 @@
 
 The embedding API: `Vm` runs programs, `VmError` is how they fail (`VmError.Thrown` carries a thrown
 value), `World` is everything outside a program, `Limits` what a run may use (`LimitExceeded` when it uses
-more), `runtime` opens sessions on a store. See docs/embedding.md and
-docs/runtime.md. Names load on first use, so that `harnpy run` pays for what it runs.
+more). `runtime` opens sessions on a store; `AgentDef`, `tool`, `Tool`, `Capabilities` and `LoopFactory`
+make agents for them. See docs/embedding.md and docs/runtime.md. Names load on first use, so that `harnpy
+run` pays for what it runs.
 """
 
 from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from harnpy.agent.factory import Capabilities as Capabilities
+    from harnpy.agent.factory import LoopFactory as LoopFactory
+    from harnpy.agent.factory import Tool as Tool
+    from harnpy.agent.factory import tool as tool
+    from harnpy.agent.factory.default import runtime as runtime
     from harnpy.embedding import Vm as Vm
     from harnpy.isolation.vm import IsolatedVm as isolated  # noqa: N813
-    from harnpy.session.runtime.default import runtime as runtime
+    from harnpy.session.agents.definition import AgentDef as AgentDef
     from harnpy.version import __version__ as __version__
     from harnpy.vm.errors import LimitExceeded as LimitExceeded
     from harnpy.vm.errors import Thrown as Thrown
@@ -21,15 +27,20 @@ if TYPE_CHECKING:
     from harnpy.world import World as World
 
 __all__ = [
+    "AgentDef",
+    "Capabilities",
     "LimitExceeded",
     "Limits",
+    "LoopFactory",
     "Thrown",
+    "Tool",
     "Vm",
     "VmError",
     "World",
     "__version__",
     "isolated",
     "runtime",
+    "tool",
 ]
 
 
@@ -51,9 +62,17 @@ def __getattr__(name: str) -> object:
 
         return IsolatedVm
     if name == "runtime":
-        from harnpy.session.runtime.default import runtime
+        from harnpy.agent.factory.default import runtime
 
         return runtime
+    if name == "AgentDef":
+        from harnpy.session.agents.definition import AgentDef
+
+        return AgentDef
+    if name in ("Capabilities", "LoopFactory", "Tool", "tool"):
+        from harnpy.agent import factory
+
+        return getattr(factory, name)
     if name == "Limits":
         from harnpy.vm.limits import Limits
 

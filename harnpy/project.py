@@ -6,7 +6,7 @@ import os.path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from harnpy.world.files import Files
 
@@ -53,3 +53,27 @@ def state_directory(base: str, override: str | None) -> str:
 def runs_directory(base: str, override: str | None) -> str:
     """Where the records of runs are kept below ``base``, or the place that the environment names."""
     return os.path.join(base, (override or "").strip() or _RUNS)
+
+
+def skill_places(
+    env: Callable[[str], str | None], here: str, root: str | None, directories: Iterable[str]
+) -> Iterator[tuple[str, str]]:
+    """Where skills may be, the highest layer first: layers and their directories (07 §13.1).
+
+    ``directories`` come before all others; ``root`` is the project's, or the program's.
+    """
+    for directory in directories:
+        yield "cli", os.path.normpath(os.path.join(here, directory))
+    for directory in (env("HARN_SKILLS_PATH") or "").split(":"):
+        if directory:
+            yield "env", os.path.normpath(os.path.join(here, directory))
+    if root:
+        yield "project", os.path.join(root, ".harn/skills")
+        yield "package", os.path.join(root, ".harn/packages")
+    home = env("HOME")
+    if home:
+        yield "user", os.path.join(home, ".harn/skills")
+    config = env("XDG_CONFIG_HOME") or (os.path.join(home, ".config") if home else None)
+    if config:
+        yield "system", os.path.join(config, "harn/skills")
+    yield "system", "/etc/harn/skills"

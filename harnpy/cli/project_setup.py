@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 
-from harnpy.project import MANIFEST, ManifestError, project_root
+from harnpy.project import MANIFEST, ManifestError, project_root, skill_places
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable
 
     from harnpy import Vm
 
@@ -28,7 +28,7 @@ def bind_project(vm: Vm, file: str | None, skill_dirs: Iterable[str] = ()) -> No
     bind_hooks(vm, project)
     places = [
         (layer, directory)
-        for layer, directory in _places(vm.unguarded.environment.get, here, project or at, skill_dirs)
+        for layer, directory in skill_places(vm.unguarded.environment.get, here, project or at, skill_dirs)
         if layer == "cli" or os.path.isdir(directory)
     ]
     vm.settings.found_skills = ()
@@ -64,24 +64,3 @@ def _install_hooks(vm: Vm, project: str) -> None:
         from harnpy.builtins.bridge.manifest_hooks import install
 
         install(vm, path, text)
-
-
-def _places(
-    env: Callable[[str], str | None], here: str, root: str | None, directories: Iterable[str]
-) -> Iterator[tuple[str, str]]:
-    """Layers and their directories."""
-    for directory in directories:
-        yield "cli", os.path.normpath(os.path.join(here, directory))
-    for directory in (env("HARN_SKILLS_PATH") or "").split(":"):
-        if directory:
-            yield "env", os.path.normpath(os.path.join(here, directory))
-    if root:
-        yield "project", os.path.join(root, ".harn/skills")
-        yield "package", os.path.join(root, ".harn/packages")
-    home = env("HOME")
-    if home:
-        yield "user", os.path.join(home, ".harn/skills")
-    config = env("XDG_CONFIG_HOME") or (os.path.join(home, ".config") if home else None)
-    if config:
-        yield "system", os.path.join(config, "harn/skills")
-    yield "system", "/etc/harn/skills"

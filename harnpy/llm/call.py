@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import OptionError
@@ -84,6 +85,15 @@ class Models:
         self.rates = RateLimits(
             env, world.clock.monotonic, waiting.sleep, lambda name: self.config.known_providers.rpm(name)
         )
+
+    def beside(self, waiting: Waiting, connections: Connections) -> Models:
+        """Return these models for another task, which waits in its own way and has an account of its own."""
+        models = copy(self)
+        models.waiting, models.connections = waiting, connections
+        models.account = Account()
+        models.trace = models.account.trace
+        models.rates = self.rates.waited_for(waiting.sleep)
+        return models
 
     def options(self, given: Any) -> Options:
         return Options(given)

@@ -31,6 +31,16 @@ _TYPES = {
 }
 
 
+class Parameters(dict[str, Any]):
+    """A tool's parameters by name, made of a JSON Schema: providers get that one as it is."""
+
+    def __init__(self, schema: dict[str, Any]) -> None:
+        required = schema.get("required") or ()
+        properties = schema.get("properties") or {}
+        super().__init__({name: {**of, "required": name in required} for name, of in properties.items()})
+        self.schema = schema
+
+
 def is_registry(value: Any) -> bool:
     return isinstance(value, dict) and value.get("_type") == REGISTRY
 
@@ -98,6 +108,8 @@ def _definition(entry: Entry, schema_key: str) -> dict[str, Any]:
 
 def _schema(parameters: dict[str, Any]) -> dict[str, Any]:
     """Every parameter is required, and one that is given as a dict is a string (07 §4.5)."""
+    if isinstance(parameters, Parameters):
+        return parameters.schema
     names = sorted(parameters)
     return {
         "type": "object",

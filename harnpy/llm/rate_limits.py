@@ -6,6 +6,7 @@ A request that finds the window full waits until the oldest one leaves it; it ne
 from __future__ import annotations
 
 from collections import deque
+from copy import copy
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -37,6 +38,12 @@ class RateLimits:
         self._configured = configured
         self._rpm: dict[str, int] = {}
         self._leaving: dict[str, deque[float]] = {}  # when each request leaves the window
+
+    def waited_for(self, sleep: Callable[[float], Any]) -> RateLimits:
+        """Return the same windows for a task that waits by ``sleep``."""
+        limits = copy(self)
+        limits._sleep = sleep
+        return limits
 
     def rpm(self, provider: str) -> int | None:
         """Requests per minute: as set, else the environment's, else the configuration's; None: any number."""

@@ -40,6 +40,16 @@ class CallLog(Protocol):
         """Record what the provider replied to the last request."""
 
 
+class Shown(Protocol):
+    """Whoever watches an answer come."""
+
+    def piece(self, text: str) -> None:
+        """Take the next piece of its text, which may be one of an attempt that fails."""
+
+    def ended(self, reply: Reply) -> None:
+        """Take the whole answer."""
+
+
 @dataclass(slots=True)
 class Request:
     """``messages`` and ``tools`` are as the provider gets them; ``sampling`` holds what the caller set;
@@ -47,7 +57,8 @@ class Request:
     ``route`` says why the provider was chosen, and which providers follow when it fails; ``search`` is how
     deferred tools are found; ``experiment`` rewrites the prompt before it is sent, and ``experiment_note``
     describes one that did; ``betas`` are the beta features to request from Anthropic; ``retried`` is called
-    before another attempt with the number of those that failed, and why the last one did.
+    before another attempt with the number of those that failed, and why the last one did; ``shown`` watches
+    the answer come.
 
     A request that is sent more than once only ever adds to its ``messages``; other messages come in
     another list.
@@ -78,6 +89,7 @@ class Request:
     search: Search | None = None
     betas: tuple[str, ...] = ()
     retried: Callable[[Request, int, str], None] | None = None
+    shown: Shown | None = None
 
     def at(self, stop: Stop, known_models: KnownModels) -> Request:
         """The same request to another provider."""

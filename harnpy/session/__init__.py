@@ -34,6 +34,8 @@ from harnpy.session.tasks import Task, TaskList
 from harnpy.world import World
 
 if TYPE_CHECKING:
+    from harnpy.session.agents.definition import AgentDef, Budget
+    from harnpy.session.agents.factories import AgentFactory
     from harnpy.session.agents.turn import Turn
     from harnpy.session.agents.values import Reply, RunEvent, TurnResult, Waiting
     from harnpy.session.children.child_runs import ChildRun, child_runs
@@ -54,7 +56,10 @@ if TYPE_CHECKING:
 SessionStore = SessionRegistry
 
 __all__ = [
+    "AgentDef",
     "AgentError",
+    "AgentFactory",
+    "Budget",
     "ChildRun",
     "Episode",
     "Event",
@@ -112,6 +117,9 @@ def __getattr__(name: str) -> object:
     if name in ("actions", "hooks"):
         return import_module(f"harnpy.session.runtime.{name}")
     module = {
+        "AgentDef": "agents.definition",
+        "AgentFactory": "agents.factories",
+        "Budget": "agents.definition",
         "ChildRun": "children.child_runs",
         "Episode": "trajectory.episode",
         "EventBus": "runtime.bus",

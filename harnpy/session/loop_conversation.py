@@ -20,7 +20,7 @@ from harnpy.session.shown.stable import Stable
 from harnpy.session.statuses import DONE, HANDED_OVER
 from harnpy.session.turns.calls import ToolStarted
 from harnpy.session.turns.closing import CANCELLED, FAILED, Fact, closing
-from harnpy.session.turns.conversation import Conversation
+from harnpy.session.turns.conversation import AGENT, Conversation
 from harnpy.session.turns.open_turns import end_open_turns, events_of
 from harnpy.session.turns.prompt_cache import PromptCache, StepStarted
 from harnpy.session.turns.request_parts import SYSTEM, memo_message
@@ -38,9 +38,6 @@ if TYPE_CHECKING:
     from harnpy.session.resize.compaction import Compaction
     from harnpy.session.turns.prompt_cache import Prompt
 
-
-#: What the log calls a loop that has no name.
-AGENT = "agent_loop"
 
 #: The register of the skills that were active at a loop's end. It names its session: a fork has none
 #: (Spec: 08 §1.4).
@@ -98,7 +95,7 @@ class SessionConversation(Conversation):
         if session is None:
             return True
         self._sessions.touch(self.id)
-        step = {"agent_id": AGENT, "iteration": iteration, "model": model, "provider": provider, **facts}
+        step = {"agent_id": self.agent, "iteration": iteration, "model": model, "provider": provider, **facts}
         in_order = self._is_next(session)
         if prompt is not None:
             return in_order and self._begin_step(session, step, prompt)
@@ -246,19 +243,21 @@ class SessionConversation(Conversation):
     def _write(self, session: Session, expected_version: int | None = None) -> None:
         """Append what is pending."""
         pending, self._pending = self._pending, []
-        for event in session.write(*pending, expected_version=expected_version):
+        for event in self._append(session, pending, expected_version):
             if event.type != kinds.MESSAGE_ADDED:
                 self._noted += self._order.add(event.type, event.body, event)
             elif event.body.get("role") == "assistant":
                 self._answer = event
 
+    def _append(
+        self, session: Session, drafts: list[EventDraft], expected_version: int | None
+    ) -> list[Event]:
+        return session.write(*drafts, expected_version=expected_version)
+
     def end(self, stop_reason: str, steps: int = 0, skills: Sequence[str] = ()) -> None:
-        done: Dict = {"agent_id": AGENT, "steps": steps}
-        if self._usage:
-            done["usage"] = dict(self._usage)
         if self._handed_over and stop_reason == DONE:
             stop_reason = HANDED_OVER
-        self.fact(kinds.TURN_COMPLETED, {**done, "turn_stop_reason": stop_reason})
+        self._end_turn(stop_reason, steps)
         session, names = followed(self._sessions, self), list(skills)
         pending = self._pending
         while True:
@@ -275,13 +274,19 @@ class SessionConversation(Conversation):
                 self._pending = pending
         unfollow(self._sessions, self)
 
+    def _end_turn(self, stop_reason: str, steps: int) -> None:
+        done: Dict = {"agent_id": self.agent, "steps": steps}
+        if self._usage:
+            done["usage"] = dict(self._usage)
+        self.fact(kinds.TURN_COMPLETED, {**done, "turn_stop_reason": stop_reason})
+
     def fail(self, error: BaseException) -> None:
         session = followed(self._sessions, self)
         if session is not None and self.turn is not None and self.turn.seq in session.view.open_turns:
             facts = [Fact(event.type, event.body) for event in events_of(session, self.turn)]
             facts += [Fact(draft.type, draft.data) for draft in self._pending]
             reason = FAILED if isinstance(error, Exception) else CANCELLED
-            for type, payload in closing(facts, AGENT, reason, str(error) or reason):
+            for type, payload in closing(facts, self.agent, reason, str(error) or reason):
                 if type == kinds.MESSAGE_ADDED:
                     self.add(payload)
                 else:

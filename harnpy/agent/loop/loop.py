@@ -21,7 +21,6 @@ from harnpy.llm.structured.asking import read_answer, record_retry
 from harnpy.llm.structured.nudge import nudge_text
 from harnpy.llm.visible import visible_text
 from harnpy.session.events import COMPACTION_STARTED, ESCALATION_RETRIED, STEP_COMPLETED
-from harnpy.session.loop_conversation import AGENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -102,6 +101,8 @@ class Loop:
         request.retried = self._note_retry
         self.prefill = request.prefill
         self.caller_system = request.system
+        #: When it is over, on the monotonic clock.
+        self.until: float | None = None
         self._ran_out = False  # of iterations
         self._emit = parts.emit
 
@@ -264,6 +265,8 @@ class Loop:
             sent, reply = self._fitting(request, iteration)
             self._account(reply)
             self._note(reply, iteration, sent.experiment_note)
+            if sent.shown is not None:
+                sent.shown.ended(reply)
             if not request.output.structured:
                 return reply
             reading = read_answer(reply, request, self.models.values)
@@ -296,14 +299,16 @@ class Loop:
     def summarize(self, prompt: str) -> str:
         """Ask the loop's model for a summary: no system prompt, no history, the same account."""
         messages = [{"role": "user", "content": prompt}]
-        bare: Dict = {"system": None, "tools": None, "prefill": None, "segment": None}
+        bare: Dict = {"system": None, "tools": None, "prefill": None, "segment": None, "shown": None}
         request = replace(self.model_input.request, messages=messages, **bare)
         purpose: Dict = {"purpose": "compaction"}
         self.conversation.fact(COMPACTION_STARTED, self.model_input.being_compacted())
         _, reply = self._called(request, None, **purpose)
         self._account(reply)
         self.conversation.fact(
-            STEP_COMPLETED, completed_step(reply, self.state.iterations) | purpose, reply.cost
+            STEP_COMPLETED,
+            completed_step(reply, self.state.iterations, self.conversation.agent) | purpose,
+            reply.cost,
         )
         return reply.text
 
@@ -322,7 +327,12 @@ class Loop:
             with self.runtime.context().as_caller():
                 return sent, self.models.ask(sent, iteration)
         except BaseException as error:
-            failed = {"agent_id": AGENT, "iteration": number, **purpose, "error": str(error)}
+            failed = {
+                "agent_id": self.conversation.agent,
+                "iteration": number,
+                **purpose,
+                "error": str(error),
+            }
             self.conversation.fact(STEP_COMPLETED, failed)
             raise
 
@@ -341,7 +351,12 @@ class Loop:
 
     def _retried(self, scope: str, request: Request, attempt: int, error: str) -> None:
         """Record that the model is asked again."""
-        retry = {"agent_id": AGENT, "scope": scope, "target": request.model, "attempt": attempt}
+        retry = {
+            "agent_id": self.conversation.agent,
+            "scope": scope,
+            "target": request.model,
+            "attempt": attempt,
+        }
         self.conversation.fact(ESCALATION_RETRIED, {**retry, "error": error})
 
     def _account(self, reply: Reply) -> None:
@@ -359,6 +374,8 @@ class Loop:
         """Whether a budget for the whole loop is used up."""
         limit = None if self.budget is None else self.budget.total_budget_usd
         if limit is not None and self.state.cost >= limit:
+            return True
+        if self.until is not None and self.models.world.clock.monotonic() >= self.until:
             return True
         return self.options.token_budget is not None and self.state.tokens >= self.options.token_budget
 

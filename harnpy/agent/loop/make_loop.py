@@ -55,9 +55,12 @@ def make_loop(
     return loop
 
 
-def loop_of(runtime: Runtime, settings: LoopSettings) -> Loop:
-    """Return a loop with these settings that is ready to run; it ends where it has nothing to do."""
-    parts = _make_parts(runtime, settings)
+def loop_of(runtime: Runtime, settings: LoopSettings, conversation: Conversation | None = None) -> Loop:
+    """Return a loop with these settings that is ready to run; it ends where it has nothing to do.
+
+    Its conversation is that of the session that its options name, unless it is given one.
+    """
+    parts = _make_parts(runtime, settings, conversation or _conversation(runtime, settings.options))
     loop = Loop(runtime, settings.request, settings.options, settings.rules, parts)
     if settings.compaction is not None:
         loop.model_input.compaction = settings.compaction.summarized_by(loop.summarize)
@@ -65,11 +68,11 @@ def loop_of(runtime: Runtime, settings: LoopSettings) -> Loop:
     return loop
 
 
-def _make_parts(runtime: Runtime, settings: LoopSettings) -> Parts:
+def _make_parts(runtime: Runtime, settings: LoopSettings, conversation: Conversation) -> Parts:
     request, options, rules, ledger = settings.request, settings.options, settings.rules, settings.ledger
     sessions, trace = runtime.sessions, runtime.models.trace
     world = sessions.world
-    state, conversation = LoopState(), _conversation(runtime, options)
+    state = LoopState()
     id, note = conversation.id, conversation.note
     emit = runtime.announcer(id)
     request.segment = runtime.models.segment(

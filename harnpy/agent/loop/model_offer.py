@@ -17,6 +17,7 @@ from harnpy.llm.native_tools import native_tools
 from harnpy.session.turns.prompt_cache import Prompt
 from harnpy.session.turns.request_parts import (
     CONTRACT,
+    DEFINITION,
     PERSISTENCE,
     SKILLS,
     SYSTEM,
@@ -59,6 +60,10 @@ class ModelOffer:
         self._skills = skills
         self._deferred = deferred
         self._system = (system or "").strip()
+        #: What a definition adds to the caller's system prompt.
+        self.instructions: str | None = None
+        #: Whether the model is told to say when it has finished.
+        self.asks_for_end = True
         self._seen: tuple[int, list[Dict]] | None = None
         #: What is offered now.
         self.prompt = Prompt()
@@ -102,15 +107,18 @@ class ModelOffer:
         options = self._options
         keep_on = prompts.persistence(options, self.has_tools) if options.persistent else None
         return {
+            DEFINITION: self.instructions,
             SKILLS: self._skills.block() or None,
             CONTRACT: self._contract(shown) if self.has_tools else None,
             PERSISTENCE: keep_on,
             TOOLS: tools or None,
         }
 
-    def _contract(self, shown: list[Dict]) -> str:
+    def _contract(self, shown: list[Dict]) -> str | None:
         options = self._options
         stubs = None if self._deferred is None else self._deferred.stubs()
+        if options.tool_format == "native" and not (self.asks_for_end or stubs):
+            return None
         if options.tool_format == "native":
             return native_contract(options.sentinel, stubs=stubs)
         own = [LOAD_SKILL_ENTRY] if self._skills else []

@@ -10,7 +10,6 @@ from harnpy.agent.loop.tool_calls import PERMISSION_DENIED, Outcome
 from harnpy.agent.plans import plan_result
 from harnpy.agent.tools.served import FILE_TOOLS, PLAN_TOOLS, file_tool
 from harnpy.session.events import ESCALATION_RETRIED
-from harnpy.session.loop_conversation import AGENT
 from harnpy.text.display import display
 
 if TYPE_CHECKING:
@@ -96,7 +95,8 @@ class ToolRunner:
                 self._runtime.tasks.sleep(pause_ms / 1000)
 
     def _note_retry(self, tool: str, attempt: int, error: str) -> None:
-        retry = {"agent_id": AGENT, "scope": "tool", "target": tool, "attempt": attempt, "error": error}
+        agent = self._conversation.agent
+        retry = {"agent_id": agent, "scope": "tool", "target": tool, "attempt": attempt, "error": error}
         self._conversation.fact(ESCALATION_RETRIED, retry)
         self._conversation.store()
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from harnpy.llm.native_tools import native_style
 from harnpy.session.derived import transcript_form
 from harnpy.session.events import STEP_COMPLETED
-from harnpy.session.loop_conversation import AGENT
 from harnpy.session.transcript import lifecycle_event, message_event, transcript
+from harnpy.session.turns.conversation import AGENT
 from harnpy.text.json.compact import compact_json
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from harnpy.world import World
 
 
-def completed_step(reply: Reply, iteration: int, **details: Any) -> Dict:
+def completed_step(reply: Reply, iteration: int, agent: str = AGENT, **details: Any) -> Dict:
     """Return the payload of a model call's ``step_completed``: what it cost, and the reply, so that nobody
     has to ask again. ``details`` are what else transcripts show of it. Spec: 10 §C16.1."""
     usage: Dict = {"input_tokens": reply.input_tokens, "output_tokens": reply.output_tokens}
@@ -40,12 +40,13 @@ def completed_step(reply: Reply, iteration: int, **details: Any) -> Dict:
     kept |= {"stop_reason": reply.stop_reason, "model": reply.model, "provider": reply.provider}
     if details:
         kept["details"] = details
-    return {"agent_id": AGENT, "iteration": iteration, "usage": usage, "reply": kept}
+    return {"agent_id": agent, "iteration": iteration, "usage": usage, "reply": kept}
 
 
 def record_reply(conversation: Conversation, reply: Reply, iteration: int, **details: Any) -> None:
     """Record a model call and what the model thought meanwhile."""
-    conversation.fact(STEP_COMPLETED, completed_step(reply, iteration, **details), reply.cost)
+    step = completed_step(reply, iteration, conversation.agent, **details)
+    conversation.fact(STEP_COMPLETED, step, reply.cost)
     for event in _thoughts(reply):
         conversation.note(event)
 

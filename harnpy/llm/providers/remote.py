@@ -154,7 +154,9 @@ class Remote(ABC):
             return answer
         empty = True
         async for chunk in self._chunks(request, body):
-            answer.add(chunk)
+            text = answer.add(chunk)
+            if text and request.shown is not None:
+                request.shown.piece(text)
             empty = False
         if empty:
             raise MalformedReply("no stream of events")

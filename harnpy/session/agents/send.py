@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from harnpy.session import events as kinds
-from harnpy.session.agents.running import check_agent, name_of_agent, run_agent
+from harnpy.session.agents.factories import resolved
+from harnpy.session.agents.running import name_of_agent, run_agent
 from harnpy.session.agents.turn import Turn
 from harnpy.session.agents.values import TurnResult, Waiting
 from harnpy.session.errors import InvalidArgument
@@ -13,7 +14,7 @@ from harnpy.session.parts.history import message_drafts
 from harnpy.session.turns.open_turns import events_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from harnpy.session.agents.turn import Sink
     from harnpy.session.events import Event
@@ -30,14 +31,21 @@ _ANSWERS: Final = ("assistant", "tool")
 class Send:
     """Runs an agent on a prompt: a text, a message, messages, or None for what is there.
 
-    ``sink`` gets the pieces of a streamed answer. ``events`` are those of the turn, once it has run.
+    Without an ``agent`` it is the session's own; ``options`` are added to those of a definition. ``sink``
+    gets the pieces of a streamed answer. ``events`` are those of the turn, once it has run.
     """
 
     name: ClassVar[str] = "send"
     mode: ClassVar[str] = "stream"
 
     def __init__(
-        self, prompt: Prompt, agent: Any = None, *, sink: Sink | None = None, key: str | None = None
+        self,
+        prompt: Prompt,
+        agent: Any = None,
+        *,
+        sink: Sink | None = None,
+        key: str | None = None,
+        options: Mapping[str, Any] | None = None,
     ) -> None:
         given = {"content": prompt} if isinstance(prompt, str) else prompt
         self._prompt = [] if given is None else message_drafts(given)
@@ -46,15 +54,16 @@ class Send:
         self._agent = agent
         self._sink = sink
         self._key = key
+        self._options = options or {}
         self.events: list[Event] = []
 
     def __call__(self, session: Txn) -> None:
-        check_agent(self._agent, session.id)
-        turn = Turn(session, name_of_agent(self._agent), self._sink)
+        agent = resolved(self._agent, session, self._options)
+        turn = Turn(session, name_of_agent(agent), self._sink)
         turn.begin(self._prompt, self._key)
         waiting = None
         try:
-            run_agent(self._agent, turn)
+            run_agent(agent, turn)
         except Waiting as wait:
             waiting = {"reason": wait.reason}
             if wait.external_id is not None:
@@ -81,7 +90,7 @@ def result_of(session: Session, events: list[Event]) -> TurnResult:
     return TurnResult(
         status=_status(end),
         stop_reason=end["turn_stop_reason"],
-        text=_text(said[-1]) if said else "",
+        text=end["text"] if "text" in end else _text(said[-1]) if said else "",
         messages=messages,
         usage=end.get("usage"),
         cost=float(sum(event.cost for event in events)),

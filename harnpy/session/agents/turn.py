@@ -63,8 +63,10 @@ class Turn:
         self._pieces: list[str] = []
         self._pairing = Pairing(agent)
         self._steps = 0
-        self._in_step = self._is_own_step = False
+        self._in_step = self._is_own_step = self._is_looped = False
         self._reply: Reply | None = None
+        #: What people read of the answer, where its message has markup.
+        self.visible: str | None = None
 
     # What an agent reads.
 
@@ -119,7 +121,7 @@ class Turn:
 
     def emit(self, text: str) -> None:
         """Show a text to whoever streams. It becomes part of no message."""
-        self._show(text)
+        self.show(text)
 
     def step(self, model: str | None = None) -> Step:
         """Return a context manager around one call of a model."""
@@ -191,7 +193,7 @@ class Turn:
             raise AgentError(f"agent {self.agent} yielded {type(item).__name__} after its Reply")
         if isinstance(item, str):
             self._pieces.append(item)
-            return self._show(item)
+            return self.show(item)
         if not isinstance(item, dict | Reply):
             raise unexpected(self.agent, "yielded", item, YIELDED)
         messages = messages_of(self.agent, item)
@@ -220,13 +222,21 @@ class Turn:
         facts = [Fact(event.type, event.body) for event in self.events]
         facts += [Fact(draft.type, draft.data) for draft in self._held]
         used = usage(facts)
-        end = {"agent_id": self.agent, "steps": self._steps}
+        end: dict[str, Any] = {"agent_id": self.agent, "steps": self._steps}
         if used is not None:
             end["usage"] = used
+        if self.visible is not None:
+            end["text"] = self.visible
         self._held.append(EventDraft(kinds.TURN_COMPLETED, {**end, "turn_stop_reason": reason}))
         self._write_held()
 
-    def _show(self, text: str) -> Future[None] | None:
+    def looped(self, stop_reason: str, steps: int) -> None:
+        """Take notice that an agent loop was the turn, and has written all of it but its end."""
+        self._is_looped, self._steps, self._reply = True, steps, Reply(stop_reason=stop_reason)
+
+    def show(self, text: str) -> Future[None] | None:
+        """`emit` a text. Return what has a result once it was seen, if whoever streams wants to be waited
+        for."""
         if not isinstance(text, str):
             raise unexpected(self.agent, "emitted", text, "text")
         if self._sink is None:
@@ -253,6 +263,8 @@ class Turn:
 
     def _end_last_step(self) -> None:
         """Put before the last messages what they took: as a step, if the agent has none of its own."""
+        if self._is_looped:
+            return
         reply = self._reply or Reply()
         ends: list[EventDraft] = []
         if not self._steps or (not self._in_step and (reply.usage or reply.cost or reply.model)):

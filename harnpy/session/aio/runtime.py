@@ -20,6 +20,7 @@ from harnpy.session.runtime.streaming import pieces_to
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 
+    from harnpy.session.agents.definition import AgentDef
     from harnpy.session.agents.send import Prompt
     from harnpy.session.kept.info import SessionInfo
     from harnpy.session.kept.past import Until
@@ -48,7 +49,7 @@ class AsyncSessionRuntime:
 
     async def create(
         self,
-        agent: str | Session | AsyncSession = "",
+        agent: AgentDef | str | Session | AsyncSession = "",
         *,
         id: str | None = None,
         seed: dict[str, Any] | Iterable[dict[str, Any]] = (),

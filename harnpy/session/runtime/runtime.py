@@ -7,7 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from harnpy.session import events as kinds
-from harnpy.session.agents.running import check_agent
+from harnpy.session.agents.definition import AgentDef
+from harnpy.session.agents.factories import AgentFactory, check_send
 from harnpy.session.agents.send import Send, recorded, result_of
 from harnpy.session.errors import InvalidArgument, SessionConflict, SessionExists, SessionNotFound
 from harnpy.session.events import EventDraft, Origin
@@ -72,6 +73,7 @@ class SessionRuntime(EpisodeKeeping):
         hooks: HookStack | Hook | None = None,
         events: EventBus | None = None,
         resize: ResizePolicy | None = None,
+        agents: Any = None,
         settings: Mapping[str, Any] | None = None,
         wait_timeout: float = 30.0,
         strict_ids: bool = False,
@@ -80,6 +82,7 @@ class SessionRuntime(EpisodeKeeping):
     ) -> None:
         """``store`` is one, or the URL of one, which is closed with the runtime.
 
+        ``agents`` is a `LoopFactory` that runs the definitions of sessions, or an agent for all of them.
         ``resize`` says when and how windows become smaller; ``settings`` hold for each session that has not
         set its own, and change with `settings` (C8.1).
         An action waits at most ``wait_timeout`` seconds for its session. ``strict_ids`` allows letters,
@@ -95,6 +98,7 @@ class SessionRuntime(EpisodeKeeping):
         self.settings = Level(settings)
         resizing = Resizing(resize or ResizePolicy(), (self.settings,), self._tell_resize, self._caller)
         self._living = Living(self.store, self._world, resizing)
+        self.agents = self._living.agents = agents
         self._lanes = Lanes(wait_timeout, self._world.clock.monotonic)
         self._leases = None if self.store.url.startswith("memory:") else Leases(self.store)
         self._pipeline = Pipeline(self._living, stack_of(hooks), self.events)
@@ -106,17 +110,18 @@ class SessionRuntime(EpisodeKeeping):
 
     def create(
         self,
-        agent: str | Session = "",
+        agent: AgentDef | str | Session = "",
         *,
         id: str | None = None,
         seed: Message | Iterable[Message] = (),
         metadata: Mapping[str, Any] | None = None,
         caller: Caller | None = None,
     ) -> LiveSession:
-        """Store a new session as revision 1: of the agent of that name, or one that isn't saved (C3.2).
+        """Store a new session as revision 1: of an agent by its definition or its name, or one that isn't
+        saved (C3.2).
 
         ``seed`` are its first messages. Without an ``id`` it gets a new one. Raises `SessionExists`,
-        `InvalidSessionId`, and what a hook raises; nothing is stored then.
+        `InvalidSessionId`, what is wrong with the definition, and what a hook raises; nothing is stored then.
         """
         origin, begin = self._beginning(agent, id, seed, metadata)
         check_id(origin.id, strict=self._strict_ids or self.store.strict_ids)
@@ -128,7 +133,7 @@ class SessionRuntime(EpisodeKeeping):
 
     def _beginning(
         self,
-        agent: str | Session,
+        agent: AgentDef | str | Session,
         id: str | None,
         seed: Message | Iterable[Message],
         metadata: Mapping[str, Any] | None,
@@ -140,9 +145,15 @@ class SessionRuntime(EpisodeKeeping):
             origin = origin_of(agent, self._world)
             log = log_of(agent, origin)
             return origin, lambda txn: txn.take_in(log)
-        if not isinstance(agent, str):
-            raise InvalidArgument(f"an agent is given by its name, got {type(agent).__name__}")
-        drafts = _drafts(agent, seed, metadata)
+        if isinstance(agent, AgentDef):
+            if isinstance(self.agents, AgentFactory):
+                self.agents.check(agent)
+            Level(agent.settings)
+            drafts = _drafts(agent.facts(), seed, {**(metadata or {}), **agent.metadata})
+        elif isinstance(agent, str):
+            drafts = _drafts({"agent_name": agent, "agent_label": agent} if agent else None, seed, metadata)
+        else:
+            raise InvalidArgument(f"an agent is given by a definition or a name, got {type(agent).__name__}")
         origin = Origin(self._world.ids.new() if id is None else id, self._world)
         return origin, lambda txn: txn.write(*drafts)
 
@@ -247,15 +258,17 @@ class SessionRuntime(EpisodeKeeping):
         expected_revision: int | None = None,
         idempotency_key: str | None = None,
         caller: Caller | None = None,
+        **loop_options: Any,
     ) -> TurnResult:
         """Run ``agent`` on a prompt, as a turn of the session (10 §C7.1), and return what became of it.
 
+        Without an ``agent`` it is the session's definition, with ``loop_options`` added to its options.
         ``prompt`` is a text, a message, messages, or None for what is there; ``stream`` is called with each
         piece of the answer. For an ``idempotency_key`` that a turn has ended with, that one's result is
         returned. Raises `AgentError` for what is no answer, what the agent raises, and what `execute` does.
         """
-        check_agent(agent, id)
-        action = Send(prompt, agent, sink=stream, key=idempotency_key)
+        check_send(agent, id, loop_options)
+        action = Send(prompt, agent, sink=stream, key=idempotency_key, options=loop_options)
         session = self.execute(
             id,
             action,
@@ -303,6 +316,8 @@ class SessionRuntime(EpisodeKeeping):
         self._lanes.close()
         if self._leases is not None:
             self._leases.close()
+        if isinstance(self.agents, AgentFactory):
+            self.agents.close(self._caller)
         self._caller.close()
         if self._owns_store:
             self.store.close()
@@ -325,9 +340,8 @@ class SessionRuntime(EpisodeKeeping):
 
 
 def _drafts(
-    agent: str, seed: Message | Iterable[Message], metadata: Mapping[str, Any] | None
+    facts: dict[str, Any] | None, seed: Message | Iterable[Message], metadata: Mapping[str, Any] | None
 ) -> list[EventDraft]:
-    facts = {"agent_name": agent, "agent_label": agent} if agent else None
     drafts = [EventDraft(kinds.SESSION_CREATED, Created(facts=facts)), *message_drafts(seed)]
     for key, value in (metadata or {}).items():
         setting = {"key": f"metadata.{key}", "value": value, "version": 1}

@@ -20,7 +20,7 @@ from harnpy.session.turns.open_turns import end_open_turns
 from harnpy.storage.errors import StorageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from harnpy.session.events import Event
     from harnpy.session.kept.info import SessionInfo
@@ -52,12 +52,14 @@ class Txn(Session):
         "_has_streamed",
         "_live",
         "_loaded",
+        "_overtaken",
         "_revision",
         "_saved",
         "_stage",
         "_streams",
         "action",
         "caller",
+        "heard",
         "resizes",
     )
 
@@ -67,6 +69,9 @@ class Txn(Session):
         self._live = live
         self._streams = self._has_streamed = self._saved = False
         self.resizes: list[ResizeReport] = []  # what there is to tell of, once it is stored
+        #: Called with what others have appended meanwhile, if it commutes.
+        self.heard: Callable[[Sequence[Event]], None] | None = None
+        self._overtaken: SessionConflict | None = None  # by something else
         self._given = 0  # how many of the staged events were appended elsewhere
         self._follow(live)
         self._loaded = live.version
@@ -91,7 +96,7 @@ class Txn(Session):
             draft.check()
         events = super().write(*drafts, expected_version=expected_version)
         if self._streams and not any(event.type == kinds.TURN_COMPLETED for event in self._stage.staged):
-            self._store_now()
+            self._store_now(may_merge=expected_version is None)
         return events
 
     @contextmanager
@@ -100,7 +105,7 @@ class Txn(Session):
         self._streams = False
         yield
         self._streams = True
-        self._store_now()
+        self._store_now(may_merge=True)
 
     def take_in(self, events: list[Event]) -> None:
         """Begin with the log of a session that isn't saved. One with turns keeps its appends."""
@@ -160,13 +165,42 @@ class Txn(Session):
         self._store(may_merge=self._has_streamed)
         self._saved = True
 
-    def _store_now(self) -> None:
+    def refresh(self) -> None:
+        """Take notice of what others have appended, in a stream action. Raises `SessionConflict` where the
+        action can't go on behind that."""
+        if self._overtaken is not None:
+            raise self._overtaken
+        if not self._has_streamed or self._saved or self._stage.staged:
+            return
+        with self._live.lock:
+            self._live.refresh()
+            if self._live.version != self._stage.start:
+                self._catch_up()
+        if self._overtaken is not None:
+            raise self._overtaken
+
+    def _store_now(self, *, may_merge: bool) -> None:
         self._has_streamed = True
         try:
-            self._store(may_merge=True)
+            self._store(may_merge=may_merge)
         except BaseException:
-            self._follow(self._live)
+            self._catch_up()
             raise
+
+    def _catch_up(self) -> None:
+        """Leave what isn't stored, and stand behind what others have appended."""
+        seen, resizing = self._stage.start, self.resizing
+        self._follow(self._live)
+        self.resizing = resizing
+        news = self._live.events(after=seen)
+        if all(map(_commutes, news)):
+            self._tell(news)
+        else:
+            self._overtaken = SessionConflict(self.id, seen, self._live.version)
+
+    def _tell(self, news: Sequence[Event]) -> None:
+        if self.heard is not None and news:
+            self.heard(news)
 
     def _store(self, *, may_merge: bool) -> None:
         live, stage = self._live, self._stage
@@ -200,6 +234,7 @@ class Txn(Session):
                 event.body = {**event.body, "version": self._next(event.body["key"])}
             self.view.extend((event,))
         self.version = stage.version
+        self._tell(news)
         return True
 
     def _next(self, key: str) -> int:
@@ -216,6 +251,11 @@ class Txn(Session):
                 end_open_turns(self._live, reason, str(error) or type(error).__name__)
         except (SessionError, StorageError) as second:
             error.add_note(f"the turn has no end in the log: {second}")
+
+    @property
+    def agents(self) -> Any:
+        """What runs the definitions of this runtime's sessions."""
+        return None if self._live.home is None else self._live.home.agents
 
     # What is watched and observed is what is stored.
 

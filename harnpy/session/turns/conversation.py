@@ -21,8 +21,15 @@ if TYPE_CHECKING:
     from harnpy.world import World
 
 
+#: What the log calls a loop that has no name.
+AGENT = "agent_loop"
+
+
 class Conversation:
-    """The messages of a loop without a session. ``summary`` is that of earlier compactions."""
+    """The messages of a loop without a session. ``summary`` is that of earlier compactions, ``agent`` what
+    the log calls the loop."""
+
+    agent = AGENT
 
     def __init__(self, id: str, world: World) -> None:
         self.id = id

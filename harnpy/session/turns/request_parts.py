@@ -11,8 +11,9 @@ if TYPE_CHECKING:
 
     from harnpy.reading.dicts import Dict
 
-#: The caller's system prompt, and what a loop adds to it, in that order.
+#: The caller's system prompt, and what a definition and a loop add to it, in that order.
 SYSTEM = "system_prompt"
+DEFINITION = "settings.request.definition"
 SKILLS = "settings.request.skills"
 CONTRACT = "settings.request.contract"
 PERSISTENCE = "settings.request.persistence"
@@ -23,7 +24,8 @@ TOOLS = "settings.request.tools"
 def joined_system(part: Callable[[str], str | None]) -> str | None:
     """Return the system prompt that is sent; ``part`` returns the value of a register. Spec: 07 §6.2."""
     system = (part(SYSTEM) or "").strip()
-    return "\n\n".join(filter(None, (system, part(SKILLS), part(CONTRACT), part(PERSISTENCE)))) or None
+    added = (part(DEFINITION), part(SKILLS), part(CONTRACT), part(PERSISTENCE))
+    return "\n\n".join(filter(None, (system, *added))) or None
 
 
 def memo_message(memo: Any) -> Dict:

@@ -19,7 +19,7 @@ from harnpy.session.loop_conversation import SessionConversation
 from harnpy.session.turns.artifacts import recorded
 from harnpy.session.turns.conversation import Conversation
 from harnpy.session.turns.prompt_cache import Prompt
-from harnpy.session.turns.request_parts import CONTRACT, PERSISTENCE, SKILLS, TOOLS
+from harnpy.session.turns.request_parts import CONTRACT, DEFINITION, PERSISTENCE, SKILLS, TOOLS
 from harnpy.workflow.graph.normalise import normalise_node
 from harnpy.workflow.stages.briefing import brief, result_artifact
 from harnpy.workflow.stages.loop_options import call_options, loop_settings, tool_format
@@ -124,7 +124,7 @@ class Stage:
     def _begin_step(self, conversation: Conversation, request: Request) -> None:
         """Give the request the conversation, and record that it is about to be sent."""
         request.system = (request.system or "").strip() or None
-        parts = {SKILLS: None, CONTRACT: None, PERSISTENCE: None, TOOLS: request.tools}
+        parts = {DEFINITION: None, SKILLS: None, CONTRACT: None, PERSISTENCE: None, TOOLS: request.tools}
         prompt = Prompt(request.system, request.tools, parts)
         begun = False
         while not begun:

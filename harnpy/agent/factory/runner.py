@@ -1,0 +1,134 @@
+"""One turn of a definition: the agent loop on the session of the turn. Spec: 10 §C7.1, §C16."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from typing import TYPE_CHECKING, Any
+
+from harnpy.agent.loop.make_loop import loop_of
+from harnpy.agent.tasks import OneTask
+from harnpy.llm.providers.connections import Connections
+from harnpy.llm.visible import visible_text
+from harnpy.session.agents.looping import TurnConversation
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, MutableMapping
+
+    from harnpy.agent.loop.loop_settings import LoopSettings
+    from harnpy.agent.runtime import Runtime
+    from harnpy.llm.configuration.known_providers import ProviderConfig
+    from harnpy.llm.providers import RemoteProvider
+    from harnpy.llm.reply import Reply
+    from harnpy.session.agents.turn import Turn
+    from harnpy.session.runtime.calling import Caller
+    from harnpy.world import World
+
+    #: Of each event loop: a connection belongs to the one that it was opened on.
+    Pools = MutableMapping[asyncio.AbstractEventLoop, Connections]
+
+
+class TurnTasks(OneTask):
+    """Waits as the turn's caller does: on its event loop, and until nobody wants the answer any more."""
+
+    def __init__(self, call: Caller, world: World) -> None:
+        super().__init__(world.clock)
+        self._call = call
+
+    def sleep(self, seconds: float) -> None:
+        async def slept() -> None:
+            await asyncio.to_thread(self._clock.sleep, seconds)
+
+        self._call(slept)
+
+    def wait(self, awaitable: Awaitable[Any]) -> Any:
+        try:
+            self._call.check()
+        except BaseException:
+            if inspect.iscoroutine(awaitable):
+                awaitable.close()
+            raise
+        return self._call(lambda: awaitable)
+
+    def go_on(self) -> None:
+        self._call.check()
+
+
+class TurnConnections(Connections):
+    """The connections of the event loop that the turn waits on. They outlive it."""
+
+    def __init__(self, call: Caller, world: World, waiting: TurnTasks, pools: Pools) -> None:
+        super().__init__(world.http, waiting)
+        self._call = call
+        self._pools = pools
+
+    def provider(self, config: ProviderConfig) -> RemoteProvider:
+        async def here() -> asyncio.AbstractEventLoop:
+            return asyncio.get_running_loop()
+
+        loop = self._call(here)
+        pool = self._pools.get(loop)
+        if pool is None:
+            pool = self._pools[loop] = Connections(self._http, self._waiting, self._caps)
+        return pool.provider(config)
+
+
+class LoopRunner:
+    """``instructions`` are what the definition adds to the system prompt; ``seconds`` how long it may run."""
+
+    def __init__(
+        self,
+        name: str,
+        runtime: Runtime,
+        settings: LoopSettings,
+        instructions: str | None,
+        seconds: float | None,
+    ) -> None:
+        self.name = name
+        self._runtime = runtime
+        self._settings = settings
+        self._instructions = instructions
+        self._seconds = seconds
+
+    def run(self, turn: Turn) -> None:
+        """Run the loop to its end. Raises `CallError` when the model fails for good."""
+        conversation = TurnConversation(turn, self._runtime.sessions)
+        turn.session.heard = conversation.hear
+        options = self._settings.options
+        is_native = options.tool_format == "native"
+        self._settings.request.shown = _Shown(turn, is_native)
+        loop = loop_of(self._runtime, self._settings, conversation)
+        loop.offer.instructions = self._instructions
+        loop.offer.asks_for_end = options.persistent
+        if self._seconds is not None:
+            loop.until = self._runtime.world.clock.monotonic() + self._seconds
+        try:
+            done = loop.run()
+            if options.persistent or not is_native:
+                turn.visible = done["visible_text"]
+        finally:
+            turn.session.heard = None
+
+
+class _Shown:
+    """Shows an answer to whoever streams: as it comes, else once it is there. In text format its markup
+    isn't shown."""
+
+    def __init__(self, turn: Turn, is_native: bool) -> None:
+        self._turn = turn
+        self._is_native = is_native
+        self._came = False
+
+    def piece(self, text: str) -> None:
+        if self._is_native:
+            self._came = True
+            self._turn.emit(text)
+
+    def ended(self, reply: Reply) -> None:
+        came, self._came = self._came, False
+        text = reply.text if self._is_native else visible_text(reply.text)
+        if text and not came:
+            seen = self._turn.show(text)
+            if seen is not None:
+                seen.result()
+        self._turn.check()
