@@ -109,7 +109,7 @@ READY_MADE: Final[dict[str, Capability]] = {
 def _served(name: str, description: str, properties: Dict, required: list[str]) -> Dict:
     """Return a tool that the loop answers itself."""
     schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
-    return {"name": name, "description": description, "parameters": Parameters(schema)}
+    return {"name": name, "description": description, "parameters": Parameters(schema), "executor": "harn"}
 
 
 def _stay_below(world: World, call: Dict) -> Any:

@@ -44,9 +44,7 @@ class Tool:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
-            raise InvalidArgument(
-                f"a tool's name has 1 to 64 letters, digits, '_' and '-', got {self.name!r}"
-            )
+            raise InvalidArgument(f"a tool's name is 1 to 64 letters, digits, '_' and '-', got {self.name!r}")
         if not callable(self.handler):
             raise InvalidArgument(
                 f"tool '{self.name}': `handler` must be a function, got {type(self.handler).__name__}"
@@ -166,6 +164,13 @@ def plain(value: Any) -> Any:
     from msgspec import to_builtins
 
     try:
-        return to_builtins(value, str_keys=True)
+        return _listed(to_builtins(value, str_keys=True))
     except TypeError:
         return str(value)
+
+
+def _listed(value: Any) -> Any:
+    """Return a value with lists in the place of tuples and sets."""
+    if isinstance(value, dict):
+        return {key: _listed(item) for key, item in value.items()}
+    return [_listed(item) for item in value] if isinstance(value, list | tuple | set | frozenset) else value

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
+from harnpy.session.agents.send import Send as Send
 from harnpy.session.statuses import ACTIVE, COMPLETED, DELETED, FAILED, SUSPENDED
 from harnpy.session.tasks import TaskList
 

@@ -12,6 +12,7 @@ from harnpy.session.agents.factories import AgentFactory, check_send
 from harnpy.session.agents.send import Send, recorded, result_of
 from harnpy.session.errors import InvalidArgument, SessionConflict, SessionExists, SessionNotFound
 from harnpy.session.events import EventDraft, Origin
+from harnpy.session.json_check import checked
 from harnpy.session.kept.codec import SessionCodec
 from harnpy.session.kept.ids import check_id
 from harnpy.session.log import KIND, Session
@@ -149,6 +150,7 @@ class SessionRuntime(EpisodeKeeping):
             if isinstance(self.agents, AgentFactory):
                 self.agents.check(agent)
             Level(agent.settings)
+            checked(agent.data(), "definition")
             drafts = _drafts(agent.facts(), seed, {**(metadata or {}), **agent.metadata})
         elif isinstance(agent, str):
             drafts = _drafts({"agent_name": agent, "agent_label": agent} if agent else None, seed, metadata)

@@ -1,0 +1,384 @@
+"""Definitions in their loop: what it asks, what the log has of it, how its turns end (10 §C7.1, §C16)."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harnpy import AgentDef, LoopFactory, Tool, tool
+from harnpy.agent.loop.step_request import request_of
+from harnpy.llm.errors import CallError
+from harnpy.session import Budget, EventDraft, SessionConflict, SessionRuntime, actions
+from harnpy.session.aio import AsyncSessionRuntime
+from harnpy.storage import Store
+from harnpy.world import World
+from harnpy.world.people import People
+from tests.storage.conftest import opened, store, url
+
+from .agents import HELPER, Provider, call, loops_with, runtime_with, said, texts, types, weather
+
+__all__ = ["opened", "store", "url"]
+
+TURN = [
+    "turn_started", "message_added",
+    "register_set", "register_set", "register_set", "step_started",
+    "step_completed", "message_added", "tool_started", "tool_completed", "message_added",
+    "step_started", "step_completed", "message_added",
+    "turn_completed", "action_executed",
+]  # fmt: skip
+
+
+class TestLog:
+    def test_a_turn_with_a_tool(self, store: Store) -> None:
+        loops = loops_with(call("weather", city="Rome"), {"text": "Sunny."})
+        with SessionRuntime(store, agents=loops) as runtime:
+            runtime.create(HELPER, id="s", seed={"content": "Hello"})
+            result = runtime.send("s", "Weather?")
+            assert (result.status, result.stop_reason, result.text) == ("completed", "completed", "Sunny.")
+            assert (result.steps, result.usage, result.cost > 0) == (2, {
+                "input_tokens": 137, "output_tokens": 60, "total_tokens": 197,
+            }, True)  # fmt: skip
+            assert [message["role"] for message in result.messages] == ["assistant", "tool", "assistant"]
+            session = runtime.get("s")
+            assert (session.revision, session.execution_status) == (2, "completed")
+            events = session.events()
+            assert [event.type for event in events[2:]] == TURN
+            assert {event.data["agent_id"] for event in events if "agent_id" in (event.data or {})} == {
+                "helper"
+            }
+            asked = loops.mock.calls()
+            assert asked[0]["system"] == "Be brief."
+            assert asked[0]["messages"] == [
+                {"role": "user", "content": "Hello"},
+                {"role": "user", "content": "Weather?"},
+            ]
+            shown = [event.data for event in events]
+            messages = session.messages()
+        with SessionRuntime(store, agents=loops) as runtime:
+            again = runtime.get("s")
+            assert [event.data for event in again.events()] == shown
+            assert again.messages() == messages
+            request = request_of(again, 2)
+            assert (request["system"], request["tools"]) == (asked[1]["system"], asked[1]["tools"])
+            assert request["messages"] == asked[1]["messages"]
+
+    def test_the_prefix_of_requests_stands_from_turn_to_turn(self) -> None:
+        with runtime_with({"text": "one"}, {"text": "two"}) as runtime:
+            runtime.send("s", "first")
+            runtime.send("s", "second")
+            first, second = runtime.agents.mock.calls()
+            assert second["messages"][:1] == first["messages"]
+            assert (second["system"], second["tools"]) == (first["system"], first["tools"])
+            sets = [event for event in runtime.get("s").events() if event.type == "register_set"]
+            assert len(sets) == 3  # nothing has changed since the first turn
+
+    def test_a_key_is_asked_once(self) -> None:
+        with runtime_with({"text": "one"}, {"text": "two"}) as runtime:
+            first = runtime.send("s", "go", idempotency_key="k")
+            again = runtime.send("s", "go", idempotency_key="k")
+            assert (again.text, again.turn_id, again.usage) == ("one", first.turn_id, first.usage)
+            assert len(runtime.agents.mock.calls()) == 1
+
+    def test_text_format_shows_people_no_markup(self) -> None:
+        agent = replace(HELPER, options={"tool_format": "text"})
+        with runtime_with({"text": "<user_response>It is 7.</user_response>"}, agent=agent) as runtime:
+            chunks = list(runtime.stream("s", "go", idempotency_key="k"))
+            assert [event.text for event in chunks[:-1]] == ["It is 7."]
+            assert runtime.send("s", "go", idempotency_key="k").text == "It is 7."
+            assert "user_response" in runtime.get("s").messages()[-1]["content"]
+            assert "## Tool Calling Contract" in runtime.agents.mock.calls()[0]["system"]
+
+
+class TestRequest:
+    def test_registers_come_before_the_definition(self) -> None:
+        with runtime_with(*[{"text": "ok"}] * 4) as runtime:
+            ask = runtime.agents.mock.calls
+            runtime.send("s", "go")
+            assert runtime.get("s").get("system_prompt") is None
+            runtime.execute("s", actions.ChangeSystemPrompt("Be long."))
+            runtime.execute("s", actions.ChangeModel({"provider_id": "mock", "model": "claude-opus-4"}))
+            runtime.execute("s", lambda session: session.set("thinking", "enabled"))
+            runtime.execute("s", lambda session: session.set("tools", []))
+            runtime.send("s", "go")
+            runtime.execute("s", actions.ChangeModel(None))
+            runtime.execute("s", actions.ChangeSystemPrompt(None))
+            runtime.send("s", "go", agent=replace(HELPER, system_prompt="Be a pirate."))
+            assert [each["system"] for each in ask()] == ["Be brief.", "Be long.", "Be a pirate."]
+            assert [each["thinking"]["mode"] for each in ask()] == ["disabled", "enabled", "enabled"]
+            assert [bool(each["tools"]) for each in ask()] == [True, False, False]
+            steps = [
+                event.data["model"] for event in runtime.get("s").events() if event.type == "step_started"
+            ]
+            assert steps == ["claude-sonnet-4-20250514", "claude-opus-4", "claude-sonnet-4-20250514"]
+
+    def test_tools_and_what_is_denied(self) -> None:
+        tools = [weather, Tool("clock", "", {}, lambda arguments: "12")]
+        agent = replace(HELPER, tools=("weather", "clock"), denied_tools=("weather",))
+        with runtime_with(call("weather", city="Rome"), {"text": "ok"}, tools=tools, agent=agent) as runtime:
+            runtime.send("s", "go")
+            offered = runtime.agents.mock.calls()[0]["tools"]
+            assert [each["function"]["name"] for each in offered] == ["clock"]
+            assert "is not available" in texts(runtime)[2]
+
+    def test_capabilities_add_tools_instructions_and_options(self) -> None:
+        def polite(build: Any) -> None:
+            build.add_system("Say please.")
+            build.add_tool(Tool("thank", "", {}, lambda arguments: ""))
+            build.set_option("temperature", 0.1)
+            build.set_option("max_tokens", 5)
+
+        seen: list[Any] = []
+
+        def answer(request: Any) -> Any:
+            seen.append(request)
+            return said(request, "ok")
+
+        loops = LoopFactory(providers={"mine": Provider(answer)})
+        loops.capabilities.register("polite", polite)
+        agent = AgentDef(
+            "a",
+            system_prompt="Hi.",
+            model="mine/m",
+            capabilities=("polite",),
+            options={"max_tokens": 9},
+        )
+        with SessionRuntime("memory:", agents=loops) as runtime:
+            runtime.create(agent, id="s")
+            runtime.send("s", "go")
+            runtime.send("s", "go")
+        assert [request.system for request in seen] == ["Hi.\n\nSay please."] * 2
+        assert (seen[0].model, seen[0].max_tokens, seen[0].sampling) == ("m", 9, {"temperature": 0.1})
+
+    def test_skills_of_files(self, tmp_path: Path) -> None:
+        from tests.worlds import world_with
+
+        folder = tmp_path / ".harn/skills/tidy"
+        folder.mkdir(parents=True)
+        (folder / "SKILL.md").write_text(
+            "---\nname: tidy\nshort: tidy up\ndescription: tidy up\n---\nAlways tidy up.\n"
+        )
+        world = world_with(cwd=lambda: str(tmp_path), get={}.get)
+        agent = replace(HELPER, skills=("tidy",))
+        with runtime_with({"text": "ok"}, agent=agent, host=world) as runtime:
+            runtime.send("s", "Please tidy up")
+            assert "Always tidy up." in runtime.agents.mock.calls()[0]["system"]
+
+    def test_agent_events_are_told(self) -> None:
+        told: list[str] = []
+        with runtime_with({"text": "ok"}, events=lambda event: told.append(event["type"])) as runtime:
+            runtime.send("s", "go")
+        assert told == ["turn_start", "iteration_start", "iteration_end"]
+
+
+class TestApproval:
+    AGENT = replace(HELPER, options={"approval_policy": {"require_approval": ["weather"]}})
+
+    def runtime(self, ask: Any) -> SessionRuntime:
+        host = World(people=People(ask))
+        return runtime_with(call("weather", city="Rome"), {"text": "ok"}, agent=self.AGENT, host=host)
+
+    async def _later(self, request: dict[str, Any]) -> dict[str, Any]:
+        return {"approved": True, "reviewer": "ann"}
+
+    def test_granted(self) -> None:
+        with self.runtime(self._later) as runtime:
+            runtime.send("s", "go")
+            kinds = types(runtime)
+            assert (
+                kinds.index("approval_requested")
+                < kinds.index("approval_resolved")
+                < kinds.index("tool_started")
+            )
+            assert texts(runtime)[2] == "sunny in Rome, 1"
+
+    @pytest.mark.parametrize(
+        ("ask", "reason"),
+        [
+            (None, "approval required but no host bridge is available"),
+            (lambda request: None, "nobody answered"),
+            (lambda request: {"approved": False, "reason": "not today"}, "not today"),
+        ],
+    )
+    def test_denied(self, ask: Any, reason: str) -> None:
+        with self.runtime(ask) as runtime:
+            assert runtime.send("s", "go").status == "completed"
+            assert reason in texts(runtime)[2]
+            assert "tool_started" not in types(runtime)
+
+
+class TestEnds:
+    @pytest.mark.parametrize(
+        ("budget", "reason", "steps"),
+        [
+            (Budget(max_steps=2), "max_turns_hit", 2),
+            (Budget(max_tokens=1), "budget_exhausted", 1),
+            (Budget(max_cost=0.0), "budget_exhausted", 0),
+            (Budget(max_seconds=0), "budget_exhausted", 1),
+        ],
+    )
+    def test_a_budget(self, budget: Budget, reason: str, steps: int) -> None:
+        replies = [call("weather", city=name) for name in ("Rome", "Oslo", "Bonn")]
+        with runtime_with(*replies, agent=replace(HELPER, budget=budget)) as runtime:
+            result = runtime.send("s", "go")
+            assert (result.status, result.stop_reason, result.steps) == ("stopped", reason, steps)
+            assert runtime.get("s").execution_status == "stopped"
+            assert types(runtime).count("step_started") == steps
+
+    def test_a_model_that_fails(self) -> None:
+        with runtime_with({"error": {"category": "auth", "message": "bad key"}}) as runtime:
+            with pytest.raises(CallError, match="bad key"):
+                runtime.send("s", "go")
+            end = runtime.get("s").events()[-1]
+            assert (end.type, end.data["turn_stop_reason"]) == ("turn_completed", "failed")
+            assert types(runtime)[-2] == "step_completed"
+            runtime.agents.mock.add({"text": "fine"})
+            assert runtime.send("s", "again").text == "fine"
+
+    def test_cancelled_in_a_model_call(self) -> None:
+        async def main() -> None:
+            begun = asyncio.Event()
+
+            async def answer(request: Any) -> Any:
+                begun.set()
+                await asyncio.Event().wait()
+
+            loops = LoopFactory(providers={"slow": Provider(answer)})
+            async with AsyncSessionRuntime("memory:", agents=loops) as face:
+                await face.create(AgentDef("a", model="slow/x"), id="s")
+                task = asyncio.create_task(face.send("s", "go"))
+                await begun.wait()
+                task.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await task
+                self.check_cancelled(face.runtime, ["step_completed", "turn_completed"])
+
+        asyncio.run(main())
+
+    def test_cancelled_in_a_tool(self) -> None:
+        async def main() -> None:
+            begun = asyncio.Event()
+
+            async def wait(arguments: Any) -> str:
+                begun.set()
+                await asyncio.Event().wait()
+                return "never"
+
+            tools = [Tool("wait", "", {}, wait), weather]
+            calls = {
+                "tool_calls": [
+                    {"name": "wait", "arguments": {}},
+                    {"name": "weather", "arguments": {"city": "x"}},
+                ]
+            }
+            async with AsyncSessionRuntime(runtime_with(calls, tools=tools)) as face:
+                task = asyncio.create_task(face.send("s", "go"))
+                await begun.wait()
+                task.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await task
+                ends = [
+                    "tool_completed",
+                    "message_added",
+                    "tool_completed",
+                    "message_added",
+                    "turn_completed",
+                ]
+                self.check_cancelled(face.runtime, ends)
+                assert texts(face.runtime)[2:4] == [
+                    "Error: cancelled before it finished",
+                    "Error: not run: cancelled",
+                ]
+
+        asyncio.run(main())
+
+    def check_cancelled(self, runtime: SessionRuntime, ends: list[str]) -> None:
+        events = runtime.get("s").events()
+        assert [event.type for event in events[-len(ends) :]] == ends
+        assert events[-1].data["turn_stop_reason"] == "cancelled"
+        assert (
+            events[-1].data["agent_id"]
+            == events[2 if events[1].type != "turn_started" else 1].data["agent_id"]
+        )
+        # The next request is one that services accept.
+        assert runtime.send("s", "again", agent=lambda messages: f"{len(messages)}").status == "completed"
+
+    def test_closing_a_stream_cancels_before_the_next_call(self) -> None:
+        with runtime_with(
+            {"text": "Let me see.", **call("weather", city="Rome")}, {"text": "Sunny."}
+        ) as runtime:
+            stream = runtime.stream("s", "go")
+            assert next(stream).text == "Let me see."
+            stream.close()  # type: ignore[attr-defined]
+            end = runtime.get("s").events()[-1]
+            assert (end.type, end.data["turn_stop_reason"]) == ("turn_completed", "cancelled")
+            assert len(runtime.agents.mock.calls()) == 1
+
+    def test_streams_in_both_faces(self) -> None:
+        async def main() -> list[str]:
+            async with AsyncSessionRuntime(runtime_with({"text": "one"}, {"text": "two"})) as face:
+                pieces: list[str] = []
+                result = await face.send("s", "go", stream=pieces.append)
+                assert result.text == "one"
+                return pieces + [
+                    event.text async for event in face.stream("s", "go") if event.kind == "chunk"
+                ]
+
+        assert asyncio.run(main()) == ["one", "two"]
+
+
+class TestOthers:
+    """Others write while the loop runs."""
+
+    def run(self, store: Store, act: Any, *more: dict[str, Any]) -> SessionRuntime:
+        @tool
+        def look() -> str:
+            other = SessionRuntime(store)
+            other._leases = None  # in the same process it would wait for us
+            act(other.get("s"))
+            return "seen"
+
+        loops = loops_with(call("look"), {"text": "done"}, *more, tools=[look])
+        runtime = SessionRuntime(store, agents=loops)
+        runtime.create(HELPER, id="s")
+        return runtime
+
+    def test_a_message_joins_at_the_next_step(self, store: Store) -> None:
+        runtime = self.run(store, lambda session: session.add_history({"content": "and me!"}))
+        runtime.send("s", "go")
+        asked = runtime.agents.mock.calls()[1]["messages"]
+        assert [message["content"] for message in asked] == ["go", "", "seen", "and me!"]
+        assert texts(runtime) == ["go", "", "seen", "and me!", "done"]
+
+    def test_a_register_is_no_matter(self, store: Store) -> None:
+        runtime = self.run(store, lambda session: session.set_memo("x"))
+        runtime.send("s", "go")
+        asked = runtime.agents.mock.calls()[1]["messages"]
+        assert asked[-1]["content"] == '<runtime_injection kind="memo">\nx\n</runtime_injection>'
+
+    def test_a_cut_ends_the_turn(self, store: Store) -> None:
+        runtime = self.run(store, lambda session: session.set_history([]))
+        with pytest.raises(SessionConflict):
+            runtime.send("s", "go")
+        end = runtime.get("s").events()[-1]
+        assert (end.type, end.data["turn_stop_reason"]) == ("turn_completed", "failed")
+        assert runtime.send("s", "again", agent=lambda messages: f"{len(messages)}").status == "completed"
+
+    def test_a_tool_that_writes_to_its_session(self) -> None:
+        def capability(build: Any) -> None:
+            def note(arguments: Any) -> str:
+                build.session.append(EventDraft("message_added", {"role": "user", "content": "noted"}))
+                return "ok"
+
+            build.add_tool(Tool("note", "", {}, note))
+
+        loops = loops_with(call("note"), {"text": "done"})
+        loops.capabilities.register("notes", capability)
+        with SessionRuntime("memory:", agents=loops) as runtime:
+            runtime.create(replace(HELPER, capabilities=("notes",)), id="s")
+            runtime.send("s", "go")
+            asked = loops.mock.calls()[1]["messages"]
+            assert [message["content"] for message in asked] == ["go", "", "ok", "noted"]
