@@ -6,7 +6,8 @@ and run on the caller's loop. A cancelled action has stored nothing, or ends the
 
 from __future__ import annotations
 
+from harnpy.session.aio.extension import AsyncSessionExtension
 from harnpy.session.aio.runtime import AsyncSessionRuntime
 from harnpy.session.aio.session import AsyncSession
 
-__all__ = ["AsyncSession", "AsyncSessionRuntime"]
+__all__ = ["AsyncSession", "AsyncSessionExtension", "AsyncSessionRuntime"]

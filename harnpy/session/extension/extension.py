@@ -92,7 +92,6 @@ class SessionExtension:
         self._handlers.bind(session)
         self._sessions[session.id] = self._session = session
         self.settings[SESSION_ID] = session.id
-        current.enter(session.id)
         self._tell(bus.ACTIVATED, session.id, agent_name=self.agent_name)
         return session
 
@@ -103,7 +102,6 @@ class SessionExtension:
         if session is None:
             return
         self.settings[SESSION_ID] = None
-        current.enter(None)
         self._tell(bus.DEACTIVATED, session.id, agent_name=self.agent_name)
 
     def _opened(self, id: str | None) -> Session:

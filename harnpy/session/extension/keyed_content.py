@@ -32,7 +32,7 @@ def keyed_content(keys: Iterable[str], find: Callable[[str], Any], missing: obje
 
 def formatted(value: Any) -> str:
     """Return a value as text: a text as it is, numbers, bools and None as Python prints them, all else as a
-    YAML block, or the text of an object that YAML has no form for."""
+    YAML block, or Python's text of what YAML has no form for."""
     if isinstance(value, str):
         return value
     if value is None or isinstance(value, bool | int | float):
@@ -43,5 +43,5 @@ def formatted(value: Any) -> str:
 
     try:
         return write_text(value, YAML).rstrip("\n")
-    except YAMLError:
+    except (YAMLError, RecursionError):
         return str(value)

@@ -49,6 +49,12 @@ def test_values_as_text(value: Any, text: str | None) -> None:
     assert formatted(value) == (str(value) if text is None else text)
 
 
+def test_what_holds_itself_has_a_text() -> None:
+    value: list[Any] = [1]
+    value.append(value)
+    assert formatted(value) == "[1, [...]]"
+
+
 def test_what_is_there_twice_is_written_twice() -> None:
     shared = [1]
     assert formatted({"a": shared, "b": shared}) == "a:\n- 1\nb:\n- 1"

@@ -17,32 +17,29 @@ from harnpy.session.faces.agently import Agent, Session
 from tests.session.shapes import said
 
 HI, HELLO = said("user", "hi"), said("assistant", "hello")
-#: Methods of `Session` that have a form for asyncio.
+#: The methods of both; each has a form for asyncio, too.
 SESSION = (
     "set_chat_history", "add_chat_history", "reset_chat_history", "clean_context_window",
-    "clean_window_context", "analyze_context", "run_resize_strategy", "execute_strategy", "resize",
+    "clean_window_context", "register_analysis_handler", "register_resize_handler",
+    "register_execution_handlers", "analyze_context", "run_resize_strategy", "execute_strategy", "resize",
     "get_json_session", "to_json", "get_yaml_session", "to_yaml", "load_json_session", "load_json",
-    "load_yaml_session", "load_yaml",
+    "load_yaml_session", "load_yaml", "to_serializable_session_data", "set_settings",
 )  # fmt: skip
 AGENT = (
-    "activate_session", "deactivate_session", "set_chat_history", "add_chat_history", "reset_chat_history",
-    "clean_context_window", "request",
+    "activate_session", "deactivate_session", "set_settings", "register_session_analysis_handler",
+    "register_session_resize_handler", "set_chat_history", "add_chat_history", "reset_chat_history",
+    "clean_context_window", "use_memory", "bind_memory_store", "request",
 )  # fmt: skip
 
 
-def test_the_names() -> None:
-    others = (
-        "full_context", "context_window", "memo", "session_settings", "register_analysis_handler",
-        "register_resize_handler", "register_execution_handlers", "to_serializable_session_data",
-    )  # fmt: skip
-    assert {*SESSION, *others} <= set(dir(Session))
-    others = (
-        "activated_session", "sessions", "set_settings", "register_session_analysis_handler",
-        "register_session_resize_handler", "use_memory", "bind_memory_store",
-    )  # fmt: skip
-    assert {*AGENT, *others} <= set(dir(Agent))
-    for face, names in ((Session, SESSION), (Agent, AGENT)):
-        assert all(inspect.iscoroutinefunction(getattr(face, f"async_{name}")) for name in names)
+@pytest.mark.parametrize(("face", "names"), [(Session, SESSION), (Agent, AGENT)])
+def test_every_name_has_two_forms(face: type, names: tuple[str, ...]) -> None:
+    for name in names:
+        assert not inspect.iscoroutinefunction(getattr(face, name))
+        assert inspect.iscoroutinefunction(getattr(face, f"async_{name}"))
+    states = {"id", "auto_resize", "full_context", "context_window", "memo", "session_settings"}
+    holds = {"activated_session", "sessions", "settings", "chat_history"}
+    assert (states if face is Session else holds) <= set(dir(face))
 
 
 def test_what_changes_something_returns_its_object() -> None:
