@@ -25,8 +25,6 @@ _KIN = {
     "trigger_fire": "daemon_trigger",
     "trigger_register": "daemon_spawn",
     "vision_ocr": "llm_call",
-    "waitpoint_create": "ask_user",
-    "waitpoint_wait": "ask_user",
 }
 
 

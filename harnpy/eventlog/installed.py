@@ -9,6 +9,8 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from contextvars import Context
+
     from harnpy.eventlog.topics import StoreEventLog
 
 _INSTALLED: ContextVar[StoreEventLog | None] = ContextVar("installed event log", default=None)
@@ -19,9 +21,9 @@ def install_event_log(log: StoreEventLog) -> None:
     _INSTALLED.set(log)
 
 
-def installed_event_log() -> StoreEventLog | None:
-    """Return the log that was installed here; None when there is none."""
-    return _INSTALLED.get()
+def installed_event_log(context: Context | None = None) -> StoreEventLog | None:
+    """Return the log that was installed in ``context``, None: in the current one; None when there is none."""
+    return _INSTALLED.get() if context is None else context.get(_INSTALLED)
 
 
 def active_event_log() -> StoreEventLog:

@@ -53,7 +53,7 @@ class Waiting:
         self._all = all
         self._origin = origin or {}
         self._anchor = min(points, key=lambda point: point.topic)
-        self._ids = [point.record.id for point in points]
+        self.ids = [point.record.id for point in points]
         now = now_ms()
         deadline = None if timeout is None else moment_text(now + round(timeout * 1000))
         for point in points:
@@ -126,7 +126,7 @@ class Waiting:
         wait = self._wait
         return WaitResult(
             self.wait_id,
-            tuple(self._ids),
+            tuple(self.ids),
             status,
             wait.started_at,
             wait.resolved_at,
@@ -136,7 +136,7 @@ class Waiting:
 
     def _check_ids(self) -> None:
         known = self._wait.waitpoint_ids
-        if set(known) != set(self._ids):
+        if set(known) != set(self.ids):
             names = ", ".join(known)
             raise WaitpointError(f"wait '{self.wait_id}' is for {names}: it can't be entered for others")
 
@@ -149,7 +149,7 @@ class Waiting:
     def _start(self, point: Point, at: str, deadline: str | None) -> None:
         started: dict[str, Any] = {
             "wait_id": self.wait_id,
-            "waitpoint_ids": self._ids,
+            "waitpoint_ids": self.ids,
             "at": at,
             "deadline_at": deadline,
             **self._origin,

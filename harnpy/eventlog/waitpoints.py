@@ -81,10 +81,10 @@ class Waitpoints:
 
         ``value`` is what waiters get, ``by`` who says so. Raises `UnknownWaitpoint`, unless ``create``.
         """
-        given = checked_json(value, "value")
+        payload = {"value": checked_json(value, "value"), "by": _text(by, "by")}
         if create:
             self.create(id)
-        return self._end("complete", id, COMPLETED, {"value": given, "by": _text(by, "by")})
+        return self._end("complete", id, COMPLETED, payload)
 
     def cancel(self, id: str, *, reason: str | None = None, by: str | None = None) -> Changed:
         """Call the waitpoint off, unless it is over: then nothing changes. Raises `UnknownWaitpoint`."""

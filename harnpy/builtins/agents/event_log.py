@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 from functools import partial
-from weakref import finalize
 
-from harnpy.eventlog.installed import installed_event_log
+from harnpy.builtins.bridge.live_event_log import as_data, log_of, require_log, wait_for_news
 from harnpy.eventlog.log_events import LogEvent
-from harnpy.eventlog.opening import opened
-from harnpy.eventlog.settings import event_log_settings
-from harnpy.eventlog.topics import StoreEventLog, memory_log
-from harnpy.text.json.reader import parse_json
-from harnpy.text.json.writer import float_text, to_json
 from harnpy.vm.declare.builtin import ABSENT
 from harnpy.vm.declare.builtin import builtin as declare
 from harnpy.vm.errors import TypeFault
 from harnpy.vm.values.objects import Stream, type_name
-from harnpy.world.effects import NETWORK, STATE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
 
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
@@ -30,12 +22,8 @@ if TYPE_CHECKING:
 builtin = partial(declare, family="connectors", counted=True)
 
 _CURSORS = ("from_cursor", "cursor", "from")
-#: Where events go: the schemes of stores.
-_NOWHERE, _FILES = ("memory",), ("sqlite", "jsonl")
 #: How many events are read at once.
 _PAGE = 128
-#: Seconds between two looks at what other processes have appended.
-_POLL = 0.1
 
 
 @builtin("event_log.emit(topic: string, kind: string, payload?: any, headers?: dict) -> int")
@@ -49,9 +37,7 @@ def emit(
     """
     name, event_kind = _string("emit", "topic", topic), _string("emit", "kind", kind)
     event = LogEvent(event_kind, as_data(payload), _headers(headers))
-    log = log_of(vm)
-    _require(vm, log)
-    return log.append(name, event)
+    return require_log(vm).append(name, event)
 
 
 @builtin("event_log.latest(topic: string) -> int | nil")
@@ -89,39 +75,6 @@ def subscribe(vm: Vm, topic: Value = ABSENT, from_cursor: Value = None) -> Strea
     return stream
 
 
-def log_of(vm: Vm) -> StoreEventLog:
-    """The Vm's event log: the installed one, else the project's, else one in memory."""
-    return vm.service(StoreEventLog, _opened)
-
-
-def _opened(vm: Vm) -> StoreEventLog:
-    installed = installed_event_log()
-    if installed is not None:
-        return installed
-    settings = event_log_settings(vm.world.unguarded)
-    if settings is None:
-        return memory_log(lambda: vm.world.clock.now())
-    store = opened(settings.url)
-    log = StoreEventLog(store, settings.queue_depth, now=lambda: vm.world.clock.now())
-    finalize(log, store.close)
-    return log
-
-
-def _require(vm: Vm, log: StoreEventLog) -> None:
-    """Ask the rules whether the program may keep something where the log is."""
-    url = log.store.url
-    scheme, _, place = url.partition(":")
-    if scheme in _FILES:
-        vm.world.require(STATE, place)
-    elif scheme not in _NOWHERE:
-        vm.world.require(NETWORK, url)
-
-
-def as_data(value: Value) -> Any:
-    """A value as JSON has it: what it has no word for is nil."""
-    return parse_json(to_json(value, lambda x: "null" if x - x != 0 else float_text(x)))
-
-
 def _following(vm: Vm, topic: str, cursor: int) -> Iterator[dict[str, Value]]:
     log = log_of(vm)
     while True:
@@ -129,23 +82,7 @@ def _following(vm: Vm, topic: str, cursor: int) -> Iterator[dict[str, Value]]:
             cursor = id
             yield {"id": id, "cursor": id, "topic": topic, **event._asdict()}
         if not log.read_range(topic, cursor, 1):
-            _wait_for_more(vm, log)
-
-
-def _wait_for_more(vm: Vm, log: StoreEventLog) -> None:
-    """Suspend the current task until something is appended; on a shared store at most for `_POLL`."""
-    task = vm.tasks.current
-
-    def wake(_: str) -> None:
-        vm.tasks.resume(task)
-
-    log.listeners.append(wake)
-    try:
-        if not log.store.url.startswith(_NOWHERE):
-            vm.tasks.wake_at(task, vm.tasks.now() + _POLL)
-        vm.tasks.suspend()
-    finally:
-        log.listeners.remove(wake)
+            wait_for_news(vm, log, (topic,))
 
 
 def _string(function: str, what: str, value: Value) -> str:

@@ -11,10 +11,10 @@ from harnpy.agent.people.requests import (
     TimedOut,
     unanswered,
 )
-from harnpy.builtins.agents.event_log import log_of
 from harnpy.builtins.agents.hitl_answers import coerced, expected
 from harnpy.builtins.agents.hitl_asking import LONGEST, ask
 from harnpy.builtins.bridge.agent_runtime import runtime_of
+from harnpy.builtins.bridge.live_event_log import log_of
 from harnpy.builtins.bridge.option_tables import check_options
 from harnpy.schemas.canonical import canonical
 from harnpy.vm.declare.builtin import builtin

@@ -21,8 +21,8 @@ from harnpy.agent.people.requests import (
     outcome,
     response_from,
 )
-from harnpy.builtins.agents.event_log import as_data, log_of
 from harnpy.builtins.bridge.contexts import context_of
+from harnpy.builtins.bridge.live_event_log import as_data, log_of
 from harnpy.builtins.language.host.host_mocks import HostMocks
 from harnpy.eventlog.log_events import LogEvent
 from harnpy.vm.errors import Interrupted, RuntimeFault

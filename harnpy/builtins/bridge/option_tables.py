@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harnpy.agent import option_tables as agents
 from harnpy.builtins.language.tasks import option_tables as tasks
+from harnpy.eventlog import option_tables as eventlog
 from harnpy.faults import OptionError
 from harnpy.llm import option_tables as models
 from harnpy.text.display import display, type_name
@@ -27,6 +28,10 @@ TABLES: Mapping[str, OptionTable] = {
     "register_tool_hook": agents.HOOK,
     "ask_user": agents.QUESTION,
     "request_approval": agents.APPROVAL,
+    "waitpoint_create": eventlog.CREATE,
+    "waitpoint_complete": eventlog.COMPLETE,
+    "waitpoint_cancel": eventlog.CANCEL,
+    "waitpoint_wait": eventlog.WAIT,
     "llm_call": models.CALL,
     "llm_call_safe": models.CALL,
     "llm_call_structured": models.STRUCTURED,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from threading import Thread, current_thread
 from typing import TYPE_CHECKING, Any
 
 from harnpy.storage.contract import Head, Page
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from harnpy.storage.machine import Machine
     from harnpy.storage.opening import StoreUrl
 
+#: What the names of the threads of the pool and of the listener begin with.
+_OWN_THREADS = "harnpy-"
 #: Seconds between looks of somebody who waits for changes, in case that no announcement reaches him.
 _POLL = 5.0
 
@@ -158,5 +161,12 @@ class PostgresStore:
             self._database.write(lambda connection: connection.execute(_FLUSH), waits=True)
 
     def close(self) -> None:
+        if current_thread().name.startswith(_OWN_THREADS):
+            # The garbage collector runs where it happens to, and no thread can wait for its own end.
+            Thread(target=self._close).start()
+        else:
+            self._close()
+
+    def _close(self) -> None:
         self._listener.close()
         self._database.close()

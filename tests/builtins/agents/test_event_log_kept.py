@@ -77,3 +77,13 @@ def test_a_manifest_that_cannot_be_used(project: Path) -> None:
     (project / "harn.toml").write_text("[event_log]\nqueue = 1")
     with pytest.raises(ManifestError, match=r"`\[event_log\]` has no key `queue`"):
         Vm().run_source(TELLS)
+
+
+def test_a_task_of_the_program_finds_the_installed_log_too() -> None:
+    def use() -> StoreEventLog:
+        log = MemoryEventLog()
+        install_event_log(log)
+        Vm().run_source('return await(spawn { event_log.emit("t", "k") })')
+        return log
+
+    assert contextvars.Context().run(use).latest("t") == 1

@@ -6,7 +6,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from threading import Thread
+from threading import Thread, current_thread
 from typing import Any
 
 import pytest
@@ -382,3 +382,20 @@ def test_a_ticket_of_a_dead_process_holds_nobody_up(store: Store, ask: Ask) -> N
     ask("INSERT INTO harn.tickets (key, owner, alive_until) VALUES ('k', 'x', now() + interval '1 hour')")
     with pytest.raises(LeaseHeld, match="held by somebody who waits for it, too,"):
         store.lease("k", "c")
+
+
+def test_a_thread_of_the_store_can_close_it(store: Store) -> None:
+    """The garbage collector may find it there."""
+    closed: list[str] = []
+
+    class Closing:
+        def run(self) -> None:
+            store.close()
+            closed.append(current_thread().name)
+
+    pool: Any = store._database._pool  # type: ignore[attr-defined]
+    workers = tuple(pool._workers)
+    pool.run_task(Closing())
+    for worker in workers:
+        worker.join()
+    assert [name[:7] for name in closed] == ["harnpy-"]

@@ -6,8 +6,8 @@ from functools import partial
 
 from harnpy.agent.people.history import history
 from harnpy.agent.people.requests import KINDS, QUESTION, questions
-from harnpy.builtins.agents.event_log import log_of
 from harnpy.builtins.bridge.callables import callables_within
+from harnpy.builtins.bridge.live_event_log import log_of
 from harnpy.builtins.bridge.live_sessions import sessions_of
 from harnpy.vm.declare.builtin import ABSENT, require
 from harnpy.vm.declare.builtin import builtin as declare

@@ -1,0 +1,114 @@
+"""The event log of a Vm, and how its tasks wait for what is appended there. Spec: 08 §15.1, 10 §C22."""
+
+from __future__ import annotations
+
+import sys
+from weakref import finalize
+
+from harnpy.eventlog.installed import installed_event_log
+from harnpy.eventlog.opening import opened
+from harnpy.eventlog.settings import event_log_settings
+from harnpy.eventlog.topics import StoreEventLog
+from harnpy.storage.memory import MemoryStore
+from harnpy.text.json.reader import parse_json
+from harnpy.text.json.writer import float_text, to_json
+from harnpy.world.effects import NETWORK, STATE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Container
+    from typing import Any
+
+    from harnpy.vm.values.objects import Value
+    from harnpy.vm.vm import Vm
+
+#: Where events go: the schemes of stores.
+_NOWHERE, _FILES = ("memory",), ("sqlite", "jsonl")
+#: Seconds between two looks at what others have appended.
+_POLL = 0.1
+
+
+class _OwnLog(StoreEventLog):
+    """One in memory that nobody but the program has."""
+
+
+def log_of(vm: Vm) -> StoreEventLog:
+    """The Vm's event log: the installed one, else the project's, else one in memory."""
+    return vm.service(StoreEventLog, _opened)
+
+
+def require_log(vm: Vm) -> StoreEventLog:
+    """The Vm's event log, once the rules let the program keep something where it is."""
+    log = log_of(vm)
+    url = log.store.url
+    scheme, _, place = url.partition(":")
+    if scheme in _FILES:
+        vm.world.require(STATE, place)
+    elif scheme not in _NOWHERE:
+        vm.world.require(NETWORK, url)
+    return log
+
+
+def as_data(value: Value) -> Any:
+    """A value as JSON has it: what it has no word for is nil."""
+    return parse_json(to_json(value, lambda x: "null" if x - x != 0 else float_text(x)))
+
+
+def wait_for_news(
+    vm: Vm,
+    log: StoreEventLog,
+    topics: Container[str],
+    until: float | None = None,
+    outside: tuple[str, str] | None = None,
+) -> None:
+    """Suspend the current task until one of the topics has more, or the time ``until`` has come.
+
+    It may return early. On a log that others have, too, it looks after `_POLL` seconds. On one that is the
+    program's alone nobody else can append: ``outside`` is what for the wait is, and what to do about it, for
+    the error when no other task can go on either.
+    """
+    tasks, task = vm.tasks, vm.tasks.current
+
+    def wake(topic: str) -> None:
+        if topic in topics:
+            tasks.resume(task)
+
+    if not isinstance(log, _OwnLog):
+        poll = tasks.now() + _POLL
+        until = poll if until is None else min(until, poll)
+    log.listeners.append(wake)
+    try:
+        if until is None and outside is not None:
+            tasks.wait_outside(*outside)
+            return
+        if until is not None:
+            tasks.wake_at(task, until)
+        tasks.suspend()
+    finally:
+        log.listeners.remove(wake)
+
+
+def _opened(vm: Vm) -> StoreEventLog:
+    installed = _installed()
+    if installed is not None:
+        return installed
+    settings = event_log_settings(vm.world.unguarded)
+    if settings is None:
+        return _OwnLog(MemoryStore(), now=lambda: vm.world.clock.now())
+    store = opened(settings.url)
+    log = StoreEventLog(store, settings.queue_depth, now=lambda: vm.world.clock.now())
+    finalize(log, store.close)
+    return log
+
+
+def _installed() -> StoreEventLog | None:
+    """The log that was installed where the run began: tasks are greenlets, each with a context of its own."""
+    found = installed_event_log()
+    if found is None and "greenlet" in sys.modules:
+        from greenlet import getcurrent
+
+        outer = getcurrent().parent
+        while found is None and outer is not None:
+            found = installed_event_log(outer.gr_context)
+            outer = outer.parent
+    return found
